@@ -90,11 +90,13 @@ class _Cost(NamedTuple):
 def _sample(engine: int, seconds: int) -> _Cost:
     with temporary_folder() as folder:
         file = _core.TelemetryFile(folder)
-        sampler = _core.HostSampler(file, [("node-0", engine), ("driver", os.getpid())], [], 1.0)
+        processes = [("node-0", engine), ("driver", os.getpid())]
+        sampler = _core.HostSampler(file, processes, [("node-0", str(folder))], [], 1.0)
         time.sleep(seconds)
         sweeps = json.loads(sampler.stop())["sweeps"]
         file.close()
-        [(_, _, points)] = _core.telemetry_points(folder / "telemetry.parquet", "host", "sampler.cpu_time")
+        file_name = folder / "telemetry.parquet"
+        [(_, _, _, points)] = _core.telemetry_points(file_name, "host", ["sampler.cpu_time"])
     if sweeps < seconds or len(points) != sweeps:
         raise BenchmarkError(f"only {sweeps} sweeps in {seconds} s")
     # Each sweep begins with the CPU time of those before it.

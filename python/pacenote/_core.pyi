@@ -630,8 +630,8 @@ def crc32c(file: _Path) -> int:
 _TelemetrySample: TypeAlias = tuple[str, str, float | None, str, str, dict[str, str]]
 """Source, name, value (None for a gap), unit, kind (`gauge` or `counter`) and labels of a sample."""
 
-_TelemetryPoints: TypeAlias = tuple[str, dict[str, str], list[tuple[int, float | None]]]
-"""Unit and labels of a series, and its values with their times in nanoseconds since 1970."""
+_TelemetryPoints: TypeAlias = tuple[str, str, dict[str, str], list[tuple[int, float | None]]]
+"""Name, unit and labels of a series, and its values with their times in nanoseconds since 1970."""
 
 @final
 class TelemetryFile:
@@ -663,9 +663,15 @@ class HostSampler:
     """A thread that samples the counters of this machine. Dropping the last reference ends it."""
 
     def __new__(
-        cls, file: TelemetryFile, processes: list[tuple[str, int]], cpus: list[int], interval_s: float
+        cls,
+        file: TelemetryFile,
+        processes: list[tuple[str, int]],
+        data_paths: list[tuple[str, str]],
+        cpus: list[int],
+        interval_s: float,
     ) -> Self:
-        """Starts to sample the machine, and these processes by name and id.
+        """Starts to sample the machine, these processes by name and id, and the space of these data paths by
+        the name of the node.
 
         The thread uses only these CPUs; with an empty list, it uses those of the calling thread. Raises
         CoreError if the thread cannot be started.
@@ -685,5 +691,8 @@ def telemetry_cuts(file: _Path) -> str:
     and `cuts`, one per task or null. Raises CoreError if the file cannot be read.
     """
 
-def telemetry_points(file: _Path, source: str, name: str) -> list[_TelemetryPoints]:
-    """Returns the values over time of all series with this source and name. Raises CoreError."""
+def telemetry_points(file: _Path, source: str, names: list[str]) -> list[_TelemetryPoints]:
+    """Returns the values over time of the series with this source and one of these names.
+
+    Raises CoreError.
+    """

@@ -51,6 +51,10 @@ def test_the_device_behind_a_data_path_is_named_with_its_disks(tmp_path: Path) -
     assert data_devices({"node-0": (paths["plain"],)}, tmp_path / "none", system) == (
         DataDevice("node-0", plain),
     )
+    # In a container, another device has the same path.
+    write(proc / "7", mountinfo=f"31 22 253:1 / {paths['plain']} rw - xfs /dev/mapper/v rw\n")
+    [inside] = data_devices({"node-0": (paths["plain"],)}, proc, system, 7)
+    assert (inside.path, inside.device) == (plain, "dm-1")
 
 
 def test_only_interfaces_with_a_speed_have_one(tmp_path: Path) -> None:

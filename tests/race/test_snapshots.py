@@ -128,6 +128,7 @@ def test_the_process_that_has_the_id_of_an_ended_node_is_not_read(tmp_path: Path
             spec=SimpleNamespace(name=name), pid=os.getpid(), data_paths=(), is_running=lambda: runs
         )
 
-    request = snapshots._machine_request([node("a", runs=True), node("b", runs=False)], tmp_path, tmp_path)
+    nodes = [node("a", runs=True), node("b", runs=False)]
+    request = snapshots._machine_request(nodes, {"race": tmp_path})
     assert request.processes == {"node.a": os.getpid()}
     assert snapshots._jvm(node("b", runs=False)).unread == {"node.b.*": "the node has ended"}

@@ -1,6 +1,6 @@
 //! Where the files of a process's control groups are, in both versions of control groups.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A file of a control group that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,22 @@ pub struct GroupFolder {
     pub path: PathBuf,
     /// Whether it is of version 1.
     pub is_version_1: bool,
+    /// The folder in which the hierarchy is mounted.
+    mount: PathBuf,
+}
+
+impl GroupFolder {
+    /// Returns the groups that contain this one, up to the outermost one that is visible. Their limits apply too.
+    pub fn parents(&self) -> Vec<Self> {
+        let above = self.path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.mount));
+        above.map(|folder| Self { path: folder.to_owned(), ..self.clone() }).collect()
+    }
+
+    /// Returns its name within the hierarchy, as in `/proc/PID/cgroup`.
+    pub fn name(&self) -> String {
+        let relative = self.path.strip_prefix(&self.mount).unwrap_or(&self.path);
+        format!("/{}", relative.display())
+    }
 }
 
 /// The hierarchies of control groups of a machine, and the groups of a process.
@@ -66,19 +82,31 @@ impl ControlGroups {
     pub fn folder(&self, controller: Controller) -> Option<GroupFolder> {
         let name = controller.name();
         let has = |controllers: &str| controllers.split(',').any(|own| own == name);
-        let of_version_1 = self.mounts.iter().find(|mount| mount.controllers.as_deref().is_some_and(has));
-        if let Some(mount) = of_version_1 {
+        if self.mounts.iter().any(|mount| mount.controllers.as_deref().is_some_and(has)) {
             let (_, group) = self.groups.iter().find(|(controllers, _)| has(controllers))?;
-            return Some(GroupFolder { path: mount.folder_of(group), is_version_1: true });
+            return self.find(group, |mount| mount.controllers.as_deref().is_some_and(has));
         }
-        Some(GroupFolder { path: self.unified()?, is_version_1: false })
+        self.unified()
     }
 
     /// Returns the folder of the group of version 2, which has the pressure, or `None` if it is not mounted.
-    pub fn unified(&self) -> Option<PathBuf> {
-        let mount = self.mounts.iter().find(|mount| mount.controllers.is_none())?;
+    pub fn unified(&self) -> Option<GroupFolder> {
         let (_, group) = self.groups.iter().find(|(controllers, _)| controllers.is_empty())?;
-        Some(mount.folder_of(group))
+        self.find(group, |mount| mount.controllers.is_none())
+    }
+
+    /// Returns the folder of a group. A hierarchy may be mounted several times, as in the folders of containers.
+    fn find(&self, group: &str, is_hierarchy: impl Fn(&Mount) -> bool) -> Option<GroupFolder> {
+        // The group of a process outside of this container.
+        if Path::new(group).components().any(|part| part == Component::ParentDir) {
+            return None;
+        }
+        let mounts: Vec<&Mount> = self.mounts.iter().filter(|mount| is_hierarchy(mount)).collect();
+        let visible = mounts.iter().find(|mount| mount.visible_folder(group).is_some());
+        let mount = visible.or(mounts.first())?;
+        // A container may see only its own group, whatever its name is outside.
+        let path = mount.visible_folder(group).unwrap_or_else(|| mount.folder.clone());
+        Some(GroupFolder { path, is_version_1: mount.controllers.is_some(), mount: mount.folder.clone() })
     }
 }
 
@@ -95,15 +123,14 @@ impl Mount {
             _ => return None,
         };
         let mut first = first.split(' ').skip(3);
-        Some(Self { root: first.next()?.to_owned(), folder: unescaped(first.next()?).into(), controllers })
+        Some(Self { root: unescaped(first.next()?), folder: unescaped(first.next()?).into(), controllers })
     }
 
-    /// Returns the folder of a group. A container may see only its own group, whatever the name of it is outside.
-    fn folder_of(&self, group: &str) -> PathBuf {
+    /// Returns the folder of a group, or `None` if it does not exist in this mount.
+    fn visible_folder(&self, group: &str) -> Option<PathBuf> {
         let relative = Path::new(group).strip_prefix(&self.root).ok();
-        let relative = relative.or_else(|| Path::new(group).strip_prefix("/").ok());
-        let folder = relative.map_or_else(|| self.folder.clone(), |relative| self.folder.join(relative));
-        if folder.is_dir() { folder } else { self.folder.clone() }
+        let relative = relative.or_else(|| Path::new(group).strip_prefix("/").ok())?;
+        Some(self.folder.join(relative)).filter(|folder| folder.is_dir())
     }
 }
 
@@ -151,7 +178,9 @@ mod tests {
         let groups = ControlGroups::parse(&only_unified, "0::/pod/box\n");
         for controller in [Controller::Cpu, Controller::Memory, Controller::Io] {
             let found = groups.folder(controller).unwrap();
-            assert_eq!((found.path, found.is_version_1), (unified.clone(), false));
+            assert_eq!((found.name().as_str(), found.is_version_1), ("/pod/box", false));
+            let parents: Vec<String> = found.parents().iter().map(GroupFolder::name).collect();
+            assert_eq!((found.path, parents), (unified.clone(), vec!["/pod".into(), "/".into()]));
         }
         // Both versions: controllers of version 1, pressure of version 2.
         let cpu = folder("cpu");
@@ -163,13 +192,25 @@ mod tests {
         ];
         let groups =
             ControlGroups::parse(&both.concat(), "4:memory:/docker/box\n2:cpu,cpuacct:/unseen\n0::/\n");
-        assert_eq!(groups.folder(Controller::Cpu).unwrap(), GroupFolder { path: cpu, is_version_1: true });
-        assert_eq!(
-            groups.folder(Controller::Memory).unwrap(),
-            GroupFolder { path: memory, is_version_1: true }
-        );
-        assert_eq!(groups.unified(), Some(base));
+        for (controller, path, parents) in [(Controller::Cpu, cpu, 0), (Controller::Memory, memory, 1)] {
+            let found = groups.folder(controller).unwrap();
+            assert_eq!((found.parents().len(), found.path, found.is_version_1), (parents, path, true));
+        }
+        assert_eq!(groups.unified().map(|group| group.path), Some(base));
         assert!(!groups.folder(Controller::Io).unwrap().is_version_1);
+    }
+
+    #[test]
+    fn the_mount_that_shows_a_group_is_used_and_groups_of_others_are_not_guessed() {
+        let root = tempfile::tempdir().unwrap();
+        let (part, whole) = (root.path().join("part"), root.path().join("whole"));
+        fs::create_dir_all(&part).unwrap();
+        fs::create_dir_all(whole.join("pod")).unwrap();
+        // Another container's view is mounted before.
+        let mounts = [mount(&part, "/other", "cgroup2", "x"), mount(&whole, "/", "cgroup2", "x")].concat();
+        let folder = |cgroup| ControlGroups::parse(&mounts, cgroup).unified().map(|group| group.path);
+        assert_eq!(folder("0::/pod\n"), Some(whole.join("pod")));
+        assert_eq!(folder("0::/../other\n"), None);
     }
 
     #[test]

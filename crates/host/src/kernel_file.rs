@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use pacenote_record::{SeriesNumber, TelemetrySeries};
 
-use crate::reading::{Field, KernelUnits, Parser, Reading};
+use crate::reading::{Decrease, Field, KernelUnits, Parser, Reading};
 
 /// The source of all series of this crate.
 pub const HOST: &str = "host";
@@ -21,6 +21,17 @@ const CHUNK_BYTES: usize = 16 << 10;
 
 /// The number of values that 32 bits can count.
 const WRAP: f64 = (1_u64 << 32) as f64;
+
+/// The largest growth between two readings that a counter of 32 bits may have when it begins again: more milliseconds
+/// or packets are not counted in seconds, so that it has been reset.
+const MAX_WRAPPED_GROWTH: f64 = (1_u64 << 28) as f64;
+
+/// By how much a corrected time may become smaller, in milliseconds; after a larger step, it counts from 0 again.
+const MAX_CORRECTION_MS: f64 = 10_000.0;
+
+/// Largest number of series of a file: those of several hundred CPUs or devices. Interfaces of containers that come and
+/// go would have ever more.
+const MAX_SERIES: usize = 1 << 14;
 
 /// Values of one instant, by series.
 pub type SweepValues = Vec<(SeriesNumber, Option<f64>)>;
@@ -49,8 +60,12 @@ impl Pace {
 pub struct KernelFile {
     /// How often it is read.
     pub pace: Pace,
+    /// Its name for users; empty unless it was given one.
+    name: String,
     path: PathBuf,
     parse: Parser,
+    /// Whether it is opened again after it could not be read.
+    is_reopened: bool,
     /// `None` while the file cannot be read.
     file: Option<File>,
     series: SeriesNumbers,
@@ -70,11 +85,32 @@ impl KernelFile {
         let file = File::open(&path)?;
         // Some files can be opened, but not read, as those of a feature that is switched off.
         read_all(&file, &mut Vec::new())?;
-        Ok(Self { pace, path, parse, file: Some(file), series: SeriesNumbers::new(labels) })
+        let series = SeriesNumbers::new(labels);
+        Ok(Self { pace, name: String::new(), path, parse, is_reopened: true, file: Some(file), series })
     }
 
-    /// Reads the file into `buffer`, and adds its values to `values`, after which the text of the file is parsed; gaps if it
-    /// cannot be read any more, as when its process has ended.
+    /// Returns the file with a name for users.
+    pub fn named(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
+    }
+
+    /// Returns its name for users.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the file as that of a process: after its end, the same path may be that of another process.
+    pub fn of_process(self) -> Self {
+        Self { is_reopened: false, ..self }
+    }
+
+    /// Returns whether it had more values than can be stored.
+    pub fn has_too_many_values(&self) -> bool {
+        self.series.has_left_out
+    }
+
+    /// Reads the file into `buffer`, and adds its values to `values`; gaps if it cannot be read any more, as when its
+    /// process has ended.
     pub fn read(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -82,39 +118,40 @@ impl KernelFile {
         number: Number<'_>,
         values: &mut SweepValues,
     ) {
-        if self.file.is_none() {
+        if self.file.is_none() && self.is_reopened {
             self.file = File::open(&self.path).ok();
         }
         let read = self.file.as_ref().map(|file| read_all(file, buffer));
-        let Some(Ok(())) = read else {
+        let Some(Ok(length)) = read else {
             self.file = None;
             self.series.add_gaps(values);
             return;
         };
         let (series, parse) = (&mut self.series, self.parse);
         series.begin();
-        let text = String::from_utf8_lossy(buffer);
-        parse(&text, units, &mut |reading| values.push(series.value(&reading, number)));
+        let text = String::from_utf8_lossy(&buffer[..length]);
+        parse(&text, units, &mut |reading| values.extend(series.value(&reading, number)));
     }
 }
 
-/// Reads a whole file from its beginning, at most [`MAX_BYTES`].
+/// Reads a whole file from its beginning, at most [`MAX_BYTES`], and returns its length. The buffer never shrinks.
 ///
 /// # Errors
 ///
 /// An error if the file cannot be read.
-pub fn read_all(file: &File, buffer: &mut Vec<u8>) -> io::Result<()> {
+fn read_all(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
     let mut length = 0;
     loop {
-        buffer.resize(length + CHUNK_BYTES, 0);
+        if buffer.len() < length + CHUNK_BYTES {
+            buffer.resize(length + CHUNK_BYTES, 0);
+        }
         let read = match file.read_at(&mut buffer[length..], length as u64) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             read => read?,
         };
         length += read;
         if read == 0 || length >= MAX_BYTES {
-            buffer.truncate(length);
-            return Ok(());
+            return Ok(length);
         }
     }
 }
@@ -126,6 +163,8 @@ pub struct SeriesNumbers {
     known: Vec<KnownSeries>,
     /// Where the next value of a file is expected that has not changed.
     next: usize,
+    /// Whether values were left out because there are too many series.
+    has_left_out: bool,
 }
 
 #[derive(Debug)]
@@ -141,7 +180,7 @@ struct KnownSeries {
 impl SeriesNumbers {
     /// Creates the series of values with these labels.
     pub fn new(labels: BTreeMap<String, String>) -> Self {
-        Self { labels, known: Vec::new(), next: 0 }
+        Self { labels, known: Vec::new(), next: 0, has_left_out: false }
     }
 
     /// Begins a new reading of the file.
@@ -149,24 +188,28 @@ impl SeriesNumbers {
         self.next = 0;
     }
 
-    /// Returns a value with the number of its series, without the wraps of a counter.
-    pub fn value(&mut self, reading: &Reading<'_>, number: Number<'_>) -> (SeriesNumber, Option<f64>) {
+    /// Returns a value with the number of its series, without the wraps of a counter; `None` if there are too many
+    /// series.
+    pub fn value(
+        &mut self,
+        reading: &Reading<'_>,
+        number: Number<'_>,
+    ) -> Option<(SeriesNumber, Option<f64>)> {
         let label = reading.label.map_or("", |(_, value)| value);
         let is_it = |known: &KnownSeries| std::ptr::eq(known.field, reading.field) && known.label == label;
         let position = if self.known.get(self.next).is_some_and(is_it) {
             self.next
+        } else if let Some(position) = self.known.iter().position(is_it) {
+            position
+        } else if self.known.len() < MAX_SERIES {
+            self.add(reading, number)
         } else {
-            self.known.iter().position(is_it).unwrap_or_else(|| self.add(reading, number))
+            self.has_left_out = true;
+            return None;
         };
         self.next = position + 1;
         let known = &mut self.known[position];
-        if reading.value < known.last {
-            let is_wrapped =
-                reading.field.is_32_bit && known.last < WRAP && known.last - reading.value > WRAP / 2.0;
-            known.wrapped = if is_wrapped { known.wrapped + WRAP } else { 0.0 };
-        }
-        known.last = reading.value;
-        (known.number, Some(reading.value + known.wrapped))
+        Some((known.number, Some(known.advance(reading.value))))
     }
 
     fn add(&mut self, reading: &Reading<'_>, number: Number<'_>) -> usize {
@@ -189,6 +232,24 @@ impl SeriesNumbers {
     /// Adds a gap of each series.
     pub fn add_gaps(&self, values: &mut SweepValues) {
         values.extend(self.known.iter().map(|known| (known.number, None)));
+    }
+}
+
+impl KnownSeries {
+    /// Returns the value to store for one of the kernel.
+    fn advance(&mut self, value: f64) -> f64 {
+        let step_back = self.last - value;
+        if step_back > 0.0 {
+            match self.field.decrease {
+                Decrease::Wrap if self.last < WRAP && WRAP - step_back < MAX_WRAPPED_GROWTH => {
+                    self.wrapped += WRAP;
+                }
+                Decrease::Correction if step_back <= MAX_CORRECTION_MS => return self.last,
+                _ => self.wrapped = 0.0,
+            }
+        }
+        self.last = value;
+        value + self.wrapped
     }
 }
 
@@ -277,17 +338,60 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_of_32_bits_goes_on_after_its_wrap() {
-        let mut disks = Disks::new(&line("vda", 1, 4_294_967_000));
-        let names = ["disk.read_time"];
-        assert_eq!(disks.read(&names), ["vda.disk.read_time Some(4294967000.0)"]);
-        disks.write(&line("vda", 1, 704));
-        assert_eq!(disks.read(&names), ["vda.disk.read_time Some(4294968000.0)"]);
-        disks.write(&line("vda", 1, 1_704));
-        assert_eq!(disks.read(&names), ["vda.disk.read_time Some(4294969000.0)"]);
-        // A smaller step back is a device that counts from 0 again.
-        disks.write(&line("vda", 1, 4));
-        assert_eq!(disks.read(&names), ["vda.disk.read_time Some(4.0)"]);
+    fn counters_that_become_smaller_have_wrapped_were_corrected_or_begin_again() {
+        static RESET: Field = Field::counter("", "a");
+        static WRAP_32: Field = Field::counter("", "b").counted_in_32_bits();
+        static CORRECTED: Field = Field::counter("", "c").corrected();
+        // Values of the kernel, and those that are stored.
+        type Case = (&'static Field, &'static [f64], &'static [f64]);
+        let cases: [Case; 6] = [
+            (&RESET, &[9.0, 8.0, 9.0], &[9.0, 8.0, 9.0]),
+            (
+                &WRAP_32,
+                &[4_294_967_000.0, 704.0, 1_704.0],
+                &[4_294_967_000.0, 4_294_968_000.0, 4_294_969_000.0],
+            ),
+            // After a wrap, a device may still count from 0 again.
+            (&WRAP_32, &[4_294_967_000.0, 704.0, 4.0], &[4_294_967_000.0, 4_294_968_000.0, 4.0]),
+            // A wrap would be a growth by 35 days of milliseconds.
+            (&WRAP_32, &[3_000_000_000.0, 5.0, 6.0], &[3_000_000_000.0, 5.0, 6.0]),
+            (&CORRECTED, &[500.0, 490.0, 495.0, 510.0], &[500.0, 500.0, 500.0, 510.0]),
+            (&CORRECTED, &[50_000.0, 20.0, 30.0], &[50_000.0, 20.0, 30.0]),
+        ];
+        for (field, values, expected) in cases {
+            let (mut series, mut stored) = (SeriesNumbers::new(BTreeMap::new()), Vec::new());
+            for value in values {
+                series.begin();
+                let number = |_: &TelemetrySeries| SeriesNumber(0);
+                stored.push(series.value(&field.reading(None, *value), &number).unwrap().1.unwrap());
+            }
+            assert_eq!(stored, expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn devices_that_come_and_go_do_not_have_ever_more_series() {
+        static FIELD: Field = Field::counter("", "a");
+        let mut series = SeriesNumbers::new(BTreeMap::new());
+        let number = |_: &TelemetrySeries| SeriesNumber(7);
+        for device in 0..MAX_SERIES {
+            series.add(&FIELD.reading(Some(("device", &device.to_string())), 1.0), &number);
+        }
+        let mut value = |device| series.value(&FIELD.reading(Some(("device", device)), 1.0), &number);
+        assert_eq!(value("one more"), None);
+        assert_eq!(value("5"), Some((SeriesNumber(7), Some(1.0))));
+        assert!(series.has_left_out);
+    }
+
+    #[test]
+    fn a_process_with_the_number_of_one_that_has_ended_is_not_read() {
+        let mut disks = Disks::new(&line("vda", 1, 0));
+        let folder = disks.folder.path().join("diskstats");
+        disks.source = KernelFile::open(folder, (diskstats, Pace::EachSweep), BTreeMap::new()).unwrap();
+        disks.source = disks.source.of_process();
+        disks.read(&[]);
+        disks.source.file = None;
+        assert_eq!(disks.read(&["disk.reads"]), ["vda.disk.reads None"]);
     }
 
     #[test]

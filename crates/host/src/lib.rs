@@ -10,7 +10,8 @@
 //! | `parse/` | pure functions from the text of a file of the kernel to [`Reading`](reading::Reading)s |
 //! | `reading.rs` | one value of such a file |
 //! | `kernel_file.rs` | a file that is kept open, with the numbers of its series |
-//! | `threads.rs` | CPU time and waits of the threads of a process |
+//! | `threads.rs` | CPU time, waits and migrations of the threads of a process |
+//! | `file_system.rs` | the space on the file systems of data paths |
 //! | `control_groups.rs` | where the files of a process's control groups are |
 //! | `host_files.rs` | which files are read |
 //! | `sweep.rs` | one reading of all files |
@@ -19,6 +20,7 @@
 
 mod clock;
 mod control_groups;
+mod file_system;
 mod host_files;
 mod kernel_file;
 mod parse;
@@ -28,5 +30,6 @@ mod sweep;
 mod threads;
 
 pub use clock::TelemetryClock;
+pub use file_system::DataPath;
 pub use host_files::ObservedProcess;
 pub use sampler::{HostSampler, SamplerReport, SamplerSettings};

@@ -26,14 +26,25 @@ pub struct Field {
     pub kind: SeriesKind,
     /// What the kernel's value is multiplied with to be in the unit.
     pub factor: f64,
-    /// Whether the kernel counts with 32 bits, so that the value begins again after 2³².
-    pub is_32_bit: bool,
+    /// What a counter that becomes smaller means.
+    pub decrease: Decrease,
+}
+
+/// What it means that a counter becomes smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decrease {
+    /// It counts from 0 again, as that of a device that was plugged in again.
+    Reset,
+    /// The kernel counts with 32 bits: it may also count from 0 again because it has reached 2³².
+    Wrap,
+    /// The kernel corrects its estimate of a time: the counter has not grown.
+    Correction,
 }
 
 impl Field {
     /// Creates the field of a counter without a unit.
     pub const fn counter(key: &'static str, name: &'static str) -> Self {
-        Self { key, name, unit: "", kind: SeriesKind::Counter, factor: 1.0, is_32_bit: false }
+        Self { key, name, unit: "", kind: SeriesKind::Counter, factor: 1.0, decrease: Decrease::Reset }
     }
 
     /// Creates the field of a gauge without a unit.
@@ -53,7 +64,12 @@ impl Field {
 
     /// Returns the field of a counter that begins again after 2³².
     pub const fn counted_in_32_bits(self) -> Self {
-        Self { is_32_bit: true, ..self }
+        Self { decrease: Decrease::Wrap, ..self }
+    }
+
+    /// Returns the field of a counter that the kernel corrects, also to a smaller value.
+    pub const fn corrected(self) -> Self {
+        Self { decrease: Decrease::Correction, ..self }
     }
 
     /// Returns a value of this field.
@@ -72,6 +88,11 @@ pub struct KernelUnits {
     pub tick_ms: f64,
     /// Size of a page, in bytes.
     pub page_bytes: f64,
+}
+
+impl KernelUnits {
+    /// Units of 1, for files whose values have fixed units.
+    pub const ONE: Self = Self { tick_ms: 1.0, page_bytes: 1.0 };
 }
 
 /// A function that passes the values in the text of a file to a receiver. What it does not understand is left out.

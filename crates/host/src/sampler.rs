@@ -14,6 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::clock::TelemetryClock;
+use crate::file_system::DataPath;
 use crate::host_files::{HostFiles, ObservedProcess};
 use crate::sweep::Sweep;
 
@@ -22,6 +23,8 @@ use crate::sweep::Sweep;
 pub struct SamplerSettings {
     /// The processes of the engine and of the driver on this machine.
     pub processes: Vec<ObservedProcess>,
+    /// The data paths of the engine on this machine.
+    pub data_paths: Vec<DataPath>,
     /// The CPUs that the thread may use; if empty, those of the thread that starts it.
     pub cpus: Vec<usize>,
     /// Time between two sweeps.
@@ -33,7 +36,8 @@ pub struct SamplerSettings {
 impl Default for SamplerSettings {
     fn default() -> Self {
         let proc = Path::new("/proc").to_owned();
-        Self { processes: Vec::new(), cpus: Vec::new(), interval: Duration::from_secs(1), proc }
+        let interval = Duration::from_secs(1);
+        Self { processes: Vec::new(), data_paths: Vec::new(), cpus: Vec::new(), interval, proc }
     }
 }
 
@@ -101,8 +105,7 @@ fn run(
     clock: TelemetryClock,
     stopped: &Receiver<()>,
 ) -> SamplerReport {
-    let files = HostFiles::open(&settings.proc, &settings.processes);
-    let not_available = files.not_available.clone();
+    let files = HostFiles::open(&settings.proc, &settings.processes, &settings.data_paths);
     let mut sweep = Sweep::new(files);
     let (started, mut missed) = (Instant::now(), 0);
     let mut schedule = SweepSchedule { interval: settings.interval, due: started };
@@ -119,7 +122,7 @@ fn run(
     }
     sweep.run(file, clock, true, cpu_s() * 1e3);
     let wall_s = started.elapsed().as_secs_f64();
-    SamplerReport { sweeps: sweep.count(), missed, cpu_s: cpu_s(), wall_s, not_available }
+    SamplerReport { sweeps: sweep.count(), missed, cpu_s: cpu_s(), wall_s, not_available: sweep.problems() }
 }
 
 /// When the next sweep is due: at multiples of the interval after the first one.

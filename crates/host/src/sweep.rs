@@ -1,17 +1,22 @@
 //! One reading of all files.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use pacenote_record::{SeriesKind, TelemetryFile, TelemetrySeries};
 
 use crate::clock::TelemetryClock;
 use crate::host_files::HostFiles;
-use crate::kernel_file::SweepValues;
+use crate::kernel_file::{Pace, SweepValues};
 use crate::reading::KernelUnits;
 
 /// Number of sweeps after which the threads of processes are read again: a process of a few hundred threads takes
 /// longer than all other files together.
 const THREADS_EVERY: u64 = 10;
+
+/// Number of sweeps after which it is read again how often threads have moved: the kernel formats a page of text for
+/// each. A multiple of the other number.
+const MIGRATIONS_EVERY: u64 = 30;
 
 /// How far apart two readings may be that have the same time, as when the thread had to wait for a CPU between them.
 const SAME_TIME: Duration = Duration::from_millis(1);
@@ -39,7 +44,7 @@ impl Sweep {
             name: "sampler.cpu_time".to_owned(),
             unit: "ms".to_owned(),
             kind: SeriesKind::Counter,
-            labels: std::collections::BTreeMap::new(),
+            labels: BTreeMap::new(),
         };
         Self { files, units, buffer: Vec::new(), count: 0, own_cpu }
     }
@@ -47,6 +52,11 @@ impl Sweep {
     /// Returns the number of sweeps so far.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Returns why files of the kernel were not read until now, by their name.
+    pub fn problems(&self) -> BTreeMap<String, String> {
+        self.files.problems()
     }
 
     /// Reads all files. The threads of processes are read in the first sweep, in every tenth one and in the last one.
@@ -60,10 +70,20 @@ impl Sweep {
             batch.split_if_late();
             source.read(&mut self.buffer, self.units, &number, &mut batch.values);
         }
-        if is_last || self.count.is_multiple_of(THREADS_EVERY) {
+        if is_last || Pace::EveryFifth.is_due(sweep) {
+            for path in &mut self.files.paths {
+                batch.split_if_late();
+                path.read(&number, &mut batch.values);
+            }
+        }
+        if is_last || sweep.is_multiple_of(THREADS_EVERY) {
             for threads in &mut self.files.threads {
                 batch.split_if_late();
                 threads.read(&number, &mut batch.values);
+                if is_last || sweep.is_multiple_of(MIGRATIONS_EVERY) {
+                    batch.split_if_late();
+                    threads.read_migrations(&number, &mut batch.values);
+                }
             }
         }
         batch.write();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pacenote_host::{HostSampler, ObservedProcess, SamplerSettings, TelemetryClock};
+use pacenote_host::{DataPath, HostSampler, ObservedProcess, SamplerSettings, TelemetryClock};
 use pacenote_record::{SeriesKind, TaskWindow, TelemetryFile, TelemetrySeries};
 use pyo3::prelude::*;
 
@@ -14,8 +14,8 @@ use crate::error::core_error;
 /// A sample of one series: its source, name, value, unit, kind and labels.
 type Sample = (String, String, Option<f64>, String, String, BTreeMap<String, String>);
 
-/// The points of a series: its unit, its labels, and times with values.
-type Points = (String, BTreeMap<String, String>, Vec<(i64, Option<f64>)>);
+/// The points of a series: its name, its unit, its labels, and times with values.
+type Points = (String, String, BTreeMap<String, String>, Vec<(i64, Option<f64>)>);
 
 /// `telemetry.parquet` of a running race.
 #[pyclass(frozen, name = "TelemetryFile")]
@@ -74,12 +74,15 @@ impl PyHostSampler {
     fn new(
         file: &PyTelemetryFile,
         processes: Vec<(String, u32)>,
+        data_paths: Vec<(String, PathBuf)>,
         cpus: Vec<usize>,
         interval_s: f64,
     ) -> PyResult<Self> {
         let processes = processes.into_iter().map(|(name, id)| ObservedProcess { name, id }).collect();
+        let data_paths = data_paths.into_iter().map(|(node, path)| DataPath { node, path }).collect();
         let interval = Duration::try_from_secs_f64(interval_s).map_err(core_error)?;
-        let settings = SamplerSettings { processes, cpus, interval, ..SamplerSettings::default() };
+        let settings =
+            SamplerSettings { processes, data_paths, cpus, interval, ..SamplerSettings::default() };
         let sampler = HostSampler::start(settings, Arc::clone(&file.file), file.clock).map_err(core_error)?;
         Ok(Self { sampler: Mutex::new(Some(sampler)) })
     }
@@ -101,14 +104,19 @@ pub fn telemetry_cuts(py: Python<'_>, file: PathBuf) -> PyResult<String> {
     serde_json::to_string(&cuts).map_err(core_error)
 }
 
-/// Returns the values over time of the series with this source and name.
+/// Returns the values over time of the series with this source and one of these names.
 #[pyfunction]
-pub fn telemetry_points(py: Python<'_>, file: PathBuf, source: &str, name: &str) -> PyResult<Vec<Points>> {
-    let is_wanted = |series: &TelemetrySeries| series.source == source && series.name == name;
+pub fn telemetry_points(
+    py: Python<'_>,
+    file: PathBuf,
+    source: &str,
+    names: Vec<String>,
+) -> PyResult<Vec<Points>> {
+    let is_wanted = |series: &TelemetrySeries| series.source == source && names.contains(&series.name);
     let found = py.detach(|| pacenote_record::telemetry_points(&file, is_wanted)).map_err(core_error)?;
     let points = |series: pacenote_record::SeriesPoints| {
         let points = series.points.iter().map(|point| (point.time_ns, point.value)).collect();
-        (series.series.unit, series.series.labels, points)
+        (series.series.name, series.series.unit, series.series.labels, points)
     };
     Ok(found.into_iter().map(points).collect())
 }

@@ -42,16 +42,23 @@ class DataDevice:
 
 
 def data_devices(
-    paths: Mapping[str, tuple[Path, ...]], proc: Path = Path("/proc"), sys: Path = Path("/sys")
+    paths: Mapping[str, tuple[Path, ...]],
+    proc: Path = Path("/proc"),
+    sys: Path = Path("/sys"),
+    pid: int | None = None,
 ) -> tuple[DataDevice, ...]:
-    """Returns the devices behind data paths; `paths` has those of each node by its name."""
+    """Returns the devices behind data paths; `paths` has those of each node by its name.
+
+    The paths are those that the process with this id sees, or this process.
+    """
     try:
-        mounts = parse_mounts(read_text(proc / "self/mountinfo", _MAX_MOUNTS_BYTES))
+        mountinfo = proc / ("self" if pid is None else str(pid)) / "mountinfo"
+        mounts = parse_mounts(read_text(mountinfo, _MAX_MOUNTS_BYTES))
     except OSError:
         mounts = ()
     found = []
     for node, path in ((node, path) for node, own in paths.items() for path in own):
-        mount = mount_of(path.resolve(), mounts)
+        mount = mount_of(path.resolve() if pid is None else path, mounts)
         device = None if mount is None else block_device(sys, mount_of_changes(mount, mounts) or mount)
         kind = None if mount is None else mount.kind
         if device is None:

@@ -36,6 +36,9 @@ class MachineRequest:
     processes: Mapping[str, int] = field(default_factory=dict)
     """Ids of further processes, by the key of their facts, such as `node.rally-node-0`."""
 
+    environments: bool = True
+    """Whether to read the environment variables of these processes: not of those of others."""
+
     watch_s: float = 0.0
     """Seconds for which CPU time that the hypervisor takes is watched; 0 does not watch it."""
 
@@ -75,7 +78,8 @@ def read_machine(request: MachineRequest) -> Snapshot:
 def _read_processes(facts: Facts, request: MachineRequest) -> None:
     for key, pid in request.processes.items():
         read_process(facts, request.proc, request.sys, f"{key}.process", pid)
-        read_process_environment(facts, request.proc, f"{key}.process", pid)
+        if request.environments:
+            read_process_environment(facts, request.proc, f"{key}.process", pid)
 
 
 def _read_system(facts: Facts, request: MachineRequest) -> None:

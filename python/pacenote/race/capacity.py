@@ -31,6 +31,15 @@ _OWN_FILES = 48
 traffic.
 """
 
+_SAMPLED_FILES = 64
+"""Files of the kernel that the sampler of the host keeps open for a few nodes, without those of threads."""
+
+_MAX_THREAD_FILES = 512
+_THREAD_FILES_PART = 16
+"""The sampler keeps the files of this many threads open, and at most that part of the limit of open files
+(`crates/host/src/threads.rs`).
+"""
+
 _FILES_PER_THREAD = 4
 """Files that each thread of the driver opens."""
 
@@ -67,9 +76,10 @@ def check_capacity(plan: Plan, hosts: Sequence[int], root: Path = Path("/")) -> 
 
 def _missing_files(plan: Plan, hosts: Sequence[int]) -> Iterator[tuple[str, str]]:
     """Yields what is missing, and the remedy."""
-    needed = _open_now() + required_open_files(plan, hosts)
     # The driver raises the soft limit to the hard limit.
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    of_threads = min(_MAX_THREAD_FILES, limit // _THREAD_FILES_PART)
+    needed = _open_now() + required_open_files(plan, hosts) + of_threads
     if limit != resource.RLIM_INFINITY and needed > limit:
         what = f"{needed:,} open files, mostly connections of its clients, but the system allows {limit:,}"
         yield what, f"raise the limit of open files, for example with ulimit -n {needed}"
@@ -110,7 +120,8 @@ def required_open_files(plan: Plan, hosts: Sequence[int]) -> int:
         timers = sum(any(map(_has_timer, tasks)) for tasks in clients)
         in_step = max(in_step, timers + sum(map(_runners, clients)) * sum(hosts))
     threads = plan.driver.threads or os.cpu_count() or 1
-    return _connections(plan).kept * hosts[0] + in_step + _OWN_FILES + _FILES_PER_THREAD * threads
+    own = _OWN_FILES + _SAMPLED_FILES + _FILES_PER_THREAD * threads
+    return _connections(plan).kept * hosts[0] + in_step + own
 
 
 def _connections(plan: Plan) -> _Connections:

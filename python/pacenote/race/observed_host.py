@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,13 @@ from pacenote.host.data_devices import DataDevice, data_devices, link_speeds
 from pacenote.model.codec import encode
 from pacenote.provision.cpu_affinity import usable_cpus
 from pacenote.provision.node import Node
+from pacenote.race.local_engines import NO_ENGINES, LocalEngines
 
 DRIVER = "driver"
 """Name of the process of the driver, which is this one."""
+
+_LOCAL_KINDS = ("tmpfs", "overlay", "btrfs", "zfs")
+"""File systems without a block device of their own that are not remote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class ObservedHost:
     """Name and id of the processes of nodes and of the driver."""
 
     nodes: tuple[str, ...]
-    """Names of the nodes that Pacenote started on this host; empty if the engine is elsewhere."""
+    """Names of the nodes that run on this host; empty if the engine is elsewhere."""
 
     devices: tuple[DataDevice, ...]
     """The devices behind the data paths of these nodes."""
@@ -36,27 +40,51 @@ class ObservedHost:
     cpus: tuple[int, ...] = ()
     """CPUs of the sampler: those that neither the driver nor a node uses alone; empty for any."""
 
+    data_paths: tuple[tuple[str, str], ...] = ()
+    """Node and path of the data paths whose space is sampled: those that are not on a remote file system."""
+
+    missing_nodes: Mapping[str, str] = field(default_factory=dict)
+    """Why other nodes are not sampled, by their name; `*` stands for all."""
+
     def to_document(self) -> dict[str, Any]:
         """Returns what the race record contains, as JSON."""
         return {
             "nodes": list(self.nodes),
+            "missing_nodes": dict(self.missing_nodes),
             "cpus": list(self.cpus),
             "data_devices": [encode(device) for device in self.devices],
             "link_bytes_per_s": dict(self.link_bytes_per_s),
         }
 
 
-def observed_host(nodes: Sequence[Node], driver_cpus: Sequence[int]) -> ObservedHost:
-    """Returns what is sampled of this host, on which these nodes were started."""
+def observed_host(
+    nodes: Sequence[Node], driver_cpus: Sequence[int], others: LocalEngines = NO_ENGINES
+) -> ObservedHost:
+    """Returns what is sampled of this host, on which these nodes were started and others were found."""
     paths = {node.spec.name: tuple(map(Path, node.data_paths)) for node in nodes}
-    processes = tuple((node.spec.name, node.pid) for node in nodes)
+    paths |= {engine.name: engine.data_paths for engine in others.engines if engine.shares_files}
+    devices = data_devices(paths)
+    inside = (engine for engine in others.engines if not engine.shares_files)
+    of_containers = (
+        device
+        for engine in inside
+        for device in data_devices({engine.name: engine.data_paths}, pid=engine.process.pid)
+    )
+    processes = [(node.spec.name, node.pid) for node in nodes]
+    processes += [(engine.name, engine.process.pid) for engine in others.engines]
     return ObservedHost(
         processes=(*processes, (DRIVER, os.getpid())),
-        nodes=tuple(paths),
-        devices=data_devices(paths),
+        nodes=tuple(name for name, _ in processes),
+        devices=(*devices, *of_containers),
         link_bytes_per_s=link_speeds(),
         cpus=sampler_cpus(driver_cpus, [node.spec.cpus for node in nodes], usable_cpus()),
+        data_paths=tuple((each.node, each.path) for each in devices if _is_local(each)),
+        missing_nodes=others.missing,
     )
+
+
+def _is_local(device: DataDevice) -> bool:
+    return device.device is not None or device.file_system in _LOCAL_KINDS
 
 
 def sampler_cpus(

@@ -50,6 +50,7 @@ from pacenote.race.engine_request import (
 from pacenote.race.engine_sources import with_built_engine, with_source_version
 from pacenote.race.engine_start import check_engine_start, start_race_cluster
 from pacenote.race.index_settings_check import check_index_settings
+from pacenote.race.local_engines import NO_ENGINES, find_local_engines
 from pacenote.race.observed_host import observed_host
 from pacenote.race.plan_progress import PlanProgress
 from pacenote.race.planning import (
@@ -322,7 +323,8 @@ class _Preparation:
             ):
                 record = _record_start(folder, plan, cluster, request)
                 corpora.verify()
-                snapshots = SnapshotReader(cluster, folder, request.data_root, self.listener)
+                engines = NO_ENGINES if cluster.local_nodes() else find_local_engines(cluster.rest())
+                snapshots = SnapshotReader(cluster, folder, request.data_root, self.listener, engines)
                 record, snapshot = self._begin(record, snapshots)
                 final = drive_stage(
                     RaceContext(
@@ -446,7 +448,8 @@ def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: Rac
 def _drive_and_conclude(context: RaceContext) -> RaceRecord:
     """Drives the plan with telemetry and concludes the race."""
     get = context.cluster.rest().get
-    host = observed_host(context.cluster.local_nodes(), context.request.driver_cpus)
+    nodes, found = context.cluster.local_nodes(), context.snapshots.engines
+    host = observed_host(nodes, context.request.driver_cpus, found)
     samples = RaceTelemetry(context.folder, host)
     observed = ObservedRace(
         context.request, context.record, context.prepared.track, context.cluster, context.folder

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from pacenote.net.rest import RestClient
 from pacenote.net.url import is_loopback
 from pacenote.provision.jvm_flags import read_jvm_flags
 from pacenote.provision.node import Node
+from pacenote.provision.process import is_running
+from pacenote.race.local_engines import NO_ENGINES, LocalEngine, LocalEngines
 from pacenote.store.race_folder import RaceFolder
 
 NODE = "NODE"
@@ -54,6 +56,9 @@ class SnapshotReader:
 
     listener: RaceListener
     """Receives warnings and notes."""
+
+    engines: LocalEngines = NO_ENGINES
+    """The nodes on this machine that the race did not start."""
 
     def before(self, record: RaceRecord) -> tuple[RaceRecord, RaceSnapshot | None]:
         """Reads and stores the configuration before the first task, and warns about what hurts the engine.
@@ -101,10 +106,13 @@ class SnapshotReader:
 
     def _read(self) -> Snapshot:
         nodes = self.cluster.local_nodes()
-        machine = read_machine(_machine_request(nodes, self.folder.path, self.corpora))
+        paths = {"race": self.folder.path, "corpora": self.corpora}
+        others = self.engines.engines
+        machine = read_machine(_found_request(others, paths) if others else _machine_request(nodes, paths))
         with contextlib.closing(self._one_host()) as client:
             engine = read_effective(client)
-        merged = machine.merged(engine, _origin(nodes), *map(_jvm, nodes))
+        runs_here = bool(nodes) or self.engines.are_all_here
+        merged = machine.merged(engine, _origin(nodes, runs_here=runs_here), *map(_jvm, nodes))
         return _without_ids(merged, nodes)
 
     def _one_host(self) -> RestClient:
@@ -134,9 +142,8 @@ class SnapshotReader:
             )
 
 
-def _machine_request(nodes: Iterable[Node], race: Path, corpora: Path) -> MachineRequest:
-    paths = {"race": race, "corpora": corpora}
-    processes = {}
+def _machine_request(nodes: Iterable[Node], paths: Mapping[str, Path]) -> MachineRequest:
+    paths, processes = dict(paths), {}
     for node in nodes:
         # Another process may have the id of one that has ended.
         if node.is_running():
@@ -146,10 +153,23 @@ def _machine_request(nodes: Iterable[Node], race: Path, corpora: Path) -> Machin
     return MachineRequest(paths, processes)
 
 
-def _origin(nodes: Iterable[Node]) -> Snapshot:
+def _found_request(engines: Iterable[LocalEngine], paths: Mapping[str, Path]) -> MachineRequest:
+    paths, processes = dict(paths), {}
+    for engine in engines:
+        if is_running(engine.process):
+            processes[f"node.{engine.name}"] = engine.process.pid
+        for number, path in enumerate(engine.data_paths if engine.shares_files else ()):
+            paths[f"data.{engine.name}.{number}"] = path
+    return MachineRequest(paths, processes, environments=False)
+
+
+def _origin(nodes: Sequence[Node], *, runs_here: bool) -> Snapshot:
     """Returns what the facts of this machine describe."""
-    if any(True for _ in nodes):
+    if nodes:
         return Snapshot({"machine.runs": "the driver and the engine"})
+    if runs_here:
+        facts = {"machine.runs": "the driver and the engine, which Pacenote did not start"}
+        return Snapshot(facts, {"node.*.jvm.flag.*": _NOT_STARTED})
     facts = {"machine.runs": "the driver; the host of the engine is not known"}
     return Snapshot(facts, {"node.*.process.*": _NOT_STARTED, "node.*.jvm.flag.*": _NOT_STARTED})
 

@@ -57,8 +57,9 @@ class RaceTelemetry:
         if self._file is None:
             return
         try:
+            host = self._host
             self._sampler = _core.HostSampler(
-                self._file, list(self._host.processes), list(self._host.cpus), SAMPLE_INTERVAL_S
+                self._file, list(host.processes), list(host.data_paths), list(host.cpus), SAMPLE_INTERVAL_S
             )
         except _core.CoreError as error:
             self._problems.append(f"the host is not sampled: {error}")

@@ -32,9 +32,8 @@ def device_histories(file: Path) -> dict[str, tuple[DeviceInterval, ...]]:
 
     points = dict[str, dict[str, list[Point]]]()
     try:
-        for name in SERIES:
-            for _, labels, values in _core.telemetry_points(str(file), HOST, name):
-                points.setdefault(labels.get("device", ""), {})[name] = values
+        for name, _, labels, values in _core.telemetry_points(str(file), HOST, list(SERIES)):
+            points.setdefault(labels.get("device", ""), {})[name] = values
     except _core.CoreError as error:
         raise StoreError(str(error)) from None
     return {device: device_history(series) for device, series in points.items()}

@@ -6,13 +6,14 @@ const fn time(name: &'static str) -> Field {
     Field::counter("", name).with_unit("ms")
 }
 
-/// The states of a CPU in the order of the file. `user` includes guests.
+/// The states of a CPU in the order of the file. `user` includes guests. According to the manual page of the file, the
+/// time of waits for disks may decrease; the kernel computes that of idle CPUs in the same way.
 static STATES: [Field; 8] = [
     time("cpu.user"),
     time("cpu.nice"),
     time("cpu.system"),
-    time("cpu.idle"),
-    time("cpu.iowait"),
+    time("cpu.idle").corrected(),
+    time("cpu.iowait").corrected(),
     time("cpu.irq"),
     time("cpu.softirq"),
     time("cpu.steal"),
@@ -20,14 +21,16 @@ static STATES: [Field; 8] = [
 
 static COUNT: Field = Field::gauge("", "cpu.count");
 
-static OTHERS: [Field; 4] = [
+static RUNNABLE: Field = Field::gauge("procs_running", "cpu.runnable");
+
+static OTHERS: [Field; 3] = [
     Field::counter("ctxt", "cpu.context_switches"),
     Field::counter("processes", "cpu.forks"),
-    Field::gauge("procs_running", "cpu.runnable"),
     Field::gauge("procs_blocked", "cpu.blocked"),
 ];
 
-/// Parses `/proc/stat`. `cpu.count` is the number of CPUs that are online.
+/// Parses `/proc/stat`. The thread that reads it is not counted as runnable; `cpu.count` is the number of CPUs that are
+/// online.
 pub fn stat(text: &str, units: KernelUnits, receive: &mut Receive<'_>) {
     let mut count = 0_u32;
     for line in text.lines() {
@@ -44,6 +47,10 @@ pub fn stat(text: &str, units: KernelUnits, receive: &mut Receive<'_>) {
                 count = before + u32::from(label.is_some());
                 receive(field.reading(label, ticks * units.tick_ms));
             }
+        } else if first == RUNNABLE.key
+            && let Some(value) = words.next().and_then(number)
+        {
+            receive(RUNNABLE.reading(None, (value - 1.0).max(0.0)));
         } else if let Some(field) = OTHERS.iter().find(|field| field.key == first)
             && let Some(value) = words.next().and_then(number)
         {
@@ -70,7 +77,7 @@ mod tests {
         assert_eq!(found[8], "cpu.user[cpu=0] 60");
         assert_eq!(found[23], "cpu.steal[cpu=2] 30");
         let others =
-            ["cpu.context_switches 77", "cpu.forks 8", "cpu.runnable 3", "cpu.blocked 1", "cpu.count 2"];
+            ["cpu.context_switches 77", "cpu.forks 8", "cpu.runnable 2", "cpu.blocked 1", "cpu.count 2"];
         assert_eq!(found[24..], others);
         survives(stat, text);
         // Before Linux 2.6.11, there was no stolen time: it is left out, not 0.

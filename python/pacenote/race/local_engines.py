@@ -1,0 +1,94 @@
+"""The nodes of an existing cluster that run on this machine, such as those that `pacenote start` started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pacenote.errors import EngineError
+from pacenote.host.engine_processes import ReportedProcess, find_processes, shares_files
+from pacenote.net.reply import expected_form
+from pacenote.net.rest import RestClient
+from pacenote.provision.process import ProcessIdentity, process_identity
+
+_PROCESSES = (
+    "/_nodes/process,jvm,transport?filter_path=nodes.*.name,nodes.*.ip,nodes.*.process.id,"
+    "nodes.*.jvm.start_time_in_millis"
+)
+_FOLDERS = "/_nodes/stats/fs?filter_path=nodes.*.name,nodes.*.fs.data.path"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """A node on this machine that the race did not start."""
+
+    name: str
+    """Name of the node."""
+
+    process: ProcessIdentity
+    """Its process."""
+
+    data_paths: tuple[Path, ...]
+    """Its data folders, in the file systems that its process sees."""
+
+    shares_files: bool
+    """Whether it sees the same file systems as this process: not in a container."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngines:
+    """What is known about where the nodes of a cluster run that the race did not start."""
+
+    engines: tuple[LocalEngine, ...] = ()
+    """The nodes whose processes run on this machine."""
+
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Why the processes of other nodes are not known, by the name of the node; `*` stands for all nodes."""
+
+    @property
+    def are_all_here(self) -> bool:
+        """Whether all nodes of the cluster are known to run on this machine."""
+        return bool(self.engines) and not self.missing
+
+
+NO_ENGINES = LocalEngines()
+"""Of a cluster that the race started, whose nodes are known."""
+
+
+def find_local_engines(client: RestClient, proc: Path = Path("/proc")) -> LocalEngines:
+    """Returns the nodes of a cluster that run on this machine. Never raises for what the cluster replies."""
+    try:
+        reply = client.get(_PROCESSES)
+        with expected_form("the processes of its nodes"):
+            reported = list(_reported(reply))
+        found = find_processes(reported, proc)
+        folders = _folders(client) if found.pids else {}
+    except EngineError as error:
+        return LocalEngines(missing={"*": error.message})
+    engines = (
+        LocalEngine(name, identity, folders.get(name, ()), shares_files(pid, proc))
+        for name, pid in found.pids.items()
+        if (identity := process_identity(pid)) is not None
+    )
+    return LocalEngines(tuple(engines), found.missing)
+
+
+def _reported(reply: Mapping[str, Any]) -> Iterator[ReportedProcess]:
+    for node in reply["nodes"].values():
+        started_s = node["jvm"]["start_time_in_millis"] / 1e3
+        yield ReportedProcess(str(node["name"]), int(node["process"]["id"]), started_s, str(node["ip"]))
+
+
+def _folders(client: RestClient) -> dict[str, tuple[Path, ...]]:
+    """Returns the data folders by node; none if the cluster does not report them."""
+    try:
+        reply = client.get(_FOLDERS)
+        with expected_form("the data folders of its nodes"):
+            return {
+                str(node["name"]): tuple(Path(str(each["path"])) for each in node["fs"]["data"])
+                for node in reply["nodes"].values()
+            }
+    except EngineError:
+        return {}

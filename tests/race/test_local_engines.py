@@ -1,0 +1,96 @@
+"""Nodes of this machine that the race did not start are found, and sampled like those that it started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from host.test_engine_processes import own_start_s
+from pacenote.net.hosts import parse_hosts
+from pacenote.net.rest import RestClient
+from pacenote.race.local_engines import LocalEngines, find_local_engines
+from pacenote.race.observed_host import observed_host
+from pacenote.store.race_store import RaceStore
+from race.test_run_telemetry import GrowingEngine, race_task
+from support.http_server import HttpRequest, HttpResponse, http_server, json_response
+
+
+def node(name: str, pid: int) -> dict[str, Any]:
+    jvm = {"start_time_in_millis": round(own_start_s() * 1e3)}
+    return {"name": name, "ip": "127.0.0.1", "process": {"id": pid}, "jvm": jvm}
+
+
+@contextmanager
+def cluster(nodes: object, folders: object) -> Iterator[RestClient]:
+    """Runs a cluster with these replies, of which one that is a number is a status."""
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        reply = folders if request.path == "/_nodes/stats/fs" else nodes
+        return json_response({}, reply) if isinstance(reply, int) else json_response({"nodes": reply})
+
+    with http_server(respond) as server:
+        client = RestClient(parse_hosts(server.address).hosts)
+        try:
+            yield client
+        finally:
+            client.close()
+
+
+def test_a_node_of_this_machine_is_sampled(tmp_path: Path) -> None:
+    nodes = {"a": node("here", os.getpid()), "b": node("elsewhere", 2**22 + 1)}
+    folders = {"a": {"name": "here", "fs": {"data": [{"path": str(tmp_path)}]}}}
+    with cluster(nodes, folders) as client:
+        found = find_local_engines(client)
+    [engine] = found.engines
+    assert (engine.name, engine.process.pid, engine.data_paths) == ("here", os.getpid(), (tmp_path,))
+    assert found.missing == {"elsewhere": "no process of this machine is it"}
+    assert not found.are_all_here
+    host = observed_host((), (), found)
+    assert host.processes == (("here", os.getpid()), ("driver", os.getpid()))
+    assert [(each.node, each.path) for each in host.devices] == [("here", str(tmp_path))]
+    document = host.to_document()
+    assert (document["nodes"], list(document["missing_nodes"])) == (["here"], ["elsewhere"])
+
+
+@pytest.mark.parametrize("nodes", [403, {"a": {"name": "n"}}, "text", {"a": node("n", 1) | {"ip": 7}}])
+def test_a_cluster_that_does_not_say_it_has_no_local_nodes(nodes: object) -> None:
+    with cluster(nodes, {}) as client:
+        found = find_local_engines(client)
+    assert (found.engines, len(found.missing)) == ((), 1)
+
+
+@pytest.mark.parametrize("folders", [403, {"a": {}}])
+def test_a_node_that_does_not_say_where_its_data_is_has_no_devices(folders: object) -> None:
+    with cluster({"a": node("here", os.getpid())}, folders) as client:
+        found = find_local_engines(client)
+    assert found.are_all_here
+    assert observed_host((), (), found).devices == ()
+    assert not LocalEngines().are_all_here
+
+
+@pytest.mark.process
+def test_a_race_samples_the_process_of_an_engine_that_it_did_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = GrowingEngine()
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        # The engine runs in this process.
+        if request.path.startswith("/_nodes/process"):
+            return json_response({"nodes": {"a": node("node-0", os.getpid())}})
+        return engine.respond(request)
+
+    assert race_task(respond, tmp_path, monkeypatch) == 0
+    record = RaceStore(tmp_path / "home").load("r")
+    sampler = record.telemetry["host-sampler"]
+    assert isinstance(sampler, dict)
+    assert (sampler["nodes"], sampler["missing_nodes"]) == (["node-0"], {})
+    snapshot = (tmp_path / "home/races/r/snapshot.json").read_text()
+    assert '"machine.runs": "the driver and the engine, which Pacenote did not start"' in snapshot
+    assert '"node.node-0.process.' in snapshot
+    assert "node-0.process.environment" not in snapshot
