@@ -1,23 +1,25 @@
-"""Runs the unit tests in several processes, each with a part of the files, and prints one summary.
+"""Runs the unit tests in several processes, and prints one summary.
 
     python scripts/unit_tests.py
 
-Each file is imported by one process only; the workers of pytest-xdist import all of them, which takes longer
-than most tests. There is one more process than there are cores, because some tests wait. If only a few tests
-fail, they run again, alone: those that then pass depend on the load of the machine. The exit code is 0 if
-every process ends with success, or if all tests that failed pass when they run again.
+The program imports Pacenote and the libraries once; the processes are copies of it, each of which runs a
+part of the files: first large parts, and small ones towards the end, so that no core is idle for long. There
+is one more process than there are cores, because some tests wait. If only a few tests fail, they run again,
+alone: those that then pass depend on the load of the machine. The exit code is 0 if every process ends with
+success, or if all tests that failed pass when they run again.
 """
 
 from __future__ import annotations
 
-import compileall
 import gc
+import importlib
 import json
 import os
-import subprocess
+import re
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,9 +32,22 @@ PACKAGE = Path("python/pacenote")
 LEFT_OUT = TESTS / "shape"
 """The guards of the sources, which the target lint runs."""
 
-OPTIONS = ("-q", "-m", "not engine and not process", "-p", "no:cacheprovider", "-p", "no:xdist")
+OTHER_TESTS = re.compile(r"^pytestmark = pytest\.mark\.(engine|process)\b", re.MULTILINE)
+"""What a file without unit tests has."""
+
+LIBRARIES = ("elasticsearch", "optuna", "pyarrow.parquet", "rich.console", "scipy.stats")
+"""Modules that functions of Pacenote or of the tests import, and that take long to import."""
+
+OPTIONS = (
+    *("-q", "-m", "not engine and not process", "--disable-plugin-autoload"),
+    *("-p", "no:cacheprovider"),
+)
 MAX_PROCESSES = 8
+OUTPUT_FILE = "output.txt"
 RESULT_FILE = "result.json"
+MIN_SHARE = 1 / 40
+"""Share of all tests that a process runs at least: each needs some time to start."""
+
 MAX_RERUN = 5
 """Number of failed tests up to which they run again."""
 
@@ -73,24 +88,18 @@ class Result:
 
 @dataclass(frozen=True)
 class Part:
-    """A process with a part of the tests."""
-
-    process: subprocess.Popen[bytes]
-    """The process."""
+    """A process that has run a part of the tests."""
 
     folder: Path
-    """Folder of its files: what it prints, its result, and temporary files of its tests."""
+    """Folder of its files: what it printed, its result, and temporary files of its tests."""
 
-    @property
-    def result_file(self) -> Path:
-        """The file with the result."""
-        return self.folder / RESULT_FILE
+    code: int
+    """Its exit code; negative if a signal ended it."""
 
     def result(self) -> Result:
-        """Waits for the end, and returns the result; one without tests if the process died."""
-        self.process.wait()
+        """Returns what its tests did; no test if the process died."""
         try:
-            stored = json.loads(self.result_file.read_bytes())
+            stored = json.loads((self.folder / RESULT_FILE).read_bytes())
         except FileNotFoundError:
             return Result(Counter(died=1))
         return Result(Counter(stored.pop("outcomes")), **stored)
@@ -101,30 +110,24 @@ class Part:
         tests.
         """
         good = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        return self.process.returncode not in good or not self.result_file.exists()
+        return self.code not in good or not (self.folder / RESULT_FILE).exists()
 
     @property
     def may_run_again(self) -> bool:
         """Whether nothing is wrong but tests that failed: not an import, for example, and not the process."""
-        return not self.failed or self.process.returncode == pytest.ExitCode.TESTS_FAILED
+        return not self.failed or self.code == pytest.ExitCode.TESTS_FAILED
 
     def output(self) -> str:
         """Returns what the process printed."""
-        return (self.folder / "output.txt").read_text("utf-8", "replace")
+        return (self.folder / OUTPUT_FILE).read_text("utf-8", "replace")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Runs all parts, or the part whose folder and files are given."""
-    if arguments:
-        return run_part(Path(arguments[0]), arguments[1:])
+def main() -> int:
+    """Runs all tests, and returns the exit code."""
     started = time.monotonic()
-    # Once, instead of by each process.
-    compileall.compile_dir(PACKAGE, quiet=2, workers=0)
+    import_once()
     with tempfile.TemporaryDirectory(prefix="pacenote-unit-", dir=memory_folder()) as folder:
-        parts = [
-            start_part(Path(folder, str(number)), files)
-            for number, files in enumerate(balanced(unit_files(), process_count()))
-        ]
+        parts = run_parts(Path(folder), shares(unit_files(), process_count()))
         results = [part.result() for part in parts]
         for part in parts:
             if part.failed:
@@ -140,10 +143,25 @@ def main(arguments: Sequence[str]) -> int:
         return run_again(Path(folder, "again"), failed)
 
 
+def import_once() -> None:
+    """Imports Pacenote and its libraries. Garbage collection leaves out what exists now, as it is kept."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.disable()
+    # There is no package if the script itself is tested.
+    if PACKAGE.is_dir():
+        for path in sorted(PACKAGE.rglob("*.py")):
+            if path.stem != "__main__":
+                importlib.import_module(".".join(path.with_suffix("").relative_to(PACKAGE.parent).parts))
+        for name in LIBRARIES:
+            importlib.import_module(name)
+    gc.freeze()
+
+
 def run_again(folder: Path, tests: Sequence[str]) -> int:
     """Runs tests that failed once more, in one process. Returns 0 if they pass."""
     sys.stdout.write(f"runs again, alone: {', '.join(tests)}\n")
-    part = start_part(folder, tests)
+    folder.mkdir()
+    (part,) = run_parts(folder, [tests])
     outcomes = part.result().outcomes
     if part.failed:
         sys.stdout.write(part.output())
@@ -152,44 +170,89 @@ def run_again(folder: Path, tests: Sequence[str]) -> int:
     return 0
 
 
+def run_parts(folder: Path, parts: Iterable[Sequence[str]]) -> list[Part]:
+    """Runs parts of the tests, each in a process with a folder for its files; several at the same time."""
+    running: dict[int, Path] = {}
+    ended: list[Part] = []
+
+    def wait() -> None:
+        process, status = os.wait()
+        ended.append(Part(running.pop(process), os.waitstatus_to_exitcode(status)))
+
+    for number, files in enumerate(parts):
+        if len(running) == process_count():
+            wait()
+        part_folder = folder / f"{number:02}"
+        part_folder.mkdir()
+        running[start_part(part_folder, files)] = part_folder
+    while running:
+        wait()
+    return sorted(ended, key=lambda part: part.folder)
+
+
+def start_part(folder: Path, files: Sequence[str]) -> int:
+    """Starts a copy of this process that runs the tests in files, and returns its number."""
+    sys.stdout.flush()
+    process = os.fork()
+    if process:
+        return process
+    code = int(pytest.ExitCode.INTERNAL_ERROR)
+    try:
+        redirect(folder / OUTPUT_FILE)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+        code = run_part(folder, files)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Nothing that exists would be used again, so it need not be destroyed.
+        os._exit(code)
+
+
+def redirect(output: Path) -> None:
+    """Has this process and its children read nothing, and print to a file."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    printed = os.open(output, os.O_WRONLY | os.O_CREAT)
+    for descriptor, target in ((nothing, 0), (printed, 1), (printed, 2)):
+        os.dup2(descriptor, target)
+    os.close(nothing)
+    os.close(printed)
+
+
 def run_part(folder: Path, files: Sequence[str]) -> int:
-    """Runs the tests in files, and stores the result in a folder."""
+    """Runs the tests in files, stores the result in a folder, and returns pytest's exit code."""
     result = Result()
-    # Thousands of imported modules and collected tests live to the end: looking at them often finds nothing.
+    # Collected tests live to the end: looking at them often finds nothing.
     gc.set_threshold(20_000)
     code = pytest.main([*OPTIONS, *files], plugins=[result])
     (folder / RESULT_FILE).write_text(json.dumps(vars(result)), "utf-8")
-    return code
-
-
-def start_part(folder: Path, files: Iterable[str]) -> Part:
-    """Starts a process that runs the tests in files, with a folder for its files."""
-    folder.mkdir()
-    with (folder / "output.txt").open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-P", __file__, str(folder), *files],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"TMPDIR": str(folder)},
-        )
-    return Part(process, folder)
+    return int(code)
 
 
 def unit_files() -> dict[str, int]:
-    """Returns the files with tests, and their sizes in bytes."""
+    """Returns the files with unit tests, and their sizes in bytes."""
     paths = (path for path in sorted(TESTS.rglob("test_*.py")) if LEFT_OUT not in path.parents)
-    return {str(path): path.stat().st_size for path in paths}
+    texts = {str(path): path.read_text("utf-8") for path in paths}
+    return {name: len(text) for name, text in texts.items() if not OTHER_TESTS.search(text)}
 
 
-def balanced(sizes: dict[str, int], count: int) -> tuple[list[str], ...]:
-    """Returns at most `count` parts of about equal size, none of them empty."""
-    parts: list[tuple[int, list[str]]] = [(0, []) for _ in range(min(count, len(sizes)))]
-    for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
-        smallest = min(range(len(parts)), key=lambda number: parts[number][0])
-        total, names = parts[smallest]
-        parts[smallest] = (total + sizes[name], [*names, name])
-    return tuple(sorted(names) for _, names in parts)
+def shares(sizes: dict[str, int], count: int) -> Iterator[list[str]]:
+    """Yields parts for `count` processes: each has half of what a process would have if it shared all that is
+    left with the others.
+    """
+    total = left = sum(sizes.values())
+    names: list[str] = []
+    size = 0
+    for name in sizes:
+        names.append(name)
+        size += sizes[name]
+        if size >= max(left / count / 2, total * MIN_SHARE):
+            yield names
+            left -= size
+            names, size = [], 0
+    if names:
+        yield names
 
 
 def process_count() -> int:
@@ -216,9 +279,8 @@ def summary(results: Sequence[Result], elapsed_s: float) -> Iterator[str]:
         yield from (f"skipped {test}: {reason}" for test, reason in sorted(result.skipped.items()))
     outcomes = sum((result.outcomes for result in results), Counter[str]())
     counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "no tests"
-    used = os.times()
-    yield f"{counts} in {elapsed_s:.1f} s ({used.children_user + used.children_system:.1f} s of CPU time)"
+    yield f"{counts} in {elapsed_s:.1f} s ({sum(os.times()[:4]):.1f} s of CPU time)"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
