@@ -33,6 +33,7 @@ COUNTERS: Mapping[str, float] = {
     "process.user[process=driver]": 8_000,
     "process.system[process=driver]": 2_000,
     "process.major_faults[process=node-0]": 300,
+    "process.migrations[process=node-0]": 4_000,
     "pressure.cpu.some": 25_000,
     "pressure.io.some": 12_000,
     "pressure.io.full": 9_000,
@@ -130,9 +131,10 @@ EXPECTED: Mapping[str, float | str] = {
     "network.softirq_cpus": 1.0,
     "network.softirq_busiest_share": 0.02,
     "network.squeezes_per_s": 2.0,
+    "cpu.migrations_per_s": 40.0,
 }
 
-NOT_SAMPLED = {"cpu.services_share", "cpu.services", "cpu.migrations_per_s"}
+NOT_SAMPLED = {"cpu.services_share", "cpu.services"}
 """Figures of the catalogue that the sampler does not read."""
 
 

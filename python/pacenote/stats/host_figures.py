@@ -20,6 +20,7 @@ from pacenote.stats.device_history import (
     within,
 )
 from pacenote.stats.device_load import DeviceLoad, device_load
+from pacenote.stats.host_limits import limited_memory, well_covered
 
 Figures = dict[str, float | str]
 """Figures by name."""
@@ -68,8 +69,10 @@ def host_figures(
     """Returns the figures of a host while a task ran; `histories` are those of its devices over the whole
     race.
     """
+    telemetry = well_covered(telemetry, task)
     return {
         **_cpu(telemetry, host),
+        **_migrations(telemetry, host),
         **_memory(telemetry, host),
         **_disk(telemetry, task, host, histories),
         **_network(telemetry, host),
@@ -131,6 +134,9 @@ def _memory(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
         found["memory.available_share"] = available.min / total.mean
     if (cache := telemetry.gauge("memory.page_cache")) is not None:
         found["memory.page_cache_bytes"] = cache.mean
+    limited = limited_memory(telemetry, host.nodes, total.mean) if total is not None else {}
+    if limited.get("memory.available_share", 1.0) < _number(found, "memory.available_share"):
+        found |= limited
     swap, free = telemetry.gauge("memory.swap_total"), telemetry.gauge("memory.swap_free")
     if swap is not None and free is not None:
         found["memory.swap_used_bytes"] = swap.max - free.min
@@ -139,8 +145,16 @@ def _memory(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
     faults = [_per_s(telemetry.counter("process.major_faults", process=node)) for node in host.nodes]
     _add(found, "memory.major_faults_per_s", _sum(faults))
     if (kills := telemetry.counter("memory.oom_kills")) is not None:
-        found["memory.oom_kills"] = kills.increase
+        # Between two samples, it is known only as a fraction.
+        found["memory.oom_kills"] = float(round(kills.increase))
     _add(found, "memory.wait_share", _stalled(telemetry, "memory.some"))
+    return found
+
+
+def _migrations(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
+    found: Figures = {}
+    moves = [_per_s(telemetry.counter("process.migrations", process=node)) for node in host.nodes]
+    _add(found, "cpu.migrations_per_s", _sum(moves))
     return found
 
 

@@ -1,0 +1,50 @@
+"""Figures of the limits of control groups that apply to the nodes on a host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pacenote.model.telemetry_cuts import CounterCut, GaugeCut, TaskTelemetry, TaskTimes
+
+LEAST_COVERAGE = 0.5
+"""Part of a task of which a counter must be known, because a process may have ended in it, and part of the
+time between samples that the task must fill.
+"""
+
+
+def well_covered(telemetry: TaskTelemetry, task: TaskTimes) -> TaskTelemetry:
+    """Returns the gauges, and the counters that are known of a large part of a task and hardly from before or
+    after it.
+    """
+
+    def is_covered(cut: CounterCut | GaugeCut) -> bool:
+        if isinstance(cut, GaugeCut):
+            return True
+        return cut.covered_s >= LEAST_COVERAGE * max(task.duration_s, cut.span_s)
+
+    covered = {
+        name: tuple((labels, cut) for labels, cut in cuts if is_covered(cut))
+        for name, cuts in telemetry.cuts.items()
+    }
+    return TaskTelemetry(covered)
+
+
+def limited_memory(telemetry: TaskTelemetry, nodes: Sequence[str], total_bytes: float) -> dict[str, float]:
+    """Returns the figures of the node whose limit of memory leaves the least, if one has a limit below the
+    memory of the host: the page cache of its group, and what the group can still use if it gives that up.
+    """
+    found = dict[str, float]()
+    for node in nodes:
+        limits = [(cut.min, labels) for labels, cut in telemetry.gauges("cgroup.memory_limit", process=node)]
+        limit, labels = min(limits, key=lambda each: each[0], default=(total_bytes, dict[str, str]()))
+        anonymous, cache = (_gauge(telemetry, name, labels) for name in ("anonymous", "page_cache"))
+        if limit >= total_bytes or limit <= 0 or anonymous is None or cache is None:
+            continue
+        share = max(0.0, 1 - anonymous.max / limit)
+        if share <= found.get("memory.available_share", 1.0):
+            found = {"memory.available_share": share, "memory.page_cache_bytes": cache.mean}
+    return found
+
+
+def _gauge(telemetry: TaskTelemetry, name: str, labels: Mapping[str, str]) -> GaugeCut | None:
+    return telemetry.gauge(f"cgroup.{name}", **labels)
