@@ -61,7 +61,6 @@ def recording(
         collections=(),
         vm_operations=(),
         gauges=(),
-        thread_load_readings=0,
         thread_allocations=(),
         merged_events=0,
     )

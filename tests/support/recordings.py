@@ -66,7 +66,6 @@ class RecordingBuilder:
         self.stacks: dict[tuple[int, ...], int] = {}
         self.truncated: set[int] = set()
         self.groups: dict[str, list[object]] = {}
-        self.thread_load_readings = 0
 
     def stack(self, *methods: str, truncated: bool = False) -> int:
         """Returns the number of a stack; the first method is the one that was running."""
@@ -105,12 +104,10 @@ class RecordingBuilder:
         self._add("vm_operations", VmOperationGroup(name, True, summary(durations)))
 
     def gauge(self, kind: GaugeKind, readings: Sequence[float], thread: str | None = None) -> None:
-        """Adds the readings of a gauge. Loads of threads were read as often as that with most readings."""
+        """Adds the readings of a gauge."""
         number = None if thread is None else self._thread(thread)
         values = GaugeValues(len(readings), sum(readings), min(readings), max(readings))
         self._add("gauges", RecordedGauge(kind, number, values))
-        if number is not None:
-            self.thread_load_readings = max(self.thread_load_readings, len(readings))
 
     def allocated(self, thread: str, size: int | None, readings: int = 2) -> None:
         """Adds what a thread allocated, as the JVM counts it."""
@@ -142,7 +139,6 @@ class RecordingBuilder:
             stacks=tuple(
                 RecordedStack(frames, number in self.truncated) for frames, number in self.stacks.items()
             ),
-            thread_load_readings=self.thread_load_readings,
             merged_events=merged_events,
             **{**empty, **lists},  # type: ignore[arg-type]
         )

@@ -321,7 +321,9 @@ class GaugeKind(StrEnum):
     """CPU time of all processes of the machine, as a fraction of all processors (`jdk.CPULoad`)."""
 
     CPU_THREAD = "cpu-thread"
-    """CPU time of a thread, as a fraction of all processors (`jdk.ThreadCPULoad`)."""
+    """CPU time of a thread since its last reading, as a fraction of all processors (`jdk.ThreadCPULoad`);
+    there is no reading if it was less than 1 ms, and one when the thread ends.
+    """
 
     HEAP_USED_BEFORE = "heap-used-before"
     """Used part of the heap before a collection, in bytes (`jdk.GCHeapSummary`)."""
@@ -457,11 +459,6 @@ class Recording:
 
     gauges: tuple[RecordedGauge, ...]
     """What the JVM read at intervals."""
-
-    thread_load_readings: int
-    """Number of times at which the CPU loads of threads were read. A thread that has used less than 1 ms
-    since the last time has no reading.
-    """
 
     thread_allocations: tuple[ThreadAllocation, ...]
     """What threads allocated, as the JVM counts it."""

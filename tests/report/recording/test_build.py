@@ -127,7 +127,9 @@ def test_gauges_and_the_allocations_of_threads_have_tables():
     made.gauge(GaugeKind.CPU_MACHINE, [1.0])
     made.gauge(GaugeKind.HEAP_USED_AFTER, [1024, 3072])
     made.gauge(GaugeKind.CPU_THREAD, [0.5, 0.25, 0.0], "bulk-1")
-    made.gauge(GaugeKind.CPU_THREAD, [0.75], "search-1")
+    made.gauge(GaugeKind.CPU_THREAD, [0.55], "search-1")
+    for readings in ([0.1, 0.2], [0.3]):
+        made.gauge(GaugeKind.CPU_THREAD, readings, "same")
     made.allocated("bulk-1", 3000)
     made.allocated("bulk-2", 1000)
     made.allocated("main", None, 1)
@@ -145,7 +147,8 @@ def test_gauges_and_the_allocations_of_threads_have_tables():
         "thread-cpu-load": [
             ("Thread", "Readings", "Smallest", "Average", "Largest"),
             ("bulk-1", "3", "0.00 %", "25.00 %", "50.00 %"),
-            ("search-1", "1", "0.00 %", "25.00 %", "75.00 %"),
+            ("same", "3", "10.00 %", "20.00 %", "30.00 %"),
+            ("search-1", "1", "55.00 %", "55.00 %", "55.00 %"),
         ],
     }
     table = tables(recording)["thread-allocation"]

@@ -162,7 +162,6 @@ impl RecordingBuilder {
         let event_types = self.event_types();
         let (methods, kinds) = (self.tables.methods.into_values(), self.tables.frame_types.into_values());
         let targets = self.tables.targets.into_values();
-        let (gauges, thread_load_readings) = self.gauges.into_recorded();
         let text = |texts: &[String], index: Option<u32>| {
             index.and_then(|index| texts.get(index as usize)).cloned().unwrap_or_default()
         };
@@ -185,8 +184,7 @@ impl RecordingBuilder {
             pauses: self.pauses,
             collections: self.collections,
             vm_operations: Vec::new(),
-            gauges,
-            thread_load_readings,
+            gauges: self.gauges.into_recorded(),
             thread_allocations: self.thread_allocations.into_recorded(),
             merged_events: self.merged_events,
         };

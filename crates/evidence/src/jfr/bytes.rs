@@ -1,6 +1,7 @@
 //! Reads the encodings of a chunk: bytes, compressed integers and texts.
 
 use std::borrow::Cow;
+use std::num::NonZeroU64;
 
 /// Longest text that is read, in bytes; the rest of a longer one is dropped.
 const MAX_TEXT: usize = 4096;
@@ -115,17 +116,11 @@ impl<'a> ByteReader<'a> {
     fn long_varint(&mut self, first: u8) -> Option<u64> {
         let Some(&bytes) = self.rest.first_chunk::<8>() else { return self.varint_near_end(first) };
         let word = u64::from_le_bytes(bytes);
-        let ends = !word & HIGH_BITS;
-        if ends == 0 {
-            return self.varint_near_end(first);
-        }
+        let Some(ends) = NonZeroU64::new(!word & HIGH_BITS) else { return self.varint_near_end(first) };
         // The first byte is followed by those up to the first one without a high bit.
-        let bits = ends.trailing_zeros() + 1;
-        if bits == u64::BITS {
-            return self.varint_near_end(first);
-        }
-        self.rest = &self.rest[bits as usize / 8..];
-        let mut value = word & !(u64::MAX << bits) & !HIGH_BITS;
+        let length = ends.trailing_zeros() as usize / 8 + 1;
+        self.rest = self.rest.get(length..)?;
+        let mut value = word & (ends.get() ^ (ends.get() - 1)) & !HIGH_BITS;
         value = (value & 0x7f00_7f00_7f00_7f00) >> 1 | value & 0x007f_007f_007f_007f;
         value = (value & 0x3fff_0000_3fff_0000) >> 2 | value & 0x0000_3fff_0000_3fff;
         value = (value & 0x0fff_ffff_0000_0000) >> 4 | value & 0x0000_0000_0fff_ffff;

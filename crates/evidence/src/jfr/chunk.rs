@@ -41,14 +41,20 @@ pub(super) struct ChunkClock {
 }
 
 impl ChunkClock {
-    /// Returns a time in ns since 1970.
-    #[expect(
-        clippy::cast_possible_wrap,
-        clippy::cast_possible_truncation,
-        reason = "as the JDK converts times"
-    )]
+    /// Returns the ticks between the start of the chunk and a time.
+    #[expect(clippy::cast_possible_wrap, reason = "as the JDK converts times")]
+    pub(super) fn since_start(&self, ticks: u64) -> i64 {
+        (ticks as i64).wrapping_sub(self.start_ticks)
+    }
+
+    /// Returns a time in ns since 1970, given in ticks.
     pub(super) fn time_ns(&self, ticks: u64) -> i64 {
-        let since_start = (ticks as i64).wrapping_sub(self.start_ticks);
+        self.time_after_start_ns(self.since_start(ticks))
+    }
+
+    /// Returns a time in ns since 1970, given in ticks since the start of the chunk.
+    #[expect(clippy::cast_possible_truncation, reason = "as the JDK converts times")]
+    pub(super) fn time_after_start_ns(&self, since_start: i64) -> i64 {
         self.start_ns.saturating_add((since_start as f64 / self.ticks_per_ns) as i64)
     }
 

@@ -64,9 +64,9 @@ impl ChunkDecoder {
         }
         let constants = Constants::new(&chunk.bytes, &types, &mut self.constants);
         let mut reader =
-            EventReader { chunk, types: &types, constants, groups: &mut self.groups, builder, last_ns: None };
+            EventReader { chunk, types: &types, constants, groups: &mut self.groups, builder, last: None };
         let invalid = reader.read_events();
-        let last_ns = reader.last_ns;
+        let last_ns = reader.last.map(|ticks| chunk.clock.time_after_start_ns(ticks));
         let end_ns = chunk.clock.start_ns.saturating_add(chunk.clock.duration_ns);
         builder.cover(chunk.clock.start_ns, last_ns.map_or(end_ns, |last| last.max(end_ns)));
         if invalid > 0 {
@@ -145,7 +145,8 @@ impl<'a> EventPositions<'a> {
 impl Iterator for EventPositions<'_> {
     type Item = EventPosition;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "called for every event, in two loops")]
     fn next(&mut self) -> Option<EventPosition> {
         let mut reader = ByteReader::new(self.bytes.get(self.at..)?);
         let size = reader.count()?;
@@ -185,7 +186,8 @@ struct EventReader<'a> {
     constants: Constants<'a>,
     groups: &'a mut IndexedMap<ChunkGroupKey, GroupValues>,
     builder: &'a mut RecordingBuilder,
-    last_ns: Option<i64>,
+    /// When the last event began, in ticks since the start of the chunk.
+    last: Option<i64>,
 }
 
 impl EventReader<'_> {
@@ -193,9 +195,13 @@ impl EventReader<'_> {
     fn read_events(&mut self) -> u64 {
         let mut invalid = 0;
         let types = self.types;
+        let (mut slots, mut filled_by) = ([0; SLOTS], None);
         for each in EventPositions::of(self.chunk) {
             let Some((index, handler)) = types.handler_of(each.type_id) else { continue };
-            let mut slots = [0; SLOTS];
+            // Every event of a type fills the same slots.
+            if filled_by != Some(index) {
+                (slots, filled_by) = ([0; SLOTS], Some(index));
+            }
             let mut reader = ByteReader::new(&self.chunk.bytes[each.start..each.end]);
             if handler.layout.decode(&mut reader, &mut slots).is_some() {
                 self.event(index, handler, (&slots, each.end));
@@ -210,19 +216,16 @@ impl EventReader<'_> {
     /// Adds an event, given its values and its end in the chunk.
     #[inline]
     fn event(&mut self, index: usize, handler: &Handler, (slots, end): (&Slots, usize)) {
-        let time_ns = self.chunk.clock.time_ns(slots[START]);
-        self.last_ns = self.last_ns.max(Some(time_ns));
-        let is_in_window = self.builder.is_in_window(time_ns);
-        let facts = &mut self.builder.types[handler.event];
-        facts.events += 1;
+        self.last = self.last.max(Some(self.chunk.clock.since_start(slots[START])));
+        self.builder.types[handler.event].events += 1;
         if handler.kind == EventKind::Setting {
             self.setting(handler, slots, end);
             return;
         }
-        if !is_in_window {
+        if self.builder.window_ns.is_some() && !self.is_in_window(slots[START]) {
             return;
         }
-        facts.counted += 1;
+        self.builder.types[handler.event].counted += 1;
         let key = ChunkGroupKey {
             handler: index,
             subject: slots[SUBJECT],
@@ -245,11 +248,15 @@ impl EventReader<'_> {
             EventKind::Pause => self.pause(handler, slots, end),
             EventKind::Collection => self.collection(handler, slots, end),
             EventKind::CpuLoad => self.cpu_load(slots),
-            EventKind::ThreadCpuLoad => self.thread_cpu_load(handler, slots, time_ns),
+            EventKind::ThreadCpuLoad => self.thread_cpu_load(handler, slots),
             EventKind::HeapSummary => self.heap_summary(handler, slots, end),
-            EventKind::ThreadAllocation => self.thread_allocation(handler, slots, time_ns),
+            EventKind::ThreadAllocation => self.thread_allocation(handler, slots),
             EventKind::Setting => {}
         }
+    }
+
+    fn is_in_window(&self, ticks: u64) -> bool {
+        self.builder.is_in_window(self.chunk.clock.time_ns(ticks))
     }
 
     #[inline]
@@ -333,10 +340,10 @@ impl EventReader<'_> {
         }
     }
 
-    fn thread_cpu_load(&mut self, handler: &Handler, slots: &Slots, time_ns: i64) {
+    fn thread_cpu_load(&mut self, handler: &Handler, slots: &Slots) {
         let thread = self.thread(handler, slots);
         if let (Some(user), Some(system)) = (float(slots[VALUE]), float(slots[SECOND])) {
-            self.builder.gauges.add_thread_load(thread, user + system, time_ns);
+            self.builder.gauges.add(GaugeKind::CpuThread, thread, user + system);
         }
     }
 
@@ -353,7 +360,8 @@ impl EventReader<'_> {
         }
     }
 
-    fn thread_allocation(&mut self, handler: &Handler, slots: &Slots, time_ns: i64) {
+    fn thread_allocation(&mut self, handler: &Handler, slots: &Slots) {
+        let time_ns = self.chunk.clock.time_ns(slots[START]);
         if let Some(thread) = self.thread(handler, slots) {
             self.builder.add_thread_allocation(thread, size(slots[VALUE]), time_ns);
         }

@@ -29,7 +29,6 @@ impl Rounds {
 #[derive(Debug, Default)]
 pub(super) struct Gauges {
     values: IndexedMap<(GaugeKind, Option<u32>), GaugeValues>,
-    thread_loads: Rounds,
 }
 
 impl Gauges {
@@ -39,14 +38,8 @@ impl Gauges {
         self.values.update_or_add((kind, thread), GaugeValues::of(value), GaugeValues::add);
     }
 
-    /// Adds a reading of the CPU load of a thread.
-    pub(super) fn add_thread_load(&mut self, thread: Option<u32>, load: f64, time_ns: i64) {
-        self.thread_loads.number(time_ns);
-        self.add(GaugeKind::CpuThread, thread, load);
-    }
-
-    /// Returns all gauges, and the number of times at which the loads of threads were read.
-    pub(super) fn into_recorded(self) -> (Vec<RecordedGauge>, u64) {
+    /// Returns all gauges.
+    pub(super) fn into_recorded(self) -> Vec<RecordedGauge> {
         let mut gauges: Vec<_> = self
             .values
             .into_entries()
@@ -54,7 +47,7 @@ impl Gauges {
             .map(|((kind, thread), values)| RecordedGauge { kind, thread, values })
             .collect();
         gauges.sort_by_key(|each| each.kind);
-        (gauges, self.thread_loads.count)
+        gauges
     }
 }
 

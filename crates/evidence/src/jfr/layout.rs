@@ -65,7 +65,8 @@ impl Layout {
         Self::decode_steps(&self.steps, &self.elements, reader, slots)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "called for every event")]
     fn decode_steps(
         steps: &[Step],
         elements: &[Self],

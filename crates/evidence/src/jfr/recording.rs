@@ -350,8 +350,6 @@ pub struct Recording {
     pub vm_operations: Vec<VmOperationGroup>,
     /// What the JVM read at intervals, by kind.
     pub gauges: Vec<RecordedGauge>,
-    /// Number of times at which the CPU loads of threads were read.
-    pub thread_load_readings: u64,
     /// What threads allocated, as the JVM counts it.
     pub thread_allocations: Vec<ThreadAllocation>,
     /// Number of events without thread and stack, because more groups occurred than are kept apart.

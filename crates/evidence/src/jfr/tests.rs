@@ -240,7 +240,6 @@ fn gauges_and_allocations_of_threads_are_read() {
             gauge(GaugeKind::HeapCommitted, None, 1, (4096.0, 4096.0, 4096.0)),
         ]
     );
-    assert_eq!(recording.thread_load_readings, 3);
     assert_eq!(
         recording.thread_allocations,
         [ThreadAllocation { thread: 0, readings: 2, bytes: Some(2000) }]

@@ -27,8 +27,8 @@ _HEAP = {
     GaugeKind.HEAP_COMMITTED: "Committed after collections",
 }
 _THREAD_CPU_NOTE = (
-    "A thread that has used less than 1 ms since the reading before has no reading, which counts as 0 in the "
-    "average."
+    "Threads with the largest sum of readings first. A thread that has used less than 1 ms since the last "
+    "time has no reading; the last reading of one that ends covers less time than the others."
 )
 
 
@@ -40,7 +40,7 @@ class Readings:
     """Number of readings."""
 
     average: float
-    """Their mean."""
+    """Their mean: of those that were read, be it seldom."""
 
     min: float
     """The smallest one."""
@@ -154,17 +154,11 @@ def unread_gauges(recording: Recording, threads: Sequence[str]) -> Iterator[str]
 def _named(recording: Recording | None, names: Mapping[GaugeKind, str]) -> dict[str, Readings]:
     if recording is None:
         return {}
-    return {
-        names[gauge.kind]: _readings(gauge.values, gauge.values.count)
-        for gauge in recording.gauges
-        if gauge.kind in names
-    }
+    return {names[gauge.kind]: _readings(gauge.values) for gauge in recording.gauges if gauge.kind in names}
 
 
-def _readings(values: GaugeValues, rounds: int) -> Readings:
-    """Returns the readings of a gauge that was 0 in those of `rounds` in which it was not read."""
-    least = values.min if values.count >= rounds else 0.0
-    return Readings(values.count, values.sum / rounds, least, values.max)
+def _readings(values: GaugeValues) -> Readings:
+    return Readings(values.count, values.sum / values.count, values.min, values.max)
 
 
 def _thread_loads(recording: Recording | None, threads: Sequence[str]) -> dict[str, Readings]:
@@ -175,23 +169,20 @@ def _thread_loads(recording: Recording | None, threads: Sequence[str]) -> dict[s
         if gauge.kind is not GaugeKind.CPU_THREAD or not _is_chosen(recording, gauge.thread, threads):
             continue
         name = _thread_name(recording, gauge.thread)
-        one = _readings(gauge.values, recording.thread_load_readings)
+        one = _readings(gauge.values)
         found[name] = _together(found[name], one) if name in found else one
     return found
 
 
 def _together(one: Readings, other: Readings) -> Readings:
-    return Readings(
-        one.count + other.count,
-        one.average + other.average,
-        min(one.min, other.min),
-        max(one.max, other.max),
-    )
+    count = one.count + other.count
+    average = (one.average * one.count + other.average * other.count) / count
+    return Readings(count, average, min(one.min, other.min), max(one.max, other.max))
 
 
 def _busiest_first(row: GaugeRow) -> tuple[float, str]:
-    averages = [side.average for side in (row.readings, row.baseline) if side is not None]
-    return (-max(averages), row.name)
+    sums = [side.average * side.count for side in (row.readings, row.baseline) if side is not None]
+    return (-max(sums), row.name)
 
 
 def _is_chosen(recording: Recording, thread: int | None, threads: Sequence[str]) -> bool:
