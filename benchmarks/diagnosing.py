@@ -21,9 +21,19 @@ from pacenote.store.race_store import RaceStore
 
 _LIMIT_MS = 1_000.0
 _TASKS, _FACTS = 12, 4_500
-_HOUR_S, _PER_SECOND = 3_600, 2
-_NODE = "rally-node-0"
-_BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+_PER_SECOND = 2
+
+HOUR_S = 3_600
+"""Length of the race in seconds."""
+
+TASK_S = HOUR_S // _TASKS
+"""Length of each task in seconds."""
+
+NODE = "rally-node-0"
+"""The node of the race."""
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+"""When the race began."""
 
 _COLLECTION = """\
 [{at}][{up}ns][info ][gc,start    ] GC({n}) Pause Young (Normal) (G1 Evacuation Pause)
@@ -51,7 +61,7 @@ def measure(options: Options) -> Outcome:
     """Measures the wall time of the whole command, after one run that is not counted."""
     times = []
     with temporary_folder() as home:
-        _store_race(home)
+        store_race(home)
         for turn in range(1 + options.choose(10, 3)):
             command = [PACENOTE, "diagnose", "race", "--report=short"]
             wall_ms = run(command, {"PACENOTE_HOME": str(home)}).wall_s * 1e3
@@ -60,35 +70,39 @@ def measure(options: Options) -> Outcome:
     return Outcome(figures=(figure,), targets=(Target(figure, _LIMIT_MS, at_most=True),))
 
 
-def _store_race(home: Path) -> None:
+def store_race(home: Path) -> RaceFolder:
+    """Stores the race and returns its folder."""
     record = RaceRecord(
         race_id="race",
-        timestamp=_BEGIN,
+        timestamp=BEGIN,
         track=RecordedTrack("http_logs"),
         tasks=tuple(
             replace(
                 example_task(f"search-{number}"),
-                started_s=300.0 * number,
-                duration_s=300.0,
+                started_s=float(TASK_S * number),
+                duration_s=float(TASK_S),
                 window_s=280.0,
             )
             for number in range(_TASKS)
         ),
-        cluster=RecordedCluster("opensearch", "3.3.0", started_nodes=(StartedNode(name=_NODE),)),
+        cluster=RecordedCluster("opensearch", "3.3.0", started_nodes=(StartedNode(name=NODE),)),
         verdict=Verdict("valid"),
+        driver={"started_unix_ns": int(BEGIN.timestamp()) * 10**9},
+        telemetry={"host-sampler": {"data_devices": [{"device": "vda"}]}},
         complete=True,
     )
     folder = RaceStore(home).create(record)
     side = Snapshot(dict(_facts()))
     folder.write_snapshot(RaceSnapshot(side, side))
     _write_log(folder)
+    return folder
 
 
 def _facts() -> Iterator[tuple[str, str]]:
-    yield f"node.{_NODE}.jvm.vm_name", "OpenJDK 64-Bit Server VM"
-    yield f"node.{_NODE}.jvm.flag.MaxHeapSize", str(1 << 28)
+    yield f"node.{NODE}.jvm.vm_name", "OpenJDK 64-Bit Server VM"
+    yield f"node.{NODE}.jvm.flag.MaxHeapSize", str(1 << 28)
     for number in range(_FACTS):
-        yield f"node.{_NODE}.setting.fact_{number}", "value"
+        yield f"node.{NODE}.setting.fact_{number}", "value"
 
 
 def _write_log(folder: RaceFolder) -> None:
@@ -96,12 +110,12 @@ def _write_log(folder: RaceFolder) -> None:
     folder.artifacts.mkdir(parents=True, exist_ok=True)
     with (folder.artifacts / "gc.log").open("w", encoding="utf-8") as log:
         log.write(f"[{_time(0)}][1000000ns][info ][gc          ] Using G1\n")
-        for number in range(_HOUR_S * _PER_SECOND):
+        for number in range(HOUR_S * _PER_SECOND):
             seconds = number / _PER_SECOND
             up = int(seconds * 1e9) + 1_000_000_000
             log.write(_COLLECTION.format(at=_time(seconds), up=up, n=number))
 
 
 def _time(seconds: float) -> str:
-    moment = _BEGIN + timedelta(seconds=seconds)
+    moment = BEGIN + timedelta(seconds=seconds)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}+0000"

@@ -26,6 +26,7 @@ import first_request
 import gap
 import gc_log_openj9
 import generator
+import html_report
 import indexing
 import memory
 import node_counters
@@ -60,6 +61,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "memory": memory.measure,
     "comparing": comparing.measure,
     "diagnosing": diagnosing.measure,
+    "html_report": html_report.measure,
     "gc_log_openj9": gc_log_openj9.measure,
     "sampling": sampling.measure,
     "node_counters": node_counters.measure,

@@ -43,6 +43,7 @@ __all__ = [
     "TelemetryFile",
     "UnpackedFile",
     "__version__",
+    "arrivals",
     "count_lines",
     "crc32c",
     "generate",
@@ -50,10 +51,12 @@ __all__ = [
     "generator_version",
     "generators",
     "merged_percentiles",
+    "race_timeline",
     "read_recordings",
     "recover_files",
     "telemetry_cuts",
     "telemetry_points",
+    "telemetry_timeline",
     "unpack",
 ]
 
@@ -575,6 +578,12 @@ class GcLogs:
         Raises CoreError if the log has no wall-clock times.
         """
 
+    def pauses(self, index: int) -> list[tuple[float, float, str]]:
+        """Returns the pauses of a log: begin (in seconds like `start`), length in milliseconds, and kind.
+
+        There are none if the log has no wall-clock times.
+        """
+
 def generator_files(name: str, documents: int) -> dict[str, int]:
     """Returns the numbers of documents of a generated corpus by file name; they add up to `documents`.
 
@@ -615,6 +624,20 @@ def merged_percentiles(files: list[_Path]) -> str:
     `tasks` has the measured operations that succeeded, by name of the task: `service_time` and `latency`,
     each with `count` and those `percentiles` below 100 (`q`, `ms`) that the count is enough for. `unread`
     has `index`, `kind` (`missing`, `unreadable` or `damaged`) and `reason` of files that are not part of it.
+    """
+
+def race_timeline(file: _Path, most_points: int) -> str:
+    """Returns a `RaceTimeline` of `model/race_timeline.py` as JSON, from a `series.parquet` file.
+
+    It has at most `most_points` points, unless there are more tasks. Raises CoreError if the file cannot be
+    read.
+    """
+
+def arrivals(file: _Path, tasks: set[str], length_s: int, most_rows: int) -> str | None:
+    """Returns when operations of these tasks were due and done, from a `samples.parquet` file, as JSON.
+
+    By name of the task, `due` and `done` have the numbers of operations in parts of `length_s` seconds. None
+    if the file has more than `most_rows`. Raises CoreError if it cannot be read.
     """
 
 def read_recordings(files: list[_Path], window_ns: tuple[int, int] | None) -> str:
@@ -695,4 +718,13 @@ def telemetry_points(file: _Path, source: str, names: list[str]) -> list[_Teleme
     """Returns the values over time of the series with this source and one of these names.
 
     Raises CoreError.
+    """
+
+def telemetry_timeline(file: _Path, names: list[tuple[str, str]], grid: tuple[int, int, int]) -> str:
+    """Returns series of a `telemetry.parquet` file in parts of a race, as JSON: a list of series with
+    `source`, `name`, `unit`, `kind`, `labels`, and `mean` and `max` of each part.
+
+    `names` are sources and names; a name that ends with a dot stands for all that begin with it. `grid` is
+    the beginning of the first part in nanoseconds since 1970, the length of the parts in seconds, and their
+    number. Raises CoreError if the file cannot be read.
     """

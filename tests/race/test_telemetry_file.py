@@ -118,7 +118,7 @@ def test_this_host_is_sampled_and_has_figures(tmp_path: Path) -> None:
     assert sampler["cpu_s"] > 0
     assert isinstance(sampler["not_available"], dict)
     file = tmp_path / "telemetry.parquet"
-    figures = host_figures_by_task(file, values)["index"]
+    figures = host_figures_by_task(file, telemetry_cuts(file), values)["index"]
     assert 0 < figures["memory.available_share"] < 1  # type: ignore[operator]
     assert "disk.device" not in figures
     assert all(len(history) <= 1 for history in device_histories(file).values())

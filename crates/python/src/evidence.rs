@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use pacenote_evidence::gc::log::{JvmFacts, Span};
+use pacenote_evidence::gc::log::{JvmFacts, Pause, Span};
 use pacenote_evidence::gc::statistics::Statistics;
 use pacenote_evidence::openj9::OpenJ9Report;
 use pacenote_evidence::{EvidenceError, GcLog, read_gc_logs};
@@ -82,6 +82,17 @@ impl PyGcLogs {
         };
         let window = Span { start_ns: on_clock(start, epoch_ns), end_ns: on_clock(end, epoch_ns) };
         py.detach(|| document(log, log.statistics_between(window), Some(window)))
+    }
+
+    /// Returns the pauses of a log: begin in seconds since 1970, length in milliseconds, and kind.
+    fn pauses(&self, index: usize) -> PyResult<Vec<(f64, f64, String)>> {
+        let log = self.at(index)?;
+        let Some(epoch_ns) = log.epoch_ns else { return Ok(Vec::new()) };
+        let pause = |pause: &Pause| {
+            let begin_ns = epoch_ns as f64 + pause.end_ns as f64 - pause.duration_ns as f64;
+            (begin_ns / 1e9, pause.duration_ns as f64 / 1e6, log.names.text(pause.kind).to_owned())
+        };
+        Ok(log.pauses.iter().map(pause).collect())
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `bridge.rs` | [`bridge::PyBridge`]: the calls that Python tasks make |
 //! | `events.rs`, `values.rs` | events for Python tasks, and the values that are passed |
 //! | `telemetry.rs` | writing and reading the telemetry of a race, sampling the host |
+//! | `timeline.rs` | what a race did over time, in few points |
 //! | `corpus.rs` | generating, unpacking and counting data files |
 //! | `evidence.rs` | reading GC logs |
 //! | `recording.rs` | reading Flight Recorder recordings |
@@ -30,6 +31,7 @@ mod evidence;
 mod panics;
 mod recording;
 mod telemetry;
+mod timeline;
 mod values;
 
 use pyo3::prelude::*;
@@ -53,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     events::register(module)?;
     values::register(module)?;
     telemetry::register(module)?;
+    timeline::register(module)?;
     module.add_function(wrap_pyfunction!(driver::recover_files, module)?)?;
     module.add_function(wrap_pyfunction!(driver::merged_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generators, module)?)?;

@@ -24,6 +24,7 @@
 //! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal; `telemetry.parquet`; the recovery of these files after a kill |
 //! | `merged_histogram.rs`, `merged_series.rs` | [`merged_percentiles`]: percentiles of the series of one race or of several |
 //! | `telemetry.rs`, `telemetry_reader.rs`, `telemetry_cut.rs` | [`TelemetrySeries`]: values sampled over time; reading them, and cutting them per task |
+//! | `race_timeline.rs`, `arrivals.rs`, `telemetry_timeline.rs` | [`race_timeline`]: operations, arrivals and telemetry over time, in few points |
 //! | `column_reader.rs` | reading columns of Parquet files |
 //! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
 //! | `unsent.rs` | [`UnsentOperations`]: operations that were due, but did not begin |
@@ -31,6 +32,7 @@
 //!
 //! Steady-state labels and percentile intervals are computed by `crates/stats`.
 
+mod arrivals;
 mod buffers;
 mod catalog;
 mod collector;
@@ -46,6 +48,7 @@ mod merged_histogram;
 mod merged_series;
 mod operation_stats;
 mod overhead;
+mod race_timeline;
 mod recorder;
 mod result;
 mod sample;
@@ -53,10 +56,12 @@ mod sender;
 mod telemetry;
 mod telemetry_cut;
 mod telemetry_reader;
+mod telemetry_timeline;
 mod units;
 mod unsent;
 mod window;
 
+pub use arrivals::{TaskArrivals, arrivals};
 pub use buffers::{BufferPool, LostSamples, MissingSamples, RetentionPolicy, SampleDecision};
 pub use catalog::{SubOperationInfo, SubOperationName, SubOperationNumber, TaskInfo};
 pub use collector::accounting::file_contradiction;
@@ -76,6 +81,7 @@ pub use merged_series::{
 };
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
 pub use overhead::{CleanUpSummary, CleanUps, ClientOverhead, UnsolicitedData};
+pub use race_timeline::{PointTimes, RaceTimeline, TaskTimeline, TimelinePoint, race_timeline};
 pub use recorder::{ClientEnd, Recorder, RecordingSettings, ServiceTimeTotals};
 pub use result::{
     CensoredPercentile, DurationSummary, EndedBy, OperationTotals, Percentile, SampleCounts,
@@ -86,5 +92,6 @@ pub use sender::RecordSender;
 pub use telemetry::{Point, SeriesKind, SeriesNumber, TaskWindow, TelemetrySeries};
 pub use telemetry_cut::{CounterCut, GaugeCut, SeriesCut, cut};
 pub use telemetry_reader::{SeriesCuts, SeriesPoints, TelemetryCuts, telemetry_cuts, telemetry_points};
+pub use telemetry_timeline::{SeriesTimeline, TimeGrid, telemetry_timeline};
 pub use unsent::UnsentOperations;
 pub use window::MeasuredWindow;

@@ -49,6 +49,16 @@ impl MergedHistogram {
         is_supported(self.count, q).then(|| self.at_rank(rank(self.count, q)))
     }
 
+    /// Adds durations of one bucket. Returns `None` if there are too many to count.
+    fn count_in(&mut self, bucket: usize, count: u64) -> Option<()> {
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] = self.buckets[bucket].checked_add(count)?;
+        self.count = self.count.checked_add(count)?;
+        Some(())
+    }
+
     /// Returns the longest duration that has the same three significant digits as the one at a rank (1 = smallest).
     fn at_rank(&self, rank: u64) -> u64 {
         let mut seen = 0;
@@ -60,8 +70,8 @@ impl MergedHistogram {
     }
 }
 
-/// Returns the longest duration in a bucket.
-fn highest_in(bucket: usize) -> u64 {
+/// Returns the longest duration in a bucket, in nanoseconds.
+pub fn highest_in(bucket: usize) -> u64 {
     let (power, position) = (bucket >> HALF_BITS, bucket as u64 & ((1 << HALF_BITS) - 1));
     // The first two powers have the same width, because the first one begins at 0.
     let shift = power.saturating_sub(1);
@@ -89,10 +99,28 @@ impl HistogramDecoder {
     ///
     /// An error if the bytes are not a histogram with this configuration; some of its counts may have been added.
     pub fn add(&mut self, encoded: &[u8], merged: &mut MergedHistogram) -> Result<(), RecordError> {
-        self.try_add(encoded, merged).ok_or(RecordError::Histogram("decoded"))
+        self.visit(encoded, |bucket, count| merged.count_in(bucket, count))
     }
 
-    fn try_add(&mut self, encoded: &[u8], merged: &mut MergedHistogram) -> Option<()> {
+    /// Calls a function with the counts of a histogram that [`crate::DurationHistogram::encode`] has encoded, from the
+    /// shortest durations to the longest: with the bucket, and the number of durations in it. It returns `None` to stop.
+    ///
+    /// # Errors
+    ///
+    /// An error if the bytes are not a histogram with this configuration, or if the function has returned `None`.
+    pub fn visit(
+        &mut self,
+        encoded: &[u8],
+        mut on_count: impl FnMut(usize, u64) -> Option<()>,
+    ) -> Result<(), RecordError> {
+        self.try_visit(encoded, &mut on_count).ok_or(RecordError::Histogram("decoded"))
+    }
+
+    fn try_visit(
+        &mut self,
+        encoded: &[u8],
+        on_count: &mut impl FnMut(usize, u64) -> Option<()>,
+    ) -> Option<()> {
         let mut compressed = encoded;
         let is_known = next_u32(&mut compressed)? == COMPRESSED_COOKIE
             && next_u32(&mut compressed)? as usize == compressed.len();
@@ -112,13 +140,8 @@ impl HistogramDecoder {
             if bucket >= BUCKETS {
                 return None;
             }
-            if bucket >= merged.buckets.len() {
-                merged.buckets.resize(bucket + 1, 0);
-            }
             // A race counts with 32 bits.
-            let count = u64::from(u32::try_from(number).ok()?);
-            merged.buckets[bucket] = merged.buckets[bucket].checked_add(count)?;
-            merged.count = merged.count.checked_add(count)?;
+            on_count(bucket, u64::from(u32::try_from(number).ok()?))?;
             bucket += 1;
         }
         Some(())

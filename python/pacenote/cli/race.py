@@ -28,6 +28,7 @@ from pacenote.cli.node_options import add_driver_cpus_option
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.race_findings import show_findings
+from pacenote.cli.race_page import add_page
 from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_file import check_report_size
 from pacenote.cli.report_output import add_report_options, check_report_file, show_report
@@ -115,8 +116,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         with printing_report(stopped=stopped):
             folder = request.home / RACES / record.race_id
             show_report(record, folder, options, console)
-            if not stopped:
-                show_findings(record, folder, console)
+            diagnosis = None if stopped else show_findings(record, folder, console)
+            add_page(folder, diagnosis, console)
             if options.owns_process:
                 block_signals()
     if stopped:

@@ -27,7 +27,7 @@ def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: P
     file = folder / "telemetry.parquet"
     try:
         cuts = telemetry_cuts(file)
-        hosts = host_figures_by_task(file, record.telemetry)
+        hosts = host_figures_by_task(file, cuts, record.telemetry)
     except PacenoteError as error:
         for source in ("node counters", "host sampler"):
             builder.miss(source, error.message)
@@ -58,6 +58,11 @@ def _settings(builder: EvidenceBuilder) -> NodeSettings:
     )
 
 
+def gc_logs(artifacts: Path) -> Mapping[str, Sequence[Path]]:
+    """Returns the files of the GC logs in the artifacts of a race, by node; an only node has no name."""
+    return _files(artifacts, _GC_LOG)
+
+
 def _node_folders(artifacts: Path) -> Iterator[tuple[str, Path]]:
     """Yields the folders with the files of nodes; one node has no folder of its own and an empty name."""
     yield "", artifacts
@@ -76,7 +81,7 @@ def _files(artifacts: Path, suffix: re.Pattern[str]) -> Mapping[str, Sequence[Pa
 def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[TaskTimes]) -> None:
     from pacenote.evidence.gc_log import GcLogReader
 
-    logs = _files(artifacts, _GC_LOG)
+    logs = gc_logs(artifacts)
     if not logs:
         builder.miss("GC log", f"{artifacts} has no gc.log")
     for node, files in logs.items():

@@ -6,6 +6,7 @@ import argparse
 
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
+from pacenote.cli.race_page import IN_FOLDER, write_page
 from pacenote.cli.report_file import check_report_size
 from pacenote.cli.report_output import add_report_options, show_report
 from pacenote.cli.saturation_output import show_saturation
@@ -21,12 +22,21 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("race", metavar="RACE", help="id of the race, a unique prefix of it, or 'latest'")
     add_report_options(parser)
     parser.add_flag("--full", help="show all figures; the same as --report=full")
+    with parser.group("report"):
+        parser.add_argument(
+            "--html",
+            nargs="?",
+            const=IN_FOLDER,
+            metavar="FILE",
+            help="write the report as a page to this file, or to report.html in the folder of the race, and "
+            "print its path in place of the report",
+        )
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the report of a race, or the result of a saturation, and returns 0 even if it is void.
 
-    Raises StoreError, and UsageError if the result cannot be printed in the given format.
+    Raises StoreError, and UsageError if the result is not available in the given form.
     """
     if options.full:
         options.report = "full"
@@ -40,7 +50,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     changed = folder.plan_problem(record)
     for problem in (*missing, *([changed] if changed else []), *recover(folder)):
         console.warning(problem)
-    if saturation is None:
+    if options.html is not None:
+        write_page(record, folder, options.html, console)
+    elif saturation is None:
         show_report(record, folder.path, options, console, is_running=is_running)
     else:
         show_saturation(saturation, record, folder.path, options, console)

@@ -79,12 +79,7 @@ def show_report(
     """Prints the report of the race in `folder`, which a different process may be running, and writes it to
     `--report-file`. Raises StoreError.
     """
-    from pacenote.store.race_folder import RaceFolder
-
-    state = _state(record, is_running=is_running)
-    reached = None if state == "complete" else RaceFolder(folder).reached(record)
-    if state != "complete":
-        record = _as_incomplete(record, state, reached)
+    record, state, reached = as_reported(record, folder, is_running=is_running)
     progress = _progress(state, reached)
     if _is_short(options, console):
         _show_screen(record, state, folder, console)
@@ -92,6 +87,21 @@ def show_report(
         _show_full(_build(record, options, progress), record, options, console)
     if options.report_file is not None:
         write_report(_plain(_build(record, options, progress), record, options), options, console)
+
+
+def as_reported(
+    record: RaceRecord, folder: Path, *, is_running: bool
+) -> tuple[RaceRecord, RaceState, ReachedStep | None]:
+    """Returns the record of the race in `folder` as reports show it, its state, and how far it is. The record
+    of a race that is not complete says so.
+    """
+    from pacenote.store.race_folder import RaceFolder
+
+    state = _state(record, is_running=is_running)
+    if state == "complete":
+        return record, state, None
+    reached = RaceFolder(folder).reached(record)
+    return _as_incomplete(record, state, reached), state, reached
 
 
 def write_report(text: str, options: argparse.Namespace, console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -61,6 +61,15 @@ class GcLogReader:
             return self._log(self._core.between(best, start, end))
         except _core.CoreError as error:
             raise _evidence_error(error) from error
+
+    def pauses(self) -> Iterator[tuple[float, float, str]]:
+        """Yields the pauses of all runs of the JVM: begin in seconds since 1970, length in milliseconds, and
+        kind; none of a log without wall-clock times.
+        """
+        for index in range(len(self._core)):
+            is_local = self._log(self._core.log(index)).openj9 is not None
+            for at, ms, kind in self._core.pauses(index):
+                yield (self._unix(at) if is_local else at), ms, kind
 
     def _seconds_in(self, index: int, start: float, end: float) -> float:
         log = self._log(self._core.log(index))

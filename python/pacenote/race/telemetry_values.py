@@ -39,12 +39,13 @@ def device_histories(file: Path) -> dict[str, tuple[DeviceInterval, ...]]:
     return {device: device_history(series) for device, series in points.items()}
 
 
-def host_figures_by_task(file: Path, telemetry: Mapping[str, Any]) -> dict[str, Figures]:
-    """Returns the figures of the sampled host by task; `telemetry` is that of the race record.
+def host_figures_by_task(file: Path, cuts: TelemetryCuts, telemetry: Mapping[str, Any]) -> dict[str, Figures]:
+    """Returns the figures of the sampled host by task; `cuts` are those of the file, and `telemetry` that of
+    the race record.
 
     Raises StoreError if the file does not exist or cannot be read.
     """
-    cuts, histories = telemetry_cuts(file), device_histories(file)
+    histories = device_histories(file)
     host = SampledHost.from_record(telemetry)
     return {
         task.task: host_figures(cuts.of_source(HOST, task.task), task, host, histories) for task in cuts.tasks

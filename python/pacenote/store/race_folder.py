@@ -8,6 +8,7 @@
     ├── snapshot.json      configuration of the engine and the machine, before and after the race
     ├── samples.parquet    written by the Rust core, as is series.parquet; only their names are defined here
     ├── series.parquet
+    ├── report.html        the report as a page
     ├── recovery.json      what was lost of the files of the driver, written by the Rust core
     ├── saturation.json    the result of `pacenote saturate`, after every probe
     ├── .saturation.json.reserved   room for the final result, until it is written
@@ -164,6 +165,11 @@ class RaceFolder:
     def artifacts(self) -> Path:
         """Folder for logs, recordings and reports."""
         return self.path / "artifacts"
+
+    @property
+    def page(self) -> Path:
+        """The report as a page."""
+        return self.path / "report.html"
 
     @property
     def saturation(self) -> Path:
@@ -347,6 +353,10 @@ class RaceFolder:
             return store_error("read", self.plan_json, error).message
         same = digest == record.plan.sha256
         return None if same else f"{self.plan_json} was changed: its checksum is not that in race.json"
+
+    def write_page(self, text: str) -> None:
+        """Stores the report as a page, which replaces an earlier one. Raises StoreError."""
+        write_atomically(self.page, text.encode())
 
     def write_snapshot(self, snapshot: RaceSnapshot) -> None:
         """Stores the configuration of the engine and the machine, without secrets. Raises StoreError."""

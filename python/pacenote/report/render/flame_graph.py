@@ -1,24 +1,18 @@
 """A flame graph as one HTML page without references to other files.
 
-The page draws a JSON document with `flame_graph_page/page.js`. Its content security policy allows only the
-script and the style of this package, and every text from the recording is data of that document: nothing that
-a recording contains becomes markup or code.
+The page draws a JSON document with `flame_graph_page/page.js`. Every text from the recording is data of that
+document: nothing that a recording contains becomes markup or code.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 
-from pacenote.model.printable import encodable, printable
 from pacenote.report.recording.events import Unit
 from pacenote.report.recording.stack_tree import StackNode, StackTree, TreeFrame
+from pacenote.report.render.html import Frame, document, escaped, json_data, resource, shown
 
 MAX_BYTES = 300_000
 """The most bytes that a page has. The smallest stacks are merged until it has no more."""
@@ -69,34 +63,8 @@ def render_flame_graph(graph: FlameGraph, max_bytes: int = MAX_BYTES) -> str:
 
 
 def _page(graph: FlameGraph, least: int) -> str:
-    style, script = _resource("page.css"), _resource("page.js")
-    parts = {
-        "POLICY": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'",
-        "TITLE": html.escape(_text(graph.title)),
-        "STYLE": style,
-        "SCRIPT": script,
-        # `<` would end the element, or begin a comment in it.
-        "DATA": _json(_document(graph, least)).replace("<", "\\u003c"),
-    }
-    return re.sub(r"@@([A-Z]+)@@", lambda mark: parts[mark[1]], _resource("page.html"))
-
-
-def _resource(name: str) -> str:
-    return (files("pacenote.report.render") / "flame_graph_page" / name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    """Returns the source expression of a content security policy that allows exactly this text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _text(text: str) -> str:
-    return printable(encodable(text))
+    frame = Frame(*(resource("flame_graph_page", name) for name in ("page.html", "page.css", "page.js")))
+    return document(frame, {"TITLE": escaped(graph.title), "DATA": json_data(_document(graph, least))})
 
 
 def _document(graph: FlameGraph, least: int) -> dict[str, object]:
@@ -110,12 +78,12 @@ def _document(graph: FlameGraph, least: int) -> dict[str, object]:
         flat += (numbers[node.frame], node.children, node.own)
         if graph.tree.has_baseline:
             flat.append(node.own_baseline)
-    facts = [_text(fact) for fact in graph.facts]
+    facts = [shown(fact) for fact in graph.facts]
     if any(node.frame is _REST for node in nodes):
         share = least / max(graph.tree.root.total, graph.tree.root.baseline)
         facts.append(f"Frames with less than {share * 100:.2g} % of the total are merged as {_REST.name}")
     return {
-        "title": _text(graph.title),
+        "title": shown(graph.title),
         "facts": facts,
         "unit": graph.unit,
         "baseline": graph.tree.has_baseline,
@@ -165,9 +133,9 @@ def _frame_numbers(
         prefix = package[0] if package else ""
         groups.setdefault((frame.kind, prefix), {})[frame.name] = frame
     numbers: dict[TreeFrame, int] = {}
-    shown = []
+    grouped = []
     for (kind, prefix), found in groups.items():
         for frame in found.values():
             numbers[frame] = len(numbers)
-        shown.append((kind, _text(prefix), [_text(name[len(prefix) :]) for name in found]))
-    return numbers, shown
+        grouped.append((kind, shown(prefix), [shown(name[len(prefix) :]) for name in found]))
+    return numbers, grouped

@@ -1,0 +1,213 @@
+"""The tasks of a race: their table, the errors, the slowest of them, and the curves of their percentiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pacenote.model.headline import early_end, indexing_rate, main_indexing
+from pacenote.model.printable import single_line
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import DurationSummary, Percentile, TaskResult
+from pacenote.model.target_rate import achieved_rate
+from pacenote.model.task_kinds import indexes, runs_once
+from pacenote.model.verdict import targets_not_kept
+from pacenote.report.page.numbers import plain
+from pacenote.report.page.operations import TimedTask
+from pacenote.report.page.page import Curve, CurveChart, KeyFigure, PageCell, PageColumn, PageTable, RowGroup
+from pacenote.report.screen.imported import COLUMNS, FOOTNOTE, imported_tables
+from pacenote.report.screen.screen import TaskTable
+from pacenote.units import format_count, format_rate, format_seconds
+
+TASKS = "data-tasks"
+"""Id of the table of tasks."""
+
+_CURVES = "data-percentiles"
+_PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+_COMPARED = 99.0
+_NAMED = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+_HEADINGS = (
+    *("Task", "Throughput", "Target", "p50", "p90", "p99", "p99.9", "Longest", "Errors"),
+    *("Operations", "Clients", "Late p99", "Ran for", "Steady"),
+)
+_TEXTS = frozenset({"Task", "Steady"})
+
+NOTE = (
+    "Latency of operations that succeeded; service time in tasks without a target rate. "
+    "≥: too few operations for this percentile, so only a lower bound is known with 95 % confidence."
+)
+"""Explains the table of tasks."""
+
+
+def task_table(record: RaceRecord, tasks: Sequence[TaskResult]) -> PageTable:
+    """Returns one row per task."""
+    doubtful = {name for finding in record.verdict.findings for name in finding.tasks}
+    missed = {task.task for task in targets_not_kept(record)}
+    rows = tuple(_row(record, task, doubtful, missed) for task in tasks)
+    columns = [PageColumn(heading, heading not in _TEXTS) for heading in _HEADINGS]
+    kept = [
+        number
+        for number in range(len(columns))
+        if any(cell.text for row in rows if isinstance(cell := row[number], PageCell))
+    ]
+    shown = tuple(tuple(row[number] for number in kept) for row in rows)
+    caption = "Tasks in the order in which they ran"
+    return PageTable(
+        TASKS, caption, tuple(columns[number] for number in kept), (RowGroup("", shown),), is_sortable=True
+    )
+
+
+def _row(
+    record: RaceRecord, task: TaskResult, doubtful: set[str], missed: set[str]
+) -> tuple[PageCell | str, ...]:
+    times = task.latency or task.service_time
+    failed = task.work.failed if indexes(task) and task.work.failed else task.accounting.failed
+    ended = f" ({how})" if (how := early_end(task)) else ""
+    late = task.lateness.at(_COMPARED) if task.lateness else None
+    return (
+        PageCell(single_line(task.task) + ended, tone="doubtful" if task.task in doubtful else ""),
+        _throughput(task),
+        _target(record, task, is_missed=task.task in missed),
+        *(_percentile(times, q) for q in _PERCENTILES),
+        _time(times.max_ms if times else None),
+        PageCell(f"{failed:,}", failed, "wrong" if failed else "quiet"),
+        PageCell(f"{task.accounting.normal:,}", task.accounting.normal),
+        PageCell(f"{task.clients:,}", task.clients),
+        _time(late.ms if late and late.supported else None),
+        PageCell(format_seconds(float(f"{task.duration_s:.3g}")), task.duration_s),
+        PageCell("" if task.steady.state == "unknown" else task.steady.state.replace("-", " ")),
+    )
+
+
+def _throughput(task: TaskResult) -> PageCell:
+    if task.throughput is None or runs_once(task):
+        return PageCell("")
+    mean = task.throughput.mean
+    return PageCell(f"{format_rate(mean)} {single_line(task.unit)}/s", mean)
+
+
+def _target(record: RaceRecord, task: TaskResult, *, is_missed: bool) -> PageCell:
+    target = record.targets.get(task.task)
+    if target is None:
+        return PageCell("")
+    text = f"{format_rate(target.value)} {single_line(target.unit)}/s"
+    if is_missed:
+        text += f", reached {format_rate(achieved_rate(task, target))}"
+    return PageCell(text, target.value, "wrong" if is_missed else "")
+
+
+def _percentile(times: DurationSummary | None, q: float) -> PageCell:
+    found = times.at(q) if times else None
+    if found is None:
+        return PageCell("")
+    return PageCell(percentile_text(found), found.ms, "" if found.supported else "quiet")
+
+
+def percentile_text(found: Percentile) -> str:
+    """Returns a percentile or, with too few samples, its lower bound; empty if there is none."""
+    if found.supported:
+        return format_seconds(found.ms / 1000)
+    return "" if found.low_ms is None else f"≥ {format_seconds(found.low_ms / 1000)}"
+
+
+def _time(ms: float | None) -> PageCell:
+    return PageCell("") if ms is None else PageCell(format_seconds(ms / 1000), ms)
+
+
+def imported_task_tables(record: RaceRecord) -> Iterator[PageTable]:
+    """Yields the tables of the tasks of an imported race."""
+    if record.imported is None:
+        return
+    for number, table in enumerate(imported_tables(record, record.imported)):
+        yield _imported_table(f"{TASKS}-{number}", table)
+
+
+def _imported_table(table_id: str, table: TaskTable) -> PageTable:
+    kept = [index for index in range(len(COLUMNS)) if any(line.cells[index].text for line in table.lines)]
+    rows = tuple(
+        (PageCell(line.name), *(PageCell(line.cells[index].text) for index in kept)) for line in table.lines
+    )
+    columns = (PageColumn("Task", is_number=False), *(PageColumn(table.heads[index]) for index in kept))
+    return PageTable(table_id, f"{table.title} ({FOOTNOTE})", columns, (RowGroup("", rows),))
+
+
+def error_table(tasks: Sequence[TaskResult]) -> PageTable | None:
+    """Returns the failures of all tasks by kind, the most frequent first, or None if there were none."""
+    groups = [(task, group) for task in tasks for group in task.errors]
+    if not groups:
+        return None
+    rows = tuple(
+        (
+            PageCell(single_line(task.task)),
+            PageCell(single_line(group.label)),
+            PageCell(format_count(group.count, group.counted), group.count),
+            PageCell(f"{format_seconds(group.first_s)} to {format_seconds(group.last_s)}", group.first_s),
+            PageCell(single_line(group.reason)),
+        )
+        for task, group in sorted(groups, key=lambda each: -each[1].count)
+    )
+    columns = (
+        PageColumn("Task", is_number=False),
+        PageColumn("Kind", is_number=False),
+        PageColumn("Failed"),
+        PageColumn("First to last, since the task began"),
+        PageColumn("Example", is_number=False),
+    )
+    caption = "Failures by kind, warm-up included"
+    return PageTable("data-errors", caption, columns, (RowGroup("", rows),), is_sortable=True)
+
+
+def speed_figure(tasks: Sequence[TaskResult]) -> KeyFigure | None:
+    """Returns the throughput of the task that indexed most, or else of the one with most operations."""
+    task = main_indexing(tasks)
+    if task:
+        return KeyFigure("Indexing", indexing_rate(task), single_line(task.task))
+    found = [each for each in tasks if each.throughput and not runs_once(each)]
+    if not found:
+        return None
+    most = max(found, key=lambda each: each.accounting.normal)
+    rate = most.throughput.mean if most.throughput else 0.0
+    return KeyFigure("Throughput", f"{format_rate(rate)} {single_line(most.unit)}/s", single_line(most.task))
+
+
+def slowest_figure(tasks: Sequence[TaskResult], *, is_supported: bool = False) -> KeyFigure | None:
+    """Returns p99 of the slowest task, or its lower bound if the task has too few operations; with
+    `is_supported`, only of tasks that have enough. None if it is not known of any task.
+    """
+    found = [
+        (percentile.ms if percentile.supported else percentile.low_ms or 0.0, percentile, task)
+        for task in tasks
+        if not runs_once(task)
+        and (times := task.latency or task.service_time)
+        and (percentile := times.at(_COMPARED))
+        and percentile_text(percentile)
+        and (percentile.supported or not is_supported)
+    ]
+    if not found:
+        return None
+    _, percentile, task = max(found, key=lambda each: each[0])
+    detail = f"{'latency' if task.latency else 'service time'} of {single_line(task.task)}"
+    if not percentile.supported:
+        detail += "; too few operations for p99"
+    return KeyFigure("Slowest p99", percentile_text(percentile), detail)
+
+
+def curve_chart(tasks: Sequence[TimedTask]) -> tuple[PageTable, CurveChart] | None:
+    """Returns the percentiles of all tasks that have at least a median, or None if there are none."""
+    found = [task for task in tasks if task.line.curve and not runs_once(task.result)]
+    if not found:
+        return None
+    found.sort(key=lambda task: max(each.ms for each in task.line.curve), reverse=True)
+    curves = tuple(Curve(task.name, tuple((each.q, each.ms) for each in task.line.curve)) for task in found)
+    qs = sorted({q for curve in curves for q, _ in curve.points})
+    rows = tuple(
+        (curve.name, *(plain(values.get(q)) for q in qs))
+        for curve in curves
+        for values in [dict(curve.points)]
+    )
+    columns = (PageColumn("Task", is_number=False), *(PageColumn(f"p{float(f'{q:.6g}'):g}") for q in qs))
+    caption = "Percentiles in milliseconds; empty if there are too few operations"
+    slowest = curves[0]
+    q, ms = next(point for point in reversed(slowest.points) if round(point[0], 6) in _NAMED)
+    summary = f"The slowest is {slowest.name}, with {format_seconds(ms / 1000)} at p{q:.4g}."
+    table = PageTable(_CURVES, caption, columns, (RowGroup("", rows),), is_folded=True)
+    return table, CurveChart("percentiles", "Percentiles", summary, _CURVES, curves)

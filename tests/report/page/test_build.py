@@ -1,0 +1,315 @@
+"""The page of a race as data: its first figures and answers, the tables and charts, and what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
+from pacenote.model.finding import Finding
+from pacenote.model.imported import ImportedResults, ImportedValue
+from pacenote.model.race_record import Verdict
+from pacenote.model.race_timeline import RaceObservations
+from pacenote.model.result import FailureGroup
+from pacenote.model.snapshot import RaceSnapshot, Snapshot
+from pacenote.report.page.build import PageSources, build_page, without_details
+from pacenote.report.page.page import Chart, ItemList, PageCell, PageCommand, PageTable, RacePage, Text
+from pacenote.report.screen.build import RaceLocation
+from report.page.observed import arrivals, cpus, line, observed, pause, point, telemetry, timeline
+from support.records import bulk, paced, record, task, times
+
+LOCATION = RaceLocation("~/races/race-1", "race-1", "complete")
+STEADY = [50] * 20
+
+
+def page_of(race=None, seen=None, **changes) -> RacePage:
+    """Returns the page of a race with one search, of which the operations are known."""
+    race = race or record(tasks=(task(duration_s=20.0, window_s=20.0),), verdict=Verdict("valid"))
+    seen = seen if seen is not None else observed(timeline(search=line(STEADY)))
+    return build_page(PageSources(race, changes.pop("location", LOCATION), seen, **changes))
+
+
+def answer(page: RacePage, question: str) -> str:
+    """Returns the answer to the question that contains a word."""
+    (found,) = [each for each in page.questions if question in each.question]
+    return " ".join(block.text for block in found.blocks)
+
+
+def blocks(page: RacePage, kind: type):
+    return [block for section in page.sections for block in section.blocks if isinstance(block, kind)]
+
+
+def table(page: RacePage, name: str) -> PageTable:
+    (found,) = [each for each in blocks(page, PageTable) if each.id == name]
+    return found
+
+
+def cells(found: PageTable) -> list[list[str]]:
+    return [
+        [cell.text if isinstance(cell, PageCell) else cell for cell in row]
+        for group in found.groups
+        for row in group.rows
+    ]
+
+
+def test_the_first_figures_are_throughput_the_slowest_p99_and_errors():
+    page = page_of(record(tasks=(bulk(), paced(), task()), verdict=Verdict("valid")))
+    assert [(figure.label, figure.value) for figure in page.figures] == [
+        ("Indexing", "12,346 docs/s"),
+        ("Slowest p99", "≥ 67.5 ms"),
+        ("Errors", "12 documents"),
+    ]
+    assert page.figures[2].tone == "wrong"
+    assert answer(page, "p99") == (
+        "≥ 67.5 ms, service time of index-append; too few operations for p99. "
+        "Of those with enough operations: 8 ms, latency of term."
+    )
+    few = page_of(record(tasks=(task(service_time=times(100, p99=80.0)),)))
+    assert (few.figures[1].value, few.figures[1].detail) == (
+        "≥ 60 ms",
+        "service time of search; too few operations for p99",
+    )
+
+
+def test_the_reasons_of_a_verdict_come_with_advice():
+    finding = Finding("the driver sent late", "driver", "an idle machine", ("term",))
+    page = page_of(record(verdict=Verdict("suspect", (finding,))))
+    assert (page.state, page.badge) == ("suspect", "suspect")
+    text = answer(page, "valid")
+    assert "use its results with care. term: the driver sent late. Try: an idle machine." in text
+    assert "Documents: 740,000 acknowledged and counted in 1 index." in text
+    assert answer(page_of(), "valid").startswith("Yes. No check of the driver")
+
+
+def test_parts_in_which_nothing_ended_have_a_throughput_of_0():
+    page = page_of(seen=observed(timeline(search=line([50, 0, 50]))))
+    assert cells(table(page, "data-operations"))[1] == ["1", "0", "0", "0", "", "", "", "", ""]
+
+
+@pytest.mark.parametrize("state", ["running", "killed", "interrupted", "aborted"])
+def test_a_race_that_is_not_complete_says_so(state):
+    race = record(tasks=(), complete=False)
+    page = page_of(race, RaceObservations(), location=replace(LOCATION, state=state))
+    assert page.badge == state
+    assert answer(page, "valid").startswith(f"The race is {state}: its results are incomplete.")
+    assert answer(page, "limited") == "Not diagnosed: the race has not ended."
+    assert answer(page, "p99") == "Not known: no task has enough operations."
+    assert answer(page, "stall") == "Not known: there is no series of the operations."
+
+
+def test_the_diagnosis_answers_what_limited_the_race():
+    fired = RuleAnswer(id="H2", title="the heap is resized", state="fired", text="it grows", severe=True)
+    silent = RuleAnswer(id="D1", title="the disk is slow", state="ruled out", text="it is not")
+    share = TimeShare("indexing", 0.6, "threads")
+    found = Diagnosis(
+        races=("race-1",),
+        findings=(fired,),
+        ruled_out=(silent,),
+        time=(TaskTime("search", "", (share,), 0.4),),
+    )
+    page = page_of(diagnosis=found)
+    assert answer(page, "limited") == (
+        "H2: the heap is resized: it grows. During search, the time of all cores went to: 60.0 % indexing."
+    )
+    listed = blocks(page, ItemList)
+    assert [(each.title, each.is_folded) for each in listed[-1:]] == [("Ruled out: 1 rule", True)]
+    (item,) = next(each for each in listed if each.title.startswith("Findings")).items
+    assert (item.title, item.tone) == ("H2: the heap is resized", "wrong")
+    nothing = page_of(diagnosis=replace(found, findings=(), time=()))
+    assert answer(nothing, "limited").startswith(
+        "No rule of the diagnosis fired: 1 cause ruled out, 0 without"
+    )
+
+
+def test_seconds_with_few_operations_are_stalls_with_the_pauses_in_them():
+    operations = [*[50] * 8, 10, 0, 0, *[50] * 9]
+    seen = observed(timeline(search=line(operations)), pauses=(pause(9.5, 1_200.0),), has_gc_log=True)
+    page = page_of(seen=seen)
+    assert answer(page, "stall").startswith(
+        "At 0:08 for 3 s: search at 3.33 of usually 50 operations per second; 1.2 s of garbage collection "
+        "pauses."
+    )
+    assert page.axis is not None
+    assert page.axis.stalls == ((8.0, 11.0),)
+    without_log = page_of(seen=replace(seen, pauses=(), has_gc_log=False))
+    assert "usually 50 operations per second. The slowest" in answer(without_log, "stall")
+
+
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        (STEADY, "Never, in search. The slowest"),
+        # In a stall, twenty operations are missing: here, after ten seconds, and after nine they are too few.
+        ([*[2] * 45, *[0] * 10, 2, 2], "At 0:45 for 10 s: search at 0 of usually 2 operations per second."),
+        ([*[2] * 45, *[0] * 9, 2, 2], "Never, in search. The slowest"),
+        ([50] * 5, "Not known, because too few operations ended: search. The slowest"),
+        ([1] * 20, "Not known, because too few operations ended: search. The slowest"),
+        # The warm-up is not examined, nor is the last second, which is not a whole one.
+        ([0, 0, *[50] * 18, 1], "Never, in search. The slowest"),
+    ],
+)
+def test_stalls_are_only_sought_among_enough_operations(operations, expected):
+    race = record(tasks=(task(duration_s=len(operations) - 0.5),), verdict=Verdict("valid"))
+    seen = observed(timeline(search=line(operations, measured_from_s=2 if not operations[0] else 0)))
+    text = answer(page_of(race, seen), "stall")
+    assert text.startswith(expected)
+    assert text.endswith("The slowest operation took 45.5 ms: search at " + text[-5:])
+
+
+def test_the_operations_of_a_part_are_per_second_and_the_table_has_all_that_charts_draw():
+    points = (point(0, 100, errors=2, least_work=0, most_work=90), point(10, 30))
+    race = record(tasks=(task(duration_s=13.0),), verdict=Verdict("valid"))
+    seen = observed(replace(timeline(search=line([10] * 13, points=points)), length_s=10))
+    page = page_of(race, seen)
+    assert cells(table(page, "data-operations")) == [
+        ["0", "10", "0", "90", "20", "30", "", "45.5", "2"],
+        ["10", "10", "30", "30", "20", "30", "", "45.5", ""],
+    ]
+    ids = {each.id for each in blocks(page, PageTable)}
+    charts = blocks(page, Chart)
+    assert [chart.id for chart in charts] == ["throughput-0", "latency", "errors"]
+    for chart in charts:
+        assert chart.table in ids
+        width = len(table(page, chart.table).columns)
+        assert all(each.column < width for each in chart.lines)
+
+
+def test_tasks_that_overlap_have_different_lanes():
+    tasks = (
+        task("a", started_s=0.0, duration_s=10.0),
+        task("b", started_s=5.0, duration_s=10.0),
+        task("c", started_s=10.0, duration_s=5.0),
+    )
+    lines = {name: line([50] * 5) for name in "abc"}
+    page = page_of(record(tasks=tasks), observed(timeline(**lines)))
+    assert page.axis is not None
+    assert [(band.name, band.lane) for band in page.axis.bands] == [("a", 0), ("b", 1), ("c", 0)]
+    assert page.axis.end_s == 15.0
+
+
+def test_telemetry_becomes_charts_and_what_was_not_sampled_has_none():
+    race = record(
+        tasks=(task(duration_s=2.5),),
+        telemetry={"host-sampler": {"data_devices": [{"device": "vda"}, {"device": None}]}},
+    )
+    lines = (
+        *cpus([0.25, 0.5, 1.0]),
+        telemetry("process.user", [100.0, 100.0, None], labels={"process": "driver"}),
+        telemetry("process.user", [200.0, 400.0, 900.0], labels={"process": "node-0"}),
+        telemetry("disk.write_bytes", [2.0**20, 0.0, 2.0**21], labels={"device": "vda"}),
+        telemetry("disk.write_bytes", [1.0, 1.0, 1.0], labels={"device": "vdb"}),
+    )
+    seen = observed(
+        timeline(search=line([50] * 3)),
+        telemetry=lines,
+        pauses=(pause(1.2, 30.0), pause(9.0, 9e9)),
+        has_gc_log=True,
+    )
+    page = page_of(race, seen)
+    found = table(page, "data-machine")
+    assert [column.heading for column in found.columns] == [
+        *("Time (s)", "GC pauses (ms/s)", "Longest pause (ms)"),
+        *("All CPUs busy (%)", "Engine (%)", "Driver (%)", "Written (MiB/s)"),
+    ]
+    assert cells(found) == [
+        ["0", "0", "0", "25", "20", "10", "1"],
+        ["1", "30", "30", "50", "40", "10", "0"],
+        ["2", "0", "0", "100", "90", "", "2"],
+    ]
+    summaries = {chart.id: chart.summary for chart in blocks(page, Chart)}
+    assert summaries["gc"].startswith("1 pause, 30 ms in total; the longest took 30 ms, at 0:01")
+    assert summaries["disk"] == "Devices behind the data: vda."
+    assert not {"heap", "merges"} & summaries.keys()
+
+
+def test_arrivals_show_what_waits():
+    race = record(tasks=(paced(duration_s=3.0),))
+    seen = observed(timeline(term=line([50] * 3)), arrivals={"term": arrivals([50, 50], [40, 30, 30])})
+    page = page_of(race, seen)
+    assert cells(table(page, "data-arrivals")) == [
+        ["0", "50", "40", "10"],
+        ["1", "50", "30", "30"],
+        ["2", "0", "30", "0"],
+    ]
+    (chart,) = [each for each in blocks(page, Chart) if each.id == "open"]
+    assert chart.summary.startswith("At most 30 operations due but not done")
+
+
+def test_durations_are_counted_by_time_and_level():
+    page = page_of()
+    found = table(page, "data-durations")
+    assert [column.heading for column in found.columns] == ["Time (s)", "from 15.8 ms"]
+    assert cells(found)[:2] == [["0", "50"], ["1", "50"]]
+
+
+def test_the_table_of_tasks_sorts_by_numbers_and_leaves_out_empty_columns():
+    errors = (FailureGroup("timeout", "slow", 0, 3, 1.0, 2.0),)
+    page = page_of(record(tasks=(task(), paced(errors=errors))))
+    found = table(page, "data-tasks")
+    headings = [column.heading for column in found.columns]
+    assert {"Task", "p99", "Late p99"} <= set(headings)
+    row = found.groups[0].rows[1]
+    assert row[headings.index("p99")] == PageCell("8 ms", 8.0)
+    assert "Late p99" not in [column.heading for column in table(page_of(), "data-tasks").columns]
+    assert cells(table(page, "data-errors")) == [["term", "timeout", "3 operations", "1 s to 2 s", "slow"]]
+
+
+def test_settings_fit_their_room_and_the_rest_is_counted():
+    facts = {f"setting.{number:03}": "x" * 91 for number in range(100)}
+    facts |= {
+        "node.n0.jvm.flag.UseG1GC": "true",
+        "node.n0.a": "same",
+        "node.n1.a": "same",
+        "reading.load": "1",
+    }
+    snapshot = RaceSnapshot(Snapshot(facts), Snapshot({**facts, "setting.000": "changed"}))
+    sources = PageSources(record(), LOCATION, RaceObservations(), snapshot)
+    page = build_page(sources, settings_bytes=1_200)
+    assert cells(table(page, "data-changed"))[0][0] == "setting.000"
+    assert cells(table(page, "data-settings-nodes")) == [["node.*.a", "same"]]
+    assert len(cells(table(page, "data-settings-cluster"))) == 10
+    assert any("91 further facts" in text.text for text in blocks(page, Text))
+    smaller = without_details(page)
+    assert not [each for each in blocks(smaller, PageTable) if each.id.startswith("data-settings")]
+
+
+def test_the_command_and_its_notes_are_the_last_answer():
+    page = page_of(command="pacenote race --track=geonames", command_notes=("Secrets were not stored.",))
+    assert page.questions[-1].blocks == (
+        PageCommand("pacenote race --track=geonames"),
+        Text("Secrets were not stored."),
+    )
+
+
+def test_an_imported_race_shows_what_its_file_states():
+    values = (
+        ImportedValue("Mean Throughput", "index-append", 1000.0, "docs/s"),
+        ImportedValue("99th percentile service time", "term", 12.5, "ms"),
+        ImportedValue("50th percentile service time", "term", 2.5, "ms"),
+    )
+    imported = ImportedResults("rally", "summary", "summary.md", "0" * 64, values=values)
+    page = page_of(record(tasks=(), imported=imported, verdict=Verdict("valid")), RaceObservations())
+    assert [figure.value for figure in page.figures] == ["1,000 docs/s", "term 2.5 ms"]
+    assert answer(page, "valid").startswith(
+        "It is valid, as far as the file of Rally tells: it has no samples to check."
+    )
+    assert [row[0] for name in ("0", "1") for row in cells(table(page, f"data-tasks-{name}"))] == [
+        "index-append",
+        "term",
+    ]
+    assert len(cells(table(page, "data-figures"))) == 3
+    assert not {"engine", "settings"} & {section.id for section in page.sections}
+
+
+def test_what_cannot_be_read_is_said():
+    seen = replace(
+        observed(timeline(search=line(STEADY), other=line(STEADY))), missing=("No telemetry: gone",)
+    )
+    texts = [block.text for block in blocks(page_of(seen=seen), Text)]
+    assert "No telemetry: gone." in texts
+    assert "Not shown, because it has not ended: other." in texts
+    nothing = page_of(seen=RaceObservations(missing=("There is no timeline: no file",)))
+    assert nothing.axis is None
+    assert "There is no timeline: no file." in [block.text for block in blocks(nothing, Text)]
+    assert not blocks(nothing, Chart)
