@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pacenote import _core
 from pacenote.net.hosts import parse_hosts
 from pacenote.net.rest import RestClient
 from pacenote.provision.process import process_identity
@@ -79,9 +80,23 @@ def test_an_installed_engine_is_raced_and_keeps_its_data(pacenote: Pacenote, tmp
     (tmp_path / "track.json").write_text(json.dumps({**TRACK, "version": 2}))
     report = pacenote.run(
         *("race", f"--track-path={tmp_path}", "--pipeline=benchmark-only"),
-        *(f"--target-hosts={node['address']}", "--test-mode"),
+        *(f"--target-hosts={node['address']}", "--test-mode", f"--race-id={installed}"),
     )
     assert f"Assembled: {node['title']}" in report
+    # The process of the engine is found and sampled, although the race did not start it.
+    race = json.loads((pacenote.home / "races" / installed / "race.json").read_text())
+    sampler = race["telemetry"]["host-sampler"]
+    assert (len(sampler["nodes"]), sampler["missing_nodes"]) == (1, {})
+    [(_, _, labels, points)] = [
+        series
+        for series in _core.telemetry_points(
+            pacenote.home / "races" / installed / "telemetry.parquet", "host", ["process.threads"]
+        )
+        if series[2]["process"] == sampler["nodes"][0]
+    ]
+    assert labels == {"process": sampler["nodes"][0]}
+    assert all(count is not None and count > 20 for _, count in points)
+    assert sampler["data_devices"][0]["path"].startswith(str(node["folder"]))
 
     pacenote.run("stop", chosen, "--preserve-install")
     assert process_identity(node["pid"]) is None

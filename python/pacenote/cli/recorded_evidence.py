@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli.recorded_figures import add_recorded_figures
+from pacenote.cli.reported_hosts import add_reported_hosts
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder
 from pacenote.diagnose.pair_facts import add_pair_figures, changed_options, one_race
 from pacenote.diagnose.race_facts import race_builder
@@ -56,6 +57,7 @@ def _race_evidence(race: ComparedRace, folder: Path) -> EvidenceBuilder:
     add_snapshot_figures(builder, race.record, race.snapshot)
     if race.record.imported is None:
         add_recorded_figures(builder, race.record, folder)
+        add_reported_hosts(builder, race.record, race.snapshot, folder)
     return builder
 
 

@@ -70,6 +70,9 @@ class Evidence:
     of its source in the catalogue.
     """
 
+    sources: Mapping[Window, Mapping[str, str]] = field(default_factory=dict)
+    """Sources of figures that are not those of the catalogue, by window and name."""
+
     def value(self, window: Window, name: str) -> Value:
         """Returns a figure, or why it is missing."""
         for each in window.widened():
@@ -77,6 +80,13 @@ class Evidence:
             if found is not None:
                 return found
         return Unknown(((name, self._reason(window, name)),))
+
+    def source(self, window: Window, name: str) -> str:
+        """Returns where a figure that is known comes from, a key of `SOURCES`."""
+        for each in window.widened():
+            if name in self.values.get(each, {}):
+                return self.sources.get(each, {}).get(name) or FIGURES[name].source
+        return FIGURES[name].source
 
     def _reason(self, window: Window, name: str) -> str:
         figure = FIGURES.get(name)
@@ -97,9 +107,11 @@ class EvidenceBuilder:
         self._tasks = tuple(tasks)
         self._values: dict[Window, dict[str, Scalar]] = {}
         self._missing: dict[Window, dict[str, str]] = {}
+        self._sources: dict[Window, dict[str, str]] = {}
 
-    def set(self, window: Window, name: str, value: float | str | None) -> None:
+    def set(self, window: Window, name: str, value: float | str | None, source: str = "") -> None:
         """Adds a figure of the catalogue; None leaves it missing, and so does a number that is not finite.
+        `source` is where it comes from, if that is not the source in the catalogue.
 
         Raises KeyError for an unknown name and ValueError for a value of another kind, which are mistakes of
         the caller.
@@ -115,6 +127,8 @@ class EvidenceBuilder:
             self.miss(name, "its value is not a finite number", window)
             return
         self._values.setdefault(window, {})[name] = value
+        if source:
+            self._sources.setdefault(window, {})[name] = source
 
     def miss(self, name: str, reason: str, window: Window = Window()) -> None:
         """Adds why a figure, a group (`gc.*`) or a source (`GC log`) is missing. Raises ValueError."""
@@ -131,4 +145,5 @@ class EvidenceBuilder:
             nodes=tuple(nodes),
             values={window: dict(found) for window, found in self._values.items()},
             missing={window: dict(found) for window, found in self._missing.items()},
+            sources={window: dict(found) for window, found in self._sources.items()},
         )

@@ -109,8 +109,8 @@ def evidence_items(rule: Rule, evidence: Evidence, window: Window) -> Iterator[E
     for name in dict.fromkeys(filter(is_figure, used)):
         value = evidence.value(window, name)
         if not isinstance(value, Unknown):
-            figure = FIGURES[name]
-            yield EvidenceItem(name, format_value(value, figure.unit), figure.source, value)
+            text = format_value(value, FIGURES[name].unit)
+            yield EvidenceItem(name, text, evidence.source(window, name), value)
 
 
 def shown_figure(name: str, evidence: Evidence, window: Window) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,19 @@ HOST = "host"
 
 
 def telemetry_cuts(file: Path) -> TelemetryCuts:
-    """Returns the series of `telemetry.parquet`, cut to the tasks. Raises StoreError."""
+    """Returns the series of `telemetry.parquet`, cut to the tasks. Raises StoreError.
+
+    The last file that was read is kept, because several parts of a diagnosis need it.
+    """
+    try:
+        status = file.stat()
+    except OSError:
+        return _read_cuts(file, (0, 0))
+    return _read_cuts(file, (status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=1)
+def _read_cuts(file: Path, _version: tuple[int, int]) -> TelemetryCuts:
     from pacenote import _core  # Not needed for races without telemetry, such as imported ones.
 
     try:

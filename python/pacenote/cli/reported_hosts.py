@@ -1,0 +1,31 @@
+"""What the nodes of a stored race report about their hosts: figures of those not sampled, and full disks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pacenote.diagnose.disk_watermark import add_disk_watermark
+from pacenote.diagnose.engine_host_facts import add_engine_host_figures
+from pacenote.diagnose.facts import EvidenceBuilder
+from pacenote.errors import PacenoteError
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.snapshot import RaceSnapshot
+
+
+def add_reported_hosts(
+    builder: EvidenceBuilder, record: RaceRecord, snapshot: RaceSnapshot | None, folder: Path
+) -> None:
+    """Adds these figures; the configuration has been added. A file that cannot be read adds nothing."""
+    from pacenote.race.telemetry_values import telemetry_cuts  # Slow to import.
+
+    try:
+        cuts = telemetry_cuts(folder / "telemetry.parquet")
+    except PacenoteError:
+        return  # That is the reason why the node counters are missing.
+    sampler = record.telemetry.get("host-sampler")
+    sampled = sampler.get("nodes", ()) if isinstance(sampler, Mapping) else ()
+    add_engine_host_figures(builder, cuts, tuple(sampled))
+    parts = (snapshot.before, snapshot.after) if snapshot is not None else ()
+    facts = {key: value for part in parts if part is not None for key, value in part.facts.items()}
+    add_disk_watermark(builder, cuts, facts)

@@ -1,0 +1,114 @@
+"""The figures of hosts that are not sampled, as far as the engine's nodes report them.
+
+They have the names of those of the host sampler, and the node counters as their source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from pacenote.diagnose.facts import EvidenceBuilder, Window
+from pacenote.diagnose.telemetry_series import TaskSeries, ratio, total
+from pacenote.model.telemetry_cuts import TelemetryCuts
+
+SOURCE = "node counters"
+"""The source of these figures in the catalogue."""
+
+_DEVICE = "node-counters"
+_NODES = "process.cpu.total"
+_DISK = "fs.io_stats.devices"
+_NO_AVAILABLE = "the engine reports free memory without that of the page cache"
+_NO_HISTORY = "the engine's counters are not read often enough"
+
+_Figures = Iterator[tuple[str, float | str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Disk:
+    """A device below the data folders of a node."""
+
+    name: str
+    util_share: float
+    per_s: float | None
+    time_share: float | None
+    read_kib_per_s: float | None
+    written_kib_per_s: float | None
+
+
+def add_engine_host_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, sampled: Collection[str]) -> None:
+    """Adds the figures of the hosts of all nodes but those whose hosts were sampled, by task."""
+    evidence = builder.build()
+    for task in cuts.tasks:
+        series = TaskSeries(cuts.of_source(_DEVICE, task.task), task.duration_s)
+        for node in series.values_of(_NODES, "node"):
+            if node in sampled:
+                continue
+            window = Window(task.task, node)
+            cores = evidence.value(window, "engine.processors")
+            known = cores if isinstance(cores, float) and cores > 0 else None
+            for name, value in (*_cpu(series, node, known), *_disks(series, node)):
+                builder.set(window, name, value, SOURCE)
+            swap = series.largest("os.swap.used", node=node)
+            builder.set(window, "memory.swap_used_bytes", swap, SOURCE)
+            builder.miss("memory.available_share", _NO_AVAILABLE, window)
+            for name in ("disk.util_30s_share", "disk.await_quiet_ms", "disk.queue_growth"):
+                builder.miss(name, _NO_HISTORY, window)
+
+
+def _cpu(series: TaskSeries, node: str, cores: float | None) -> _Figures:
+    """Yields shares of the time of the processors that the engine sees. In a container, new versions of Java
+    see only the load of the container.
+    """
+    load = series.gauge("os.cpu.percent", node=node)
+    # A load that the engine does not know is negative.
+    used = load.mean / 100 if load is not None and load.min >= 0 else None
+    engine = ratio(series.share(_NODES, node=node), cores)
+    yield "cpu.engine_share", engine
+    if used is not None:
+        yield "cpu.idle_share", max(0.0, 1 - used)
+        yield "cpu.other_share", None if engine is None else max(0.0, used - engine)
+    stat = "os.cgroup.cpu.stat"
+    periods = series.increase(f"{stat}.number_of_elapsed_periods", node=node)
+    stopped = series.increase(f"{stat}.number_of_times_throttled", node=node)
+    if periods is not None and stopped is not None:
+        yield "cpu.throttled_periods_share", stopped / periods if periods > 0 else 0.0
+    ns_per_s = series.per_s(f"{stat}.time_throttled", node=node)
+    yield "cpu.throttled_share", None if ns_per_s is None else ratio(ns_per_s / 1e9, cores)
+
+
+def _disks(series: TaskSeries, node: str) -> _Figures:
+    """Yields the figures of the busiest of the devices below the data folders."""
+    names = series.values_of(f"{_DISK}.operations", "device")
+    disks = [disk for name in names if (disk := _disk(series, node, name)) is not None]
+    if not disks:
+        return
+    disk = max(disks, key=lambda each: each.util_share)
+    yield "disk.device", disk.name
+    yield "disk.util_share", disk.util_share
+    yield "disk.queue", disk.time_share
+    wait = ratio(disk.time_share, disk.per_s)
+    yield "disk.await_ms", None if wait is None else wait * 1000
+    for name, kib in (("read", disk.read_kib_per_s), ("write", disk.written_kib_per_s)):
+        yield f"disk.{name}_bytes_per_s", None if kib is None else kib * 1024
+    both = total((disk.read_kib_per_s, disk.written_kib_per_s))
+    yield "disk.request_bytes", None if both is None else ratio(both * 1024, disk.per_s)
+
+
+def _disk(series: TaskSeries, node: str, name: str) -> _Disk | None:
+    """Returns what a device did, or None if its time is not known, as in old versions of the engine."""
+
+    def per_s(key: str) -> float | None:
+        return series.per_s(f"{_DISK}.{key}", node=node, device=name)
+
+    busy_ms, times = per_s("io_time"), [per_s("read_time"), per_s("write_time")]
+    if busy_ms is None:
+        return None
+    return _Disk(
+        name=name,
+        util_share=min(busy_ms / 1000, 1.0),
+        per_s=per_s("operations"),
+        time_share=None if None in times else (total(times) or 0.0) / 1000,
+        read_kib_per_s=per_s("read_kilobytes"),
+        written_kib_per_s=per_s("write_kilobytes"),
+    )
