@@ -176,6 +176,7 @@ def test_test_mode_is_told_before_the_first_race(run, file, is_configured):
     assert "warning: races in test mode are always void" in err
 
 
+@pytest.mark.process
 def test_an_engine_that_will_not_start_is_a_warning(run, file):
     variants = '[variants.a]\n[variants.huge]\ncar-params = {heap_size = "9000g"}\n'
     file.write_text(f'[race]\ntrack-path = "track"\ntrack-params = {{path = "/"}}\n{variants}')
@@ -233,6 +234,7 @@ def test_mistakes_of_a_file_are_told_by_the_parser_of_race(run, file):
     assert lines[2].startswith("  - line 16: --client-options")
 
 
+@pytest.mark.process
 def test_the_command_line_gives_other_variants(run, home):
     sides = ("--baseline=car=1gheap", "--contender=car=2gheap")
     code, out, _ = run("experiment", "run", "heap-size", *sides, "--dry-run")
@@ -241,6 +243,7 @@ def test_the_command_line_gives_other_variants(run, home):
     assert "  1gheap: --car=1gheap\n  2gheap: --car=2gheap\n" in out
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("params", ["docs:20000,bulk_size:500", '{"docs": 20000, "bulk_size": 500}'])
 def test_a_recipe_can_be_made_smaller_on_the_command_line(run, home, params):
     given = (f"--track-params={params}", "--blocks=5", "--dry-run")
@@ -250,6 +253,7 @@ def test_a_recipe_can_be_made_smaller_on_the_command_line(run, home, params):
     assert '--track-params={"docs": 20000, "bulk_size": 500}' in out
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("params", ["docs:20000", "'{\"docs\": 20000}'"])
 def test_parameters_of_given_variants_are_added_to_those_of_the_recipe(run, home, params):
     sides = (f"--baseline=car=1gheap track-params={params}", f"--contender=car=2gheap track-params={params}")
@@ -261,6 +265,7 @@ def test_parameters_of_given_variants_are_added_to_those_of_the_recipe(run, home
     assert '"bulk_size": 500' in out
 
 
+@pytest.mark.process
 def test_configured_parameters_of_tracks_do_not_replace_those_of_the_file(run, home, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pacenote.toml").write_text('track-params = "docs:5"\n')
@@ -292,6 +297,7 @@ def test_a_mistake_that_all_variants_share_is_told_once(run, file):
     assert " line " not in err.splitlines()[0]
 
 
+@pytest.mark.process
 def test_a_baseline_that_will_not_start_is_refused(run, file):
     variants = '[variants.huge]\ncar-params = {heap_size = "9000g"}\n[variants.a]\n'
     file.write_text(f'[race]\ntrack-path = "track"\ntrack-params = {{path = "/"}}\n{variants}')

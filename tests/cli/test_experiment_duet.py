@@ -28,6 +28,7 @@ def test_the_heaps_of_both_engines_must_fit_into_the_memory():
     )
 
 
+@pytest.mark.process
 def test_a_dry_run_of_a_duet_shows_its_halves(run, tmp_path):
     file = tmp_path / "duet.toml"
     file.write_text('design = "duet"\n[race]\ntrack = "http_logs"\n[variants.a]\n[variants.b]\ncar = "zgc"\n')

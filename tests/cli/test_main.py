@@ -25,6 +25,7 @@ def python(*arguments, **options):
     )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [["-m", "pacenote", "--help"], ["-c", "import pacenote"]])
 def test_start_up_imports_little(arguments):
     done = python("-X", "importtime", *arguments)

@@ -48,6 +48,7 @@ def test_the_documented_track_is_complete_and_valid(run, people):
     assert out.endswith(" is valid: 1 challenge, 5 tasks\n")
 
 
+@pytest.mark.process
 def test_the_documented_track_can_be_raced(run, people, home):
     engine = Engine()
     with http_server(engine.respond) as server:

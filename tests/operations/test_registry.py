@@ -59,6 +59,7 @@ def test_an_unknown_type_suggests_types_and_operations() -> None:
         resolve_type("index-apend", ["index-append"])
 
 
+@pytest.mark.process
 def test_only_the_module_of_the_type_is_imported() -> None:
     code = (
         "import sys; from pacenote.operations.registry import resolve_type; resolve_type('sleep');"

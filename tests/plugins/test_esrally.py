@@ -124,6 +124,7 @@ def test_output_is_written_and_passed_to_the_logger(capsys: pytest.CaptureFixtur
     assert seen == ["plain"]
 
 
+@pytest.mark.process
 def test_processes_are_run(caplog: pytest.LogCaptureFixture) -> None:
     assert process.run_subprocess("exit 3") == 3
     assert process.run_subprocess_with_output("printf 'a\\nb'") == ["a", "b"]

@@ -182,6 +182,7 @@ def prepare(root: Path, data: Path, tools: DataTools | None = None):
     return reports
 
 
+@pytest.mark.process
 def test_data_is_prepared_in_separate_processes(tmp_path):
     reports = prepare(track_with(tmp_path, PREPARING.replace("FAILING", "-1")), tmp_path)
     made = [(tmp_path / f"{number}.txt").read_text().split(maxsplit=1) for number in range(4)]
@@ -190,6 +191,7 @@ def test_data_is_prepared_in_separate_processes(tmp_path):
     assert reports[-1] == ("preparing data: Processor", 4, 4)
 
 
+@pytest.mark.process
 def test_a_failed_preparation_is_reported_with_its_line(tmp_path):
     with pytest.raises(TrackError, match=r"Processor failed: track.py:14: BaseException: out of paper$"):
         prepare(track_with(tmp_path, PREPARING.replace("FAILING", "1")), tmp_path)

@@ -41,6 +41,7 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineRequest:
     return EngineRequest(tmp_path / "home", tmp_path / "artifacts", car=car, runtime_jdk="bundled")
 
 
+@pytest.mark.process
 def test_a_valid_request_passes_and_creates_nothing(request_: EngineRequest, tmp_path: Path) -> None:
     check_engine_request(request_)
     check_engine_request(replace(request_, version="3.8.0"))

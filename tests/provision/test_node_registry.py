@@ -185,6 +185,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.process
 def test_the_lock_is_released_when_its_owner_is_killed(layout: EngineLayout) -> None:
     entry = add_entry(layout, DEAD, None)
     with subprocess.Popen([sys.executable, "-c", _HOLDER, layout.home], stdout=subprocess.PIPE) as owner:

@@ -75,6 +75,7 @@ EXITING = """
     """
 
 
+@pytest.mark.process
 def test_an_exit_in_a_task_of_a_runner_does_not_stop_other_operations(tmp_path):
     schedule = [{"operation": name, "iterations": 2} for name in ("awaited", "forgotten")]
     with serving() as server:

@@ -14,6 +14,8 @@ from pacenote.race import data_files
 from pacenote.race.data_files import DataDirs, open_data_file, write_excerpt
 from support.disks import fill, small_disk
 
+pytestmark = pytest.mark.process
+
 LINE = b'{"text": "' + b"x" * 1000 + b'"}\n'
 LINES = 30_000
 """Lines of the corpus, which has 30 MB."""

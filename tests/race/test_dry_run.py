@@ -113,6 +113,7 @@ def test_the_engine_and_the_duration_are_stated(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.process
 def test_what_the_engine_lacks_is_stated(tmp_path: Path) -> None:
     create = {"operation": "create-index"}
     query = {"script_score": {"query": {"match_all": {}}, "script": "1"}}
@@ -186,6 +187,7 @@ def test_the_data_that_the_engine_starts_with_is_checked_and_shown(
         dry_run(request(tmp_path, engine=other, **restored))
 
 
+@pytest.mark.process
 def test_a_misspelt_jvm_option_is_refused(tmp_path: Path) -> None:
     params = {"additional_java_settings": ["-XX:+UseZCG"]}
     with pytest.raises(UsageError, match=r"does not know the JVM option -XX:\+UseZCG") as caught:

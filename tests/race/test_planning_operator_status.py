@@ -63,6 +63,7 @@ def raced(
         return race(request, listener), listener.notes, paths  # type: ignore[arg-type]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("status", "answer", "operator", "note"),
     [

@@ -26,6 +26,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpus: str) -> int:
         ))
 
 
+@pytest.mark.process
 def test_one_thread_sends_requests_on_one_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.sched_getaffinity(0)
     one = str(min(before))

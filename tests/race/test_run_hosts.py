@@ -39,6 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.process
 def test_the_requests_of_one_client_are_sent_to_all_hosts(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +54,7 @@ def test_the_requests_of_one_client_are_sent_to_all_hosts(
     assert f"{first.address} received 4 requests" in capsys.readouterr().out
 
 
+@pytest.mark.process
 def test_a_race_without_one_of_its_hosts_continues_and_is_suspect(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,6 +36,7 @@ def stored(home: Path) -> dict[str, Any]:
     return json.loads((home / "home/races/r/snapshot.json").read_text())
 
 
+@pytest.mark.process
 def test_the_configuration_is_read_before_and_after_but_not_during_the_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,6 +58,7 @@ def test_the_configuration_is_read_before_and_after_but_not_during_the_tasks(
     assert "node.*.jvm.flag.*" in document["before"]["unread"]
 
 
+@pytest.mark.process
 def test_settings_that_differ_between_nodes_are_not_called_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,6 +76,7 @@ def test_settings_that_differ_between_nodes_are_not_called_changes(
     assert stored(tmp_path)["after"]["facts"]["setting.node.name"] == "n-1"
 
 
+@pytest.mark.process
 def test_only_what_the_engine_reports_is_called_a_change_of_the_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +89,7 @@ def test_only_what_the_engine_reports_is_called_a_change_of_the_engine(
     assert line == "the engine was reconfigured while the race ran: setting.a: old hunter22 → new"
 
 
+@pytest.mark.process
 def test_secrets_of_the_race_are_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = "--client-options=basic_auth_user:'u',basic_auth_password:'hunter22'"
     assert race_task(ConfiguredEngine().respond, tmp_path, monkeypatch, options) == 0
@@ -93,6 +97,7 @@ def test_secrets_of_the_race_are_not_stored(tmp_path: Path, monkeypatch: pytest.
     assert "hunter22" not in (tmp_path / "home/races/r/race.json").read_text()
 
 
+@pytest.mark.process
 def test_what_hurts_an_engine_on_this_machine_is_said_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,6 +115,7 @@ def test_what_hurts_an_engine_on_this_machine_is_said_in_one_line(
     assert len(record.snapshot.hurts) == 2
 
 
+@pytest.mark.process
 def test_a_defect_in_reading_does_not_end_the_race(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,9 +68,14 @@ def _percentile(q: float, ms: float, count: int) -> Percentile:
 
 def task(name: str = "search", **changes: Any) -> TaskResult:
     """A finished, unpaced search task without errors."""
-    result = TaskResult(
-        task=name,
-        operation=name,
+    return replace(_default_task(), **{"task": name, "operation": name} | changes)
+
+
+@cache
+def _default_task() -> TaskResult:
+    return TaskResult(
+        task="search",
+        operation="search",
         operation_type="search",
         index=0,
         unit="ops",
@@ -93,7 +98,6 @@ def task(name: str = "search", **changes: Any) -> TaskResult:
         errors=(),
         ended_by="time",
     )
-    return replace(result, **changes)
 
 
 def summary(race_id: str = "b625d810-94f3-4db7-b65f-d6554a032a0e", **changes: Any) -> RaceSummary:

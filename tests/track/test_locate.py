@@ -82,6 +82,7 @@ def test_a_bundled_track_is_used_if_the_default_repository_has_none_of_that_name
     assert locate_track(default(books, tmp_path, "books")).revision == git("rev-parse", "master", at=books)
 
 
+@pytest.mark.process
 def test_the_bundled_tracks_can_be_selected(public: Path, tmp_path: Path) -> None:
     request = replace(default(public, tmp_path), track_repository="bundled")
     found = locate_track(request)

@@ -69,6 +69,7 @@ def test_a_version_that_cannot_be_assembled_is_installed_from_its_archive(
     assert server.count(f"/{NAME}") == 1
 
 
+@pytest.mark.process
 def test_an_archive_without_java_runs_on_the_one_that_is_chosen(
     request_: EngineRequest, tmp_path: Path
 ) -> None:
