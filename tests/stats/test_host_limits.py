@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pacenote.model.telemetry_cuts import CounterCut, GaugeCut, TaskTelemetry, TaskTimes
-from pacenote.stats.host_limits import limited_memory, well_covered
+from pacenote.stats.host_limits import limited_memory, outer_throttling, well_covered
 
 TASK = TaskTimes("index", 0, 100 * 10**9)
 NODE = {"process": "node-0"}
@@ -23,6 +23,19 @@ def gauge(mean: float, most: float | None = None) -> GaugeCut:
 
 def groups(**cuts: list[tuple[dict[str, str], CounterCut | GaugeCut]]) -> TaskTelemetry:
     return TaskTelemetry({f"cgroup.{name}": tuple(found) for name, found in cuts.items()})
+
+
+def test_the_quota_of_a_group_around_that_of_the_process_throttles_it() -> None:
+    telemetry = groups(
+        cpu_periods=[(NODE, counter(100)), (POD, counter(1_000)), (POD | {"process": "b"}, counter(9))],
+        throttled_periods=[(NODE, counter(90)), (POD, counter(250)), (POD | {"process": "b"}, counter(9))],
+        throttled_time=[(NODE, counter(9)), (POD, counter(40_000)), (POD | {"process": "b"}, counter(9))],
+    )
+    periods = {"cpu.throttled_periods_share": pytest.approx(0.25)}
+    assert outer_throttling(telemetry, ["node-0"]) == periods
+    counted = TaskTelemetry({**telemetry.cuts, "cpu.count": (({}, gauge(4)),)})
+    assert outer_throttling(counted, ["node-0"]) == {**periods, "cpu.throttled_share": pytest.approx(0.1)}
+    assert outer_throttling(telemetry, ["node-1"]) == {}
 
 
 @pytest.mark.parametrize(

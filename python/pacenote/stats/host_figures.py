@@ -20,7 +20,7 @@ from pacenote.stats.device_history import (
     within,
 )
 from pacenote.stats.device_load import DeviceLoad, device_load
-from pacenote.stats.host_limits import limited_memory, well_covered
+from pacenote.stats.host_limits import limited_memory, outer_throttling, well_covered
 
 Figures = dict[str, float | str]
 """Figures by name."""
@@ -70,13 +70,16 @@ def host_figures(
     race.
     """
     telemetry = well_covered(telemetry, task)
-    return {
+    found = {
         **_cpu(telemetry, host),
         **_migrations(telemetry, host),
         **_memory(telemetry, host),
         **_disk(telemetry, task, host, histories),
         **_network(telemetry, host),
     }
+    for name, value in outer_throttling(telemetry, host.nodes).items():
+        found[name] = max(value, _number(found, name))
+    return found
 
 
 def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:

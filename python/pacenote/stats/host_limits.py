@@ -29,6 +29,24 @@ def well_covered(telemetry: TaskTelemetry, task: TaskTimes) -> TaskTelemetry:
     return TaskTelemetry(covered)
 
 
+def outer_throttling(telemetry: TaskTelemetry, nodes: Sequence[str]) -> dict[str, float]:
+    """Returns the figures of the quotas of groups around those of the nodes, which stop the nodes too: those
+    of the group that was stopped longest. The kernel adds up the times of all CPUs.
+    """
+    found = dict[str, float]()
+    cores = telemetry.gauge("cpu.count")
+    for node in nodes:
+        for labels, periods in telemetry.counters("cgroup.cpu_periods", process=node):
+            stopped = telemetry.counter("cgroup.throttled_periods", **labels)
+            time_ms = telemetry.counter("cgroup.throttled_time", **labels)
+            if "group" not in labels or stopped is None or periods.increase <= 0:
+                continue
+            _raise(found, "cpu.throttled_periods_share", stopped.increase / periods.increase)
+            if time_ms is not None and time_ms.per_s is not None and cores is not None and cores.mean > 0:
+                _raise(found, "cpu.throttled_share", time_ms.per_s / 1e3 / cores.mean)
+    return found
+
+
 def limited_memory(telemetry: TaskTelemetry, nodes: Sequence[str], total_bytes: float) -> dict[str, float]:
     """Returns the figures of the node whose limit of memory leaves the least, if one has a limit below the
     memory of the host: the page cache of its group, and what the group can still use if it gives that up.
@@ -48,3 +66,7 @@ def limited_memory(telemetry: TaskTelemetry, nodes: Sequence[str], total_bytes: 
 
 def _gauge(telemetry: TaskTelemetry, name: str, labels: Mapping[str, str]) -> GaugeCut | None:
     return telemetry.gauge(f"cgroup.{name}", **labels)
+
+
+def _raise(found: dict[str, float], name: str, value: float) -> None:
+    found[name] = max(value, found.get(name, 0.0))
