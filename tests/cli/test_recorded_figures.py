@@ -47,7 +47,7 @@ def write_telemetry(folder: Path) -> None:
 
 
 def evidence(folder: Path) -> Evidence:
-    race = record("race-a", tasks=(bulk(),))
+    race = record("race-a", tasks=(bulk(),), telemetry={"host-sampler": {"nodes": [NODE]}})
     builder: EvidenceBuilder = race_builder(race)
     builder.set(Window(), "host.cores", 2)
     add_recorded_figures(builder, race, folder)

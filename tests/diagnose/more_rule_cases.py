@@ -66,7 +66,7 @@ INDEXING_CASES = {
             **{"node.write_threads": 8, "disk.wait_share": 0.01, "driver.cpu_share": 0.1},
         },
         {"cpu.idle_share": 0.05},
-        {"task.target_share": 1},
+        {"task.paced": True},
         1.5,
         {"track-params": {"bulk_indexing_clients": "2"}},
     ),
@@ -138,7 +138,7 @@ NETWORK_CASES = {
 
 CLUSTER_CASES = {
     "O1": RuleCase(
-        {"cpu.other_share": 0.2},
+        {"cpu.other_share": 0.2, "cpu.idle_share": 0, "cpu.wait_share": 0.9},
         {"cpu.other_share": 0.01},
         {"cpu.other_share": None},
         0.25,

@@ -53,8 +53,8 @@ HEAP_CASES = {
     "H3": RuleCase(
         {
             **{"jvm.heap_max_bytes": 24 * GB, "host.memory_bytes": 32 * GB, "memory.available_share": 0.05},
-            **{"memory.oom_kills": 0, "memory.swapped_in_per_s": 0, "memory.wait_share": 0.2},
-            "gc.live_share": 0.3,
+            **{"memory.oom_kills": 0, "memory.swapped_in_per_s": 0, "memory.wait_share": 0.15},
+            **{"gc.live_share": 0.3, "disk.some_wait_share": 0.05},
         },
         {"jvm.heap_max_bytes": 8 * GB, "memory.available_share": 0.4},
         {"host.memory_bytes": None},
@@ -115,11 +115,13 @@ COLLECTOR_CASES = {
                 "jvm.name": "OpenJ9",
                 "gc.young_s_per_s": 0.0629,
                 "gc.tenure_age": 10,
+                "gc.pause_p99_ms": 60,
+                "task.service_p99_ms": 240,
             },
         },
         {"gc.young_pause_mean_ms": 22.7, "gc.flipped_bytes": 73742e6, "gc.tenured_bytes": 20596e6},
         {"gc.concurrent": True},
-        0.0629,
+        0.25,
         {"jvm": ["-Xgc:scvNoAdaptiveTenure,scvTenureAge=2"]},
     ),
     "H8": RuleCase(
@@ -143,10 +145,13 @@ COLLECTOR_CASES = {
         {"jvm": ["-XX:+UnlockExperimentalVMOptions", "-XX:G1NewSizePercent=20"]},
     ),
     "H10": RuleCase(
-        {"gc.stop_share": 0.08, "gc.pause_share": 0.03, "gc.time_to_safepoint_max_ms": 60},
+        {
+            **{"gc.stop_share": 0.08, "gc.pause_share": 0.03, "gc.time_to_safepoint_max_ms": 60},
+            **{"gc.stop_max_ms": 80, "task.service_p99_ms": 400},
+        },
         {"gc.stop_share": 0.033},
         {"gc.time_to_safepoint_max_ms": None},
-        0.05,
+        0.2,
     ),
     "H11": RuleCase(
         {
@@ -230,7 +235,7 @@ DISK_CASES = {
         {
             **{"disk.device": "nvme0n1", "disk.util_30s_share": 0.99, "disk.queue": 8, "disk.await_ms": 9},
             **{"disk.await_quiet_ms": 1.5, "disk.others_util_share": 0.02, "disk.queue_growth": 1.1},
-            "disk.wait_share": 0.4,
+            "disk.some_wait_share": 0.4,
         },
         {"disk.util_30s_share": 0.8},
         {"disk.stripes": 4},
@@ -239,7 +244,7 @@ DISK_CASES = {
     "D2": RuleCase(
         {
             **{"disk.is_dasd": True, "disk.stripe_imbalance": 2.1, "disk.util_30s_share": 0.97},
-            **{"disk.stripes": 4, "disk.device": "dm-0", "disk.wait_share": 0.2},
+            **{"disk.stripes": 4, "disk.device": "dm-0", "disk.some_wait_share": 0.2},
         },
         {"disk.stripe_imbalance": 1.004},
         {"disk.is_dasd": False},
@@ -248,7 +253,7 @@ DISK_CASES = {
     "D3": RuleCase(
         {
             **{"disk.stripes": 4, "disk.util_30s_share": 0.99, "disk.queue": 40, "disk.await_ms": 9},
-            **{"node.store_bytes": 900 * GB, "disk.device": "dm-0", "disk.wait_share": 0.2},
+            **{"node.store_bytes": 900 * GB, "disk.device": "dm-0", "disk.some_wait_share": 0.2},
         },
         {"disk.queue": 3},
         {"disk.stripes": 1},
@@ -257,7 +262,7 @@ DISK_CASES = {
     "D4": RuleCase(
         {
             **{"disk.wait_share": 0.3, "cpu.idle_share": 0.6, "disk.device": "sda", "disk.await_ms": 25},
-            "disk.force_max_ms": 800,
+            **{"disk.force_max_ms": 800, "disk.some_wait_share": 0.3},
         },
         {"disk.wait_share": 0.01, "disk.force_max_ms": 4},
         {"disk.wait_share": None},
@@ -266,7 +271,7 @@ DISK_CASES = {
     "D5": RuleCase(
         {
             **{"disk.read_ahead_bytes": 4 * MB, "memory.refaults_per_s": 900, "disk.device": "md0"},
-            **{"disk.read_bytes_per_s": 3e8, "disk.some_wait_share": 0.5},
+            **{"disk.read_bytes_per_s": 3e8, "disk.some_wait_share": 0.25, "task.busy_clients": 0.5},
         },
         {"disk.read_ahead_bytes": 128 << 10},
         {"disk.read_ahead_bytes": None},
@@ -279,7 +284,12 @@ MEMORY_CASES = {
         {
             **{"memory.page_cache_bytes": 2 * GB, "node.store_bytes": 40 * GB, "disk.read_bytes_per_s": 2e8},
             **{"memory.refaults_per_s": 4000, "memory.major_faults_per_s": 300, "disk.device": "sda"},
-            **{"disk.some_wait_share": 0.6, "jvm.heap_max_bytes": 4 * GB, "host.memory_bytes": 8 * GB},
+            **{
+                "disk.some_wait_share": 0.6,
+                "task.busy_clients": 4,
+                "jvm.heap_max_bytes": 4 * GB,
+                "host.memory_bytes": 8 * GB,
+            },
             "gc.live_share": 0.2,
         },
         {"memory.page_cache_bytes": 60 * GB},
@@ -307,7 +317,10 @@ COMPRESSION_CASES = {
         {"set": ["index.codec=best_compression"], "env": ["DFLTCC=1", "DFLTCC_LEVEL_MASK=0x01fe"]},
     ),
     "C2": RuleCase(
-        {"engine.codec": "default", "disk.wait_share": 0.5, "cpu.idle_share": 0.5},
+        {
+            **{"engine.codec": "default", "disk.wait_share": 0.4, "disk.some_wait_share": 0.5},
+            "cpu.idle_share": 0.5,
+        },
         {"disk.wait_share": 0.02},
         {"host.deflate_hardware": True},
         0.1628,

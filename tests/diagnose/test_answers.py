@@ -13,6 +13,7 @@ id = "P"
 title = "long pauses"
 needs = ["gc.live_share"]
 evidence = "gc.stop_share > stopped and gc.young_interval_s < 1"
+metric = "throughput"
 severe = "gc.stop_share > 0.5"
 finding = "stopped for {gc.stop_share} of {gc.pauses} pauses"
 withheld-by = ["M"]
@@ -236,3 +237,76 @@ def test_what_is_missing_is_never_shown_as_zero(tmp_path, evidence, text):
     known = evidence_of(gc=GC | {"concurrent": False}, jvm=HOTSPOT | {"compressed_oops": True})
     found = answers(read_rules(tmp_path), known)["E"]
     assert (found.state, found.text) == ("ruled out", text)
+
+
+AUTO = """
+[[rule]]
+id = "A"
+title = "pauses"
+evidence = "gc.stop_share > 0.1"
+finding = "stopped for {gc.stop_share}"
+source = "test"
+[rule.bound]
+value = "1 / (1 - gc.stop_share) - 1"
+time = "gc.pause_p99_ms / task.service_p99_ms"
+assumes = "no pause is left"
+
+[[rule]]
+id = "B"
+title = "without a bound of times"
+evidence = "gc.stop_share > 0.1"
+finding = "stopped"
+source = "test"
+[rule.bound]
+value = "gc.stop_share"
+assumes = "no pause is left"
+
+[[rule]]
+id = "C"
+title = "hardly anything"
+evidence = "gc.stop_share > 0.1"
+finding = "stopped"
+source = "test"
+metric = "p99"
+[rule.bound]
+value = "gc.stop_share / 100"
+assumes = "nothing"
+"""
+
+
+@pytest.mark.parametrize(
+    ("paced", "bounds", "order"),
+    [
+        (False, {"A": 0.25, "B": 0.2, "C": -0.002}, ["A", "B", "C"]),
+        (True, {"A": -0.5, "B": None, "C": -0.002}, ["A", "B", "C"]),
+    ],
+)
+def test_a_target_rate_makes_times_what_can_improve(tmp_path, paced, bounds, order):
+    (tmp_path / "rules.toml").write_text(AUTO)
+    builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
+    figures = {"gc.stop_share": 0.2, "gc.pause_p99_ms": 10, "task.service_p99_ms": 20, "task.paced": paced}
+    for name, value in figures.items():
+        builder.set(Window("load"), name, value)
+    found = diagnose(builder.build(), read_rules(tmp_path)).findings
+    assert [each.id for each in found] == order
+    assert {each.id: each.largest_change for each in found} == {
+        name: None if value is None else pytest.approx(value) for name, value in bounds.items()
+    }
+    assert found[0].metric == ("p99:load" if paced else "throughput:load")
+
+
+@pytest.mark.parametrize(
+    ("task", "doubt"),
+    [
+        (TaskFacts("load", "indexing", beside=("query",)), "load ran together with query"),
+        (TaskFacts("load", "indexing", warmup_share=0.5), "50.0 % of load was warm-up"),
+        (TaskFacts("load", "indexing", warmup_share=0.1), ""),
+    ],
+)
+def test_figures_of_more_than_the_measured_task_are_doubtful(tmp_path, task, doubt):
+    (tmp_path / "rules.toml").write_text(AUTO)
+    builder = EvidenceBuilder("race", [task])
+    builder.set(Window("load"), "gc.stop_share", 0.2)
+    found = diagnose(builder.build(), read_rules(tmp_path)).findings[0]
+    assert found.confidence == (0.5 if doubt else 1.0)
+    assert [text[: len(doubt)] for text in found.doubts] == ([doubt] if doubt else [])

@@ -74,7 +74,7 @@ EXPECTED = {
 
 def evidence(*series: Mapping[str, Any]) -> Evidence:
     builder = EvidenceBuilder("race", [TaskFacts(TASK, "indexing")])
-    limits = NodeSettings(cores=2, index_buffer_bytes={"a": 2000})
+    limits = NodeSettings(cores={"a": 2, "b": 2}, index_buffer_bytes={"a": 2000})
     add_node_figures(builder, telemetry(SOURCE, *series), limits)
     return builder.build()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, TaskFacts, Window
 from pacenote.diagnose.race_facts import race_builder
@@ -31,7 +33,11 @@ def test_results_of_tasks_are_figures_of_their_windows() -> None:
     )
     found = race_builder(record(tasks=(load, paced(), task("force-merge", operation_type="force-merge"))))
     evidence = found.build()
-    assert evidence.tasks[:2] == (TaskFacts("index-append", "indexing"), TaskFacts("term", "searching"))
+    assert [(each.name, each.kind) for each in evidence.tasks[:2]] == [
+        ("index-append", "indexing"),
+        ("term", "searching"),
+    ]
+    assert evidence.tasks[0].warmup_share == pytest.approx(1 / 7)
     expected = {
         "task.kind": "indexing",
         "task.error_rate": 0.005,
@@ -46,6 +52,8 @@ def test_results_of_tasks_are_figures_of_their_windows() -> None:
         "task.bytes_out_per_s": 10_000_000.0,
         "task.content_ratio": 2.0,
         "driver.time_share": 0.01,
+        "task.paced": False,
+        "task.took_share": "this version does not add up what the engine reports",
         "task.target_share": "the task has no target rate",
         "driver.lateness_p99_ms": "the task has no target rate",
         # 200 operations are too few for a p99.
@@ -64,6 +72,11 @@ def test_a_target_rate_that_is_achieved_is_a_share_of_one() -> None:
     targets = {"term": TargetRate(100.0, "ops", 100.0)}
     evidence = race_builder(record(tasks=(search,), targets=targets)).build()
     assert value(evidence, "task.target_share", "term") == 0.99
+
+
+def test_tasks_of_one_step_name_each_other() -> None:
+    race = record(tasks=(bulk(), paced()), steps={"both": ("index-append", "term")})
+    assert [each.beside for each in race_builder(race).build().tasks] == [("term",), ("index-append",)]
 
 
 def test_a_task_that_runs_once_or_was_not_measured_is_not_diagnosed() -> None:

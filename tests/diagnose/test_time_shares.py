@@ -3,6 +3,7 @@
 import pytest
 
 from diagnose.evidence import evidence_of
+from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.time_shares import task_times
 
 CPU = {"engine_share": 0.6, "driver_share": 0.1, "other_share": 0.05, "steal_share": 0.0}
@@ -52,7 +53,7 @@ def test_idle_time_is_given_to_causes_as_far_as_it_is_left():
     assert found["CPU quota"] == 0.02
     assert found["waiting for disks"] == 0.05
     assert found["too few requests at a time"] == 0.1
-    assert found["requests outside the engine"] == 0.04
+    assert found["requests outside the engine: network and driver"] == 0.04
     assert unexplained == 0
     found, unexplained = shares(cpu=CPU, gc={"stop_share": 0.9})
     assert (found["stopped threads"], unexplained) == (0.25, 0.0)
@@ -76,3 +77,40 @@ def test_without_figures_of_the_cores_nothing_is_said():
 def test_the_engines_own_counter_replaces_that_of_the_host():
     found, _ = shares(node={"cpu_share": 0.7})
     assert found == {"other work of the engine": 0.7}
+
+
+def test_the_time_of_several_nodes_of_a_host_is_divided_by_node():
+    builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
+    builder.set(Window("load"), "cpu.engine_share", 0.7)
+    builder.set(Window("load"), "host.cores", 2)
+    for node, cpu, merging in (("a", 0.5, 0.4), ("b", 0.2, 0.2)):
+        builder.set(Window("load", node), "node.cpu_share", cpu)
+        builder.set(Window("load", node), "node.merge_share", merging)
+    first, second = task_times(builder.build())
+    assert {each.cause: pytest.approx(each.share) for each in first.shares} == {
+        "other work of the engine": 0.3,
+        "merging": 0.2,
+        "other nodes": 0.2,
+    }
+    assert {each.cause: pytest.approx(each.share) for each in second.shares} == {
+        "other nodes": 0.5,
+        "other work of the engine": 0.1,
+        "merging": 0.1,
+    }
+
+
+def test_counters_that_add_up_to_more_than_all_cores_are_told():
+    (found,) = task_times(evidence_of(cpu=CPU | {"engine_share": 0.9, "driver_share": 0.2}))
+    assert sum(each.share for each in found.shares) == pytest.approx(1.0)
+    assert found.excess == pytest.approx(0.15)
+    assert found.unexplained == 0.0
+    (whole,) = task_times(evidence_of(cpu=CPU))
+    assert whole.excess == 0.0
+
+
+def test_clients_of_tasks_that_run_together_are_not_too_few():
+    builder = EvidenceBuilder("race", [TaskFacts("load", "indexing", beside=("query",))])
+    for name, value in (("cpu.engine_share", 0.4), ("host.cores", 4), ("task.busy_clients", 1.0)):
+        builder.set(Window("load"), name, value)
+    (found,) = task_times(builder.build())
+    assert {each.cause for each in found.shares} == {"other work of the engine"}

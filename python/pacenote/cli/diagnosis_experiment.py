@@ -79,9 +79,9 @@ def experiment_text(answer: RuleAnswer, advice: RuleAdvice, record: RaceRecord) 
 def _comments(answer: RuleAnswer, record: RaceRecord) -> Iterator[str]:
     yield single_line(f"{answer.id}: {answer.title}")
     yield single_line(f"found in race {record.race_id}: {answer.text}")
-    if answer.bound is not None:
-        conditions = bound_conditions(answer)
-        yield f"expected: at most {format_change(answer.bound)} of {answer.metric}{conditions}"
+    if answer.largest_change is not None:
+        change = format_change(answer.largest_change)
+        yield f"expected: at most {change} of {answer.metric}{bound_conditions(answer)}"
     for each in answer.expected:
         yield f"expected: {each.figure} {each.direction} (now {each.now})"
     yield single_line(f"source: {answer.source}")

@@ -3,58 +3,76 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pacenote.diagnose.expression import Unknown
-from pacenote.diagnose.facts import EvidenceBuilder, Window
+from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.gc_facts import add_gc_figures
+from pacenote.diagnose.host_facts import add_host_figures
 from pacenote.diagnose.node_facts import NodeSettings, add_node_figures
+from pacenote.diagnose.race_facts import diagnosed_tasks
 from pacenote.diagnose.recording_facts import add_recording_figures
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.telemetry_cuts import TaskTimes
+from pacenote.model.telemetry_cuts import TaskTimes, TelemetryCuts
 
 _GC_LOG = re.compile(r"gc\.log(\.\d+)?(\.gz)?")
-_NO_TIMES = "the race does not state when its tasks ran: it has no telemetry.parquet that can be read"
+_NO_TIMES = "the race does not state when its tasks ran"
 
 
 def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: Path) -> None:
     """Adds what the folder of a race has. What cannot be read is missing, with the reason."""
-    from pacenote.race.telemetry_values import host_figures_by_task, telemetry_cuts
+    from pacenote.race.telemetry_values import host_figures_by_task, sampled_nodes, telemetry_cuts
 
-    builder.miss("samples", "this version does not read it from the folder of a race")
-    file = folder / "telemetry.parquet"
+    file, cuts = folder / "telemetry.parquet", TelemetryCuts()
     try:
         cuts = telemetry_cuts(file)
         hosts = host_figures_by_task(file, cuts, record.telemetry)
     except PacenoteError as error:
         for source in ("node counters", "host sampler"):
             builder.miss(source, error.message)
+    else:
+        add_host_figures(builder, hosts, sampled_nodes(record.telemetry))
+        nodes = {each.labels["node"] for each in cuts.series if "node" in each.labels}
+        add_node_figures(builder, cuts, _settings(builder.build(), record, nodes))
+    windows = tuple(_measured_windows(record, cuts))
+    if not windows:
         for source in ("GC log", "recording"):
             builder.miss(source, _NO_TIMES)
         return
-    tasks = {task.task for task in record.tasks}
-    add_node_figures(builder, cuts, _settings(builder))
-    for task, figures in hosts.items():
-        for name, value in figures.items():
-            builder.set(Window(task), name, value)
-    if not any(hosts.values()):
-        builder.miss("host sampler", "the host was not sampled")
-    measured = [times for times in cuts.tasks if times.task in tasks]
-    _add_gc_logs(builder, folder / "artifacts", measured)
-    _add_recordings(builder, folder / "artifacts", measured)
+    _add_gc_logs(builder, folder / "artifacts", windows)
+    _add_recordings(builder, folder / "artifacts", windows)
 
 
-def _settings(builder: EvidenceBuilder) -> NodeSettings:
-    """Returns what the configuration, which has been added, says about the nodes."""
-    evidence = builder.build()
-    cores = evidence.value(Window(), "host.cores")
-    name = "engine.index_buffer_bytes"
-    buffers = {node: evidence.value(Window(node=node), name) for node in evidence.nodes}
+def _measured_windows(record: RaceRecord, cuts: TelemetryCuts) -> Iterator[TaskTimes]:
+    """Yields the measured window of each task that is diagnosed, if it is known when the task ran."""
+    known = {times.task: times for times in cuts.tasks}
+    started_ns = record.driver.get("started_unix_ns")
+    for task in diagnosed_tasks(record):
+        times = known.get(task.task)
+        if times is None and isinstance(started_ns, int):
+            begin_ns = started_ns + round(task.started_s * 1e9)
+            times = TaskTimes(task.task, begin_ns, begin_ns + round(task.duration_s * 1e9))
+        if times is not None:  # The measured window ends with the task.
+            yield replace(times, begin_ns=max(times.begin_ns, times.end_ns - round(task.window_s * 1e9)))
+
+
+def _settings(evidence: Evidence, record: RaceRecord, nodes: Iterable[str]) -> NodeSettings:
+    """Returns what the configuration says about the nodes."""
+
+    def of_nodes(*names: str) -> dict[str, float]:
+        found = {node: [evidence.number(Window(node=node), name) for name in names] for node in nodes}
+        return {node: next(filter(None, values)) for node, values in found.items() if any(values)}
+
+    roles = {node.name: node.roles for node in record.cluster.started_nodes if node.roles is not None}
     return NodeSettings(
-        cores=cores if isinstance(cores, float) else None,
-        index_buffer_bytes={node: size for node, size in buffers.items() if isinstance(size, float)},
+        cores=of_nodes("host.cores", "engine.processors"),
+        index_buffer_bytes=of_nodes("engine.index_buffer_bytes"),
+        without_data=frozenset(
+            node for node, own in roles.items() if not any(role.startswith("data") for role in own)
+        ),
     )
 
 

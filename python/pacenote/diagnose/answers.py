@@ -7,19 +7,28 @@ from dataclasses import dataclass, field, replace
 
 from pacenote.diagnose.expression import Lookup, Unknown, evaluate
 from pacenote.diagnose.facts import Evidence, Window
+from pacenote.diagnose.figure_units import format_value
 from pacenote.diagnose.rule import AdviceTemplate, OptionTemplate, Rule, Template
 from pacenote.diagnose.time_shares import task_times
 from pacenote.diagnose.window_answer import (
     WindowAnswer,
     answer_window,
+    bound_of,
     evidence_items,
     lookup_of,
+    metric_of,
     shown_figure,
 )
 from pacenote.model.diagnosis import Diagnosis, Expectation, MissingFigure, RuleAdvice, RuleAnswer
 
 _DOUBTFUL = 0.5
 """What the confidence is multiplied with if the validity of the race is doubtful."""
+
+_SMALL = 0.01
+"""The largest improvement below which a finding comes last: races hardly show less."""
+
+_MUCH_WARMUP = 0.2
+"""Part of a task from which on its warm-up makes sampled figures doubtful."""
 
 _EFFECTS = ("void", "throughput", "doubt", "note", "none")
 """The effects of validity rules, the strongest first."""
@@ -64,9 +73,13 @@ def diagnose(evidence: Evidence, rules: Sequence[Rule], compared: Sequence[str] 
     )
 
 
-def _rank(answer: RuleAnswer) -> tuple[bool, float, bool]:
-    """Returns the position of a finding: by its bound, weighed with its confidence; without one, last."""
-    return answer.bound is None, -(answer.bound or 0.0) * answer.confidence, not answer.severe
+def _rank(answer: RuleAnswer) -> tuple[int, float, bool]:
+    """Returns the position of a finding: by its bound, weighed with its confidence; then those without one,
+    and last those that can hardly bring anything.
+    """
+    worth = (answer.bound or 0.0) * answer.confidence
+    group = 1 if answer.bound is None else 0 if answer.bound >= _SMALL else 2
+    return group, -worth, not answer.severe
 
 
 def _windows(rule: Rule, evidence: Evidence) -> Iterator[Window]:
@@ -118,11 +131,7 @@ def _voided(answer: WindowAnswer, validity: _Validity, evidence: Evidence) -> Wi
 
 
 def _metric(rule: Rule, task: str, evidence: Evidence) -> str:
-    kinds = {each.name: each.kind for each in evidence.tasks}
-    metric: str = rule.metric
-    if metric == "auto":
-        indexes = kinds[task] == "indexing" if task in kinds else "indexing" in kinds.values()
-        metric = "throughput" if indexes else "p99"
+    metric = metric_of(rule, evidence, task)
     return f"{metric}:{task}" if task else metric
 
 
@@ -159,6 +168,7 @@ class _AnswerMaker:
             for name, cause in self.validity.of(worst.window.task).items()
             if cause.effect == "doubt" and rule.kind == "diagnosis"
         ]
+        doubts += self._blurred(rule, worst.window)
         confidence = rule.confidence * (_DOUBTFUL if doubts else 1.0)
         withheld, unchecked = self._withheld(rule, lookup)
         return RuleAnswer(
@@ -170,7 +180,7 @@ class _AnswerMaker:
             node=worst.window.node if len(self.evidence.nodes) > 1 else "",
             severe=any(each.severe for each in by_window),
             evidence=tuple(evidence_items(rule, self.evidence, worst.window)),
-            missing=_bound_missing(rule, worst, lookup),
+            missing=_bound_missing(rule, worst, self.evidence),
             bound=worst.bound,
             assumes=rule.bound.assumes if rule.bound and worst.bound is not None else "",
             excludes=rule.bound.excludes if rule.bound and worst.bound is not None else "",
@@ -188,6 +198,18 @@ class _AnswerMaker:
             doubts=(*doubts, *unchecked),
         )
 
+    def _blurred(self, rule: Rule, window: Window) -> Iterator[str]:
+        """Yields why the figures of engine and host are not only those of the measured task."""
+        task = next((each for each in self.evidence.tasks if each.name == window.task), None)
+        if task is None or rule.kind != "diagnosis":
+            return
+        if task.beside:
+            names = ", ".join(task.beside)
+            yield f"{task.name} ran together with {names}: figures of engine and host are of all of them"
+        if task.warmup_share > _MUCH_WARMUP:
+            share = format_value(task.warmup_share, "share")
+            yield f"{share} of {task.name} was warm-up, which the sampled figures of engine and host include"
+
     def _withheld(self, rule: Rule, lookup: Lookup) -> tuple[tuple[str, ...], list[str]]:
         """Returns why the advice of a rule is withheld, and which cautions could not be checked."""
         withheld = [f"{name} fired: {self.fired[name]}" for name in rule.withheld_by if name in self.fired]
@@ -202,9 +224,9 @@ class _AnswerMaker:
         return tuple(withheld), unchecked
 
 
-def _bound_missing(rule: Rule, answer: WindowAnswer, lookup: Lookup) -> tuple[MissingFigure, ...]:
+def _bound_missing(rule: Rule, answer: WindowAnswer, evidence: Evidence) -> tuple[MissingFigure, ...]:
     """Returns what prevents that the largest improvement is known."""
-    value = evaluate(rule.bound.value, lookup) if rule.bound and answer.bound is None else None
+    value = bound_of(rule, evidence, answer.window) if answer.bound is None else None
     if not isinstance(value, Unknown):
         return ()
     return tuple(MissingFigure(name, reason) for name, reason in value.reasons)

@@ -17,7 +17,6 @@ from pacenote.model.messages import did_you_mean
 
 SOURCES: Mapping[str, str] = {
     "race results": "the results of tasks and the driver's checks of itself, in race.json",
-    "samples": "the individual samples, in samples.parquet",
     "engine totals": "the engine's counters before and after the race, in race.json",
     "node counters": "the engine's counters, sampled during the race, in telemetry.parquet",
     "host sampler": "the counters of the host of a node, sampled once a second, in telemetry.parquet",
@@ -57,7 +56,6 @@ def _read(source: str, table: FigureTable) -> dict[str, Figure]:
 
 FIGURES: Mapping[str, Figure] = {
     **_read("race results", race_figures.RACE_RESULTS),
-    **_read("samples", race_figures.SAMPLES),
     **_read("engine totals", race_figures.ENGINE_TOTALS),
     **_read("comparison", race_figures.COMPARISON),
     **_read("snapshot", jvm_figures.SNAPSHOT),

@@ -48,6 +48,12 @@ class TaskFacts:
     kind: WorkKind
     """What it does."""
 
+    beside: tuple[str, ...] = ()
+    """Measured tasks that ran in the same step."""
+
+    warmup_share: float = 0.0
+    """Part of its time before the measured window."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
@@ -87,6 +93,11 @@ class Evidence:
             if name in self.values.get(each, {}):
                 return self.sources.get(each, {}).get(name) or FIGURES[name].source
         return FIGURES[name].source
+
+    def number(self, window: Window, name: str) -> float | None:
+        """Returns a figure that is a number, or None if it is missing."""
+        value = self.value(window, name)
+        return value if isinstance(value, float) else None
 
     def _reason(self, window: Window, name: str) -> str:
         figure = FIGURES.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Literal
 
@@ -9,10 +10,23 @@ from pacenote.diagnose.expression import Kind, Scalar
 from pacenote.units import format_bytes, format_number, format_rate, format_seconds, format_share
 
 Unit = Literal[
-    "share", "s", "ms", "bytes", "bytes/s", "count", "1/s", "1/min", "ratio", "cores", "text", "truth", "heap"
+    "share",
+    "s",
+    "ms",
+    "bytes",
+    "bytes/s",
+    "count",
+    "1/s",
+    "1/min",
+    "ratio",
+    "cores",
+    "text",
+    "truth",
+    "heap",
+    "whole",
 ]
-"""A unit. `share` is a fraction that is shown as a percentage, `ratio` a quotient. `heap` is only a form of
-bytes in advice: `4g` or `512m`.
+"""A unit. `share` is a fraction that is shown as a percentage, `ratio` a quotient. Two are only forms of
+values in advice: `heap` of bytes, such as `4g` or `512m`, and `whole` of counts, rounded down, as `1024`.
 """
 
 FigureTable = Mapping[str, tuple[Unit, str]]
@@ -20,7 +34,7 @@ FigureTable = Mapping[str, tuple[Unit, str]]
 
 KINDS: Mapping[Unit, Kind] = {
     **dict.fromkeys(("share", "s", "ms", "bytes", "bytes/s", "count", "1/s", "1/min"), "number"),
-    **dict.fromkeys(("ratio", "cores", "heap"), "number"),
+    **dict.fromkeys(("ratio", "cores", "heap", "whole"), "number"),
     "text": "text",
     "truth": "truth",
 }
@@ -37,6 +51,7 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "ratio": lambda value: f"{value:.3g}",
     "cores": lambda value: f"{value:.3g} {'core' if value == 1 else 'cores'}",
     "heap": lambda value: _heap(value),
+    "whole": lambda value: str(math.floor(value)),
 }
 
 

@@ -69,6 +69,7 @@ def _stops(statistics: GcStatistics) -> _Figures:
             yield "gc.system_ratio", ratio(cpu[1], cpu[0])
     if safepoints is not None:
         yield "gc.time_to_safepoint_max_ms", safepoints.reaching_max_ms
+        yield "gc.stop_max_ms", safepoints.stops.max_ms
     young = [each.durations for each in statistics.pause_kinds if each.name.startswith(_YOUNG)]
     yield from _young(young, statistics.duration_s)
 

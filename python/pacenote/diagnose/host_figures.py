@@ -5,7 +5,10 @@ from __future__ import annotations
 from pacenote.diagnose.figure_units import FigureTable
 
 NODE_COUNTERS: FigureTable = {
-    "node.cpu_share": ("share", "CPU time of the engine / time of all processors"),
+    "node.cpu_share": (
+        "share",
+        "CPU time of the node / time of all cores of its host, or of its processors if the host is not known",
+    ),
     "node.heap_share": ("share", "heap in use / largest size, mean"),
     "node.old_pool_share": ("share", "old pool in use / largest size, the largest value"),
     "node.young_gc_share": ("share", "time of young collections / window, as the engine counts it"),
@@ -54,7 +57,7 @@ NODE_COUNTERS: FigureTable = {
     "node.transport_bytes_per_s": ("bytes/s", "bytes between nodes, both directions"),
     "node.replica_share": ("share", "part of the indexing time that was spent on replicas"),
     "node.uptime_s": ("s", "time since the JVM started, at the end of the window"),
-    "cluster.health": ("text", "green, yellow or red: the worst state during the race"),
+    "cluster.health": ("text", "green, yellow or red: the worst state during the task"),
     "cluster.relocating_shards": ("count", "shards that moved to another node, the most at a time"),
     "cluster.disk_watermark": ("truth", "whether a node exceeded a disk watermark"),
     "cluster.snapshots": ("count", "snapshots that ran during the race"),

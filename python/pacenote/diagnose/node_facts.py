@@ -24,14 +24,14 @@ _Figures = Iterator[tuple[str, float | str | None]]
 class NodeSettings:
     """What the configuration says about nodes, without which some counters have no meaning."""
 
-    cores: float | None = None
-    """Cores of the host."""
+    cores: Mapping[str, float] = field(default_factory=dict)
+    """Cores of the host by node, or processors of the node if the host is not known."""
 
     index_buffer_bytes: Mapping[str, float] = field(default_factory=dict)
     """Limit of the indexing buffer by node."""
 
-    indexing_s: float | None = None
-    """Seconds of indexing on primary shards during the whole race."""
+    without_data: frozenset[str] = frozenset()
+    """Nodes whose roles exclude data, so that they are idler than the others by design."""
 
 
 def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: NodeSettings) -> None:
@@ -44,10 +44,9 @@ def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: Node
         for node in nodes:
             for name, value in _node_figures(series, node, limits):
                 builder.set(Window(task.task, node), name, value)
-        for name, value in _cluster_figures(series, nodes):
+        of_data = [node for node in nodes if node not in limits.without_data]
+        for name, value in (*_cluster_figures(series, of_data), *_states(series)):
             builder.set(Window(task.task), name, value)
-    for name, value in _worst_states(tasks):
-        builder.set(Window(), name, value)
     if not seen:
         builder.miss("node counters", "the counters of the nodes were not sampled")
 
@@ -67,7 +66,7 @@ def _node_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figur
 
 def _jvm_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figures:
     busy = series.share(_NAME, node=node)
-    yield "node.cpu_share", ratio(busy, limits.cores)
+    yield "node.cpu_share", ratio(busy, limits.cores.get(node))
     heap = series.mean("jvm.mem.heap_used_percent", node=node)
     yield "node.heap_share", None if heap is None else heap / 100
     pool = "jvm.mem.pools.old"
@@ -163,12 +162,12 @@ def _cluster_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:
     yield "cluster.write_imbalance", _imbalance(written)
 
 
-def _worst_states(tasks: Sequence[TaskSeries]) -> _Figures:
-    states = [value for series in tasks if (value := series.largest("cluster.status")) is not None]
-    if states:
-        yield "cluster.health", _HEALTH[round(max(states))]
-    moving = [value for series in tasks if (value := series.largest("cluster.relocating_shards")) is not None]
-    yield "cluster.relocating_shards", max(moving, default=None)
+def _states(series: TaskSeries) -> _Figures:
+    """Yields the worst states of the cluster."""
+    state = series.largest("cluster.status")
+    if state is not None:
+        yield "cluster.health", _HEALTH[round(state)]
+    yield "cluster.relocating_shards", series.largest("cluster.relocating_shards")
 
 
 def _imbalance(values: Sequence[float | None]) -> float | None:

@@ -43,6 +43,8 @@ def add_pair_figures(
     bound = _bound_tasks(baseline, contender) if contender else []
     for task in _error_rates(baseline[0]) if contender else ():
         builder.set(Window(task), "pair.bound_by_target", task in bound)
+    for task, change in _error_rate_changes(baseline, contender).items() if contender else ():
+        builder.set(Window(task), "pair.error_rate_change", change)
     if comparison is not None:
         for name, value in _of_comparison(comparison):
             builder.set(window, name, value)
@@ -59,15 +61,8 @@ def _of_sides(
     everything = (*baseline, *contender)
     errors = [_error_rates(record) for record in everything]
     yield "pair.worst_error_rate", max((max(each.values(), default=0.0) for each in errors), default=None)
-    sides = [[_error_rates(record) for record in side] for side in (baseline, contender)]
-    common = [name for name in sides[0][0] if all(name in each for side in sides for each in side)]
-    yield (
-        "pair.error_rate_change",
-        max(
-            (abs(_middle(sides[0], task) - _middle(sides[1], task)) for task in common),
-            default=None,
-        ),
-    )
+    changes = _error_rate_changes(baseline, contender)
+    yield "pair.error_rate_change", max(changes.values(), default=None)
     yield "pair.documents_change", _relative(baseline, contender, _documents)
     yield "pair.store_change", _relative(baseline, contender, _store)
     segments = [_medians(side, _segments) for side in (baseline, contender)]
@@ -108,6 +103,13 @@ def _error_rates(record: RaceRecord) -> dict[str, float]:
     """Returns the error rates that are known, by task."""
     tasks = _imported(record) if record.imported else reported_tasks(record)
     return {task.task: task.error_rate for task in tasks if task.error_rate is not None}
+
+
+def _error_rate_changes(baseline: Sequence[RaceRecord], contender: Sequence[RaceRecord]) -> dict[str, float]:
+    """Returns by how much the error rates of tasks differ that all races have."""
+    sides = [[_error_rates(record) for record in side] for side in (baseline, contender)]
+    common = [name for name in sides[0][0] if all(name in each for side in sides for each in side)]
+    return {task: abs(_middle(sides[0], task) - _middle(sides[1], task)) for task in common}
 
 
 def _middle(side: Sequence[Mapping[str, float]], task: str) -> float:

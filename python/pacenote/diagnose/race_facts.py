@@ -51,7 +51,7 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
     if record.imported is not None:
         return _imported(record)
     tasks = diagnosed_tasks(record)
-    builder = EvidenceBuilder(record.race_id, [TaskFacts(task.task, _kind(task)) for task in tasks])
+    builder = EvidenceBuilder(record.race_id, [_task_facts(task, tasks, record) for task in tasks])
     for task in tasks:
         for name, value in _task_figures(task, record):
             builder.set(Window(task.task), name, value)
@@ -60,9 +60,22 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
                 builder.miss(name, "the task has no target rate", Window(task.task))
     _add_driver(builder, record, tasks)
     _add_totals(builder, record.system)
+    indexing_s = sum(task.window_s for task in tasks if indexes(task))
+    builder.set(Window(), "total.indexing_tasks_s", indexing_s or None)
+    builder.miss("task.took_share", "this version does not add up what the engine reports")
     builder.set(Window(), "task.compressed", record.client.compress)
     builder.set(Window(), "task.tls", record.client.tls)
     return builder
+
+
+def _task_facts(task: TaskResult, tasks: Iterable[TaskResult], record: RaceRecord) -> TaskFacts:
+    together = next((names for names in record.steps.values() if task.task in names), ())
+    return TaskFacts(
+        task.task,
+        _kind(task),
+        beside=tuple(each.task for each in tasks if each.task in together and each is not task),
+        warmup_share=max(0.0, 1 - task.window_s / task.duration_s) if task.duration_s > 0 else 0.0,
+    )
 
 
 def _kind(task: TaskResult) -> WorkKind:
@@ -76,6 +89,7 @@ def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, f
     yield "task.error_rate", task.error_rate
     yield "task.rejections", sum(group.count for group in task.errors if group.status == _REJECTED)
     yield "task.clients", task.clients
+    yield "task.paced", task.paced
     yield "task.window_s", task.window_s
     yield "task.throughput", task.throughput.mean if task.throughput else None
     rate = task.window_succeeded / task.window_s if task.window_succeeded is not None else None
@@ -176,7 +190,7 @@ def _imported(record: RaceRecord) -> EvidenceBuilder:
         for name, q in (("task.service_p50_ms", 50.0), ("task.service_p99_ms", 99.0)):
             builder.set(window, name, times.get(q))
     reason = "the race was imported, and its file does not have it"
-    for source in ("race results", "engine totals", "snapshot", "samples"):
+    for source in ("race results", "engine totals", "snapshot"):
         builder.miss(source, reason)
     for source in ("node counters", "host sampler", "GC log", "recording"):
         builder.miss(source, "the race was imported")

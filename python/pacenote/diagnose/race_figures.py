@@ -12,6 +12,7 @@ RACE_RESULTS: FigureTable = {
         "operations, or documents of bulks, that were rejected with status 429",
     ),
     "task.clients": ("count", "clients of the task"),
+    "task.paced": ("truth", "whether its operations have a schedule, by a target rate or a scheduler"),
     "task.window_s": ("s", "length of the measured window"),
     "task.throughput": ("1/s", "mean work per second, in the unit of the task"),
     "task.operations_per_s": ("1/s", "operations that succeeded"),
@@ -28,6 +29,7 @@ RACE_RESULTS: FigureTable = {
     "task.content_ratio": ("ratio", "uncompressed request bodies / bytes written to sockets"),
     "task.compressed": ("truth", "whether the driver compressed the bodies of requests"),
     "task.tls": ("truth", "whether connections were encrypted"),
+    "task.took_share": ("share", "mean time that the engine reports (`took`) / mean service time"),
     "driver.cpu_share": (
         "share",
         "CPU time of the busiest thread that sends requests, of a core: in its busiest ten seconds if they "
@@ -44,12 +46,8 @@ RACE_RESULTS: FigureTable = {
 }
 """Figures of race results."""
 
-SAMPLES: FigureTable = {
-    "task.took_share": ("share", "`took` of the engine's replies / service time, mean of successes"),
-}
-"""Figures of the individual samples."""
-
 ENGINE_TOTALS: FigureTable = {
+    "total.indexing_tasks_s": ("s", "measured time of the tasks that index"),
     "total.indexing_s": ("s", "time that threads spent indexing, primary shards"),
     "total.merge_s": ("s", "time that threads spent merging, primary shards"),
     "total.merge_throttled_s": ("s", "time for which merges were throttled, primary shards"),
@@ -72,7 +70,10 @@ COMPARISON: FigureTable = {
     "pair.races": ("count", "races that are diagnosed together, both sides"),
     "pair.pairs": ("count", "pairs of races, or races of the smaller side without blocks"),
     "pair.worst_error_rate": ("share", "largest error rate of a task in any race"),
-    "pair.error_rate_change": ("share", "largest difference of a task's error rate between the sides"),
+    "pair.error_rate_change": (
+        "share",
+        "difference of the task's error rate between the sides; of the race, the largest one",
+    ),
     "pair.documents_change": ("share", "difference of the indexed documents / the larger number"),
     "pair.store_change": ("share", "difference of the stores' sizes / the larger one"),
     "pair.segments_change": ("count", "difference of the numbers of segments"),

@@ -19,7 +19,9 @@ TaskKind = Literal["any", "indexing", "searching"]
 """The tasks that a rule is about."""
 
 Metric = Literal["auto", "throughput", "p50", "p99"]
-"""What advice is to improve; `auto` is throughput of tasks that index, and otherwise p99."""
+"""What advice is to improve; `auto` is throughput, but p99 of a task with a target rate, whose throughput the
+rate determines.
+"""
 
 Direction = Literal["rises", "falls"]
 """How a figure is expected to change."""
@@ -136,13 +138,18 @@ class Bound:
     """The largest improvement that the advice can bring."""
 
     value: Expression
-    """The relative improvement of the metric: 0.1 is 10 % more throughput, or 10 % less time."""
+    """The relative improvement of the metric: 0.1 is 10 % more throughput, or 10 % less time. If the metric
+    is `auto`, that of throughput.
+    """
 
     assumes: str
     """Under which assumption that is the largest one."""
 
     excludes: str = ""
     """Other effects of the same advice, which the value does not include; empty if there are none."""
+
+    time: Expression | None = None
+    """If the metric is `auto`, the part of p99 that can be saved; None if nothing bounds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -429,15 +429,18 @@ class _RuleReader:
         entry = self._table.get("bound")
         if entry is None:
             return None
-        if not isinstance(entry, dict) or set(entry) - {"excludes"} != {"value", "assumes"}:
-            self._add("bound must be a table with a value and what it assumes, and may have what it excludes")
+        if not isinstance(entry, dict) or set(entry) - {"excludes", "time"} != {"value", "assumes"}:
+            self._add("bound must be a table with a value and what it assumes; it may have time and excludes")
             return None
         value = self._expression(entry["value"], "bound", "number")
+        time = self._expression(entry["time"], "bound: time", "number") if "time" in entry else None
+        if time is not None and self._table.get("metric", "auto") != "auto":
+            self._add('bound: time belongs to rules with the metric "auto"')
         excludes = entry.get("excludes", "")
         for key, text in (("assumes", entry["assumes"]), ("excludes", excludes)):
             if not isinstance(text, str):
                 self._add(f"bound: {key} must be a text")
-        return None if value is None else rules.Bound(value, str(entry["assumes"]), str(excludes))
+        return None if value is None else rules.Bound(value, str(entry["assumes"]), str(excludes), time)
 
     def _advice(self) -> tuple[rules.AdviceTemplate, ...]:
         found = []

@@ -22,6 +22,7 @@ _Figures = Iterator[tuple[str, float | str | None]]
 
 _NODE = re.compile(r"node\.(.+)\.jvm\.(?:vm_name|version)")
 _INDEX = re.compile(r"index\.(.+)\.uuid|index\.(.+)\.number_of_shards")
+_TENURE_AGE = re.compile(r"scvTenureAge=(\d{1,3})")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _TIME = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -57,7 +58,7 @@ def add_snapshot_figures(builder: EvidenceBuilder, record: RaceRecord, snapshot:
     for name, value in (*_host_figures(facts), *_network_figures(facts)):
         builder.set(Window(), name, value)
     for node in nodes:
-        for name, value in (*_disk_figures(facts, node), *_limits(facts, node)):
+        for name, value in (*_disk_figures(facts, node), *_limits(facts, node, len(nodes))):
             builder.set(Window(node=node), name, value)
 
 
@@ -110,6 +111,8 @@ def _node_figures(facts: _Facts, node: str) -> _Figures:
     yield "jvm.heap_initial_bytes", _first(_number(facts, f"{flag}.InitialHeapSize"), reported[1])
     yield "jvm.compressed_oops", _truth(facts, f"{jvm}.using_compressed_ordinary_object_pointers")
     yield "jvm.gc_threads", _number(facts, f"{flag}.ParallelGCThreads")
+    yield from _openj9_figures(facts, jvm) if "OpenJ9" in name else ()
+    yield "jvm.tenure_age", _number(facts, f"{flag}.MaxTenuringThreshold")
     yield "gc.region_bytes", _number(facts, f"{flag}.G1HeapRegionSize") or None
     yield "engine.processors", _number(facts, f"node.{node}.os.allocated_processors")
     yield "engine.memory_lock", _truth(facts, f"node.{node}.process.mlockall")
@@ -121,6 +124,18 @@ def _node_figures(facts: _Facts, node: str) -> _Figures:
     yield "engine.http_compression", None if compression is None else compression == "true"
     paths = [key for key in facts if re.fullmatch(rf"disk\.data\.{re.escape(node)}\.\d+\.mount_point", key)]
     yield "engine.data_paths", len(paths) or None
+
+
+def _openj9_figures(facts: _Facts, jvm: str) -> _Figures:
+    """Yields what the options of OpenJ9 say, of which the last one applies."""
+    beginning = f"{jvm}.argument."
+    given = [
+        f"{key.removeprefix(beginning)}={value}" for key, value in facts.items() if key.startswith(beginning)
+    ]
+    shared = [text for text in given if text.startswith("-Xshareclasses")]
+    yield "jvm.shared_classes", not any("none" in text.split(":", 1)[-1] for text in shared)
+    ages = [match[1] for text in given if (match := _TENURE_AGE.search(text))]
+    yield "jvm.tenure_age", float(ages[-1]) if ages else None
 
 
 def _first(*values: float | None) -> float | None:
@@ -158,7 +173,6 @@ def _index_figures(facts: _Facts) -> _Figures:
 def _host_figures(facts: _Facts) -> _Figures:
     """Yields what the kernel says about the machine."""
     yield "host.cores", _cpu_count(facts.get("cpu.online"))
-    yield "host.memory_bytes", _number(facts, "memory.total_kb", 1024)
     yield "host.numa_nodes", _cpu_count(facts.get("cpu.numa_nodes"))
     yield "host.swappiness", _number(facts, "sysctl.vm.swappiness")
     yield "host.swap_bytes", _number(facts, "memory.swap_kb", 1024)
@@ -168,14 +182,16 @@ def _host_figures(facts: _Facts) -> _Figures:
     yield "jvm.transparent_huge_pages", facts.get("kernel.transparent_huge_pages.enabled")
 
 
-def _limits(facts: _Facts, node: str) -> _Figures:
-    """Yields the limits of the control group of a node, which replace those of the host."""
+def _limits(facts: _Facts, node: str, nodes: int) -> _Figures:
+    """Yields the limits of the control group of a node; without one, it shares the memory of the host with
+    the other nodes.
+    """
     group = f"node.{node}.process.cgroup"
     limits = [_number(facts, f"{group}.{name}") for name in ("memory.max", "memory.limit_in_bytes")]
     total = _number(facts, "memory.total_kb", 1024)
-    limit = _first(*limits)
-    if limit is not None and (total is None or limit < total):
-        yield "host.memory_bytes", limit
+    own = None if total is None else total / nodes
+    known = [size for size in (own, _first(*limits)) if size is not None]
+    yield "host.memory_bytes", min(known, default=None)
     quota = facts.get(f"{group}.cpu.max", "").split()
     with suppress(ValueError, IndexError, ZeroDivisionError):
         yield "host.quota_cores", int(quota[0]) / int(quota[1])

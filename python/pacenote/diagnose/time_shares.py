@@ -1,9 +1,10 @@
 """Where the time of a node went during a task: the time of all its cores, by cause.
 
 The whole is the length of the window × the number of cores. What the cores did is known from their counters;
-the engine's part is divided by the time that its threads report, and the collector's. Idle time is given, in
+the node's part is divided by the time that its threads report, and the collector's. Idle time is given, in
 this order, to stops, the CPU quota, waits for disks, too few requests, and requests outside the engine, each
 as far as idle time is left. What remains is unexplained. Nothing is estimated for a figure that is missing.
+Counters of different sources can add up to more than the whole; `excess` says by how much.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ _WAITS = (
     ("a thread waited for a disk", "disk.some_wait_share"),
     ("a thread waited for memory", "memory.wait_share"),
     ("all threads of the JVM were stopped", "gc.stop_share"),
-    ("the CPU quota stopped the engine", "cpu.throttled_share"),
+    ("the CPU quota stopped the engine, of its periods", "cpu.throttled_periods_share"),
     ("indexing was throttled", "node.indexing_throttled_share"),
+    ("the network link was in use", "network.link_share"),
 )
-"""Parts of the window in which something waited."""
+"""Parts of the window in which something waited or was in use."""
 
 _QUEUES = (
     ("writes waited in a queue", "node.write_queue", "node.write_active"),
@@ -60,6 +62,7 @@ class _Budget:
         self._evidence = evidence
         self._window = window
         self._idle = 1.0
+        self._excess = 0.0
         self._shares: list[TimeShare] = []
         self._missing: dict[str, str] = {}
 
@@ -76,6 +79,7 @@ class _Budget:
             self._idle,
             tuple(self._waits()),
             tuple(MissingFigure(name, reason) for name, reason in self._missing.items()),
+            self._excess,
         )
 
     def _number(self, name: str) -> float | None:
@@ -95,22 +99,36 @@ class _Budget:
 
     def _running(self) -> None:
         """Gives the time in which cores were busy."""
-        engine, source = self._number("cpu.engine_share"), "cpu.engine_share"
-        if engine is None:
-            engine, source = self._number("node.cpu_share"), "node.cpu_share"
-        if engine is not None:
+        nodes, node = self._number("cpu.engine_share"), self._number("node.cpu_share")
+        alone = len(self._evidence.nodes) < 2
+        if nodes is not None and (alone or node is None):
+            self._missing.pop("node.cpu_share", None)
+            self._engine(nodes, "cpu.engine_share", divided=alone)
+        elif node is not None:
             self._missing.pop("cpu.engine_share", None)
-            self._engine(engine, source)
-        self._take("driver", self._number("cpu.driver_share"), "cpu.driver_share")
-        self._take("other processes", self._number("cpu.other_share"), "cpu.other_share")
-        self._take("other guests of the host", self._number("cpu.steal_share"), "cpu.steal_share")
+            self._engine(node, "node.cpu_share")
+            self._use("other nodes", None if nodes is None else nodes - node, "cpu.engine_share")
+        self._use("driver", self._number("cpu.driver_share"), "cpu.driver_share")
+        self._use("other processes", self._number("cpu.other_share"), "cpu.other_share")
+        self._use("other guests of the host", self._number("cpu.steal_share"), "cpu.steal_share")
 
-    def _engine(self, engine: float, source: str) -> None:
-        """Divides the CPU time of the engine: the collector's first, then what threads report. They report
+    def _use(self, cause: str, share: float | None, source: str) -> None:
+        """Gives busy time to a cause; what exceeds the whole is counted as excess."""
+        taken = self._take(cause, share, source)
+        self._excess += max((share or 0.0) - taken, 0.0)
+
+    def _cores(self) -> float | None:
+        return self._number("host.cores") or self._number("engine.processors")
+
+    def _engine(self, engine: float, source: str, *, divided: bool = True) -> None:
+        """Divides the CPU time of a node: the collector's first, then what threads report. They report
         elapsed time, so that their sum can exceed their CPU time; their parts are then made smaller alike.
+        The time of several nodes cannot be divided.
         """
-        cores = self._number("host.cores")
+        cores = self._cores() if divided else None
         collector = self._collector(cores)
+        if collector is not None:
+            collector = min(collector, engine)
         left = engine - self._take("collecting garbage in pauses", collector, "gc.pause_cpu_s")
         reported = {
             cause: (share / cores, name)
@@ -121,7 +139,7 @@ class _Budget:
         scale = min(1.0, left / total) if total > 0 else 0.0
         for cause, (share, name) in reported.items():
             left -= self._take(cause, share * scale, name)
-        self._take("other work of the engine", left, source)
+        self._use("other work of the engine" if divided else "all nodes", left, source)
 
     def _collector(self, cores: float | None) -> float | None:
         spent, window = self._number("gc.pause_cpu_s"), self._number("task.window_s")
@@ -138,12 +156,18 @@ class _Budget:
         self._take("CPU quota", self._number("cpu.throttled_share"), "cpu.throttled_share")
         self._take("waiting for disks", self._number("disk.wait_share"), "disk.wait_share")
         busy, cores = self._number("task.busy_clients"), self._number("host.cores")
-        if busy is not None and cores:
+        if busy is None or not cores:
+            return
+        if not self._runs_with_others():
             self._take("too few requests at a time", 1.0 - busy / cores, "task.busy_clients")
-            outside = self._number("task.took_share")
-            if outside is not None:
-                share = (1.0 - outside) * min(1.0, busy / cores)
-                self._take("requests outside the engine", share, "task.took_share")
+        inside = self._number("task.took_share")
+        if inside is not None:
+            share = (1.0 - inside) * min(1.0, busy / cores)
+            self._take("requests outside the engine: network and driver", share, "task.took_share")
+
+    def _runs_with_others(self) -> bool:
+        """Returns whether other tasks sent requests as well, so that this one's do not show how many ran."""
+        return any(task.beside for task in self._evidence.tasks if task.name == self._window.task)
 
     def _waits(self) -> Iterator[TimeShare]:
         for cause, name in _WAITS:

@@ -20,7 +20,7 @@ from pacenote.diagnose.expression import (
 )
 from pacenote.diagnose.facts import Evidence, Window
 from pacenote.diagnose.figure_units import Unit, format_value
-from pacenote.diagnose.rule import NOT_OBSERVED, Rule
+from pacenote.diagnose.rule import NOT_OBSERVED, Metric, Rule
 from pacenote.model.diagnosis import EvidenceItem, MissingFigure, RuleState
 
 _NOT = {
@@ -83,7 +83,7 @@ def answer_window(rule: Rule, evidence: Evidence, window: Window) -> WindowAnswe
     if isinstance(fires, Unknown) or lacking.reasons:
         lacking |= fires if isinstance(fires, Unknown) else Unknown(())
         return WindowAnswer(rule, window, "not applicable", _lacks(lacking), _figures(lacking))
-    bound = evaluate(rule.bound.value, lookup) if rule.bound else None
+    bound = bound_of(rule, evidence, window)
     return WindowAnswer(
         rule,
         window,
@@ -92,6 +92,25 @@ def answer_window(rule: Rule, evidence: Evidence, window: Window) -> WindowAnswe
         bound=max(0.0, float(bound)) if isinstance(bound, int | float) else None,
         severe=rule.severe is not None and evaluate(rule.severe, lookup) is True,
     )
+
+
+def metric_of(rule: Rule, evidence: Evidence, task: str) -> Metric:
+    """Returns what the advice of a rule is to improve for a task, or for the race if it is empty."""
+    if rule.metric != "auto":
+        return rule.metric
+    if not task:
+        return "throughput" if any(each.kind == "indexing" for each in evidence.tasks) else "p99"
+    return "p99" if evidence.value(Window(task), "task.paced") is True else "throughput"
+
+
+def bound_of(rule: Rule, evidence: Evidence, window: Window) -> Value | None:
+    """Returns the largest improvement of the rule's metric, None if nothing bounds it."""
+    if rule.bound is None:
+        return None
+    bound: Expression | None = rule.bound.value
+    if rule.metric == "auto" and metric_of(rule, evidence, window.task) != "throughput":
+        bound = rule.bound.time
+    return None if bound is None else evaluate(bound, lookup_of(rule, evidence, window))
 
 
 def lookup_of(rule: Rule, evidence: Evidence, window: Window) -> Lookup:

@@ -134,6 +134,11 @@ class RuleAnswer:
     """Why the answer is less certain, one sentence each."""
 
     @property
+    def largest_change(self) -> float | None:
+        """The largest relative change of `metric` that `bound` stands for: times fall, throughput rises."""
+        return self.bound if self.bound is None or self.metric.startswith("throughput") else -self.bound
+
+    @property
     def is_fired(self) -> bool:
         """Whether the rule fired."""
         return self.state == "fired"
@@ -174,6 +179,9 @@ class TaskTime:
 
     missing: tuple[MissingFigure, ...] = ()
     """What is not told apart, because figures are missing."""
+
+    excess: float = 0.0
+    """By how much the counters of busy cores add up to more than 1; the last ones of `shares` lack it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,3 +63,8 @@ def host_figures_by_task(file: Path, cuts: TelemetryCuts, telemetry: Mapping[str
     return {
         task.task: host_figures(cuts.of_source(HOST, task.task), task, host, histories) for task in cuts.tasks
     }
+
+
+def sampled_nodes(telemetry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the nodes that ran on the sampled host; `telemetry` is that of the race record."""
+    return SampledHost.from_record(telemetry).nodes

@@ -10,6 +10,9 @@ from pacenote.model.finding import name_tasks
 from pacenote.model.printable import whole_line
 from pacenote.units import format_change, format_count, format_share
 
+_LEAST_EXCESS = 0.005
+"""Smallest excess of CPU time over the whole that is worth a line."""
+
 _SHOWN_MISSING = 4
 """Largest number of missing figures that are listed for one answer."""
 
@@ -94,10 +97,11 @@ def _details(answer: RuleAnswer) -> Iterator[tuple[str, str]]:
 
 def _bound_text(answer: RuleAnswer) -> str:
     confidence = f"; confidence {format_share(answer.confidence)}" if answer.confidence < 1 else ""
-    if answer.bound is None:
+    if answer.largest_change is None:
         lacking = _missing_text(answer.missing)
         return f"the largest improvement is not known{f': {lacking}' if lacking else ''}{confidence}"
-    return f"at most {format_change(answer.bound)} of {answer.metric}{bound_conditions(answer)}{confidence}"
+    change = format_change(answer.largest_change)
+    return f"at most {change} of {answer.metric}{bound_conditions(answer)}{confidence}"
 
 
 def bound_conditions(answer: RuleAnswer) -> str:
@@ -107,10 +111,10 @@ def bound_conditions(answer: RuleAnswer) -> str:
 
 
 def _bound_clause(answer: RuleAnswer) -> str:
-    if answer.bound is None:
+    if answer.largest_change is None:
         return ""
     assumes = f", if {answer.assumes}" if answer.excludes else ""
-    return f" (at most {format_change(answer.bound)} of {answer.metric}{assumes})"
+    return f" (at most {format_change(answer.largest_change)} of {answer.metric}{assumes})"
 
 
 def _missing_text(missing: Sequence[MissingFigure]) -> str:
@@ -123,6 +127,11 @@ def _missing_text(missing: Sequence[MissingFigure]) -> str:
         f"{f' and {len(names) - _SHOWN_MISSING} more' if len(names) > _SHOWN_MISSING else ''}: {reason}"
         for reason, names in by_reason.items()
     )
+
+
+def _excess_text(excess: float) -> str:
+    whole = format_share(1 + excess)
+    return f"the counters of busy cores add up to {whole}: some of the shares are too small"
 
 
 def _silent(state: str, answers: Sequence[RuleAnswer], *, full: bool) -> DiagnosisSection | None:
@@ -147,6 +156,8 @@ def _time(times: Sequence[TaskTime]) -> DiagnosisSection:
     for each in times:
         shares = ", ".join(f"{format_share(share.share)} {share.cause}" for share in each.shares)
         details = [("shares", shares), ("unexplained", format_share(each.unexplained))]
+        if each.excess >= _LEAST_EXCESS:
+            details.append(("doubt", _excess_text(each.excess)))
         if each.waits:
             waits = ", ".join(f"{format_share(wait.share)} {wait.cause}" for wait in each.waits)
             details.append(("besides", waits))

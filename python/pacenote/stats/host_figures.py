@@ -103,7 +103,8 @@ def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
             found["cpu.engine_share"] = engine / total
         if (driver := processes["driver"]) is not None:
             found["cpu.driver_share"] = driver / total
-        if None not in processes.values():
+        # Without the processes of nodes, the engine may be one of the others.
+        if host.nodes and None not in processes.values():
             used = _sum(processes.values()) or 0.0
             busy = 1 - share("idle", "iowait", "steal")
             found["cpu.other_share"] = max(busy - used / total, 0.0)

@@ -1,0 +1,29 @@
+"""The figures of the sampled host of the engine, by task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pacenote.diagnose.facts import EvidenceBuilder, Window
+
+ELSEWHERE = "the engine is not known to run on the host that was sampled"
+"""Why figures of the host are missing if Pacenote started no node on it."""
+
+_SUSTAINED = "the task is shorter than 30 s"
+
+
+def add_host_figures(
+    builder: EvidenceBuilder, by_task: Mapping[str, Mapping[str, float | str]], nodes: Sequence[str]
+) -> None:
+    """Adds the figures of a host on which these nodes ran; without nodes, it is only that of the driver."""
+    if not any(by_task.values()):
+        builder.miss("host sampler", "the host was not sampled")
+        return
+    if not nodes:
+        builder.miss("host sampler", ELSEWHERE)
+        return
+    for task, figures in by_task.items():
+        for name, value in figures.items():
+            builder.set(Window(task), name, value)
+        if "disk.util_share" in figures and "disk.util_30s_share" not in figures:
+            builder.miss("disk.util_30s_share", _SUSTAINED, Window(task))
