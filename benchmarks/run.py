@@ -24,6 +24,7 @@ import engine_start
 import experiment_races
 import first_request
 import gap
+import gc_log
 import gc_log_openj9
 import generator
 import html_report
@@ -62,6 +63,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "comparing": comparing.measure,
     "diagnosing": diagnosing.measure,
     "html_report": html_report.measure,
+    "gc_log": gc_log.measure,
     "gc_log_openj9": gc_log_openj9.measure,
     "sampling": sampling.measure,
     "node_counters": node_counters.measure,
