@@ -61,5 +61,5 @@ def _samples(second: int) -> list[tuple[str, str, float | None, str, str, dict[s
     gauges = [("jvm.mem.heap_used", "B"), ("indices.merges.current", "")]
     return [
         *(("host", name, grown, unit, "counter", labels) for name, unit, labels in host),
-        *(("node-counters", name, float(second % 60), unit, "gauge", node) for name, unit in gauges),
+        *(("node-gauges", name, float(second % 60), unit, "gauge", node) for name, unit in gauges),
     ]

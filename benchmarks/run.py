@@ -31,6 +31,7 @@ import html_report
 import indexing
 import memory
 import node_counters
+import observing
 import pacing
 import rally
 import recording
@@ -67,6 +68,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "gc_log_openj9": gc_log_openj9.measure,
     "sampling": sampling.measure,
     "node_counters": node_counters.measure,
+    "observing": observing.measure,
     "experiment_races": experiment_races.measure,
     "recording": recording.measure,
     "verdicts": verdicts.measure,

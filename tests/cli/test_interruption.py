@@ -28,7 +28,7 @@ def stopped_before_the_first_task(request, listener):
 def test_a_second_ctrl_c_does_not_cost_the_report(run, fake_race):
     fake_race(stopped_while_stopping)
     code, out, err = run("race", "--track=x")
-    assert (code, err) == (130, "")
+    assert (code, err[:6], err.count("\n")) == (130, "page: ", 1)
     assert "Mean Throughput" in out
 
 
@@ -49,7 +49,7 @@ def test_sigterm_between_the_end_of_a_race_and_its_report_does_not_cost_the_repo
 
     fake_race(ended)
     code, out, err = run("race", "--track=x")
-    assert (code, err) == (130, "")
+    assert (code, err[:6], err.count("\n")) == (130, "page: ", 1)
     assert "Mean Throughput" in out
 
 

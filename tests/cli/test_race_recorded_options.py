@@ -57,6 +57,7 @@ RECORDED = {
     "settings": ("--set=index.codec=best_compression", "options.settings"),
     "jvm": ("--jvm=-XX:+UseZGC", "options.jvm_options"),
     "env": ("--env=A=1", "options.engine_variables.A"),
+    "default_telemetry": ("--no-default-telemetry", "options.default_telemetry"),
     "telemetry": ("--telemetry=node-stats", "options.telemetry"),
     "telemetry_params": (
         "--telemetry-params=shard-stats-sample-interval:5",

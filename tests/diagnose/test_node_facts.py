@@ -7,7 +7,7 @@ import pytest
 
 from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
-from pacenote.diagnose.node_facts import SOURCE, NodeSettings, add_node_figures
+from pacenote.diagnose.node_facts import SOURCES, NodeSettings, add_node_figures
 
 NODE = {"node": "a"}
 SERIES = (
@@ -75,7 +75,9 @@ EXPECTED = {
 def evidence(*series: Mapping[str, Any]) -> Evidence:
     builder = EvidenceBuilder("race", [TaskFacts(TASK, "indexing")])
     limits = NodeSettings(cores={"a": 2, "b": 2}, index_buffer_bytes={"a": 2000})
-    add_node_figures(builder, telemetry(SOURCE, *series), limits)
+    counters, gauges = SOURCES
+    both = [{**each, "source": gauges if each["kind"] == "gauge" else counters} for each in series]
+    add_node_figures(builder, telemetry(counters, *both), limits)
     return builder.build()
 
 

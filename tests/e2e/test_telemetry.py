@@ -77,7 +77,7 @@ def test_the_files_of_the_jvm_and_the_engine_are_in_the_artifacts(folder: Path, 
 def test_the_counters_of_the_node_cover_all_tasks(rows: list[dict[str, Any]]) -> None:
     series: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        if row["source"] == "node-counters":
+        if row["source"] in ("node-counters", "node-gauges"):
             series.setdefault(row["name"], []).append(row)
     assert OF_EACH_GROUP - series.keys() == set()
     indexed = series["indices.indexing.index_total"]

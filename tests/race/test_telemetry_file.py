@@ -67,9 +67,10 @@ def test_samples_are_cut_to_the_tasks_of_the_race(tmp_path: Path) -> None:
     sink.write(samples(range(10)))
     first = dataclasses.replace(task("index"), started_s=1.0, duration_s=4.0)
     second = dataclasses.replace(task("search"), started_s=5.0, duration_s=3.5)
-    race.listener(listener).task_finished(first)
+    ends: list[str] = []
+    race.listener(listener, lambda: ends.append("end")).task_finished(first)
     values, problems = race.close(driven(first, second))
-    assert (values, problems, listener.ended) == ({}, (), ["index"])
+    assert (values, problems, listener.ended, ends) == ({}, (), ["index"], ["end"])
     cuts = telemetry_cuts(tmp_path / "telemetry.parquet")
     assert [(each.task, each.begin_ns - START_NS, each.duration_s) for each in cuts.tasks] == [
         ("index", SECOND_NS, 4.0),
@@ -97,7 +98,7 @@ def test_samples_are_cut_to_the_tasks_of_the_race(tmp_path: Path) -> None:
 def test_the_times_of_tasks_are_known_before_the_race_has_ended(tmp_path: Path) -> None:
     race, listener = telemetry(tmp_path), Listener()
     begin_ns = race.now_ns()
-    race.listener(listener).task_finished(dataclasses.replace(task("index"), duration_s=2.0))
+    race.listener(listener, lambda: None).task_finished(dataclasses.replace(task("index"), duration_s=2.0))
     race.close(None)
     [times] = telemetry_cuts(tmp_path / "telemetry.parquet").tasks
     assert times.task == "index"
@@ -128,7 +129,7 @@ def test_a_folder_that_cannot_be_written_does_not_end_the_race(tmp_path: Path) -
     race = telemetry(tmp_path / "none")
     race.start_sampler()
     race.write(samples(range(3)))
-    race.listener(Listener()).task_finished(task("index"))
+    race.listener(Listener(), lambda: None).task_finished(task("index"))
     values, problems = race.close(driven())
     [problem] = problems
     assert values == {}

@@ -105,6 +105,16 @@ def test_a_serverless_cluster_gets_only_the_devices_that_it_permits():
     assert "ccr-stats" not in names(operator=True)
 
 
+def test_the_devices_that_are_always_on_can_be_switched_off():
+    options = TelemetryOptions(default_devices=False, devices=("node-stats",))
+    (device,) = devices_of(options, is_serverless=False, is_operator=False)
+    assert device.name == "node-stats"
+    with_parameter = TelemetryOptions(default_devices=False, params={"node-gauges-sample-interval": 5})
+    assert list(unused_parameters(with_parameter)) == [
+        "--telemetry-params: node-gauges-sample-interval has no effect without --default-telemetry"
+    ]
+
+
 def test_a_parameter_of_a_device_that_does_not_run_causes_a_warning():
     options = TelemetryOptions(devices=("shard-stats",), params={
         "shard-stats-sample-interval": 5, "ccr-stats-indices": "a", "master-node-stats-sample-interval": 9,

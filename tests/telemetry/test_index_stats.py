@@ -207,3 +207,14 @@ def test_an_unexpected_reply_is_reported():
         "index-stats: could not be read after the race: the engine's response has an unexpected form"
         ': expected an object "indices"',
     )
+
+
+def test_the_heap_of_segments_is_missing_if_the_engine_does_not_measure_it():
+    def with_memory(memory, norms):
+        segments = {"count": 2, "memory_in_bytes": memory, "norms_memory_in_bytes": norms}
+        return reply(logs=[[{**shard(), "segments": segments}]])
+
+    system = read_stats(with_memory(0, 0), with_memory(0, 0)).system
+    assert (system.memory_segments, system.memory_norms, system.segment_count) == (None, None, 2)
+    system = read_stats(with_memory(5, 0), with_memory(7, 0)).system
+    assert (system.memory_segments, system.memory_norms, system.memory_points) == (7, 0, None)

@@ -97,3 +97,16 @@ def test_pipelines_that_processed_documents_are_recorded_with_their_processors()
             ],
         }
     ]
+
+
+def test_a_pipeline_that_was_replaced_has_no_figures():
+    result = read_stats(
+        {"a": having(node(50, 50, 0), replaced=pipeline(50, 50, 0), kept=pipeline(0, 0, 0))},
+        {"a": having(node(90, 80, 0, uptime=9000), replaced=pipeline(30, 20, 0), kept=pipeline(10, 10, 0))},
+    )
+    assert totals(result) == (40, 30, 0)
+    assert [each["pipeline_name"] for each in result.values["ingest_pipelines"]] == ["kept"]
+    assert result.errors == (
+        "ingest-pipeline-stats: the counters of pipeline 'replaced' went down during the race: its figures "
+        "are missing",
+    )

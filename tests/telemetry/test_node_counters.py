@@ -62,15 +62,11 @@ def test_values_have_the_names_of_the_engine_with_the_unit_in_its_own_column():
         ("process.cpu.percent", ""): (12, "%", "gauge"),
         ("process.cpu.total", ""): (4000, "ms", "counter"),
         ("jvm.uptime", ""): (9000, "ms", "gauge"),
-        ("jvm.mem.heap_used_percent", ""): (40, "%", "gauge"),
-        ("jvm.mem.pools.old.used", ""): (10, "B", "gauge"),
         ("jvm.mem.pools.old.max", ""): (100, "B", "gauge"),
         ("jvm.buffer_pools.mapped_non_volatile_memory.count", ""): (1, "", "gauge"),
         ("jvm.gc.collectors.g1_concurrent_gc.collection_count", ""): (2, "", "counter"),
         ("jvm.gc.collectors.g1_concurrent_gc.collection_time", ""): (6, "ms", "counter"),
         ("thread_pool.write.threads", ""): (2, "", "gauge"),
-        ("thread_pool.write.queue", ""): (5, "", "gauge"),
-        ("thread_pool.write.active", ""): (2, "", "gauge"),
         ("thread_pool.write.largest", ""): (2, "", "gauge"),
         ("thread_pool.write.rejected", ""): (8, "", "counter"),
         ("thread_pool.write.completed", ""): (90, "", "counter"),
@@ -92,12 +88,13 @@ def test_values_have_the_names_of_the_engine_with_the_unit_in_its_own_column():
     assert of_node == {"node-0"}
 
 
-def test_the_request_fits_into_the_line_that_engines_accept():
+def test_one_request_reads_all_nodes_and_another_one_the_health():
     run = run_device(EngineCounters, reply)
-    stats = [line for line in run.lines if line.startswith("GET /_nodes/stats/indices,")]
-    assert len(stats) == 2
-    assert max(map(len, stats)) < 4096 - len(" HTTP/1.1")
-    assert "nodes.*.thread_pool.write" in stats[0]
+    stats, health = run.lines[:2]
+    assert stats.startswith("GET /_nodes/stats/indices,os,process,jvm,thread_pool,")
+    assert health.startswith("GET /_cluster/health?filter_path=status,")
+    # Before the first task and after the last one.
+    assert run.lines == [stats, health] * 2
 
 
 def test_an_old_engine_that_lacks_a_group_is_asked_for_all():

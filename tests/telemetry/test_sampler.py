@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from pacenote.model.telemetry_sample import TelemetrySample
+from pacenote.telemetry import sampler
 from pacenote.telemetry.device import TelemetryDevices
 from pacenote.telemetry.parameters import TelemetryParams
 from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
@@ -120,6 +121,40 @@ def test_a_race_that_is_interrupted_ends_the_thread_without_a_last_sample():
         assert devices.close() == ()
     assert [one.value for one in sink.samples] == [1.0]
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("telemetry")] == []
+
+
+class LoadOfTasks(Load):
+    """Also reads the number when a task ends."""
+
+    samples_task_ends = True
+
+
+@pytest.mark.parametrize(("device", "count"), [(Load, 1), (LoadOfTasks, 2)])
+def test_a_device_with_a_long_interval_samples_when_a_task_ends_if_it_says_so(monkeypatch, device, count):
+    monkeypatch.setattr(sampler, "_LEAST_INTERVAL_S", 0.0)
+    answers = Answers(*range(1, count + 2))
+    sink = ListSink()
+    with http_server(answers) as server:
+        devices = TelemetryDevices([device(observed(server, sink))])
+        devices.start()
+        devices.task_ended()
+        assert answers.all_given.wait(60)
+        devices.stop()
+        assert devices.close() == ()
+    assert len(sink.samples) == count + 1
+
+
+def test_tasks_that_end_soon_after_each_other_share_a_sample(monkeypatch):
+    monkeypatch.setattr(sampler, "_LEAST_INTERVAL_S", 3600.0)
+    sink = ListSink()
+    with http_server(Answers(1, 2, 3)) as server:
+        devices = TelemetryDevices([LoadOfTasks(observed(server, sink))])
+        devices.start()
+        for _ in range(3):
+            devices.task_ended()
+        devices.stop()
+        assert devices.close() == ()
+    assert [one.value for one in sink.samples] == [1.0, 2.0]
 
 
 def test_two_devices_have_a_connection_each():

@@ -7,6 +7,14 @@ use crate::telemetry::{Point, SeriesKind, TaskWindow};
 /// How much longer than the usual interval two samples may be apart for the time between them to be known.
 const MAX_INTERVALS: i64 = 3;
 
+/// How far two samples may be apart in any case, because devices that sample every few seconds also sample when a task
+/// ends: after many short tasks, the usual interval is short.
+const ALWAYS_KNOWN_NS: i64 = 30_000_000_000;
+
+/// How long after the end of a task a gauge may be read to belong to it: devices that sample when a task ends do it a
+/// little later.
+const AFTER_END_NS: i64 = 50_000_000;
+
 /// What a series says about the time of a task; its serialized form has no tag, because the kind of the series is known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -66,7 +74,7 @@ pub fn cut(kind: SeriesKind, points: &[Point], task: &TaskWindow) -> Option<Seri
 }
 
 fn cut_gauge(points: &[Point], task: &TaskWindow) -> Option<GaugeCut> {
-    let within = within(points, task);
+    let within = within(points, task.begin_ns, task.end_ns.saturating_add(AFTER_END_NS));
     let values: Vec<f64> = within.iter().filter_map(|point| point.value).collect();
     let (first, last) = (*values.first()?, *values.last()?);
     Some(GaugeCut {
@@ -81,10 +89,10 @@ fn cut_gauge(points: &[Point], task: &TaskWindow) -> Option<GaugeCut> {
 }
 
 fn cut_counter(points: &[Point], task: &TaskWindow) -> Option<CounterCut> {
-    let inside = within(points, task);
+    let inside = within(points, task.begin_ns, task.end_ns);
     let samples = inside.iter().filter(|point| point.value.is_some()).count() as u64;
     let mut cut = CounterCut { samples, gaps: inside.len() as u64 - samples, ..CounterCut::default() };
-    let longest_ns = usual_interval_ns(points)?.saturating_mul(MAX_INTERVALS);
+    let longest_ns = usual_interval_ns(points)?.saturating_mul(MAX_INTERVALS).max(ALWAYS_KNOWN_NS);
     let before = points.partition_point(|point| point.time_ns < task.begin_ns).saturating_sub(1);
     for pair in points[before..].windows(2) {
         let [from, to] = pair else { continue };
@@ -124,10 +132,10 @@ fn usual_interval_ns(points: &[Point]) -> Option<i64> {
     Some(*intervals.select_nth_unstable(middle).1)
 }
 
-/// Returns the points within the task.
-fn within<'a>(points: &'a [Point], task: &TaskWindow) -> &'a [Point] {
-    let begin = points.partition_point(|point| point.time_ns < task.begin_ns);
-    let end = points.partition_point(|point| point.time_ns <= task.end_ns);
+/// Returns the points from the first to the last of two times.
+fn within(points: &[Point], begin_ns: i64, end_ns: i64) -> &[Point] {
+    let begin = points.partition_point(|point| point.time_ns < begin_ns);
+    let end = points.partition_point(|point| point.time_ns <= end_ns);
     &points[begin..end.max(begin)]
 }
 
@@ -216,6 +224,16 @@ mod tests {
     }
 
     #[test]
+    fn a_long_interval_after_many_short_ones_is_covered() {
+        let mut points = every_second(&[Some(0.0); 20]);
+        points.push(Point { time_ns: 30 * S, value: Some(110.0) });
+        let Some(SeriesCut::Counter(cut)) = cut(SeriesKind::Counter, &points, &task(19.0, 30.0)) else {
+            panic!()
+        };
+        assert!(close(cut.increase, 110.0) && close(cut.covered_s, 11.0), "{cut:?}");
+    }
+
+    #[test]
     fn the_parts_of_a_counter_add_up() {
         let values: Vec<Option<f64>> = (0..60).map(|second: i32| Some(f64::from(second * second))).collect();
         let parts = [0.0, 0.3, 7.7, 7.9, 31.5, 59.0];
@@ -232,6 +250,10 @@ mod tests {
         };
         let expected = GaugeCut { first: 1.0, last: 4.0, min: 1.0, mean: 2.5, max: 4.0, samples: 2, gaps: 1 };
         assert_eq!(gauge, expected);
+        let Some(SeriesCut::Gauge(gauge)) = cut(SeriesKind::Gauge, &points, &task(0.5, 3.96)) else {
+            panic!()
+        };
+        assert_eq!((gauge.first, gauge.last), (1.0, 7.0), "the last value was read 40 ms after the end");
         for (begin_s, end_s) in [(1.2, 1.8), (2.0, 2.5), (5.0, 9.0)] {
             assert_eq!(cut(SeriesKind::Gauge, &points, &task(begin_s, end_s)), None);
         }

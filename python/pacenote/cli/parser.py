@@ -77,9 +77,9 @@ class Parser(argparse.ArgumentParser):
             return super().add_argument(*names, **settings)
         return self._open_group.add_argument(*names, **settings)
 
-    def add_flag(self, name: str, help: str) -> None:  # noqa: A002  # argparse's name
-        """Adds `--name`, which is false by default, and `--no-name`, which overrides the configuration."""
-        self.add_argument(name, action=_Flag, help=help)
+    def add_flag(self, name: str, help: str, *, default: bool = False) -> None:  # noqa: A002  # argparse's name
+        """Adds `--name`, and `--no-name`, which overrides the configuration."""
+        self.add_argument(name, action=_Flag, help=help, default=default)
 
     def hide(self, name: str) -> None:
         """Leaves an option that the command refuses out of its help."""
@@ -250,9 +250,16 @@ def _invocation(action: argparse.Action) -> str:
 class _Flag(argparse.Action):
     """The action of `--name` and `--no-name`."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        option_strings: Sequence[str],
+        dest: str,
+        help: str | None = None,  # noqa: A002
+        *,
+        default: bool = False,
+    ) -> None:
         (name,) = option_strings
-        super().__init__((name, f"--no-{name.removeprefix('--')}"), dest, nargs=0, default=False, help=help)
+        super().__init__((name, f"--no-{name.removeprefix('--')}"), dest, nargs=0, default=default, help=help)
 
     def __call__(
         self,

@@ -39,8 +39,8 @@ def add_options(parser: Parser) -> None:
     race.add_options(parser)
     for name in _REFUSED:
         parser.hide(f"--{name.replace('_', '-')}")
-    # Probes always run open loop.
-    parser.set_defaults(open_loop=True, max_connections=64)
+    # Probes always run open loop, and without telemetry.
+    parser.set_defaults(open_loop=True, max_connections=64, default_telemetry=False)
 
 
 def _add_search_options(parser: Parser) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pacenote.cli.parser import Parser
     from pacenote.model.telemetry_options import TelemetryOptions
 
-TELEMETRY_OPTIONS = ("telemetry", "telemetry_params")
+TELEMETRY_OPTIONS = ("default_telemetry", "telemetry", "telemetry_params")
 """The options, by their names in the parsed arguments."""
 
 
@@ -24,6 +24,11 @@ def add_telemetry_options(parser: Parser) -> None:
             metavar="DEVICES",
             default=(),
             help="optional devices, such as jfr,node-stats; see `pacenote list telemetry` (default: none)",
+        )
+        parser.add_flag(
+            "--default-telemetry",
+            default=True,
+            help="run the devices that are always on, and sample the host (the default)",
         )
         parser.add_argument(
             "--telemetry-params",
@@ -53,6 +58,10 @@ def telemetry_options(options: argparse.Namespace, *, starts_engine: bool) -> Te
     from pacenote.model.telemetry_options import TelemetryOptions
     from pacenote.telemetry.devices import check_telemetry
 
-    chosen = TelemetryOptions(devices=options.telemetry, params=options.telemetry_params)
+    chosen = TelemetryOptions(
+        default_devices=options.default_telemetry,
+        devices=options.telemetry,
+        params=options.telemetry_params,
+    )
     check_telemetry(chosen, starts_engine=starts_engine)
     return chosen

@@ -9,8 +9,8 @@ from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.diagnose.telemetry_series import TaskSeries, ratio, total
 from pacenote.model.telemetry_cuts import TelemetryCuts
 
-SOURCE = "node-counters"
-"""The telemetry device that reads them."""
+SOURCES = ("node-counters", "node-gauges")
+"""The telemetry devices that read them."""
 
 _NAME = "process.cpu.total"
 _HEALTH = ("green", "yellow", "red")
@@ -37,7 +37,7 @@ class NodeSettings:
 def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: NodeSettings) -> None:
     """Adds the figures of all tasks and nodes, and those of the cluster."""
     seen = False
-    tasks = [TaskSeries(cuts.of_source(SOURCE, task.task), task.duration_s) for task in cuts.tasks]
+    tasks = [TaskSeries(cuts.of_sources(SOURCES, task.task), task.duration_s) for task in cuts.tasks]
     for task, series in zip(cuts.tasks, tasks, strict=True):
         nodes = series.values_of(_NAME, "node")
         seen = seen or bool(nodes)

@@ -25,16 +25,7 @@ _LIST_KEYS = (
     "disk_usage_norms",
     "disk_usage_term_vectors",
 )
-_SCALAR_KEYS = (
-    "memory_segments",
-    "memory_doc_values",
-    "memory_terms",
-    "memory_norms",
-    "memory_points",
-    "memory_stored_fields",
-    "index_size",
-    "bytes_written",
-)
+_SCALAR_KEYS = ("index_size", "bytes_written")
 
 
 def unmeasured_results() -> dict[str, Any]:

@@ -110,6 +110,9 @@ class RecordedOptions:
     driver_cpus: str | None = None
     """The CPUs of the driver, such as `0-3,6`; None if they were not selected."""
 
+    default_telemetry: bool = True
+    """Whether the devices that are always on ran, and the host was sampled."""
+
     telemetry: tuple[str, ...] = ()
     """The optional telemetry devices."""
 

@@ -45,6 +45,16 @@ DISK_USAGE = (
 SIZES = (("Dataset size", "dataset_size"), ("Store size", "store_size"), ("Translog size", "translog_size"))
 """Sizes as Rally names them, with their fields in bytes."""
 
+SEGMENT_MEMORY = (
+    ("segments", "memory_segments"),
+    ("doc values", "memory_doc_values"),
+    ("terms", "memory_terms"),
+    ("norms", "memory_norms"),
+    ("points", "memory_points"),
+    ("stored fields", "memory_stored_fields"),
+)
+"""What heap is used for, as Rally names it, with the fields in bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class PerShardTimes:
@@ -202,6 +212,24 @@ class SystemMetrics:
 
     translog_size: int | None = None
     """Size of the transaction logs in bytes."""
+
+    memory_segments: int | None = None
+    """Heap that segments use at the end of the race, in bytes; newer engines do not measure it."""
+
+    memory_doc_values: int | None = None
+    """The part of it for doc values, in bytes."""
+
+    memory_terms: int | None = None
+    """The part of it for terms, in bytes."""
+
+    memory_norms: int | None = None
+    """The part of it for norms, in bytes."""
+
+    memory_points: int | None = None
+    """The part of it for points, in bytes."""
+
+    memory_stored_fields: int | None = None
+    """The part of it for stored fields, in bytes."""
 
     segment_count: int | None = None
     """Number of segments at the end of the race."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,18 +130,22 @@ class TelemetryCuts:
 
     def of_source(self, source: str, task: str) -> TaskTelemetry:
         """Returns what the series of a source say about a task; nothing if there is no such task."""
+        return self.of_sources((source,), task)
+
+    def of_sources(self, sources: Collection[str], task: str) -> TaskTelemetry:
+        """Returns the same for several sources, which must not have series with the same name and labels."""
         position = next((number for number, one in enumerate(self.tasks) if one.task == task), None)
         found = dict[str, list[tuple[Mapping[str, str], CounterCut | GaugeCut]]]()
         for series in self.series if position is not None else ():
             cut = None if position is None else series.cuts[position]
-            if series.source == source and cut is not None:
+            if series.source in sources and cut is not None:
                 found.setdefault(series.name, []).append((series.labels, cut))
         return TaskTelemetry({name: tuple(cuts) for name, cuts in found.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTelemetry:
-    """What the series of one source say about one task."""
+    """What the series of one source, or of several, say about one task."""
 
     cuts: Mapping[str, tuple[tuple[Mapping[str, str], CounterCut | GaugeCut], ...]]
     """Labels and cuts by name of the series."""

@@ -13,7 +13,10 @@ _RECORDING_OPTION = "-XX:StartFlightRecording"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetryOptions:
-    """What `--telemetry` and `--telemetry-params` select."""
+    """What the options for telemetry select."""
+
+    default_devices: bool = True
+    """Whether the devices that are always on run, and the host is sampled (`--default-telemetry`)."""
 
     devices: tuple[str, ...] = ()
     """Names of optional devices, in the order given."""

@@ -102,6 +102,7 @@ def recorded_options(request: RaceRequest) -> RecordedOptions:
         on_error=request.on_error,
         samples=request.samples,
         driver_threads=request.driver_threads,
+        default_telemetry=request.telemetry.default_devices,
         telemetry=request.telemetry.devices,
         telemetry_params=redact_params(request.telemetry.params),
         nodes=request.engine.nodes if provisioned else None,

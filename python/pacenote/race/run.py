@@ -458,8 +458,10 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
     driven = None
     try:
         telemetry.start()
-        samples.start_sampler()
-        driven = context.drive(context.plan, context.folder, samples.listener(context.listener))
+        if context.request.telemetry.default_devices:
+            samples.start_sampler()
+        listener = samples.listener(context.listener, telemetry.task_ended)
+        driven = context.drive(context.plan, context.folder, listener)
         record = _with_drive_result(context.record, driven)
         # If what follows is interrupted, nothing that was measured is lost.
         with contextlib.suppress(StoreError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -64,9 +64,11 @@ class RaceTelemetry:
         except _core.CoreError as error:
             self._problems.append(f"the host is not sampled: {error}")
 
-    def listener(self, listener: DriveListener) -> DriveListener:
-        """Returns a listener that also stores when tasks ran, for a race that is killed later."""
-        return _TaskTimes(listener, self)
+    def listener(self, listener: DriveListener, task_ended: Callable[[], None]) -> DriveListener:
+        """Returns a listener that also stores when tasks ran, for a race that is killed later, and calls
+        `task_ended` at the end of each.
+        """
+        return _TaskEnds(listener, self, task_ended)
 
     def add_task(self, task: str, begin_ns: int, end_ns: int) -> None:
         """Stores when a task ran, in nanoseconds since 1970, instead of what is stored about it."""
@@ -98,20 +100,24 @@ class RaceTelemetry:
         return values, tuple(self._problems)
 
 
-class _TaskTimes:
+class _TaskEnds:
     """Passes events on, and stores when tasks ran: until the race has ended, as exactly as the event that
     reports their end.
     """
 
-    def __init__(self, listener: DriveListener, telemetry: RaceTelemetry) -> None:
+    def __init__(
+        self, listener: DriveListener, telemetry: RaceTelemetry, task_ended: Callable[[], None]
+    ) -> None:
         self._listener = listener
         self._telemetry = telemetry
+        self._task_ended = task_ended
 
     def progress(self, progress: RaceProgress) -> None:
         self._listener.progress(progress)
 
     def task_finished(self, result: TaskResult) -> None:
         end_ns = self._telemetry.now_ns()
+        self._task_ended()
         self._telemetry.add_task(result.task, end_ns - round(result.duration_s * 1e9), end_ns)
         self._listener.task_finished(result)
 

@@ -44,6 +44,9 @@ _TOP_ERRORS = 3
 _WAITED_SHARE = 0.01
 """Fraction of late operations above which they are reported in a closed loop."""
 
+_NO_TELEMETRY = "--no-default-telemetry: figures of the engine and of the host were not read"
+"""Says why the report lacks figures of the engine."""
+
 ONE_RUN = "one run: spread unknown, do not compare on this alone"
 """Says that the results of a valid race may not come again."""
 
@@ -139,6 +142,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
         *(_clock_note(step) for step in clock_steps(record.driver)),
         *_unmeasured_note(unmeasured(record.driver)),
         *_short_race_note(record.driver),
+        *(() if record.options.default_telemetry else (Note("Telemetry missing", _NO_TELEMETRY),)),
         *(Note("Telemetry missing", text) for text in record.telemetry_errors),
     ]
     return tuple(Note(note.label, single_line(note.text), single_line(note.task)) for note in lines)

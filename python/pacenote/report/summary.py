@@ -5,7 +5,7 @@ A new row is a `Row` in the function for its kind: the engine (`_system_rows`), 
 
 Intentional differences from Rally: latency is shown only for tasks with a target rate (for others it equals
 the service time), a value of 0 is shown, and values of primary shards cover only the race. The rows of the
-heap used for segments never have a value, because engines no longer report it.
+heap used for segments only have values with engines that measure it, such as Elasticsearch 7.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pacenote.model.result import PERCENTILES, DurationSummary, Percentile, Task
 from pacenote.model.system_metrics import (
     COLLECTORS,
     DISK_USAGE,
+    SEGMENT_MEMORY,
     SHARD_TIMES,
     SIZES,
     TRANSFORM_FIGURES,
@@ -40,7 +41,6 @@ from pacenote.report.rows import (
 
 _MINUTE_MS = 60_000.0
 _POINT_IN_TIME = "_time_millis"
-_HEAP = ("segments", "doc values", "terms", "norms", "points", "stored fields")
 
 
 def build_report(
@@ -100,8 +100,9 @@ def _system_rows(system: SystemMetrics) -> Iterator[Row]:
     for name, field in SIZES:
         size = getattr(system, field)
         yield Row(name, "", None if size is None else size / 1024**3, "GB")
-    for name in _HEAP:
-        yield Row(f"Heap used for {name}", "", None, "MB")
+    for name, field in SEGMENT_MEMORY:
+        size = getattr(system, field)
+        yield Row(f"Heap used for {name}", "", None if size is None else size / 1024**2, "MB")
     yield Row("Segment count", "", system.segment_count, "")
     for name, field in TRANSFORM_FIGURES:
         for figure in getattr(system, field):

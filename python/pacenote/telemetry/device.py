@@ -181,6 +181,9 @@ class TelemetryDevice(ABC):
     def start(self) -> None:
         """Reads the state before the first task. Raises PacenoteError."""
 
+    def task_ended(self) -> None:  # noqa: B027 (most devices only read before and after the race)
+        """Is called when a task has ended, while others may run. Returns at once, and does not raise."""
+
     @abstractmethod
     def stop(self) -> DeviceReading:
         """Reads the state after the last task and returns what has changed. Raises PacenoteError.
@@ -224,6 +227,12 @@ class TelemetryDevices:
                 device.start()
             except Exception as error:
                 self._failed[device.name] = _describe(device, "could not be read before the race", error)
+
+    def task_ended(self) -> None:
+        """Tells each started device that a task has ended."""
+        for device in self._devices:
+            if device.name not in self._failed:
+                device.task_ended()
 
     def stop(self) -> TelemetryResult:
         """Makes each started device read the state after the last task.

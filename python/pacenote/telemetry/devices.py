@@ -22,6 +22,7 @@ from pacenote.telemetry.memory_pools import MemoryPools
 from pacenote.telemetry.ml_stats import MlProcessingTimes
 from pacenote.telemetry.node_counters import EngineCounters
 from pacenote.telemetry.node_disk import DiskIo, IndexSize
+from pacenote.telemetry.node_gauges import NodeGauges
 from pacenote.telemetry.node_stats import NodeStats
 from pacenote.telemetry.parameters import DeviceParameter, TelemetryParams
 from pacenote.telemetry.segment_stats import SegmentStats
@@ -32,6 +33,7 @@ from pacenote.telemetry.transform_stats import TransformStats
 
 ALWAYS_ON: tuple[type[TelemetryDevice], ...] = (
     EngineCounters,
+    NodeGauges,
     MasterNodeStats,
     IndexStats,
     JvmStats,
@@ -70,7 +72,8 @@ def devices_of(
     options: TelemetryOptions, *, is_serverless: bool, is_operator: bool
 ) -> tuple[type[TelemetryDevice], ...]:
     """Returns the devices of a race. Those that a serverless cluster does not permit are left out."""
-    chosen = (*ALWAYS_ON, *(device for device in OPTIONAL if device.name in options.devices))
+    always = ALWAYS_ON if options.default_devices else ()
+    chosen = (*always, *(device for device in OPTIONAL if device.name in options.devices))
     if not is_serverless:
         return chosen
     permitted = ("public", "operator") if is_operator else ("public",)
@@ -100,11 +103,12 @@ def check_telemetry(options: TelemetryOptions, *, starts_engine: bool) -> None:
 
 def unused_parameters(options: TelemetryOptions) -> Iterator[str]:
     """Yields a warning for each parameter of a device that the race does not run."""
-    running = {device.name for device in ALWAYS_ON} | set(options.devices)
     for device in _by_name().values():
+        runs = device.name in options.devices or (device.always_on and options.default_devices)
+        wanted = "--default-telemetry" if device.always_on else f"--telemetry={device.name}"
         for parameter in device.parameters:
-            if parameter.name in options.params and device.name not in running:
-                yield f"--telemetry-params: {parameter.name} has no effect without --telemetry={device.name}"
+            if parameter.name in options.params and not runs:
+                yield f"--telemetry-params: {parameter.name} has no effect without {wanted}"
 
 
 def jvm_options(options: TelemetryOptions, logs: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.model.system_metrics import PerShardTimes
+from pacenote.model.system_metrics import SEGMENT_MEMORY, PerShardTimes
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
 from pacenote.units import format_count
 
@@ -62,6 +62,10 @@ _SIZES = {
     "translog_size": _Counter("translog", "size_in_bytes"),
 }
 _SEGMENT_COUNT = _Counter("segments", "count")
+_MEMORY = {
+    field: _Counter("segments", f"{field.removeprefix('memory_')}_memory_in_bytes".removeprefix("segments_"))
+    for _, field in SEGMENT_MEMORY
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,12 @@ class IndexStats(TelemetryDevice):
         system, problems = self._growth(after)
         for name, size in _SIZES.items():
             system[name] = _total(_copies(reply), size)
-        system["segment_count"] = _total(list(after.values()), _SEGMENT_COUNT)
+        primaries = list(after.values())
+        system["segment_count"] = _total(primaries, _SEGMENT_COUNT)
+        memory = {name: _total(primaries, counter) for name, counter in _MEMORY.items()}
+        # Engines that do not measure it report 0 for everything.
+        if any(memory.values()):
+            system |= memory
         known = {name: value for name, value in system.items() if value is not None}
         return DeviceReading(known, {}, problems)
 

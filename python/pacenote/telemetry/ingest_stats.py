@@ -46,13 +46,20 @@ class IngestStats(NodeCountersDevice[int]):
         }
         if problems or not nodes:
             return DeviceReading(values=values, problems=problems)
+        replaced = sorted({name for counts in during.values() for name in _replaced(counts)})
         sums: dict[str, int] = {}
         for counts in during.values():
             for key, count in counts.items():
-                sums[key] = sums.get(key, 0) + count
+                if _pipeline_of(key) not in replaced:
+                    sums[key] = sums.get(key, 0) + count
         if pipelines := list(_pipelines(sums)):
             values["ingest_pipelines"] = pipelines
-        return DeviceReading({f"ingest_pipeline_cluster_{key}": sums[key] for key in _COUNTERS}, values)
+        reasons = tuple(
+            f"the counters of pipeline '{name}' went down during the race: its figures are missing"
+            for name in replaced
+        )
+        system = {f"ingest_pipeline_cluster_{key}": sums[key] for key in _COUNTERS}
+        return DeviceReading(system, values, reasons)
 
 
 def _named(parts: tuple[str, ...], stats: Mapping[str, Any]) -> dict[str, int]:
@@ -64,6 +71,20 @@ def _named(parts: tuple[str, ...], stats: Mapping[str, Any]) -> dict[str, int]:
 def _during(node: ComparedNode[int]) -> dict[str, int]:
     # A pipeline that was created during the race began with 0.
     return {key: count - node.before.get(key, 0) for key, count in node.after.items()}
+
+
+def _pipeline_of(key: str) -> str | None:
+    """Returns the pipeline that a counter belongs to, or None for those of all pipelines."""
+    parts = key.split(_BETWEEN)
+    return parts[1] if len(parts) > 1 else None
+
+
+def _replaced(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yields the pipelines that were replaced during the race, and have begun again with 0."""
+    for key, count in counts.items():
+        pipeline = _pipeline_of(key)
+        if count < 0 and pipeline is not None:
+            yield pipeline
 
 
 def _pipelines(sums: Mapping[str, int]) -> Iterator[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""Has a HotSpot JVM on this host write a heap dump, through its attach mechanism, as `jmap -dump` does.
+"""Sends commands to a HotSpot JVM on this host through its attach mechanism, as `jmap -dump` and `jcmd` do.
 
 A runtime without tools has no `jmap`. The mechanism: a file `.attach_pidPID` in the working directory of the
 JVM and SIGQUIT make the JVM listen on the Unix socket `.java_pidPID` in its temporary folder; a request is
@@ -35,15 +35,15 @@ def dump_heap(pid: int, file: Path) -> None:
 
     Raises EngineError if the JVM does not run, cannot be attached to, or cannot write the file.
     """
-    response = _execute(pid, "dumpheap", (str(file), "-all", ""))
+    response = execute(pid, "dumpheap", (str(file), "-all", ""))
     status, _, text = response.partition("\n")
     if status.strip() != "0" or "failed" in text.lower() or "unable to create" in text.lower():
         reason = single_line(text.strip() or response.strip()) or "it gives no reason"
         raise EngineError(f"the JVM {pid} cannot write the heap dump {file}: {reason}")
 
 
-def _execute(pid: int, command: str, arguments: tuple[str, str, str]) -> str:
-    """Returns the response of a JVM to a command. Raises EngineError."""
+def execute(pid: int, command: str, arguments: tuple[str, str, str]) -> str:
+    """Returns the response of a JVM to a command; its first line is 0 if it succeeded. Raises EngineError."""
     path = _listening_socket(pid)
     request = b"".join(part.encode() + b"\0" for part in ("1", command, *arguments))
     try:

@@ -10,8 +10,9 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
 
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.messages import DEFECT
@@ -21,6 +22,9 @@ from pacenote.telemetry.device import ControlConnection, DeviceReading, Observed
 from pacenote.telemetry.parameters import DeviceParameter
 from pacenote.units import format_count
 
+_LEAST_INTERVAL_S = 2.0
+"""Seconds between two samples, at least, for a device that also samples at the ends of tasks."""
+
 _END_TIMEOUT_S = 15.0
 """Seconds for which the end of a race waits for a sample that is being read."""
 
@@ -28,8 +32,7 @@ _MISSING_API = (400, 403, 404, 405, 410, 501)
 """Statuses with which an engine says that it does not have what a device reads, or does not permit it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampledValue:
+class SampledValue(NamedTuple):
     """A value that a device has read."""
 
     name: str
@@ -44,7 +47,7 @@ class SampledValue:
     kind: SampleKind = "gauge"
     """Whether the value itself or its differences have a meaning."""
 
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = MappingProxyType({})
     """What the value belongs to."""
 
 
@@ -59,12 +62,17 @@ class SampledDevice(TelemetryDevice):
     interval: ClassVar[DeviceParameter]
     """The parameter for the seconds between two samples."""
 
+    samples_task_ends: ClassVar[bool] = False
+    """Whether it also samples when a task ends, so that a long interval does not mix tasks."""
+
     def __init__(self, cluster: ObservedCluster) -> None:
         super().__init__(cluster)
         self._interval_s = cluster.params.seconds(self.interval)
         self._connection: ControlConnection | None = None
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
+        self._woken = threading.Event()
+        self._sampled_at = time.monotonic()
         self._gaps = _Gaps()
         self._last: Sequence[TelemetrySample] = ()
 
@@ -94,6 +102,11 @@ class SampledDevice(TelemetryDevice):
         )
         self._thread.start()
 
+    def task_ended(self) -> None:
+        """Takes a sample now, or as soon as the last one is two seconds old, if the device does so."""
+        if self.samples_task_ends:
+            self._woken.set()
+
     def stop(self) -> DeviceReading:
         """Reads a last sample, and returns the number of missing ones as a problem."""
         self._end()
@@ -112,12 +125,20 @@ class SampledDevice(TelemetryDevice):
 
     def _end(self) -> None:
         self._ending.set()
+        self._woken.set()
         if self._thread is not None:
             self._thread.join(_END_TIMEOUT_S)
 
     def _run(self, connection: ControlConnection) -> None:
         due = time.monotonic() + self._interval_s
-        while not self._ending.wait(max(0.0, due - time.monotonic())):
+        while True:
+            if self._woken.wait(max(0.0, due - time.monotonic())):
+                earliest = min(due, self._sampled_at + _LEAST_INTERVAL_S)
+                self._ending.wait(max(0.0, earliest - time.monotonic()))
+                self._woken.clear()
+                due = time.monotonic()
+            if self._ending.is_set():
+                return
             self._attempt(connection)
             # Samples that a slow response has delayed are not made up for.
             due = max(due + self._interval_s, time.monotonic())
@@ -131,6 +152,7 @@ class SampledDevice(TelemetryDevice):
     def _take(self, connection: ControlConnection) -> None:
         now_ns = _clock(self._cluster)
         before_ns = now_ns()
+        self._sampled_at = time.monotonic()
         figures = list(self.sample(connection))
         at_ns = (before_ns + now_ns()) // 2
         samples = [

@@ -12,7 +12,7 @@ from pacenote.report.page.numbers import clock, plain, plain_time
 from pacenote.report.page.page import Chart, ChartLine, LineStyle, PageColumn, PageTable, RowGroup
 from pacenote.units import format_count, format_seconds, format_share
 
-HOST, NODES = "host", "node-counters"
+HOST, NODES, GAUGES = "host", "node-counters", "node-gauges"
 """Sources of the series."""
 
 _CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -28,7 +28,7 @@ WANTED = (
     (HOST, "disk.read_bytes"),
     (HOST, "disk.write_bytes"),
     (HOST, "disk.busy_time"),
-    (NODES, "jvm.mem.heap_used"),
+    (GAUGES, "jvm.mem.heap_used"),
     (NODES, "jvm.gc.collectors."),
     (NODES, "indices.merges.current"),
 )
@@ -149,7 +149,7 @@ class _Sampled:
         )
 
     def _heap(self) -> _Group:
-        used = _sum([line.max for line in self._lines(NODES, "jvm.mem.heap_used")])
+        used = _sum([line.max for line in self._lines(GAUGES, "jvm.mem.heap_used")])
         columns = (_Shown("Heap used (MiB)", "used", _scaled(used, 1 / _MIB)),) if used else ()
         return _Group("heap", "Heap, MiB", "MiB", "Largest use of all nodes together in each part.", columns)
 
