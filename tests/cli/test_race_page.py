@@ -114,6 +114,16 @@ def test_a_race_leaves_a_page_and_a_failure_is_a_warning(folder):
     assert err.getvalue() == ""
 
 
+def test_a_defect_of_the_page_does_not_make_a_race_fail(folder, monkeypatch):
+    def broken(*_: object, **__: object) -> str:
+        raise StopIteration
+
+    monkeypatch.setattr("pacenote.cli.race_page._page_text", broken)
+    err = io.StringIO()
+    add_page(folder.path, None, Console(io.StringIO(), err))
+    assert "the page of the race was not written: a defect of Pacenote: StopIteration" in err.getvalue()
+
+
 def test_a_race_without_files_has_a_page_that_says_what_is_missing(run):
     folder = RaceStore().create(record("abc-2", tasks=(task(),), complete=True))
     assert run("report", "abc-2", "--html")[0] == 0

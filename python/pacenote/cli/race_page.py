@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
 from pacenote.errors import PacenoteError, StoreError, UsageError
+from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.store.race_folder import RaceFolder
@@ -51,6 +52,9 @@ def add_page(folder: Path, diagnosis: Diagnosis | None, console: Console) -> Non
         race.write_page(_page_text(race.read(), race, diagnosis, is_running=False))
     except PacenoteError as error:
         console.warning(f"the page of the race was not written: {error.message}")
+        return
+    except Exception as error:  # The race has been measured: a page does not make it fail.
+        console.warning(f"the page of the race was not written: {DEFECT}: {type(error).__name__}: {error}")
         return
     console.progress(f"page: {race.page}")
 

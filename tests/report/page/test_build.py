@@ -9,12 +9,22 @@ import pytest
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
 from pacenote.model.finding import Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
+from pacenote.model.merged_series import MergedPercentile
 from pacenote.model.race_record import Verdict
 from pacenote.model.race_timeline import RaceObservations
 from pacenote.model.result import FailureGroup
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.report.page.build import PageSources, build_page, without_details
-from pacenote.report.page.page import Chart, ItemList, PageCell, PageCommand, PageTable, RacePage, Text
+from pacenote.report.page.page import (
+    Chart,
+    CurveChart,
+    ItemList,
+    PageCell,
+    PageCommand,
+    PageTable,
+    RacePage,
+    Text,
+)
 from pacenote.report.screen.build import RaceLocation
 from report.page.observed import arrivals, cpus, line, observed, pause, point, telemetry, timeline
 from support.records import bulk, paced, record, task, times
@@ -313,3 +323,9 @@ def test_what_cannot_be_read_is_said():
     assert nothing.axis is None
     assert "There is no timeline: no file." in [block.text for block in blocks(nothing, Text)]
     assert not blocks(nothing, Chart)
+
+
+def test_a_curve_that_ends_below_the_median_is_shown():
+    short = line(STEADY, curve=(MergedPercentile(25.0, 20.0),))
+    (found,) = blocks(page_of(seen=observed(timeline(search=short))), CurveChart)
+    assert found.summary == "The slowest is search, with 20 ms at p25."

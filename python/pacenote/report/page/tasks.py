@@ -207,7 +207,8 @@ def curve_chart(tasks: Sequence[TimedTask]) -> tuple[PageTable, CurveChart] | No
     columns = (PageColumn("Task", is_number=False), *(PageColumn(f"p{float(f'{q:.6g}'):g}") for q in qs))
     caption = "Percentiles in milliseconds; empty if there are too few operations"
     slowest = curves[0]
-    q, ms = next(point for point in reversed(slowest.points) if round(point[0], 6) in _NAMED)
+    named = (point for point in reversed(slowest.points) if round(point[0], 6) in _NAMED)
+    q, ms = next(named, slowest.points[-1])
     summary = f"The slowest is {slowest.name}, with {format_seconds(ms / 1000)} at p{q:.4g}."
     table = PageTable(_CURVES, caption, columns, (RowGroup("", rows),), is_folded=True)
     return table, CurveChart("percentiles", "Percentiles", summary, _CURVES, curves)
