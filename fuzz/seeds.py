@@ -19,6 +19,9 @@ MAX_KEPT_BYTES = 80
 PACKED = {"recording"}
 """Targets with inputs of a thousand bytes and more."""
 
+LOGS = {"hotspot", "recording"}
+"""Folders in `seeds/` that are named after their target, and do not have responses."""
+
 
 def main(arguments: list[str]) -> None:
     """Writes the corpora, or keeps one."""
@@ -38,8 +41,8 @@ def write_corpora() -> None:
     for path in sorted(HERE.glob("seeds/*/*")):
         if path.name == "expected.json":
             continue
-        if path.parent.name == "recording":
-            _write("recording", path, path.read_bytes())
+        if path.parent.name in LOGS:
+            _write(path.parent.name, path, path.read_bytes())
             continue
         response = path.read_bytes()
         head, _, body = response.partition(b"\r\n\r\n")

@@ -1,5 +1,6 @@
 //! Reads responses and logs in pieces, and scans JSON; shared by the fuzz targets.
 
+pub mod hotspot;
 pub mod json_scan;
 pub mod openj9;
 

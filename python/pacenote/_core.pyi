@@ -572,6 +572,9 @@ class GcLogs:
         `start` and `end` of a log of OpenJ9 are on the local clock of the JVM, as if its time zone were UTC.
         """
 
+    def times(self) -> list[tuple[float | None, float | None, bool]]:
+        """Returns `start` and `end` of each log, without its statistics, and whether it is one of OpenJ9."""
+
     def between(self, index: int, start: float, end: float) -> str:
         """Returns a log as JSON, with the statistics of a window in seconds since 1970, like `start`.
 

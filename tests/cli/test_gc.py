@@ -111,6 +111,29 @@ def test_a_file_that_is_no_gc_log_is_an_error(run, tmp_path, content, message):
     assert str(path) in err
 
 
+def test_logs_that_cannot_be_read_do_not_hide_the_others(run, files, tmp_path):
+    (tmp_path / "empty.log").write_text("")
+    code, out, err = run("gc", str(tmp_path / "empty.log"), *files, str(tmp_path), "--report-format=csv")
+    assert code == 64
+    assert rows(out)["Metric"] == ["gc.log", "serial.log", "Unit"]
+    assert err.count("error: ") == 2
+    assert "the file is empty" in err
+    assert "is not a file" in err
+    code, out, err = run("gc", str(tmp_path / "empty.log"), str(tmp_path / "none.log"))
+    assert (code, out, err.count("error: ")) == (64, "", 2)
+
+
+def test_a_log_without_collections_says_so(run, tmp_path):
+    (tmp_path / "gc.log").write_text(
+        '[1.0s][safepoint] Safepoint "Cleanup", Time since last: 1 ns, Reaching safepoint: 1 ns, '
+        "At safepoint: 1 ns, Total: 3 ns\n[2.0s][x] y\n"
+    )
+    _, out, _ = run("gc", str(tmp_path / "gc.log"))
+    assert "| Safepoints " in out
+    assert "| Pauses " not in out
+    assert "- a log has no lines of collections: add gc* to -Xlog" in out
+
+
 def test_names_from_a_log_do_not_reach_the_terminal_as_they_are(run, tmp_path):
     (tmp_path / "gc.log").write_text(
         LOG.replace("Using G1", "Using G1").replace("System.gc()", "a\x1b]0;b\x07|c")

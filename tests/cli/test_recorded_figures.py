@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +14,14 @@ from pacenote.cli.recorded_figures import add_recorded_figures
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.race_facts import race_builder
+from support.openj9_logs import START, LogPlan, Totals, generate
 from support.records import bulk, record
 
 BEGIN_S = 1_795_466_258
 TASK = bulk().task
 NODE = "n0"
+MEASURED_S = bulk().started_s + bulk().duration_s - bulk().window_s
+"""When the measured window of the task begins, in seconds after the first task did."""
 S = 1_000_000_000
 GC_LOG = "".join(
     f"[2026-11-23T20:37:{38 + second:02}.000+0000][{second}.000s][info][gc] {text}\n"
@@ -46,8 +51,9 @@ def write_telemetry(folder: Path) -> None:
     file.close()
 
 
-def evidence(folder: Path) -> Evidence:
+def evidence(folder: Path, driver: Mapping[str, object] | None = None) -> Evidence:
     race = record("race-a", tasks=(bulk(),), telemetry={"host-sampler": {"nodes": [NODE]}})
+    race = race if driver is None else replace(race, driver=driver)
     builder: EvidenceBuilder = race_builder(race)
     builder.set(Window(), "host.cores", 2)
     add_recorded_figures(builder, race, folder)
@@ -84,6 +90,46 @@ def test_what_the_folder_lacks_is_missing_with_a_reason(tmp_path: Path) -> None:
         assert "telemetry.parquet" in reason(found, name)
     for name in ("gc.stop_share", "allocation.top_class"):
         assert "does not state when its tasks ran" in reason(found, name)
+
+
+def test_the_record_has_the_times_of_tasks_without_telemetry(tmp_path: Path) -> None:
+    artifacts = tmp_path / "artifacts"
+    artifacts.mkdir()
+    (artifacts / "gc.log").write_text(GC_LOG)
+    begin_s = BEGIN_S - MEASURED_S
+    found = evidence(tmp_path, {"started_unix_ns": round(begin_s * S)})
+    assert found.value(Window(TASK, NODE), "gc.stop_share") == pytest.approx(2 / bulk().window_s)
+    assert "telemetry.parquet" in reason(found, "node.cpu_share")
+    later = evidence(tmp_path, {"started_unix_ns": round((begin_s + 1000) * S)})
+    assert "has no line from the time of the task" in reason(later, "gc.stop_share")
+
+
+def test_rotated_logs_of_openj9_are_collected(tmp_path: Path) -> None:
+    plan = LogPlan(
+        heap_mb=1024,
+        nursery=(10, 1_000_000, 5_000),
+        globals=(1, 8_000_000, 9_000),
+        percolated=0,
+        largest_request=3 << 20,
+        copied=Totals(100, 20, 10),
+        collected_mb_per_minute=6_000,
+        paused_share=0.015,
+    )
+    parts = list(generate(plan))
+    artifacts = tmp_path / "artifacts"
+    artifacts.mkdir()
+    root = parts[0].partition("<init")[0]
+    (artifacts / "gc.log.001").write_text("".join(parts[:6]) + parts[-1])
+    (artifacts / "gc.log.002").write_text(root + "".join(parts[6:]))
+    started_ns = round((START.timestamp() - MEASURED_S) * S)
+    found = evidence(tmp_path, {"started_unix_ns": started_ns})
+    window = Window(TASK, NODE)
+    assert found.value(window, "gc.collector") == "gencon"
+    assert found.value(window, "gc.flipped_bytes") == 100 << 20
+    assert found.value(window, "gc.largest_request_bytes") == 3 << 20
+    rate = found.value(window, "gc.large_allocations_per_s")
+    assert isinstance(rate, float)
+    assert rate > 0
 
 
 def test_files_that_cannot_be_read_are_missing_with_a_reason(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.diagnose.gc_facts import add_gc_figures
 from pacenote.evidence.gc_log import GcLogReader
@@ -49,7 +50,9 @@ def test_a_log_becomes_figures_of_a_window(tmp_path: Path) -> None:
     )
     between = (BEGIN + 0.5, BEGIN + 10.5)
     builder = EvidenceBuilder("race")
-    add_gc_figures(builder, WINDOW, GcLogReader([file]).between(*between), between)
+    (log,) = GcLogReader([file]).between([between])
+    assert log is not None
+    add_gc_figures(builder, WINDOW, log, between)
     found = builder.build()
     expected = {
         "gc.collector": "G1",
@@ -72,10 +75,35 @@ def test_a_log_becomes_figures_of_a_window(tmp_path: Path) -> None:
         "gc.allocation_stalls": 0,
         "gc.explicit_collections": 0,
         "gc.large_allocations_per_s": 0.2,
+        "gc.heap_resizes": 0,
     }
     for name, value in expected.items():
         assert found.value(WINDOW, name) == (value if isinstance(value, str) else pytest.approx(value)), name
-    assert not isinstance(found.value(WINDOW, "gc.heap_resizes"), float)
+    assert not isinstance(found.value(WINDOW, "gc.flipped_bytes"), float), "the log has no ages or regions"
+
+
+PARALLEL = """\
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc] Using Parallel
+[2026-11-23T20:37:39.000+0000][1.000s][info][gc,heap] GC(0) PSYoungGen: 65536K(76288K)->10240K(76288K)
+[2026-11-23T20:37:39.000+0000][1.000s][info][gc,heap] GC(0) ParOldGen: 0K(175104K)->2048K(175104K)
+[2026-11-23T20:37:39.000+0000][1.000s][info][gc] GC(0) Pause Young (Allocation Failure) 64M->12M(245M) 9.000ms
+[2026-11-23T20:37:49.000+0000][11.000s][info][safepoint] the end
+"""
+
+
+def test_what_a_collector_does_not_log_is_missing(tmp_path: Path) -> None:
+    file = tmp_path / "gc.log"
+    file.write_text(PARALLEL)
+    between = (BEGIN, BEGIN + 10)
+    (log,) = GcLogReader([file]).between([between])
+    assert log is not None
+    builder = EvidenceBuilder("race")
+    add_gc_figures(builder, WINDOW, log, between)
+    found = builder.build()
+    for name in ("gc.large_allocations_per_s", "gc.allocation_stalls", "gc.heap_resizes"):
+        assert isinstance(found.value(WINDOW, name), Unknown), name
+    stated = ("gc.full_collections", "gc.explicit_collections", "gc.flipped_bytes", "gc.tenured_bytes")
+    assert [found.value(WINDOW, name) for name in stated] == [0, 0, 10 << 20, 2 << 20]
 
 
 @pytest.mark.parametrize("concurrent", [None, Totals(1_000, 200, 100)])
@@ -96,7 +124,9 @@ def test_a_log_of_openj9_has_what_was_copied(tmp_path: Path, concurrent: Totals 
     begin = START.replace(tzinfo=UTC).timestamp()
     between = (begin, begin + 20)
     builder = EvidenceBuilder("race")
-    add_gc_figures(builder, WINDOW, GcLogReader([file], UTC).between(*between), between)
+    (log,) = GcLogReader([file], UTC).between([between])
+    assert log is not None
+    add_gc_figures(builder, WINDOW, log, between)
     found = builder.build()
     assert found.value(WINDOW, "gc.collector") == "gencon"
     assert found.value(WINDOW, "gc.flipped_bytes") == pytest.approx((1_100 if concurrent else 100) << 20)

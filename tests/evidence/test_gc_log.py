@@ -86,13 +86,13 @@ def test_statistics_are_those_of_the_lines(written):
 def test_a_window_has_the_events_that_ended_in_it(written):
     reader = written(gc_log=HEADER + g1())
     start = 1795466258.0
-    log = reader.between(start + 2.5, start + 4.5)
+    # The pause that ends at 3.0 begins in the first window, and half of it is in the second one.
+    windows = ((2.5, 4.5), (2.975, 3.475), (100, 200))
+    log, half, later = reader.between([(start + begin, start + end) for begin, end in windows])
     assert (log.statistics.pauses.count, log.statistics.duration_s) == (2, pytest.approx(2))
-    # The pause that ends at 3.0 begins in the window, and half of it is in this one.
-    half = reader.between(start + 2.975, start + 3.475)
     assert half.statistics.pause_share == pytest.approx(0.05, abs=1e-5)
-    with pytest.raises(EvidenceError, match="no line between"):
-        reader.between(start + 100, start + 200)
+    assert later is None
+    assert reader.between([]) == ()
 
 
 def test_the_files_of_a_rotated_log_are_read_in_the_order_of_time(written):
@@ -127,6 +127,38 @@ def test_what_is_missing_is_not_available(written):
     assert statistics.utilisation == ()
 
 
+def test_a_log_of_safepoints_alone_does_not_say_that_nothing_was_collected(written):
+    only = "".join(row for row in g1().splitlines(keepends=True) if "Safepoint" in row)
+    statistics = written(gc_log=only).log().statistics
+    assert statistics.safepoints.stops.count == 10
+    assert statistics.stop_share > 0.05
+    assert (statistics.pauses, statistics.pause_share) == (None, None)
+    assert statistics.trouble.full_collections is None
+    assert statistics.trouble.forced_collections is None
+
+
+@pytest.mark.parametrize(
+    ("collector", "expected"),
+    [
+        ("G1", (0, None, 0, 0)),
+        ("Shenandoah", (None, 0, None, None)),
+        ("Serial", (None, None, None, None)),
+        ("The Z Garbage Collector", (None, None, None, None)),
+    ],
+)
+def test_what_a_collector_does_not_log_is_not_zero(written, collector, expected):
+    header = HEADER.replace("Using G1", f"Using {collector}")
+    lines = header + line(1, "GC(0) User=0.08s Sys=0.02s Real=0.05s")
+    trouble = written(gc_log=lines).log().statistics.trouble
+    assert (trouble.full_collections, trouble.forced_collections) == (0, 0)
+    assert (
+        trouble.evacuation_failures,
+        trouble.degenerated_collections,
+        trouble.concurrent_aborts,
+        trouble.humongous_pauses,
+    ) == expected
+
+
 def test_damaged_compression_is_reported_and_the_rest_counts(written):
     compressed = gzip.compress((HEADER + g1(0, 500)).encode())
     reader = written(gc_log_gz=compressed[: len(compressed) // 2])
@@ -157,16 +189,20 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
 
 
 def test_each_start_of_the_jvm_is_a_log(written):
-    reader = written(gc_log=HEADER + g1() + HEADER + g1(0, 3))
+    later = (HEADER + g1(0, 3)).replace("T20:", "T21:")
+    reader = written(gc_log=HEADER + g1() + later)
     assert [log.statistics.pauses.count for log in reader.logs()] == [10, 3]
     assert reader.log() == reader.logs()[-1]
+    start = 1795466258.0
+    found = reader.between([(start, start + 20), (start + 3600, start + 3620), (start + 100, start + 200)])
+    assert [log and log.statistics.pauses.count for log in found] == [10, 3, None]
 
 
 def test_a_window_without_wall_clock_times_is_an_error(written):
     reader = written(gc_log="".join(row[30:] + "\n" for row in g1().splitlines()))
     assert reader.log().statistics.pauses.count == 10
     with pytest.raises(EvidenceError, match="wall-clock") as raised:
-        reader.between(0, 1)
+        reader.between([(0, 1)])
     assert "utctime" in raised.value.hint
 
 

@@ -15,9 +15,9 @@ HOTSPOT = JavaRuntime(Path("/java"), "21", "", frozenset(), "x")
 OPENJ9 = replace(HOTSPOT, variant="openj9")
 
 
-def options(java: JavaRuntime, *cars: str) -> tuple[str, ...]:
+def options(java: JavaRuntime, *cars: str, added: tuple[str, ...] = ()) -> tuple[str, ...]:
     paths = NodePaths(*(Path("/", name) for name in ("home", "config", "data", "logs", "tmp")))
-    setup = NodeSetup(paths, NodePorts(1, 2), 1 << 30, compose_car(cars).jvm_options)
+    setup = NodeSetup(paths, NodePorts(1, 2), 1 << 30, (*compose_car(cars).jvm_options, *added))
     return AssembledProgram(find_distribution("opensearch", "3.3.0"), Path("/home"), java).jvm_options(setup)
 
 
@@ -32,8 +32,17 @@ def test_g1_is_used_unless_the_car_selects_another_collector() -> None:
 def test_openj9_gets_no_options_that_only_hotspot_has() -> None:
     found = options(OPENJ9)
     hotspot = set(options(HOTSPOT)) - set(found)
-    assert "-Xverbosegclog:/logs/gc.log" in found
+    assert "-Xverbosegclog:/logs/gc.log.%seq,10,2500" in found
     assert not [each for each in found if each.startswith("-Xlog") or "G1" in each]
     assert {"-XX:+UseG1GC", "-XX:-OmitStackTraceInFastThrow"} <= hotspot
     # What both have: the size of the heap and of direct buffers.
     assert {"-Xmx1073741824", "-XX:MaxDirectMemorySize=536870912"} <= set(found)
+
+
+def test_a_gc_log_that_is_configured_replaces_the_usual_one() -> None:
+    for java, option in (
+        (OPENJ9, "-Xverbosegclog:/logs/gc.log"),
+        (HOTSPOT, "-Xlog:gc:file=/logs/gc.log:utctime:filecount=0"),
+    ):
+        found = options(java, added=(option,))
+        assert [each for each in found if each.startswith(("-Xverbosegclog", "-Xlog:gc"))] == [option]

@@ -93,9 +93,11 @@ fn g1_has_young_mixed_and_full_collections_and_one_concurrent_cycle() {
     assert_eq!(log.collections[3].scope, Scope::Mixed);
     assert_eq!(log.collections[3].promoted_bytes, None, "a mixed collection frees old regions");
     assert_eq!(log.collections[4].live_bytes, Some(4 * M));
-    assert_eq!(found.trouble.evacuation_failures, 2);
-    assert_eq!((found.trouble.full_collections, found.trouble.forced_collections), (1, 1));
-    assert_eq!(found.trouble.humongous_pauses, 1);
+    assert_eq!(found.trouble.evacuation_failures, Some(2));
+    assert_eq!((found.trouble.full_collections, found.trouble.forced_collections), (Some(1), Some(1)));
+    assert_eq!((found.trouble.humongous_pauses, found.trouble.concurrent_aborts), (Some(1), Some(0)));
+    assert_eq!(found.trouble.degenerated_collections, None, "G1 has none");
+    assert_eq!((found.allocation.flipped_bytes, found.heap.resizes), (Some(4 * M), Some(0)));
     assert_eq!(found.concurrent_s, Some(0.2), "phases inside the cycle do not count again");
     assert_eq!(found.allocation.allocated_bytes, Some((20 + 20 + 2 + 18 + 11) * M));
     assert_eq!((found.cpu_user_s, found.cpu_system_s), (Some(0.01), Some(0.02)));
@@ -125,7 +127,15 @@ fn generations_of_parallel_serial_and_cms_are_exact_to_the_kilobyte() {
             let full = sizes(&log.collections[1]);
             assert_eq!(full, (Scope::Full, [Some(249 * M), Some(24 * M), None, None, None]));
             assert_eq!(kinds(&log.statistics()), [("Full", 1), ("Young", 1)]);
-            assert_eq!(log.statistics().trouble.forced_collections, 0);
+            let found = log.statistics();
+            assert_eq!(found.trouble.forced_collections, Some(0));
+            assert_eq!((found.trouble.humongous_pauses, found.trouble.evacuation_failures), (None, None));
+            assert_eq!(found.allocation.flipped_bytes, Some(7076 * K));
+            assert_eq!((found.young_collections, found.old_collections), (Some(1), Some(1)));
+            let share = found.heap.old_share_max.unwrap();
+            assert!((share - 25_000.0 / 175_104.0).abs() < 1e-6, "{share}");
+            // Parallel leaves a part of the young generation out of the size of the heap.
+            assert_eq!(found.heap.resizes, (collector != "Parallel").then_some(1));
         }
     }
 }
@@ -162,10 +172,11 @@ fn zgc_with_one_generation_has_live_and_allocated_bytes() {
     // 252 - 206 MB between the collections, and 39 MB during the second.
     assert_eq!(found.allocation.allocated_bytes, Some((46 + 39) * M));
     assert_eq!((found.heap.live_bytes, found.heap.live_max_bytes), (Some(14 * M), Some(14 * M)));
-    assert_eq!(found.trouble.forced_collections, 1);
+    assert_eq!(found.trouble.forced_collections, Some(1));
     assert_eq!(found.allocation_stalls.map(|stalls| (stalls.count, stalls.max_ms)), Some((1, 174.701)));
     assert_eq!(found.relocation_stalls, None);
     assert_eq!((found.cpu_user_s, found.stop_share), (None, None));
+    assert_eq!((found.heap.resizes, found.allocation.flipped_bytes), (None, None));
 }
 
 const ZGC_25: &str = "\
@@ -204,6 +215,7 @@ fn zgc_with_two_generations_has_young_and_old_collections_that_overlap() {
     assert_eq!(kinds(&found), [("Old Mark End", 1), ("Young Mark Start", 2)]);
     let scopes: Vec<_> = log.collections.iter().map(|collection| collection.scope).collect();
     assert_eq!(scopes, [Scope::Young, Scope::Young, Scope::Old]);
+    assert_eq!((found.young_collections, found.old_collections), (Some(2), Some(1)));
     assert_eq!(
         sizes(&log.collections[0]).1,
         [Some(216 * M), Some(252 * M), Some(7 * M), Some(7 * M), Some(178 * M)]
@@ -211,8 +223,39 @@ fn zgc_with_two_generations_has_young_and_old_collections_that_overlap() {
     assert_eq!(log.collections[2].live_bytes, Some(9 * M));
     // Objects are allocated in the young generation: 140 - 132 MB between, and 10 MB during the second collection.
     assert_eq!(found.allocation.allocated_bytes, Some(18 * M));
-    assert_eq!(found.trouble.forced_collections, 1);
+    assert_eq!(found.trouble.forced_collections, Some(1));
     assert_eq!(found.tenuring_threshold_min, Some(0));
+    assert_eq!(found.allocation.flipped_bytes, None, "pages that stay are not copied");
+}
+
+#[test]
+fn ages_state_exactly_what_was_copied_within_the_young_generation() {
+    for title in ["Age table:", "Age table with threshold 2 (max threshold 15)"] {
+        let log = read(&format!(
+            "[1.0s][info][gc,init] Heap Region Size: 1M\n\
+             [1.0s][trace][gc,age] GC(0) {title}\n\
+             [1.0s][trace][gc,age] GC(0) - age   1:    2659176 bytes,    2659176 total\n\
+             [1.0s][trace][gc,age] GC(0) - age   2:    2067600 bytes,    4726776 total\n\
+             [1.0s][trace][gc,age] GC(0) - age   3:    2067600 bytes,    47267\n\
+             [1.0s][info][gc,heap] GC(0) Eden regions: 12->0(10)\n\
+             [1.0s][info][gc,heap] GC(0) Survivor regions: 1->6(6)\n\
+             [1.0s][info][gc,heap] GC(0) Old regions: 0->2\n\
+             [1.0s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 13M->7M(256M) 6.8ms\n\
+             [2.0s][trace][gc,age] GC(1) {title}\n\
+             [2.0s][info][gc,heap] GC(1) Eden regions: 12->0(10)\n\
+             [2.0s][info][gc,heap] GC(1) Survivor regions: 6->0(6)\n\
+             [2.0s][info][gc,heap] GC(1) Old regions: 2->2\n\
+             [2.0s][info][gc] GC(1) Pause Young (Normal) (G1 Evacuation Pause) 18M->7M(512M) 6.8ms\n"
+        ));
+        let found = log.statistics();
+        assert_eq!(found.allocation.flipped_bytes, Some(4_726_776));
+        assert_eq!(log.collections[0].survived_bytes, Some(4_726_776 + 2 * M));
+        assert_eq!(log.collections[1].survived_bytes, Some(0));
+        assert_eq!(found.heap.resizes, Some(1));
+        let window = |start_ns, end_ns| log.statistics_between(Span { start_ns, end_ns }).heap.resizes;
+        assert_eq!(window(1_500_000_000, 3_000_000_000), Some(1), "compared with the one before the window");
+        assert_eq!((window(0, 1_500_000_000), window(3_000_000_000, 4_000_000_000)), (Some(0), None));
+    }
 }
 
 const SHENANDOAH: &str = "\
@@ -243,8 +286,8 @@ fn shenandoah_cleans_up_once_or_twice_in_a_cycle() {
     let after: Vec<_> = log.collections.iter().map(|each| each.after_bytes.unwrap() / M).collect();
     assert_eq!(after, [84, 60, 70, 71]);
     assert_eq!(found.allocation.allocated_bytes, Some((55 + 116 + 190 + 185) * M));
-    assert_eq!((found.trouble.degenerated_collections, found.trouble.full_collections), (1, 1));
-    assert_eq!(found.trouble.forced_collections, 1);
+    assert_eq!((found.trouble.degenerated_collections, found.trouble.full_collections), (Some(1), Some(1)));
+    assert_eq!(found.trouble.forced_collections, Some(1));
 }
 
 #[test]
@@ -299,6 +342,19 @@ fn interleaved_jvms_are_told_apart_by_their_process_ids() {
 }
 
 #[test]
+fn lines_of_other_programs_do_not_hide_process_ids() {
+    let lines = |pid: u32| {
+        let pauses =
+            (1..4).map(move |second| format!("[{second}.0s][{pid}][gc] GC({second}) Pause Remark 1.0ms"));
+        std::iter::once(format!("[0.1s][{pid}][gc] Using G1")).chain(pauses)
+    };
+    let mixed: Vec<String> = lines(100).zip(lines(200)).flat_map(|(one, other)| [one, other]).collect();
+    let text = format!("WARNING: a program begins\n{}", mixed.join("\n"));
+    let logs = read_files(&[text.as_bytes()]).unwrap().logs;
+    assert_eq!(logs.iter().map(|log| log.pauses.len()).collect::<Vec<_>>(), [3, 3]);
+}
+
+#[test]
 fn a_mix_of_jvms_without_process_ids_is_reported() {
     let pause = |number: u32| format!("[{}.0s][gc] GC({number}) Pause Remark 1.0ms", number % 2 * 1000);
     let text = (0..200).map(pause).collect::<Vec<_>>().join("\n");
@@ -350,6 +406,9 @@ fn hostile_lines_are_harmless() {
         }
     }
     let read = read_files(&[&text]).unwrap();
+    let most = "[1.0s] GC(0) User=18446744073.0s Sys=0.00s Real=0.01s\n".repeat(2);
+    let found = read_files(&[format!("{most}[2.0s] GC(0) Pause Remark 1.0ms").as_bytes()]).unwrap();
+    assert!(found.logs[0].statistics().cpu_user_s > Some(1e10));
     for log in &read.logs {
         let found = log.statistics();
         assert!(found.pause_share.is_none_or(|share| (0.0..=1.0).contains(&share)));

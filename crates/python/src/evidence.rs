@@ -72,6 +72,17 @@ impl PyGcLogs {
         py.detach(|| document(log, log.statistics(), None))
     }
 
+    /// Returns the wall-clock times of the first and the last line of each log, in seconds since 1970, and whether it is a
+    /// log of OpenJ9, whose times are local.
+    fn times(&self) -> Vec<(Option<f64>, Option<f64>, bool)> {
+        let times = |log: &GcLog| {
+            let span = log.span;
+            let wall = |select: fn(Span) -> u64| span.and_then(|span| wall_s(log, select(span)));
+            (wall(|span| span.start_ns), wall(|span| span.end_ns), log.openj9.is_some())
+        };
+        self.logs.iter().map(times).collect()
+    }
+
     /// Returns a log with the statistics of a window, in seconds since 1970, as JSON.
     fn between(&self, py: Python<'_>, index: usize, start: f64, end: f64) -> PyResult<String> {
         let log = self.at(index)?;
@@ -107,10 +118,14 @@ pub fn check_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
+/// Returns the wall-clock time of a time on the clock of a log, in seconds since 1970.
+fn wall_s(log: &GcLog, at_ns: u64) -> Option<f64> {
+    log.epoch_ns.map(|epoch_ns| (epoch_ns as f64 + at_ns as f64) / 1e9)
+}
+
 fn document(log: &GcLog, statistics: Statistics, window: Option<Span>) -> PyResult<String> {
-    let wall_s = |at_ns: u64| log.epoch_ns.map(|epoch_ns| (epoch_ns as f64 + at_ns as f64) / 1e9);
-    let start = log.span.and_then(|span| wall_s(span.start_ns));
-    let end = log.span.and_then(|span| wall_s(span.end_ns));
+    let start = log.span.and_then(|span| wall_s(log, span.start_ns));
+    let end = log.span.and_then(|span| wall_s(log, span.end_ns));
     let openj9 = log.openj9_report(window);
     serde_json::to_string(&Document { jvm: &log.jvm, start, end, statistics, openj9 }).map_err(core_error)
 }

@@ -10,6 +10,7 @@ from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.unavailable import UnavailableOption
+from pacenote.errors import EvidenceError
 from pacenote.units import format_count
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -39,16 +40,24 @@ def add_options(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Prints the statistics of all logs and returns 0. Raises EvidenceError."""
+    """Prints the statistics of all logs that can be read, and returns 0 if these are all.
+
+    Raises EvidenceError if none can be read.
+    """
     from pacenote.evidence.gc_files import group_files, unnamed_files
     from pacenote.evidence.gc_log import GcLogReader
 
     names: list[str] = []
     logs: list[GcLog] = []
     inputs: list[GcInput] = []
+    errors: list[EvidenceError] = []
     groups = group_files(options.files)
     for path, group in groups.items():
-        reader = GcLogReader(group)
+        try:
+            reader = GcLogReader(group)
+        except EvidenceError as error:
+            errors.append(error)
+            continue
         found = reader.logs()
         names += _names(path, list(groups), len(found))
         logs += found
@@ -57,8 +66,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
         if left_out:
             files = format_count(len(left_out), "file")
             console.warning(f"{files} of {path} not read: {', '.join(file.name for file in left_out)}")
-    _show(names, logs, inputs, options, console)
-    return 0
+    if logs:
+        _show(names, logs, inputs, options, console)
+    for failure in errors if logs else errors[:-1]:
+        console.error(failure)
+    if not logs:
+        raise errors[-1]
+    return errors[-1].exit_code if errors else 0
 
 
 def _names(path: Path, paths: list[Path], runs: int) -> list[str]:

@@ -102,19 +102,19 @@ def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[Task
     logs = gc_logs(artifacts)
     if not logs:
         builder.miss("GC log", f"{artifacts} has no gc.log")
+    windows = [(task.begin_ns / 1e9, task.end_ns / 1e9) for task in tasks]
     for node, files in logs.items():
         try:
-            reader = GcLogReader(files)
+            found = GcLogReader(files).between(windows)
         except PacenoteError as error:
             builder.miss("GC log", error.message, Window(node=node))
             continue
-        for task in tasks:
-            between = (task.begin_ns / 1e9, task.end_ns / 1e9)
+        for task, between, log in zip(tasks, windows, found, strict=True):
             window = Window(task.task, node)
-            try:
-                add_gc_figures(builder, window, reader.between(*between), between)
-            except PacenoteError as error:
-                builder.miss("GC log", error.message, window)
+            if log is None:
+                builder.miss("GC log", f"{files[0]} has no line from the time of the task", window)
+            else:
+                add_gc_figures(builder, window, log, between)
 
 
 def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[TaskTimes]) -> None:

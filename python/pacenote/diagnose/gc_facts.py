@@ -28,7 +28,8 @@ def add_gc_figures(
         *_stops(statistics),
         *_heap(log),
         *_copied(log),
-        *_troubles(statistics),
+        *_troubles(log),
+        *_large_allocations(log),
     )
     for name, value in figures:
         builder.set(window, name, value)
@@ -51,11 +52,11 @@ def _coverage(log: GcLog, between: tuple[float, float]) -> _Figures:
 
 def _stops(statistics: GcStatistics) -> _Figures:
     pauses, safepoints = statistics.pauses, statistics.safepoints
-    pause_share = statistics.pause_share or 0.0
-    stop_share = statistics.stop_share if statistics.stop_share is not None else statistics.pause_share
+    pause_share, stop_share = statistics.pause_share, statistics.stop_share
     yield "gc.pause_share", pause_share
     yield "gc.stop_share", pause_share if stop_share is None else stop_share
-    yield "gc.pauses", pauses.count if pauses else 0
+    if pause_share is not None:
+        yield "gc.pauses", pauses.count if pauses else 0
     if pauses is not None:
         yield "gc.pause_mean_ms", pauses.mean_ms
         yield "gc.pause_p99_ms", pauses.max_ms if pauses.count < _FEW_PAUSES else pauses.p99_ms
@@ -71,17 +72,20 @@ def _stops(statistics: GcStatistics) -> _Figures:
         yield "gc.time_to_safepoint_max_ms", safepoints.reaching_max_ms
         yield "gc.stop_max_ms", safepoints.stops.max_ms
     young = [each.durations for each in statistics.pause_kinds if each.name.startswith(_YOUNG)]
-    yield from _young(young, statistics.duration_s)
+    if pause_share is not None:
+        yield from _young(young, statistics)
 
 
-def _young(young: Sequence[Durations], duration_s: float | None) -> _Figures:
+def _young(young: Sequence[Durations], statistics: GcStatistics) -> _Figures:
+    duration_s = statistics.duration_s
     count, time = sum(each.count for each in young), sum(each.total_s for each in young)
     if not duration_s:
         return
     yield "gc.young_s_per_s", time / duration_s
     if count:
         yield "gc.young_pause_mean_ms", 1000 * time / count
-        yield "gc.young_interval_s", duration_s / count
+    if statistics.young_collections:
+        yield "gc.young_interval_s", duration_s / statistics.young_collections
 
 
 def _heap(log: GcLog) -> _Figures:
@@ -91,12 +95,19 @@ def _heap(log: GcLog) -> _Figures:
     yield "gc.allocated_bytes_per_s", allocation.allocated_bytes_per_s
     yield "gc.promoted_bytes_per_s", allocation.promoted_bytes_per_s
     yield "gc.tenure_age", log.statistics.tenuring_threshold_mean
-    if heap.live_max_bytes is not None:
-        yield "gc.old_after_share", ratio(heap.live_max_bytes, largest)
+    # Without an old generation of a size of its own, it may take all of the heap.
+    share = heap.old_share_max
+    yield "gc.old_after_share", ratio(heap.live_max_bytes, largest) if share is None else share
+    yield "gc.global_collections", log.statistics.old_collections
+    yield "gc.heap_resizes", heap.resizes
 
 
 def _copied(log: GcLog) -> _Figures:
-    if log.openj9 is None:  # Other JVMs do not log what they copy within the young generation.
+    if log.openj9 is None:
+        allocation = log.statistics.allocation
+        if allocation.flipped_bytes is not None:
+            yield "gc.flipped_bytes", allocation.flipped_bytes
+            yield "gc.tenured_bytes", allocation.promoted_bytes
         return
     summary = log.openj9.summary_of_cycles
     yield "gc.flipped_bytes", _bytes(summary.nursery_flipped_mb)
@@ -108,10 +119,25 @@ def _bytes(megabytes: float | None) -> float | None:
     return None if megabytes is None else megabytes * (1 << 20)
 
 
-def _troubles(statistics: GcStatistics) -> _Figures:
-    trouble, stalls = statistics.trouble, statistics.allocation_stalls
-    yield "gc.full_collections", trouble.full_collections + trouble.degenerated_collections
-    yield "gc.allocation_stalls", (stalls.count if stalls else 0) + trouble.evacuation_failures
+def _troubles(log: GcLog) -> _Figures:
+    trouble, stalls = log.statistics.trouble, log.statistics.allocation_stalls
+    yield "gc.full_collections", _sum(trouble.full_collections, trouble.degenerated_collections)
+    waits = stalls.count if stalls else 0 if log.jvm.collector == "ZGC" else None
+    yield "gc.allocation_stalls", _sum(waits, trouble.evacuation_failures)
     yield "gc.explicit_collections", trouble.forced_collections
-    if statistics.duration_s:
-        yield "gc.large_allocations_per_s", trouble.humongous_pauses / statistics.duration_s
+
+
+def _sum(*counts: int | None) -> int | None:
+    """Returns the sum of what the log states, or None if it states nothing."""
+    stated = [count for count in counts if count is not None]
+    return sum(stated) if stated else None
+
+
+def _large_allocations(log: GcLog) -> _Figures:
+    duration_s = log.statistics.duration_s
+    count = log.statistics.trouble.humongous_pauses
+    if log.openj9 is not None:
+        count = log.openj9.large_requests
+        yield "gc.largest_request_bytes", log.openj9.summary.largest_request_bytes
+    if duration_s and count is not None:
+        yield "gc.large_allocations_per_s", count / duration_s

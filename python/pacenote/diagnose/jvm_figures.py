@@ -83,7 +83,7 @@ GC_LOG: FigureTable = {
     "gc.full_collections": ("count", "full or degenerated collections"),
     "gc.allocation_stalls": (
         "count",
-        "threads that waited for memory (ZGC, Shenandoah), and failed evacuations",
+        "threads that waited for memory (ZGC), and failed evacuations (G1, OpenJ9)",
     ),
     "gc.explicit_collections": ("count", "collections that code or a tool asked for"),
     "gc.heap_resizes": ("count", "changes of the heap's capacity"),
@@ -92,7 +92,10 @@ GC_LOG: FigureTable = {
     "gc.cpu_ratio": ("ratio", "(user + system) / real time of pauses of a parallel collector"),
     "gc.pause_cpu_s": ("s", "CPU time of pauses, user + system"),
     "gc.system_ratio": ("ratio", "system / user time of pauses"),
-    "gc.large_allocations_per_s": ("1/s", "humongous regions, or requests above 1 MiB that failed"),
+    "gc.large_allocations_per_s": (
+        "1/s",
+        "pauses for humongous objects (G1), or failed requests above 1 MiB (OpenJ9)",
+    ),
     "gc.largest_request_bytes": ("bytes", "largest request of memory that caused a collection"),
     "gc.region_bytes": ("bytes", "size of a region (G1)"),
     "gc.flipped_bytes": ("bytes", "bytes that were copied within the young generation"),

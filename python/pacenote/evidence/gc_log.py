@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from pacenote import _core
 from pacenote.errors import EvidenceError
+from pacenote.evidence.core_errors import evidence_error
 from pacenote.model.codec import decode
 from pacenote.model.gc_log import GcInput, GcLog
 
@@ -29,7 +30,7 @@ class GcLogReader:
         try:
             self._core = _core.GcLogs(list(files))
         except _core.CoreError as error:
-            raise _evidence_error(error) from error
+            raise evidence_error(error) from error
 
     def read_input(self) -> GcInput:
         """Returns what was read, and what is missing."""
@@ -43,42 +44,46 @@ class GcLogReader:
         """Returns the log of the last run of the JVM."""
         return self._log(self._core.log(len(self._core) - 1))
 
-    def between(self, start: float, end: float) -> GcLog:
-        """Returns the log with the statistics of a window in seconds since 1970.
+    def between(self, windows: Sequence[tuple[float, float]]) -> tuple[GcLog | None, ...]:
+        """Returns the log with the statistics of each window: its start and end in seconds since 1970.
 
-        If there are several runs of a JVM, it is the one that has most of the window. Raises EvidenceError if
-        lines have no wall-clock times, or if no run has a line in the window.
+        If there are several runs of a JVM, it is the one that has most of the window; None if no run has a
+        line in it. The part of a window before the first line of the run is left out, so that it does not
+        count as time without pauses, and so is that after the last line, if another run follows. Raises
+        EvidenceError if lines have no wall-clock times.
         """
-        best = max(range(len(self._core)), key=lambda index: self._seconds_in(index, start, end))
-        if self._seconds_in(best, start, end) <= 0:
-            raise EvidenceError(
-                f"{self._files[0]} has no line between {start:.3f} and {end:.3f} (seconds since 1970)",
-                hint="read the log of the same time",
-            )
-        if self._log(self._core.log(best)).openj9:
-            start, end = self._local(start), self._local(end)
-        try:
-            return self._log(self._core.between(best, start, end))
-        except _core.CoreError as error:
-            raise _evidence_error(error) from error
+        runs = [
+            _Run(index, *self._on_wall_clock(start, end, is_local), is_local)
+            for index, (start, end, is_local) in enumerate(self._core.times())
+        ]
+        return tuple(self._window(runs, start, end) for start, end in windows)
 
     def pauses(self) -> Iterator[tuple[float, float, str]]:
         """Yields the pauses of all runs of the JVM: begin in seconds since 1970, length in milliseconds, and
         kind; none of a log without wall-clock times.
         """
-        for index in range(len(self._core)):
-            is_local = self._log(self._core.log(index)).openj9 is not None
+        for index, (_, _, is_local) in enumerate(self._core.times()):
             for at, ms, kind in self._core.pauses(index):
                 yield (self._unix(at) if is_local else at), ms, kind
 
-    def _seconds_in(self, index: int, start: float, end: float) -> float:
-        log = self._log(self._core.log(index))
-        if log.start is None or log.end is None:
+    def _window(self, runs: Sequence[_Run], start: float, end: float) -> GcLog | None:
+        best = max(runs, key=lambda run: run.seconds_in(start, end))
+        if best.seconds_in(start, end) <= 0:
+            return None
+        start = max(start, best.start)
+        if best is not runs[-1]:
+            end = min(end, best.end)
+        if best.is_local:
+            start, end = self._local(start), self._local(end)
+        return self._log(self._core.between(best.index, start, end))
+
+    def _on_wall_clock(self, start: float | None, end: float | None, is_local: bool) -> tuple[float, float]:
+        if start is None or end is None:
             raise EvidenceError(
                 f"the lines of {self._files[0]} have no wall-clock times",
                 hint="add the decorator utctime to -Xlog",
             )
-        return min(end, log.end) - max(start, log.start)
+        return (self._unix(start), self._unix(end)) if is_local else (start, end)
 
     def _log(self, document: str) -> GcLog:
         log = decode(GcLog, json.loads(document), "the GC log")
@@ -96,7 +101,22 @@ class GcLogReader:
         return datetime.fromtimestamp(unix, self._time_zone).replace(tzinfo=UTC).timestamp()
 
 
-def _evidence_error(error: _core.CoreError) -> EvidenceError:
-    """Returns the error with the part after the first semicolon as its hint, as the core writes messages."""
-    message, _, hint = str(error).rpartition("; ")
-    return EvidenceError(message, hint=hint) if message else EvidenceError(hint)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The times of one run of a JVM."""
+
+    index: int
+    """Its position in the log."""
+
+    start: float
+    """Time of its first line in seconds since 1970."""
+
+    end: float
+    """Time of its last line in seconds since 1970."""
+
+    is_local: bool
+    """Whether the log has local times."""
+
+    def seconds_in(self, start: float, end: float) -> float:
+        """Returns the length of the part of a window that it covers; negative if it covers none."""
+        return min(end, self.end) - max(start, self.start)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pacenote import _core
 from pacenote.errors import EvidenceError
+from pacenote.evidence.core_errors import evidence_error
 from pacenote.model.recording import Recording
 
 
@@ -31,8 +32,7 @@ class RecordingReader:
         try:
             document = _core.read_recordings(list(self._paths), self._window_ns)
         except _core.CoreError as error:
-            message, _, hint = str(error).rpartition("; ")
-            raise EvidenceError(message or hint, hint=hint if message else "") from error
+            raise evidence_error(error) from error
         recording = msgspec.json.decode(document, type=Recording)
         if not any(each.chunks for each in recording.files):
             raise _unreadable(recording)

@@ -128,6 +128,10 @@ class Allocation:
     """Bytes that collections moved from the young to the old generation."""
     promoted_bytes_per_s: float | None
     """Bytes promoted per second of the window."""
+    flipped_bytes: int | None
+    """Bytes that young collections copied within the young generation, without mixed collections; None for
+    ZGC, which does not copy all objects that stay.
+    """
     survived_share: float | None
     """Share of the young generation that survived its collections (0 to 1); an upper bound with G1."""
 
@@ -150,24 +154,36 @@ class HeapUse:
     """
     live_max_bytes: int | None
     """Most bytes in use after such a collection."""
+    old_share_max: float | None
+    """Largest part of the old generation in use after such a collection (0 to 1); None if it has no size of
+    its own, as with G1.
+    """
+    resizes: int | None
+    """Collections after which the heap had another size than after the one before; None if the log does not
+    state the size, and for Parallel, whose size omits a part of the young generation that changes all the
+    time.
+    """
 
 
 @dataclass(frozen=True)
 class GcTrouble:
-    """Numbers of events that are signs of trouble."""
+    """Numbers of events that are signs of trouble.
 
-    full_collections: int
+    None if the collector has no such events or does not log them, or if the log has no lines of collections.
+    """
+
+    full_collections: int | None
     """Collections of the whole heap in a pause."""
-    forced_collections: int
+    forced_collections: int | None
     """Collections that the program or a tool requested, such as with `System.gc()`."""
-    evacuation_failures: int
-    """Collections in which there was no room for the objects that survived."""
-    degenerated_collections: int
-    """Concurrent collections that had to be finished in a pause."""
-    concurrent_aborts: int
-    """Concurrent collections that were given up."""
-    humongous_pauses: int
-    """Pauses because of objects that are larger than half a region."""
+    evacuation_failures: int | None
+    """Collections in which there was no room for the objects that survived (G1, OpenJ9)."""
+    degenerated_collections: int | None
+    """Concurrent collections that had to be finished in a pause (Shenandoah)."""
+    concurrent_aborts: int | None
+    """Concurrent collections that were given up (G1, OpenJ9)."""
+    humongous_pauses: int | None
+    """Pauses because of objects that are larger than half a region (G1)."""
 
 
 @dataclass(frozen=True)
@@ -179,13 +195,17 @@ class GcStatistics:
     duration_s: float | None
     """Length of the window in seconds; None if lines have no times."""
     pauses: Durations | None
-    """All pauses for garbage collection; None if there were none."""
+    """All pauses for garbage collection; None if the log has none."""
     pause_kinds: tuple[NamedDurations, ...]
     """Pauses by kind, such as `Young (Normal)`, in the order of their total time."""
     pause_causes: tuple[NamedDurations, ...]
     """Pauses by cause, such as `G1 Evacuation Pause`, in the order of their total time."""
     pause_share: float | None
-    """Share of the window in pauses (0 to 1)."""
+    """Share of the window in pauses (0 to 1); None if the log has no lines of collections."""
+    young_collections: int | None
+    """Completed collections of the young generation, mixed ones included; each may have several pauses."""
+    old_collections: int | None
+    """Completed collections of the old generation, or of the whole heap."""
     safepoints: SafepointTimes | None
     """All safepoints; None if there were none, or if the log was written without them."""
     safepoint_operations: tuple[NamedDurations, ...]

@@ -101,6 +101,8 @@ class OpenJ9Report:
     """Whether scavenges ran concurrently, according to the log, not to the options."""
     allocated: OpenJ9Allocated | None
     """What was allocated; None if the log does not state it."""
+    large_requests: int
+    """Allocations of more than 1 MiB that failed, so that a collection was needed."""
     incidents: OpenJ9Incidents
     """Signs of trouble."""
     tilt_percent: int | None

@@ -17,6 +17,9 @@ GC_LOG_DECORATIONS = "utctime,uptimenanos,level,tags"
 GC_LOG_ROTATION = "filecount=9,filesize=16m"
 """How many older files of HotSpot's GC log are kept, and how large each becomes."""
 
+_OPENJ9_ROTATION = "10,2500"
+"""Number of files of OpenJ9's GC log, and the collections in each: about 6 kB per collection, so 16 MB."""
+
 LOGS = "{logs}"
 """What stands for the folder of a node's logs in the JVM options of a car."""
 
@@ -57,10 +60,13 @@ def gc_log_options(java: JavaRuntime, logs: Path, options: Iterable[str]) -> tup
     """Returns the JVM options for the GC log with all safepoints, unless `options` configure its file.
 
     HotSpot's log has wall clock and uptime in each line, and keeps the last 160 MB: `gc.log` is the newest
-    file, `gc.log.0` to `gc.log.8` are older. OpenJ9's is one file.
+    file, `gc.log.0` to `gc.log.8` are older. OpenJ9's keeps about as much: it writes `gc.log.001` to
+    `gc.log.010`, and then overwrites the oldest one.
     """
     if java.is_openj9:
-        return (f"-Xverbosegclog:{logs}/gc.log",)
+        if any(option.startswith("-Xverbosegclog") for option in options):
+            return ()
+        return (f"-Xverbosegclog:{logs}/gc.log.%seq,{_OPENJ9_ROTATION}",)
     files = tuple(f":file={folder}/gc.log:" for folder in (logs, LOGS))
     if any(option.startswith("-Xlog:") and file in option for option in options for file in files):
         return ()

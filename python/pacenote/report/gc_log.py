@@ -57,13 +57,15 @@ def _notes(logs: Sequence[GcLog]) -> Iterator[str]:
             "a log has lines without times: shares, rates and intervals are not available; add the decorator "
             "uptime to -Xlog"
         )
+    if any(not _states_collections(log) for log in logs):
+        yield "a log has no lines of collections: add gc* to -Xlog"
     if any(log.statistics.safepoints is None and log.openj9 is None for log in logs):
         yield (
             "a log has no safepoints: pauses do not include the time until all threads stand still; add "
             "safepoint to -Xlog"
         )
     if any(log.jvm.collector == "G1" for log in logs):
-        yield "G1: promoted and survived count whole regions, so they are upper bounds"
+        yield "G1: promotion counts whole regions, so it is an upper bound, and so is survival"
 
 
 def _mib(count: float | None) -> float | None:
@@ -101,12 +103,18 @@ _HEAP: tuple[tuple[str, str, _Reader], ...] = (
         "%",
         _statistic(lambda found: _percent(found.allocation.survived_share)),
     ),
+    (
+        "Copied within the young generation",
+        "MiB",
+        _statistic(lambda found: _mib(found.allocation.flipped_bytes)),
+    ),
     ("Mean tenuring threshold", "", _statistic(lambda found: found.tenuring_threshold_mean)),
     ("Smallest tenuring threshold", "", _statistic(lambda found: found.tenuring_threshold_min)),
     ("Most heap before a collection", "MiB", _statistic(lambda found: _mib(found.heap.before_max_bytes))),
     ("Mean heap after collections", "MiB", _statistic(lambda found: _mib(found.heap.after_mean_bytes))),
     ("Most heap after a collection", "MiB", _statistic(lambda found: _mib(found.heap.after_max_bytes))),
     ("Live objects, at most", "MiB", _statistic(lambda found: _mib(found.heap.live_bytes))),
+    ("Changes of the heap's size", "", _statistic(lambda found: found.heap.resizes)),
 )
 
 _WORK: tuple[tuple[str, str, _Reader], ...] = (
@@ -138,6 +146,10 @@ _PAUSES = (
     ("mean interval", "s", "interval_s"),
 )
 """Rows of durations: name, unit and field."""
+
+
+def _states_collections(log: GcLog) -> bool:
+    return log.statistics.trouble.full_collections is not None
 
 
 def _count(durations: Durations | None) -> int:
@@ -183,7 +195,7 @@ def _number(select: Callable[[GcStatistics], Sequence[NamedDurations]], name: st
 
 
 def _pause_readers(logs: Sequence[GcLog]) -> Iterator[tuple[str, str, _Reader]]:
-    yield "Pauses", "", _statistic(lambda found: _count(found.pauses))
+    yield "Pauses", "", lambda log: _count(log.statistics.pauses) if _states_collections(log) else None
     for title, unit, field in _PAUSES:
         yield f"Pauses: {title}", unit, _duration(lambda found: found.pauses, field)
     yield "Time in pauses", "%", _statistic(lambda found: _percent(found.pause_share))

@@ -82,7 +82,10 @@ pub fn read_gc_logs(
     let logs = reader.finish();
     if logs.is_empty() {
         let first = paths.first().map_or(Path::new(""), PathBuf::as_path);
-        let reason = if input.bytes == 0 { "the file is empty" } else { "it has no line of a GC log" };
+        let reason = match input.bytes {
+            0 => "the file is empty",
+            _ => "it has no line of a GC log of OpenJ9, or of HotSpot from JDK 9 on",
+        };
         return Err(EvidenceError::unrecognized(
             first,
             format!("{reason}; write one with -Xlog:gc*,safepoint:file=gc.log:utctime,uptime,level,tags"),

@@ -8,8 +8,9 @@ use serde::Serialize;
 use crate::gc::names::{NameId, Names};
 use crate::openj9::OpenJ9Log;
 
-/// Records of one kind that are kept, so that memory is bounded: about 0.5 GB for collections, the largest.
-pub const MOST_RECORDS: usize = 4_000_000;
+/// Records of all kinds and runs that are kept of a group of files, so that memory is bounded: about 1 GB if all are
+/// collections, the largest, and usually a third of it.
+pub const MOST_RECORDS: usize = 8_000_000;
 
 /// The records of one run of a JVM.
 #[derive(Debug, Default)]
@@ -44,6 +45,18 @@ pub struct GcLog {
     pub openj9: Option<Box<OpenJ9Log>>,
     /// Whether a limit on records was reached, so that the rest of the log is missing.
     pub is_limited: bool,
+    /// Records that may still be added.
+    pub(crate) room: RecordLimit,
+}
+
+/// A number of records that may still be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RecordLimit(pub(crate) usize);
+
+impl Default for RecordLimit {
+    fn default() -> Self {
+        Self(MOST_RECORDS)
+    }
 }
 
 /// An interval on the clock of a log, in nanoseconds.
@@ -130,7 +143,7 @@ pub enum Scope {
 }
 
 /// A completed collection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Collection {
     /// When it ended.
     pub end_ns: u64,
@@ -152,6 +165,8 @@ pub struct Collection {
     pub young_bytes: Option<u64>,
     /// Bytes of live objects that it found, if it considered the old generation.
     pub live_bytes: Option<u64>,
+    /// Part of the old generation in use after it (0 to 1), if that has a size of its own.
+    pub old_share: Option<f32>,
 }
 
 /// A change of the heap's use by collection.
@@ -216,8 +231,6 @@ pub struct CpuTime {
 pub enum Incident {
     /// There was no room for the objects that survived.
     EvacuationFailure,
-    /// A concurrent collection was cut short and finished in a pause.
-    Degenerated,
     /// A concurrent collection was given up.
     ConcurrentAbort,
 }
@@ -251,20 +264,27 @@ impl GcLog {
     /// Returns whether the log contains nothing about garbage collection or safepoints.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.jvm.collector.is_none()
-            && self.pauses.is_empty()
-            && self.safepoints.is_empty()
-            && self.collections.is_empty()
-            && self.concurrent.is_empty()
+        !self.states_collections() && self.safepoints.is_empty()
+    }
+
+    /// Returns whether the log states collections, so that it has none if no line is about one. A log of safepoints alone
+    /// does not.
+    #[must_use]
+    pub fn states_collections(&self) -> bool {
+        self.jvm.collector.is_some()
+            || !self.pauses.is_empty()
+            || !self.collections.is_empty()
+            || !self.concurrent.is_empty()
     }
 
     /// Adds a record unless the limit is reached.
     pub(crate) fn push<T>(&mut self, select: impl FnOnce(&mut Self) -> &mut Vec<T>, record: T) {
-        let records = select(self);
-        if records.len() < MOST_RECORDS {
-            records.push(record);
-        } else {
-            self.is_limited = true;
+        match self.room.0.checked_sub(1) {
+            Some(left) => {
+                self.room.0 = left;
+                select(self).push(record);
+            }
+            None => self.is_limited = true,
         }
     }
 }

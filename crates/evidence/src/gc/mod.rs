@@ -3,7 +3,7 @@
 //! | file or folder | contains |
 //! | --- | --- |
 //! | `files` | [`read_gc_logs`]: recognizes the format of files, and orders those of a rotated log |
-//! | `hotspot` | the reader of HotSpot's unified logs |
+//! | `hotspot` | [`HotSpotReader`]: the reader of HotSpot's unified logs |
 //! | `openj9` | turns a log of OpenJ9 into the records that all collectors have in common |
 //! | [`log`] | [`GcLog`]: the records of one run of a JVM, which all readers fill |
 //! | [`names`] | names that occur in a log |
@@ -19,5 +19,6 @@ mod openj9;
 pub mod statistics;
 
 pub use files::{GcLogs, read_gc_logs};
+pub use hotspot::HotSpotReader;
 pub use log::GcLog;
 pub use statistics::Statistics;

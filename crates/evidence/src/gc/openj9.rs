@@ -115,6 +115,7 @@ impl Records {
             survived_bytes: None,
             young_bytes: None,
             live_bytes: None,
+            old_share: None,
         };
         if counts.global.count > 0 {
             collection.scope =

@@ -96,6 +96,8 @@ pub struct OpenJ9Counts {
     pub allocated_outside_tlh: u64,
     /// Size of the largest allocation that failed, in bytes; 0 if none failed.
     pub largest_request: u64,
+    /// Allocations of more than 1 MiB that failed.
+    pub large_requests: u64,
     /// CPU time of the collector's threads in user mode in pauses, in microseconds.
     pub user_us: u64,
     /// CPU time of the collector's threads in the kernel in pauses, in microseconds.
@@ -169,6 +171,7 @@ impl OpenJ9Counts {
         add(&mut self.allocated, other.allocated);
         add(&mut self.allocated_outside_tlh, other.allocated_outside_tlh);
         self.largest_request = self.largest_request.max(other.largest_request);
+        add(&mut self.large_requests, other.large_requests);
         add(&mut self.user_us, other.user_us);
         add(&mut self.system_us, other.system_us);
         add(&mut self.concurrent_us, other.concurrent_us);

@@ -3,7 +3,8 @@
 use super::counts::{OpenJ9Counts, OpenJ9Stop};
 use super::settings::OpenJ9Settings;
 
-/// Most pauses that are kept, which bounds memory to about 250 MB. A log with more of them has several GB.
+/// Most pauses that are kept of all JVMs that wrote to the files, which bounds memory to about 250 MB. Files with more of
+/// them have several GB.
 pub const MOST_STOPS: usize = 500_000;
 
 /// A verbose GC log: what one JVM wrote.

@@ -20,6 +20,8 @@ pub struct OpenJ9Report {
     pub concurrent_scavenge: bool,
     /// Bytes allocated before collections, outside heaps of threads and in all; `None` if the log does not state it.
     pub allocated: Option<OpenJ9Allocated>,
+    /// Allocations of more than 1 MiB that failed, so that a collection was needed.
+    pub large_requests: u64,
     /// What a healthy heap does not have.
     pub incidents: OpenJ9Incidents,
     /// Part of the nursery used for allocation, in percent, after the last scavenge.
@@ -69,6 +71,7 @@ impl OpenJ9Log {
                 bytes: counts.allocated,
                 outside_tlh_bytes: counts.allocated_outside_tlh,
             }),
+            large_requests: counts.large_requests,
             incidents: counts.incidents,
             tilt_percent,
             largest_consumers: consumers

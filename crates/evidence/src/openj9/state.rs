@@ -13,6 +13,9 @@ use super::values::{parse_integer, parse_ms, parse_timestamp};
 /// Most names of threads, unknown types of increments, and logs of earlier JVMs that are kept.
 const MAX_NAMES: usize = 256;
 
+/// Size in bytes above which a failed allocation counts as large.
+const LARGE_REQUEST: u64 = 1 << 20;
+
 /// The type of a cycle or increment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CycleType {
@@ -48,6 +51,8 @@ pub(super) struct ReaderState {
     log: OpenJ9Log,
     /// The logs of earlier JVMs.
     runs: Vec<OpenJ9Log>,
+    /// Pauses in the logs of earlier JVMs.
+    earlier_stops: usize,
     /// The pause that has not ended.
     stop: Option<OpenJ9Stop>,
     increment: Option<OpenIncrement>,
@@ -199,7 +204,8 @@ impl ReaderState {
             self.log.problems.is_limited = true;
             return;
         }
-        let next = Self { is_in_root: self.is_in_root, ..Self::default() };
+        let earlier_stops = self.earlier_stops + self.log.stops.len();
+        let next = Self { is_in_root: self.is_in_root, earlier_stops, ..Self::default() };
         let mut ended = std::mem::replace(self, next);
         self.runs = std::mem::take(&mut ended.runs);
         self.log.settings.version.clone_from(&ended.log.settings.version);
@@ -245,7 +251,7 @@ impl ReaderState {
             stop.end_ms = end_ms;
             stop.duration_us = duration_us;
             stop.counts.add(&std::mem::take(&mut self.between));
-            if self.log.stops.len() < MOST_STOPS {
+            if self.earlier_stops + self.log.stops.len() < MOST_STOPS {
                 self.log.stops.push(stop);
             } else {
                 self.log.problems.is_limited = true;
@@ -260,6 +266,7 @@ impl ReaderState {
         let counts = self.counts();
         counts.allocation_failures += 1;
         counts.largest_request = counts.largest_request.max(request);
+        counts.large_requests += u64::from(request > LARGE_REQUEST);
     }
 
     fn cycle_type(&mut self, name: &[u8]) -> CycleType {

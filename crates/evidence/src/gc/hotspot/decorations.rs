@@ -103,7 +103,7 @@ fn parse_iso(text: &[u8]) -> Option<i64> {
         None => 0,
     };
     let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-    Some(((seconds - offset_min * 60) * 1000 + millis) * 1_000_000)
+    ((seconds - offset_min * 60) * 1000 + millis).checked_mul(1_000_000)
 }
 
 /// Returns the days from 1970-01-01 to a date of the Gregorian calendar (algorithm of H. Hinnant, *chrono-Compatible
@@ -137,6 +137,7 @@ mod tests {
             ("[info][gc] m", None, None, ""),
             ("m", None, None, ""),
             ("[2026-13-23T20:37:38.625+0000][x] m", None, None, ""),
+            ("[9999-12-31T20:37:38.625+0000][x] m", None, None, ""),
             ("[99999999999999999999s][1.2.3s][12][s] m", None, None, "12"),
         ] {
             let (found, message) = split(line.as_bytes());

@@ -21,6 +21,14 @@ pub(super) fn read(run: &mut Run, message: Message<'_>) -> bool {
         read_threshold(run, message, rest);
         return true;
     }
+    if text.starts_with(b"Age table") {
+        run.pending(message.id).flipped = Some(0);
+        return true;
+    }
+    if let Some(rest) = text.strip_prefix(b"- age ") {
+        read_age(run, message, rest);
+        return true;
+    }
     let regions: [(&[u8], RegionsField); 3] = [
         (b"Eden regions: ", |pending| &mut pending.eden),
         (b"Survivor regions: ", |pending| &mut pending.survivor),
@@ -37,9 +45,12 @@ pub(super) fn read(run: &mut Run, message: Message<'_>) -> bool {
         let Some((sizes, _)) = text.strip_prefix(*prefix).and_then(leading_sizes) else { continue };
         run.infer_collector(collector);
         let pending = run.pending(message.id);
-        let is_young = YOUNG.iter().any(|(young, _)| young == prefix);
-        let field = if is_young { &mut pending.young } else { &mut pending.old };
-        *field = Some((sizes.before, sizes.after));
+        if YOUNG.iter().any(|(young, _)| young == prefix) {
+            pending.young = Some((sizes.before, sizes.after));
+        } else {
+            pending.old = Some((sizes.before, sizes.after));
+            pending.old_capacity = sizes.capacity;
+        }
         return true;
     }
     false
@@ -53,12 +64,21 @@ fn read_threshold(run: &mut Run, message: Message<'_>, text: &[u8]) {
     run.log.push(|log| &mut log.thresholds, Threshold { at_ns: message.at_ns, age });
 }
 
+/// Reads `  2:    2067600 bytes,    4726776 total`: the sum over all ages so far.
+fn read_age(run: &mut Run, message: Message<'_>, text: &[u8]) {
+    let Some(at) = memchr::memmem::find(text, b" bytes,") else { return };
+    let total = leading_number(text[at + b" bytes,".len()..].trim_ascii_start());
+    if let Some((total, b" total")) = total {
+        run.pending(message.id).flipped = Some(total);
+    }
+}
+
 /// Bytes of the young generation, and what became of them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moved {
     /// In use before the collection.
     pub(super) young: Option<u64>,
-    /// Live objects among them, an upper bound with G1: its regions are not full.
+    /// Live objects among them; an upper bound with G1, because promotion counts whole regions.
     pub(super) survived: Option<u64>,
     /// Moved to the old generation.
     pub(super) promoted: Option<u64>,
@@ -88,9 +108,18 @@ pub(super) fn moved(pending: &Pending, scope: Scope, region_bytes: Option<u64>) 
         .map(|(before, after)| bytes(after.saturating_sub(before)));
     Moved {
         young: Some(bytes(eden.0.saturating_add(survivor.0))),
-        survived: promoted.map(|promoted| bytes(survivor.1).saturating_add(promoted)),
+        survived: promoted
+            .map(|promoted| pending.flipped.unwrap_or(bytes(survivor.1)).saturating_add(promoted)),
         promoted,
     }
+}
+
+/// Returns the part of the old generation in use after a collection, if it has a size of its own.
+#[allow(clippy::cast_possible_truncation, reason = "a share does not need more digits")]
+pub(super) fn old_share(pending: &Pending) -> Option<f32> {
+    let (_, after) = pending.old?;
+    let capacity = pending.old_capacity.filter(|capacity| *capacity > 0)?;
+    Some((after as f64 / capacity as f64) as f32)
 }
 
 /// Returns the sizes of the heap, exact to the kilobyte if those of the generations are known.

@@ -22,15 +22,17 @@ mod run;
 mod safepoints;
 mod zgc;
 
-use crate::gc::log::GcLog;
+use crate::gc::log::{GcLog, RecordLimit};
 use run::Run;
 
 /// Runs that are distinguished in one group of files; lines of more belong to several JVMs without process ids.
 const MOST_RUNS: usize = 64;
 
-/// The lines of a group of files, read in their order.
+/// Reads the lines of a group of files, in their order.
 #[derive(Debug, Default)]
-pub(super) struct HotSpotReader {
+pub struct HotSpotReader {
+    /// Records that may still be added to any of the runs.
+    room: RecordLimit,
     /// The runs, in the order of their first lines.
     runs: Vec<Run>,
     /// Index of the run to which the last line belongs.
@@ -40,8 +42,8 @@ pub(super) struct HotSpotReader {
 }
 
 impl HotSpotReader {
-    /// Reads one line.
-    pub(super) fn line(&mut self, line: &[u8]) {
+    /// Reads one line, without its end.
+    pub fn line(&mut self, line: &[u8]) {
         let (decorations, message) = decorations::split(line);
         let starts = messages::starts_run(message);
         if let Some(index) = self.select(decorations.number, starts) {
@@ -51,14 +53,17 @@ impl HotSpotReader {
             }
             let run = &mut self.runs[self.current];
             let at_ns = run.advance(times);
+            run.log.room = self.room;
             messages::read(run, at_ns, message);
+            self.room = run.log.room;
         } else {
             self.unattributed += 1;
         }
     }
 
     /// Returns the logs of all runs that contain anything.
-    pub(super) fn finish(self) -> Vec<GcLog> {
+    #[must_use]
+    pub fn finish(self) -> Vec<GcLog> {
         self.runs.into_iter().map(Run::finish).filter(|log| !log.is_empty()).collect()
     }
 
@@ -73,6 +78,11 @@ impl HotSpotReader {
         };
         if is_new && !self.begin(number) {
             return None;
+        }
+        let run = &mut self.runs[self.current];
+        if run.number.is_empty() && run.log.is_empty() {
+            // Only lines of other programs precede this one.
+            run.number = number.to_vec();
         }
         Some(self.current)
     }
@@ -97,4 +107,22 @@ pub(super) fn line_time(line: &[u8]) -> Option<(i64, u64)> {
         return None;
     }
     Some((times.wall_ns.unwrap_or(0), times.uptime_ns.unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_runs_share_the_limit_of_records() {
+        let mut reader = HotSpotReader { room: RecordLimit(5), ..HotSpotReader::default() };
+        for pid in [1, 2, 3] {
+            reader.line(format!("[0.1s][{pid}][gc] Using G1").as_bytes());
+            reader.line(format!("[1.0s][{pid}][gc] GC(0) Pause Remark 0.5ms").as_bytes());
+            reader.line(format!("[2.0s][{pid}][gc] GC(0) Pause Cleanup 0.5ms").as_bytes());
+        }
+        let logs = reader.finish();
+        let found: Vec<_> = logs.iter().map(|log| (log.pauses.len(), log.is_limited)).collect();
+        assert_eq!(found, [(2, false), (2, false), (1, true)]);
+    }
 }

@@ -150,6 +150,7 @@ fn complete(run: &mut Run, message: Message<'_>, completed: &Completed) {
         survived_bytes: moved.survived,
         young_bytes: moved.young,
         live_bytes: (scope == Scope::Full).then_some(exact.after),
+        old_share: generations::old_share(&pending),
     };
     run.log.push(|log| &mut log.collections, collection);
     push_change(run, (start_ns, message.at_ns), exact);
@@ -213,6 +214,7 @@ fn complete_cycle(run: &mut Run, message: Message<'_>, scope: Scope, sizes: Size
         survived_bytes: None,
         young_bytes: None,
         live_bytes: None,
+        old_share: None,
     };
     run.log.push(|log| &mut log.collections, collection);
 }

@@ -15,6 +15,10 @@ pub(super) struct Pending {
     /// Bytes of generations before and after it.
     pub(super) young: Option<(u64, u64)>,
     pub(super) old: Option<(u64, u64)>,
+    /// Size of the old generation after it, in bytes.
+    pub(super) old_capacity: Option<u64>,
+    /// Bytes that were copied within the young generation, from the table of ages.
+    pub(super) flipped: Option<u64>,
     /// The tables of ZGC for its young and its old generation, or for the whole heap.
     pub(super) young_table: HeapTable,
     pub(super) old_table: HeapTable,

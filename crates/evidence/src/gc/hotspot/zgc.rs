@@ -62,6 +62,7 @@ fn read_collection(run: &mut Run, message: Message<'_>, text: &[u8]) {
         survived_bytes: None,
         young_bytes: None,
         live_bytes: table.live,
+        old_share: None,
     };
     run.log.push(|log| &mut log.collections, collection);
     push_change(run, message.at_ns, &table);
@@ -99,6 +100,7 @@ fn read_generation(run: &mut Run, message: Message<'_>, text: &[u8]) {
         survived_bytes: young(table.live),
         young_bytes: young(table.used_at_start),
         live_bytes: table.live.filter(|_| !is_young),
+        old_share: None,
     };
     run.log.push(|log| &mut log.collections, collection);
     if is_young {

@@ -18,6 +18,9 @@ pub struct Allocation {
     pub promoted_bytes: Option<u64>,
     /// Bytes promoted per second of the window.
     pub promoted_bytes_per_s: Option<f64>,
+    /// Bytes that young collections copied within the young generation; without mixed collections. `None` for ZGC, which
+    /// does not copy all objects that stay.
+    pub flipped_bytes: Option<u64>,
     /// Share of the young generation that survived its collections (0 to 1); an upper bound with G1, whose regions
     /// need not be full.
     pub survived_share: Option<f64>,
@@ -38,6 +41,11 @@ pub struct Heap {
     pub live_bytes: Option<u64>,
     /// Most bytes in use after such a collection.
     pub live_max_bytes: Option<u64>,
+    /// Largest part of the old generation in use after such a collection (0 to 1); `None` if it has no size of its own.
+    pub old_share_max: Option<f64>,
+    /// Collections after which the heap had another size than after the one before. `None` if the log does not state the
+    /// size, and for Parallel, whose size omits a part of the young generation that it changes all the time.
+    pub resizes: Option<u64>,
 }
 
 pub(super) fn allocation(log: &GcLog, window: Window) -> Allocation {
@@ -47,6 +55,11 @@ pub(super) fn allocation(log: &GcLog, window: Window) -> Allocation {
     let promoted: Vec<u64> = young.iter().filter_map(|collection| collection.promoted_bytes).collect();
     let promoted_bytes =
         (!promoted.is_empty()).then(|| promoted.iter().fold(0, |sum: u64, each| sum.saturating_add(*each)));
+    let flipped: Vec<u64> = young
+        .iter()
+        .filter_map(|collection| collection.survived_bytes?.checked_sub(collection.promoted_bytes?))
+        .collect();
+    let is_copied = log.jvm.collector.as_deref() != Some("ZGC") && !flipped.is_empty();
     let (mut survived, mut before) = (0.0, 0.0);
     for collection in &young {
         if let (Some(left), Some(young)) = (collection.survived_bytes, collection.young_bytes) {
@@ -64,6 +77,7 @@ pub(super) fn allocation(log: &GcLog, window: Window) -> Allocation {
         allocated_bytes_per_s: per_s(allocated_bytes, observed_s),
         promoted_bytes,
         promoted_bytes_per_s: per_s(promoted_bytes, window.seconds()),
+        flipped_bytes: is_copied.then(|| flipped.iter().fold(0, |sum: u64, each| sum.saturating_add(*each))),
         survived_share: (before > 0.0).then(|| survived / before),
     }
 }
@@ -87,6 +101,16 @@ fn allocated(changes: &[HeapChange], window: Window) -> (Option<u64>, Option<f64
     (bytes, span.filter(|_| bytes.is_some()).map(|span| seconds(span.end_ns - span.start_ns)))
 }
 
+/// Returns the numbers of collections of the young generation, and of those that considered the old one.
+pub(super) fn collections(log: &GcLog, window: Window) -> (Option<u64>, Option<u64>) {
+    let count = |is_young: bool| {
+        let matching = inside(log, window)
+            .filter(|collection| matches!(collection.scope, Scope::Young | Scope::Mixed) == is_young);
+        log.states_collections().then(|| matching.count() as u64)
+    };
+    (count(true), count(false))
+}
+
 pub(super) fn heap(log: &GcLog, window: Window) -> Heap {
     let after: Vec<u64> = inside(log, window).filter_map(|collection| collection.after_bytes).collect();
     let sum: f64 = after.iter().map(|bytes| *bytes as f64).sum();
@@ -105,5 +129,24 @@ pub(super) fn heap(log: &GcLog, window: Window) -> Heap {
         after_max_bytes: after.iter().copied().max(),
         live_bytes: live.last().copied(),
         live_max_bytes: live.iter().copied().max(),
+        old_share_max: inside(log, window)
+            .filter(|collection| collection.scope != Scope::Young)
+            .filter_map(|collection| collection.old_share.map(f64::from))
+            .reduce(f64::max),
+        resizes: resizes(log, window),
     }
+}
+
+fn resizes(log: &GcLog, window: Window) -> Option<u64> {
+    let mut known: Option<u64> = None;
+    let mut changes = None;
+    for collection in &log.collections {
+        let Some(capacity) = collection.capacity_bytes else { continue };
+        if window.contains(collection.end_ns) {
+            let is_change = known.is_some_and(|known| known != capacity);
+            changes = Some(changes.unwrap_or(0) + u64::from(is_change));
+        }
+        known = Some(capacity);
+    }
+    changes.filter(|_| log.jvm.collector.as_deref() != Some("Parallel"))
 }

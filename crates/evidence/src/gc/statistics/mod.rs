@@ -29,6 +29,10 @@ pub struct Statistics {
     pub pause_causes: Vec<NamedDurations>,
     /// Share of the window in pauses (0 to 1).
     pub pause_share: Option<f64>,
+    /// Completed collections of the young generation, mixed ones included; each may have several pauses.
+    pub young_collections: Option<u64>,
+    /// Completed collections of the old generation, or of the whole heap.
+    pub old_collections: Option<u64>,
     /// All safepoints; `None` if the log has none: it was written without `safepoint`.
     pub safepoints: Option<SafepointTimes>,
     /// Safepoints by operation, in the order of their total time.
@@ -81,8 +85,10 @@ impl GcLog {
         let stalls = pauses::stalls(self, window);
         let cpu: Vec<_> = self.cpu.iter().filter(|cpu| window.contains(cpu.end_ns)).collect();
         let cpu_s = |select: fn(&crate::gc::log::CpuTime) -> u64| {
-            (!self.cpu.is_empty()).then(|| seconds(cpu.iter().map(|cpu| select(cpu)).sum()))
+            let sum = cpu.iter().map(|cpu| select(cpu)).fold(0, u64::saturating_add);
+            (!self.cpu.is_empty()).then(|| seconds(sum))
         };
+        let (young_collections, old_collections) = heap::collections(self, window);
         let concurrent_phases = pauses::concurrent_phases(self, window);
         let total_s = concurrent_phases.iter().map(|phase| phase.durations.total_s).sum();
         let ages: Vec<u32> =
@@ -95,6 +101,8 @@ impl GcLog {
             pause_kinds: pauses.kinds,
             pause_causes: pauses.causes,
             pause_share: pauses.share,
+            young_collections,
+            old_collections,
             safepoints: stops.times,
             safepoint_operations: stops.operations,
             stop_share: stops.share,

@@ -75,21 +75,21 @@ pub struct Utilisation {
     pub minimum: f64,
 }
 
-/// Numbers of events that are signs of trouble.
+/// Numbers of events that are signs of trouble; `None` if the collector has no such events, or does not log them.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct Trouble {
     /// Collections of the whole heap in a pause.
-    pub full_collections: u64,
+    pub full_collections: Option<u64>,
     /// Collections that the program or a tool requested, such as with `System.gc()`.
-    pub forced_collections: u64,
-    /// Collections in which there was no room for the objects that survived.
-    pub evacuation_failures: u64,
-    /// Concurrent collections that had to be finished in a pause.
-    pub degenerated_collections: u64,
-    /// Concurrent collections that were given up.
-    pub concurrent_aborts: u64,
-    /// Pauses because of objects that are larger than half a region.
-    pub humongous_pauses: u64,
+    pub forced_collections: Option<u64>,
+    /// Collections in which there was no room for the objects that survived: G1 and `OpenJ9`.
+    pub evacuation_failures: Option<u64>,
+    /// Concurrent collections that had to be finished in a pause: Shenandoah.
+    pub degenerated_collections: Option<u64>,
+    /// Concurrent collections that were given up: G1 and `OpenJ9`.
+    pub concurrent_aborts: Option<u64>,
+    /// Pauses because of objects that are larger than half a region: G1.
+    pub humongous_pauses: Option<u64>,
 }
 
 /// An event with a duration.
@@ -164,7 +164,7 @@ pub(super) fn pauses(log: &GcLog, window: Window) -> PauseStatistics {
         all: durations(&events, log.span.is_some()),
         kinds: by_name(log, inside().map(|pause| (pause.kind, of_pause(pause)))),
         causes: by_name(log, inside().filter_map(|pause| Some((pause.cause?, of_pause(pause))))),
-        share: window.seconds().map(|length| seconds(stopped) / length),
+        share: window.seconds().filter(|_| log.states_collections()).map(|length| seconds(stopped) / length),
     }
 }
 
@@ -259,16 +259,32 @@ pub(super) fn trouble(log: &GcLog, window: Window) -> Trouble {
         let forced = collections.filter(|each| is_forced(each.cause));
         forced.filter(|each| (each.scope == Scope::Young) == is_young).count() as u64
     };
-    let full = forced(false);
+    let kinds = |name: &str| pauses(&|pause| named(Some(pause.kind), &|kind| kind.starts_with(name)));
+    let full = if log.openj9.is_some() {
+        log.collections
+            .iter()
+            .filter(|each| window.contains(each.end_ns) && each.scope == Scope::Full)
+            .count() as u64
+    } else {
+        kinds("Full")
+    };
+    // A full collection may begin with a young one of the same cause.
+    let forced = match forced(false) {
+        0 => forced(true),
+        forced => forced,
+    };
+    let collector = log.jvm.collector.as_deref();
+    let (is_g1, is_openj9) = (collector == Some("G1"), log.openj9.is_some());
+    let stated = |number: u64, is_logged: bool| (is_logged || number > 0).then_some(number);
     Trouble {
-        full_collections: pauses(&|pause| named(Some(pause.kind), &|kind| kind.starts_with("Full"))),
-        // A full collection may begin with a young one of the same cause.
-        forced_collections: if full > 0 { full } else { forced(true) },
-        evacuation_failures: count(Incident::EvacuationFailure),
-        degenerated_collections: pauses(&|pause| {
-            named(Some(pause.kind), &|kind| kind.starts_with("Degenerated"))
-        }),
-        concurrent_aborts: count(Incident::ConcurrentAbort),
-        humongous_pauses: pauses(&|pause| named(pause.cause, &|cause| cause.contains("Humongous"))),
+        full_collections: stated(full, log.states_collections()),
+        forced_collections: stated(forced, log.states_collections()),
+        evacuation_failures: stated(count(Incident::EvacuationFailure), is_g1 || is_openj9),
+        degenerated_collections: stated(kinds("Degenerated"), collector == Some("Shenandoah")),
+        concurrent_aborts: stated(count(Incident::ConcurrentAbort), is_g1 || is_openj9),
+        humongous_pauses: stated(
+            pauses(&|pause| named(pause.cause, &|cause| cause.contains("Humongous"))),
+            is_g1,
+        ),
     }
 }
