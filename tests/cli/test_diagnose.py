@@ -93,6 +93,7 @@ def test_a_race_is_diagnosed_with_bundled_and_own_rules(run, stored, own):
     assert code == 0
     assert "  - X1: a small heap\n" in out
     assert "pacenote diagnose race-a --report=full" in out
+    assert "pacenote diagnose race-a --write-experiment=try.toml" in out
 
 
 def test_json_has_the_answer_of_every_rule(run, stored, own, tmp_path):

@@ -94,8 +94,8 @@ PROCESSOR_CASES = {
     ),
     "K2": RuleCase(
         {
-            **{"cpu.throttled_periods_share": 0.9, "cpu.throttled_share": 0.5, "host.quota_cores": 1},
-            "engine.started": True,
+            **{"cpu.throttled_periods_share": 0.9, "cpu.throttled_share": 0.4, "host.quota_cores": 1},
+            **{"cpu.engine_share": 0.4, "engine.started": True},
         },
         {"cpu.throttled_periods_share": 0},
         {"cpu.throttled_periods_share": None},

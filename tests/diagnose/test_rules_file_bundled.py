@@ -89,6 +89,12 @@ def test_a_rule_names_its_source_and_a_figure_that_proves_it() -> None:
         assert not rule.title.endswith(".")
 
 
+def test_cores_that_a_quota_keeps_idle_do_not_ask_for_more_clients() -> None:
+    for stopped, state in ((0.005, "fired"), (0.4, "ruled out")):
+        found = answer(RULES["I5"], {**CASES["I5"].fires, "cpu.throttled_periods_share": stopped})
+        assert found.state == state
+
+
 def test_the_largest_heap_is_half_of_the_memory_and_below_the_limit_of_compressed_pointers() -> None:
     case = CASES["H1"].fires
     for heap, memory, advice in (

@@ -100,7 +100,7 @@ EXPECTED: Mapping[str, float | str] = {
     "cpu.runnable": 3.5,
     "cpu.wait_share": 0.25,
     "cpu.throttled_periods_share": 0.04,
-    "cpu.throttled_share": 0.02,
+    "cpu.throttled_share": 0.01,
     "cpu.remote_memory_share": 0.1,
     "memory.available_share": 0.2,
     "memory.page_cache_bytes": 2e8,
@@ -199,6 +199,15 @@ def test_a_host_without_counters_or_nodes_has_no_figures_of_them() -> None:
     assert not {"cpu.engine_share", "disk.util_share", "network.link_share"} & set(found)
     # Without speeds, all interfaces but loopback count.
     assert found["network.bytes_per_s"] == pytest.approx((1.25e9 + 2.5e9 + 9e9) / SECONDS)
+
+
+def test_idle_time_is_that_of_the_cpus_that_the_nodes_may_use() -> None:
+    cpus = {"cpu.user[cpu=0]": 89_000, "cpu.idle[cpu=0]": 7_000, "cpu.iowait[cpu=0]": 3_000}
+    for selected, idle in ((frozenset({0}), 0.1), (frozenset({0, 1}), None), (frozenset(), 0.4)):
+        host = SampledHost(("node-0",), node_cpus=selected)
+        found = host_figures(telemetry({**COUNTERS, **cpus}, GAUGES), TASK, host, {})
+        assert found.get("cpu.idle_share") == (None if idle is None else pytest.approx(idle))
+        assert found["cpu.other_share"] == pytest.approx(0.11)
 
 
 def test_a_node_without_a_quota_is_not_throttled() -> None:

@@ -118,6 +118,9 @@ def _show_lines(diagnoses: Sequence[Diagnosis], console: Console, *, full: bool)
     if not full:
         race = diagnoses[0].races[0]
         out.print(as_started(f"\npacenote diagnose {race} --report=full"), markup=False, highlight=False)
+        if any(each.options for answer in diagnoses[0].findings for each in answer.advice[:1]):
+            command = as_started(f"pacenote diagnose {race} --write-experiment=try.toml")
+            out.print(command, markup=False, highlight=False)
 
 
 def _text(diagnoses: Sequence[Diagnosis], report_format: str | None) -> str:

@@ -68,7 +68,10 @@ NODE_COUNTERS: FigureTable = {
 """Figures of the engine's counters, sampled."""
 
 HOST_SAMPLER: FigureTable = {
-    "cpu.idle_share": ("share", "time of all cores that was idle, waits for disks included"),
+    "cpu.idle_share": (
+        "share",
+        "idle time of the cores that the nodes may use, waits for disks included",
+    ),
     "cpu.user_share": ("share", "time of all cores in programs"),
     "cpu.system_share": ("share", "time of all cores in the kernel"),
     "cpu.steal_share": ("share", "time of all cores that the hypervisor gave to other guests"),
@@ -81,7 +84,7 @@ HOST_SAMPLER: FigureTable = {
     "cpu.wait_share": ("share", "part of the window in which a thread waited for a core (PSI some)"),
     "cpu.migrations_per_s": ("1/s", "threads of the engine that moved to another core"),
     "cpu.throttled_periods_share": ("share", "periods of the CPU quota in which the engine was stopped"),
-    "cpu.throttled_share": ("share", "part of the window in which the engine was stopped by its quota"),
+    "cpu.throttled_share": ("share", "time of all cores for which the quota stopped the engine"),
     "cpu.remote_memory_share": ("share", "allocations of memory from another NUMA node"),
     "memory.available_share": (
         "share",

@@ -46,12 +46,16 @@ class ObservedHost:
     missing_nodes: Mapping[str, str] = field(default_factory=dict)
     """Why other nodes are not sampled, by their name; `*` stands for all."""
 
+    node_cpus: tuple[int, ...] = ()
+    """CPUs that the nodes may use; empty for all."""
+
     def to_document(self) -> dict[str, Any]:
         """Returns what the race record contains, as JSON."""
         return {
             "nodes": list(self.nodes),
             "missing_nodes": dict(self.missing_nodes),
             "cpus": list(self.cpus),
+            "node_cpus": list(self.node_cpus),
             "data_devices": [encode(device) for device in self.devices],
             "link_bytes_per_s": dict(self.link_bytes_per_s),
         }
@@ -80,11 +84,17 @@ def observed_host(
         cpus=sampler_cpus(driver_cpus, [node.spec.cpus for node in nodes], usable_cpus()),
         data_paths=tuple((each.node, each.path) for each in devices if _is_local(each)),
         missing_nodes=others.missing,
+        node_cpus=all_node_cpus([*(node.spec.cpus for node in nodes), *(() for _ in others.engines)]),
     )
 
 
 def _is_local(device: DataDevice) -> bool:
     return device.device is not None or device.file_system in _LOCAL_KINDS
+
+
+def all_node_cpus(nodes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Returns the CPUs that one of the nodes may use; empty if one of them may use all."""
+    return tuple(sorted({cpu for cpus in nodes for cpu in cpus})) if all(nodes) else ()
 
 
 def sampler_cpus(

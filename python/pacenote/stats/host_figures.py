@@ -46,6 +46,9 @@ class SampledHost:
     link_bytes_per_s: Mapping[str, float] | None = None
     """Speeds of network interfaces, in bytes per second."""
 
+    node_cpus: frozenset[int] = frozenset()
+    """The CPUs that the nodes may use; empty for all."""
+
     @classmethod
     def from_record(cls, telemetry: Mapping[str, Any]) -> SampledHost:
         """Reads `telemetry` of a race record; a race without the sampler has an empty host."""
@@ -57,7 +60,12 @@ class SampledHost:
             for each in sampler.get("data_devices") or ()
             if each.get("device")
         }
-        return cls(tuple(sampler.get("nodes") or ()), devices, sampler.get("link_bytes_per_s") or {})
+        return cls(
+            tuple(sampler.get("nodes") or ()),
+            devices,
+            sampler.get("link_bytes_per_s") or {},
+            frozenset(sampler.get("node_cpus") or ()),
+        )
 
 
 def host_figures(
@@ -84,15 +92,14 @@ def host_figures(
 
 def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
     found: Figures = {}
-    times = {state: _per_s(telemetry.counter(f"cpu.{state}")) for state in _STATES}
-    known = {state: per_s for state, per_s in times.items() if per_s is not None}
+    known = _cpu_times(telemetry)
     total = sum(known.values())
+    _add(found, "cpu.idle_share", _idle_share(telemetry, host.node_cpus))
     if total > 0:
 
         def share(*states: str) -> float:
             return sum(known.get(state, 0.0) for state in states) / total
 
-        found["cpu.idle_share"] = share("idle", "iowait")
         found["cpu.user_share"] = share("user", "nice")
         found["cpu.system_share"] = share("system", "irq", "softirq")
         if "steal" in known:
@@ -112,12 +119,30 @@ def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
         found["cpu.runnable"] = runnable.mean
     _add(found, "cpu.wait_share", _stalled(telemetry, "cpu.some"))
     _add(found, "cpu.remote_memory_share", _share(telemetry, "numa.other", "numa.local", "numa.other"))
-    found.update(_throttling(telemetry, host))
+    found.update(_throttling(telemetry, host, total))
     return found
 
 
-def _throttling(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
-    """Returns the figures of the node that its CPU quota stopped longest."""
+def _cpu_times(telemetry: TaskTelemetry, **labels: str) -> dict[str, float]:
+    """Returns the milliseconds per second that cores were in each state."""
+    times = {state: _per_s(telemetry.counter(f"cpu.{state}", **labels)) for state in _STATES}
+    return {state: per_s for state, per_s in times.items() if per_s is not None}
+
+
+def _idle_share(telemetry: TaskTelemetry, cpus: frozenset[int]) -> float | None:
+    """Returns how much of the time of these CPUs was idle; none means all."""
+    each = [_cpu_times(telemetry, cpu=str(cpu)) for cpu in cpus] or [_cpu_times(telemetry)]
+    if not all("idle" in times for times in each):
+        return None
+    idle = sum(times["idle"] + times.get("iowait", 0.0) for times in each)
+    total = sum(sum(times.values()) for times in each)
+    return idle / total if total > 0 else None
+
+
+def _throttling(telemetry: TaskTelemetry, host: SampledHost, cores_ms: float) -> Figures:
+    """Returns the figures of the node that its CPU quota stopped longest; `cores_ms` is the time of all cores
+    in milliseconds per second. The kernel adds the throttled time of all cores.
+    """
     found: Figures = {}
     for node in host.nodes:
         periods = telemetry.counter("cgroup.cpu_periods", process=node)
@@ -127,7 +152,8 @@ def _throttling(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
             continue
         share = stopped.increase / periods.increase if periods.increase > 0 else 0.0
         found["cpu.throttled_periods_share"] = max(share, _number(found, "cpu.throttled_periods_share"))
-        found["cpu.throttled_share"] = max(time_ms / 1e3, _number(found, "cpu.throttled_share"))
+        if cores_ms > 0:
+            found["cpu.throttled_share"] = max(time_ms / cores_ms, _number(found, "cpu.throttled_share"))
     return found
 
 
