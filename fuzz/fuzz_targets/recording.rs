@@ -18,7 +18,7 @@ static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 fn read(window_ns: Option<(i64, i64)>) -> Recording {
-    read_recordings(&[FILE.clone()], window_ns, &mut || ControlFlow::Continue(())).expect("the file can be read")
+    read_recordings(std::slice::from_ref(&*FILE), window_ns, &mut || ControlFlow::Continue(())).expect("the file can be read")
 }
 
 fn counted(recording: &Recording, names: &[&str]) -> u64 {
