@@ -120,7 +120,8 @@ def test_a_killed_experiment_leaves_no_race_running_and_goes_on_elsewhere(run, f
 def test_of_two_that_resume_at_once_one_races_and_the_other_is_told(begun):
     processes = [started("resume", "ab-1") for _ in range(2)]
     ends = [(*process.communicate(timeout=DEADLINE_S), process.returncode) for process in processes]
-    (error,) = [err for _, err, code in ends if code]
+    # The one that races can end with 3, because a race of a second is suspect on a busy machine.
+    (error,) = [err for _, err, code in ends if code not in (0, 3)]
     assert "error: experiment 'ab-1' is running" in error
     assert [entry.race for entry in begun.journal() if entry.event == "ended"] == [1, 2]
 
