@@ -111,6 +111,7 @@ def test_a_race_that_is_reported_while_it_runs_keeps_its_files(tmp_path: Path) -
         "artifacts",
         "plan.json",
         "race.json",
+        "report.html",
         "samples.parquet",
         "series.parquet",
         "snapshot.json",
