@@ -17,6 +17,7 @@ from pacenote.diagnose.recording_facts import add_recording_figures
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.telemetry_cuts import TaskTimes, TelemetryCuts
+from pacenote.store.node_files import RECORDINGS, node_files
 
 _GC_LOG = re.compile(r"gc\.log(\.\d+)?(\.gz)?")
 _NO_TIMES = "the race does not state when its tasks ran"
@@ -78,22 +79,7 @@ def _settings(evidence: Evidence, record: RaceRecord, nodes: Iterable[str]) -> N
 
 def gc_logs(artifacts: Path) -> Mapping[str, Sequence[Path]]:
     """Returns the files of the GC logs in the artifacts of a race, by node; an only node has no name."""
-    return _files(artifacts, _GC_LOG)
-
-
-def _node_folders(artifacts: Path) -> Iterator[tuple[str, Path]]:
-    """Yields the folders with the files of nodes; one node has no folder of its own and an empty name."""
-    yield "", artifacts
-    if artifacts.is_dir():
-        yield from ((path.name, path) for path in sorted(artifacts.iterdir()) if path.is_dir())
-
-
-def _files(artifacts: Path, suffix: re.Pattern[str]) -> Mapping[str, Sequence[Path]]:
-    found = {
-        node: sorted(path for path in folder.glob("*") if suffix.fullmatch(path.name) and path.is_file())
-        for node, folder in _node_folders(artifacts)
-    }
-    return {node: files for node, files in found.items() if files}
+    return node_files(artifacts, _GC_LOG)
 
 
 def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[TaskTimes]) -> None:
@@ -120,7 +106,7 @@ def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[Task
 def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[TaskTimes]) -> None:
     from pacenote.evidence.recording import RecordingReader
 
-    recordings = _files(artifacts, re.compile(r".*\.jfr(\.gz)?"))
+    recordings = node_files(artifacts, RECORDINGS)
     if not recordings:
         builder.miss("recording", "the engine did not record a flight (--telemetry=jfr)")
     evidence = builder.build()
