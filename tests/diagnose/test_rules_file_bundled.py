@@ -95,6 +95,12 @@ def test_cores_that_a_quota_keeps_idle_do_not_ask_for_more_clients() -> None:
         assert found.state == state
 
 
+@pytest.mark.parametrize("name", ["N1", "N2", "N3"])
+def test_packets_of_other_programs_are_not_those_of_nodes_on_loopback(name: str) -> None:
+    found = answer(RULES[name], {**CASES[name].fires, "network.is_loopback": True})
+    assert (found.state, found.text) == ("not applicable", "all requests stay on this host")
+
+
 def test_the_largest_heap_is_half_of_the_memory_and_below_the_limit_of_compressed_pointers() -> None:
     case = CASES["H1"].fires
     for heap, memory, advice in (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.snapshot_facts import NO_SNAPSHOT, OTHER_HOST, add_snapshot_figures, node_names
-from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_record import RaceRecord, RecordedCluster
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
+from pacenote.model.started_node import StartedNode
 from support.records import record
 
 FACTS = {
@@ -106,6 +109,14 @@ def test_the_configuration_is_read_from_the_facts() -> None:
     evidence = evidence_of(FACTS)
     assert {name: evidence.value(Window("t", "n0"), name) for name in EXPECTED} == EXPECTED
     assert node_names(FACTS) == ("n0",)
+
+
+def test_nodes_that_pacenote_starts_listen_on_loopback_only() -> None:
+    started = RecordedCluster(started_nodes=(StartedNode(name="n0"),))
+    evidence = evidence_of(FACTS, dataclasses.replace(record(), cluster=started))
+    assert evidence.value(Window("t", "n0"), "network.is_loopback") is True
+    existing = evidence_of(FACTS, dataclasses.replace(record(), cluster=RecordedCluster()))
+    assert isinstance(existing.value(Window("t", "n0"), "network.is_loopback"), Unknown)
 
 
 def test_other_forms_of_facts() -> None:

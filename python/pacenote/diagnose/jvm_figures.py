@@ -49,6 +49,10 @@ SNAPSHOT: FigureTable = {
     "disk.stripes": ("count", "physical devices below the device behind the data path"),
     "disk.is_dasd": ("truth", "whether that device is a DASD of a mainframe"),
     "disk.rotational": ("truth", "whether the kernel reports that device as rotating"),
+    "network.is_loopback": (
+        "truth",
+        "whether all nodes listen on loopback only, like those of Pacenote",
+    ),
     "network.rx_queues": ("count", "receive queues of the interface with the most traffic"),
     "network.rps": ("truth", "whether RPS distributes its packets"),
     "network.rfs": ("truth", "whether RFS directs them to the CPU of the application"),

@@ -40,6 +40,7 @@ def add_snapshot_figures(builder: EvidenceBuilder, record: RaceRecord, snapshot:
     builder.set(Window(), "engine.version", record.cluster.version)
     builder.set(Window(), "engine.nodes", len(record.cluster.nodes) or None)
     builder.set(Window(), "engine.started", bool(record.cluster.started_nodes))
+    builder.set(Window(), "network.is_loopback", bool(record.cluster.started_nodes) or None)
     if snapshot is None:
         builder.miss("snapshot", NO_SNAPSHOT)
         return
