@@ -82,6 +82,18 @@ def test_a_log_becomes_figures_of_a_window(tmp_path: Path) -> None:
     assert not isinstance(found.value(WINDOW, "gc.flipped_bytes"), float), "the log has no ages or regions"
 
 
+def test_phases_beside_the_application_can_use_their_threads_at_most(tmp_path: Path) -> None:
+    file = tmp_path / "gc.log"
+    settings = line(0.1, "CPUs: 8 total, 4 available") + line(0.1, "Concurrent Workers: 2")
+    file.write_text(HEADER + settings + collections() + line(10.45, "GC(11) Concurrent Mark Cycle 2000.0ms"))
+    between = (BEGIN + 0.5, BEGIN + 10.5)
+    (log,) = GcLogReader([file]).between([between])
+    assert log is not None
+    builder = EvidenceBuilder("race")
+    add_gc_figures(builder, WINDOW, log, between)
+    assert builder.build().value(WINDOW, "gc.concurrent_cpu_share") == pytest.approx(0.2 * 2 / 4)
+
+
 PARALLEL = """\
 [2026-11-23T20:37:38.000+0000][0.010s][info][gc] Using Parallel
 [2026-11-23T20:37:39.000+0000][1.000s][info][gc,heap] GC(0) PSYoungGen: 65536K(76288K)->10240K(76288K)

@@ -95,6 +95,21 @@ def test_cores_that_a_quota_keeps_idle_do_not_ask_for_more_clients() -> None:
         assert found.state == state
 
 
+def test_concurrent_work_of_the_collector_counts_as_its_cost() -> None:
+    figures = {**CASES["H1"].fires, "gc.stop_share": 0.04}
+    for share, state in ((None, "ruled out"), (0.005, "ruled out"), (0.13, "fired")):
+        found = answer(RULES["H1"], {**figures, "gc.concurrent_cpu_share": share})
+        assert found.state == state
+    assert found.bound == pytest.approx(1 / (1 - 0.17) - 1)
+    assert "concurrent phases took up to 13.0 % of the processors" in found.text
+
+
+def test_one_failed_evacuation_of_many_does_not_mean_that_the_heap_is_full() -> None:
+    figures = {**CASES["H6"].fires, **CASES["H6"].ruled_out, "gc.pauses": 26}
+    for count, state in ((1, "ruled out"), (2, "fired")):
+        assert answer(RULES["H6"], {**figures, "gc.allocation_stalls": count}).state == state
+
+
 @pytest.mark.parametrize("name", ["N1", "N2", "N3"])
 def test_packets_of_other_programs_are_not_those_of_nodes_on_loopback(name: str) -> None:
     found = answer(RULES[name], {**CASES[name].fires, "network.is_loopback": True})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
@@ -13,6 +14,9 @@ _YOUNG = ("Young", "Scavenge", "Nursery")
 
 _FEW_PAUSES = 100
 """Number of pauses below which the longest one stands for their p99."""
+
+_CPUS = re.compile(r"(?:\d+ total, )?(\d+)(?: available)?")
+"""The processors as HotSpot prints them, or as OpenJ9 does."""
 
 _Figures = Iterator[tuple[str, float | str | None]]
 
@@ -26,6 +30,7 @@ def add_gc_figures(
         *_settings(log),
         *_coverage(log, between),
         *_stops(statistics),
+        ("gc.concurrent_cpu_share", _concurrent_cpu_share(log)),
         *_heap(log),
         *_copied(log),
         *_troubles(log),
@@ -74,6 +79,18 @@ def _stops(statistics: GcStatistics) -> _Figures:
     young = [each.durations for each in statistics.pause_kinds if each.name.startswith(_YOUNG)]
     if pause_share is not None:
         yield from _young(young, statistics)
+
+
+def _concurrent_cpu_share(log: GcLog) -> float | None:
+    """Returns the share of the processors that the threads of phases beside the application can have used: at
+    most, because the log does not say how long they waited for a processor.
+    """
+    workers, time_s = log.jvm.concurrent_workers, log.statistics.concurrent_s
+    cpus = _CPUS.fullmatch(log.jvm.cpus or "")
+    if workers is None or time_s is None or cpus is None or not int(cpus[1]):
+        return None
+    share = ratio(time_s, log.statistics.duration_s)
+    return None if share is None else share * min(1.0, workers / int(cpus[1]))
 
 
 def _young(young: Sequence[Durations], statistics: GcStatistics) -> _Figures:

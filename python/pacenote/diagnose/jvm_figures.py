@@ -68,6 +68,10 @@ GC_LOG: FigureTable = {
         "part of the window for which threads were stopped, in pauses and other safepoints",
     ),
     "gc.pause_share": ("share", "part of the window in pauses of the collector"),
+    "gc.concurrent_cpu_share": (
+        "share",
+        "the most of the processors that phases beside the application can have used",
+    ),
     "gc.pauses": ("count", "pauses of the collector"),
     "gc.pause_mean_ms": ("ms", "mean pause"),
     "gc.pause_p99_ms": ("ms", "p99 of pauses, or the longest one if there are fewer than 100"),
