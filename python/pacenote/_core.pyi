@@ -3,8 +3,8 @@
 tests/shape compares this stub with the module.
 
 Documents are passed as JSON text. Every call that can take time releases the GIL. Calls with a `progress`
-parameter call it ten times a second, and handle Ctrl-C at these times. Only `race/`, `python_tasks/`
-and `evidence/` import this module.
+parameter call it ten times a second, and handle Ctrl-C at these times. Only `race/`, `python_tasks/`,
+`evidence/` and `export/` import this module.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,6 +39,7 @@ __all__ = [
     "RunnerResult",
     "ScheduleNext",
     "StepEnded",
+    "TableFile",
     "TaskFinished",
     "TelemetryFile",
     "UnpackedFile",
@@ -709,6 +710,26 @@ class HostSampler:
         It has `sweeps`, `missed`, `cpu_s`, `wall_s`, and `not_available` with the reason by file. Raises
         CoreError if it has been stopped before.
         """
+
+@final
+class TableFile:
+    """A Parquet file with any columns that is being written."""
+
+    def __new__(cls, path: _Path, columns: list[tuple[str, str]]) -> Self:
+        """Creates the file, or truncates the existing one.
+
+        A column has a name and a kind: `text`, `number`, `flag` or `time`. Raises CoreError.
+        """
+
+    def write(self, columns: list[list[object]]) -> None:
+        """Appends rows as one row group, given by column, with None where a row has no value.
+
+        Times are milliseconds since 1970. Raises CoreError if the file cannot be written, and TypeError for
+        values of another kind.
+        """
+
+    def close(self) -> None:
+        """Completes the file. Raises CoreError."""
 
 def telemetry_cuts(file: _Path) -> str:
     """Returns the series of a `telemetry.parquet` file, cut to the tasks of its race, as a JSON object.

@@ -12,6 +12,7 @@
 //! | `events.rs`, `values.rs` | events for Python tasks, and the values that are passed |
 //! | `telemetry.rs` | writing and reading the telemetry of a race, sampling the host |
 //! | `timeline.rs` | what a race did over time, in few points |
+//! | `table.rs` | writing Parquet files with any columns |
 //! | `corpus.rs` | generating, unpacking and counting data files |
 //! | `evidence.rs` | reading GC logs |
 //! | `recording.rs` | reading Flight Recorder recordings |
@@ -30,6 +31,7 @@ mod events;
 mod evidence;
 mod panics;
 mod recording;
+mod table;
 mod telemetry;
 mod timeline;
 mod values;
@@ -56,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     values::register(module)?;
     telemetry::register(module)?;
     timeline::register(module)?;
+    module.add_class::<table::PyTableFile>()?;
     module.add_function(wrap_pyfunction!(driver::recover_files, module)?)?;
     module.add_function(wrap_pyfunction!(driver::merged_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generators, module)?)?;

@@ -26,6 +26,7 @@
 //! | `telemetry.rs`, `telemetry_reader.rs`, `telemetry_cut.rs` | [`TelemetrySeries`]: values sampled over time; reading them, and cutting them per task |
 //! | `race_timeline.rs`, `arrivals.rs`, `telemetry_timeline.rs` | [`race_timeline`]: operations, arrivals and telemetry over time, in few points |
 //! | `column_reader.rs` | reading columns of Parquet files |
+//! | `table_file.rs` | [`TableFile`]: a Parquet file with any columns, for exports |
 //! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
 //! | `unsent.rs` | [`UnsentOperations`]: operations that were due, but did not begin |
 //! | `error.rs`, `units.rs` | [`RecordError`]; conversion of nanoseconds to other units |
@@ -53,6 +54,7 @@ mod recorder;
 mod result;
 mod sample;
 mod sender;
+mod table_file;
 mod telemetry;
 mod telemetry_cut;
 mod telemetry_reader;
@@ -89,6 +91,7 @@ pub use result::{
 };
 pub use sample::{ErrorClass, OperationTimes, Sample, SampleResult, SampleType, Traffic};
 pub use sender::RecordSender;
+pub use table_file::{ColumnKind, ColumnValues, TableColumn, TableFile};
 pub use telemetry::{Point, SeriesKind, SeriesNumber, TaskWindow, TelemetrySeries};
 pub use telemetry_cut::{CounterCut, GaugeCut, SeriesCut, cut};
 pub use telemetry_reader::{SeriesCuts, SeriesPoints, TelemetryCuts, telemetry_cuts, telemetry_points};

@@ -42,6 +42,7 @@ COMMANDS = {
     "compare": "is the contender better than the baseline, by how much, and how sure is that",
     "diagnose": "say what made a race slow, from its evidence, and what to try",
     "diff": "compare the configuration of two races: engine, JVM, machine, options",
+    "export": "write races as JSON, CSV, Parquet or OpenMetrics text, for other programs",
     "import": "store races of Rally or OpenSearch Benchmark, to judge and compare them",
     "gc": "print the statistics of GC logs: pauses, stops, allocation, several side by side",
     "jfr": "show recordings of the JVM's Flight Recorder: allocation, methods, locks, flame graphs",

@@ -51,7 +51,6 @@ def unavailable_options(names: Iterable[str]) -> Mapping[str, UnavailableOption]
 
 
 UNAVAILABLE_COMMANDS = {
-    "export": "it comes later; a race folder has JSON and Parquet files",
     "serve": "it comes later; `pacenote report` shows a race",
     "trend": "it comes later; `pacenote list races --format=json` lists races",
 }

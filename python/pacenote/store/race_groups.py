@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pacenote.errors import StoreError
 from pacenote.model.comparison import ComparedRace, RaceKey
-from pacenote.model.race_state import race_state
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.store.json_file import read_json
 from pacenote.store.race_folder import RaceFolder
@@ -55,33 +57,77 @@ def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
     races: dict[RaceKey, ComparedRace] = {}
     folders: dict[RaceKey, Path] = {}
     left_out: list[str] = []
-    seen: set[Path] = set()
-    for reference in references:
-        found, is_one = _find(store, reference)
-        for folder in found:
-            path = folder.path.resolve()
-            if path in seen:
-                continue
-            seen.add(path)
-            try:
-                race = read_compared_race(folder)
-            except StoreError as error:
-                if is_one:
-                    raise
-                left_out.append(f"not compared: {error.message}")
-                continue
-            if race.key in races:
-                left_out.append(f"not compared: {folder.path} is a copy of race {race.record.race_id}")
-            else:
-                races[race.key] = race
-                folders[race.key] = path
-        if reference.startswith(TAG):
-            left_out += _of_unknown_tags(store, reference.removeprefix(TAG))
+    for folder, is_one in _each_folder(store, references):
+        try:
+            race = read_compared_race(folder)
+        except StoreError as error:
+            if is_one:
+                raise
+            left_out.append(f"not compared: {error.message}")
+            continue
+        if race.key in races:
+            left_out.append(f"not compared: {folder.path} is a copy of race {race.record.race_id}")
+        else:
+            races[race.key] = race
+            folders[race.key] = folder.path.resolve()
+    left_out += [f"not compared: {text}" for text in _of_unknown_tags(store, references)]
     if not races:
         raise StoreError(f"no race of {', '.join(references)} can be compared", hint=left_out[0])
     more = len(left_out) - _MAX_NAMED
     named = (*left_out[:_MAX_NAMED], *([f"{more} more races are not compared"] if more > 0 else []))
     return FoundGroup(tuple(races.values()), folders, named)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferencedRace:
+    """A stored race that a reference names."""
+
+    folder: RaceFolder
+    """Its folder."""
+
+    record: RaceRecord
+    """What is stored of it; of a race that is running, what it has measured so far."""
+
+    state: RaceState
+    """How far it is, or how it ended."""
+
+
+def each_race(
+    store: RaceStore, references: Sequence[str], leave_out: Callable[[str], None]
+) -> Iterator[ReferencedRace]:
+    """Yields the races that the references name, one after the other, as `find_group` finds them, each once.
+
+    Calls `leave_out` with the reason for each race of several that is a copy or cannot be read. Raises
+    StoreError for a reference that names no race, and for a single race that cannot be read.
+    """
+    seen: set[tuple[str, datetime]] = set()
+    for folder, is_one in _each_folder(store, references):
+        try:
+            record = folder.read()
+        except StoreError as error:
+            if is_one:
+                raise
+            leave_out(error.message)
+            continue
+        if (record.race_id, record.timestamp) in seen:
+            leave_out(f"{folder.path} is a copy of race {record.race_id}")
+            continue
+        seen.add((record.race_id, record.timestamp))
+        yield ReferencedRace(folder, record, current_state(folder, record))
+    for text in _of_unknown_tags(store, references):
+        leave_out(text)
+
+
+def _each_folder(store: RaceStore, references: Sequence[str]) -> Iterator[tuple[RaceFolder, bool]]:
+    """Yields each folder that the references name once, and whether its reference names one race."""
+    seen: set[Path] = set()
+    for reference in references:
+        found, is_one = _find(store, reference)
+        for folder in found:
+            path = folder.path.resolve()
+            if path not in seen:
+                seen.add(path)
+                yield folder, is_one
 
 
 def _find(store: RaceStore, reference: str) -> tuple[list[RaceFolder], bool]:
@@ -108,20 +154,27 @@ def _tagged(store: RaceStore, tag: str) -> list[RaceFolder]:
     return [RaceFolder(store.races / race.race_id) for race in races]
 
 
-def _of_unknown_tags(store: RaceStore, tag: str) -> list[str]:
-    """Returns which damaged races may have a tag: those whose file names it, or of which nothing is left."""
-    key, value = (re.escape(json.dumps(part, ensure_ascii=False)[1:-1]) for part in tag.partition("=")[::2])
-    pattern, found = re.compile(rf'"{key}"\s*:\s*"?{value}["\s,}}]'), list[str]()
-    for race in store.list(RaceFilter(limit=_ALL)):
+def _of_unknown_tags(store: RaceStore, references: Sequence[str]) -> Iterator[str]:
+    """Yields which damaged races may have a tag of the references: those whose file names it, or of which
+    nothing is left.
+    """
+    patterns = [_tag_pattern(each.removeprefix(TAG)) for each in references if each.startswith(TAG)]
+    damaged = store.list(RaceFilter(limit=_ALL)) if patterns else ()
+    for race in damaged:
         if race.state == "unreadable":
             path = store.races / race.race_id / "race.json"
             try:
                 text = path.read_text("utf-8", "replace")
             except OSError:
                 text = ""
-            if _TAGS not in text or pattern.search(text):
-                found.append(f"not compared: {path} is damaged, so that its tags are not known")
-    return found
+            if _TAGS not in text or any(pattern.search(text) for pattern in patterns):
+                yield f"{path} is damaged, so that its tags are not known"
+
+
+def _tag_pattern(tag: str) -> re.Pattern[str]:
+    """Returns what finds a tag in `race.json`."""
+    key, value = (re.escape(json.dumps(part, ensure_ascii=False)[1:-1]) for part in tag.partition("=")[::2])
+    return re.compile(rf'"{key}"\s*:\s*"?{value}["\s,}}]')
 
 
 def _in_folder(path: Path) -> tuple[list[RaceFolder], bool]:
@@ -153,10 +206,15 @@ def read_compared_race(folder: RaceFolder) -> ComparedRace:
             f"race {record.race_id} is a search of `pacenote saturate`, which has no results to compare",
             hint="its answer is an interval: `pacenote report` shows it",
         )
+    return ComparedRace(record, _snapshot(folder), current_state(folder, record), _plan(folder))
+
+
+def current_state(folder: RaceFolder, record: RaceRecord) -> RaceState:
+    """Returns the state of a race, and of one that has not ended whether it is running."""
     state = race_state(record)
-    if state == "unfinished":
-        state = "running" if folder.is_in_use() else "killed"
-    return ComparedRace(record, _snapshot(folder), state, _plan(folder))
+    if state != "unfinished":
+        return state
+    return "running" if folder.is_in_use() else "killed"
 
 
 def _snapshot(folder: RaceFolder) -> RaceSnapshot | None:

@@ -7,7 +7,7 @@
 //! be recovered. `telemetry_journal` is written by the threads that sample; `telemetry` converts it when the race ends.
 //! This module neither merges nor summarizes data.
 
-mod columns;
+pub mod columns;
 pub mod durable;
 #[cfg(test)]
 mod fixtures;
