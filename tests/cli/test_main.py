@@ -77,8 +77,8 @@ def test_no_command_is_a_usage_error(run):
         (["rase"], "error: unknown command 'rase'\nhint: did you mean race?\n"),
         (["xyz"], "error: unknown command 'xyz'\nhint: see `pacenote --help`\n"),
         (
-            ["trend"],
-            "error: `pacenote trend` is not available yet\nhint: it comes later; `pacenote list ",
+            ["serve"],
+            "error: `pacenote serve` is not available yet\nhint: it comes later; `pacenote report` ",
         ),
         (
             ["--quiet", "race"],
@@ -135,11 +135,11 @@ def test_usage_errors(run, arguments, error):
     assert err.startswith(error)
 
 
-@pytest.mark.parametrize("arguments", [("trend", "--help"), ("trend", "-h"), ("help", "trend")])
+@pytest.mark.parametrize("arguments", [("serve", "--help"), ("serve", "-h"), ("help", "serve")])
 def test_help_about_a_command_that_is_not_available_says_what_to_do_instead(run, arguments):
     code, out, err = run(*arguments)
     assert (code, err) == (0, "")
-    assert out.startswith("`pacenote trend` is not available yet: it comes later; `pacenote list ")
+    assert out.startswith("`pacenote serve` is not available yet: it comes later; `pacenote report` ")
 
 
 def test_errors_have_an_exit_code_and_a_hint(run, fake_race):

@@ -40,6 +40,7 @@ COMMANDS = {
     "tune": "search for better settings, and confirm what is found",
     "report": "print the report of a stored race",
     "compare": "is the contender better than the baseline, by how much, and how sure is that",
+    "trend": "find where the metrics of a track changed over its races, and fail on a regression",
     "diagnose": "say what made a race slow, from its evidence, and what to try",
     "diff": "compare the configuration of two races: engine, JVM, machine, options",
     "export": "write races as JSON, CSV, Parquet or OpenMetrics text, for other programs",

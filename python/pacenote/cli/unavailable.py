@@ -52,6 +52,5 @@ def unavailable_options(names: Iterable[str]) -> Mapping[str, UnavailableOption]
 
 UNAVAILABLE_COMMANDS = {
     "serve": "it comes later; `pacenote report` shows a race",
-    "trend": "it comes later; `pacenote list races --format=json` lists races",
 }
 """Commands of Rally, and commands to come, that Pacenote does not have yet, with what to do instead."""

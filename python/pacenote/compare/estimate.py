@@ -36,7 +36,7 @@ _MAX_LOG = 700.0
 ONE_EACH = "one race each"
 """Why two races have no verdict."""
 
-_PROBABLE: Mapping[MetricWord, MetricWord] = {"better": "probably better", "worse": "probably worse"}
+PROBABLE: Mapping[MetricWord, MetricWord] = {"better": "probably better", "worse": "probably worse"}
 """What is said at most if one group ran after the other, so that the change contains the drift, or if a task
 is steady on one side only.
 """
@@ -171,8 +171,8 @@ def _decided(each: Measured, effect: _AnyEffect | None) -> MetricComparison:
         word = word_of(effect, metric.smallest_effect, higher_is_better=metric.metric.higher_is_better)
         reason = _by_ranks(metric, effect, word)
         if each.is_at_most_probable or (races.design == "unpaired" and races.order != "mixed"):
-            word = _PROBABLE.get(word, word)
-        return replace(metric, word=word, change=_change(effect), reason=reason)
+            word = PROBABLE.get(word, word)
+        return replace(metric, word=word, change=estimated_change(effect), reason=reason)
     if each.is_void:
         return replace(metric, word="void", reason="the races must not be compared")
     if races.design == "one race each":
@@ -218,7 +218,8 @@ def _by_ranks(metric: MetricComparison, effect: _AnyEffect, word: MetricWord) ->
     return f"by ranks {other}: {low.removesuffix(' %')} … {high}"
 
 
-def _change(effect: _AnyEffect) -> EstimatedChange:
+def estimated_change(effect: Effect | AbsoluteEffect) -> EstimatedChange:
+    """Returns a change with its interval, as a comparison shows it."""
     if isinstance(effect, AbsoluteEffect):
         return EstimatedChange(
             effect.difference,

@@ -201,7 +201,7 @@ def _machines(races: PairedRaces) -> Iterator[Finding]:
     first = races.baseline[0].record.environment.memory_bytes or 0
 
     def machine(race: ComparedRace) -> str:
-        return _machine(race.record.environment, first)
+        return machine_text(race.record.environment, first)
 
     advice = "run the races of both sides on the same machine"
     if sides := _differing(races, machine):
@@ -235,7 +235,7 @@ def _has_own_hosts(races: PairedRaces) -> bool:
     return not old & new and len(old | new) < len(names)
 
 
-def _machine(machine: Environment, usual_bytes: int) -> str:
+def machine_text(machine: Environment, usual_bytes: int) -> str:
     """Returns processor, cores and memory; a memory that hardly differs from the usual one equals it."""
     parts = [machine.cpu_model or "", machine.architecture or ""]
     if machine.cpu_logical_cores is not None:

@@ -13,6 +13,7 @@ from pacenote.model.comparison import (
     Comparison,
     ComparisonAnswer,
     MetricComparison,
+    MetricId,
     MetricWord,
     RaceGroup,
 )
@@ -135,13 +136,22 @@ def _size(each: MetricComparison) -> float:
 
 def metric_name(each: MetricComparison) -> str:
     """Returns a short name of a metric with its task: `p99 service time of term`."""
-    name = short_name(each)
-    return f"{name} of {whole_line(each.metric.task)}" if each.metric.task else name
+    return full_metric_name(each.metric)
 
 
 def short_name(each: MetricComparison) -> str:
     """Returns a short name of a metric: `throughput`, `p99 service time`."""
-    metric = each.metric
+    return short_metric_name(each.metric)
+
+
+def full_metric_name(metric: MetricId) -> str:
+    """Returns a short name of a metric with its task: `p99 service time of term`."""
+    name = short_metric_name(metric)
+    return f"{name} of {whole_line(metric.task)}" if metric.task else name
+
+
+def short_metric_name(metric: MetricId) -> str:
+    """Returns a short name of a metric without its task: `throughput`, `p99 service time`."""
     if metric.kind == "percentile":
         return f"p{metric.q:g} {metric.name.partition('percentile ')[2]}"
     if metric.kind == "throughput":

@@ -1,0 +1,251 @@
+"""`pacenote trend`: where the metrics of a track changed over its races, and whether one became worse."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pacenote.cli import values
+from pacenote.cli.console import Console
+from pacenote.cli.parser import Parser, Several
+from pacenote.cli.program import program
+from pacenote.cli.report_file import check_report_file, write_report_file
+from pacenote.cli.unavailable import UnavailableOption
+from pacenote.errors import UsageError, VoidRace
+from pacenote.store.race_store import RaceStore, check_home
+
+if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.model.trend import Trend
+    from pacenote.report.screen.screen import Command
+    from pacenote.store.race_groups import FoundGroup
+
+FORMATS = ("text", "json", "csv")
+
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
+
+_GATES = ("regression", "drift")
+_FILTERS = ("track", "challenge", "user_tags", "from_date", "to_date")
+_MAX_RACES = 100
+_NEW_RACES = 10
+_NAMED = 5
+_FILE_WIDTH = 100
+"""Columns of the text in a file."""
+
+
+def add_options(parser: Parser) -> None:
+    """Adds which races and metrics to look at, what is new, and when to fail."""
+    parser.add_argument(
+        "races",
+        nargs="*",
+        default=(),
+        metavar="RACES",
+        help="ids of races, prefixes, tag:KEY=VALUE or folders (default: the races that have the track and "
+        "the configuration of the newest one)",
+    )
+    parser.add_argument("--track", help="look at races of this track")
+    parser.add_argument("--challenge", help="look at races of this challenge")
+    parser.add_argument(
+        *("--user-tags", "--user-tag"),
+        dest="user_tags",
+        type=values.tags,
+        default={},
+        help="look at races with these tags (k:v,k2:v2)",
+    )
+    parser.add_argument("--from-date", type=values.day, help="look at no race before this day (yyyyMMdd)")
+    parser.add_argument("--to-date", type=values.day, help="look at no race after this day (yyyyMMdd)")
+    parser.add_argument(
+        "--last",
+        type=values.positive,
+        default=_MAX_RACES,
+        metavar="COUNT",
+        help=f"maximum number of races, the newest ones (default: {_MAX_RACES})",
+    )
+    _add_judging_options(parser)
+    with parser.group("report"):
+        parser.add_argument(
+            "--report-format", choices=FORMATS, metavar="FORMAT", help="text, json or csv (default: text)"
+        )
+        parser.add_argument(
+            "--report-file",
+            type=values.path,
+            help="write the report to this file, in its format, and print the text (default: none)",
+        )
+
+
+def _add_judging_options(parser: Parser) -> None:
+    """Adds the metrics, and what a regression is."""
+    parser.add_argument(
+        "--metrics",
+        type=_names,
+        action=Several,
+        default=(),
+        help="metrics to look at: throughput:index-append,p99:term (default: those that decide comparisons)",
+    )
+    parser.add_argument(
+        "--smallest-effect",
+        type=_percent,
+        metavar="PERCENT",
+        help="smallest change that matters (default: 3 for throughput, 5 for p50 and p90, 10 for p99)",
+    )
+    parser.add_argument(
+        "--new-races",
+        type=values.positive,
+        default=_NEW_RACES,
+        metavar="COUNT",
+        help=f"a change is new if it began within so many of the newest races (default: {_NEW_RACES})",
+    )
+    parser.add_argument(
+        "--since",
+        type=values.day,
+        metavar="DAY",
+        help="a change is new if it began on or after this day (yyyyMMdd)",
+    )
+    parser.add_argument(
+        "--fail-on",
+        type=_gates,
+        action=Several,
+        default=(),
+        metavar="WHAT",
+        help="exit with 3 on a new regression (regression), or if a metric drifts and becomes worse (drift); "
+        "both by commas (default: never)",
+    )
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Prints the trend, and returns 0, or 3 if `--fail-on` says so. Raises PacenoteError."""
+    from pacenote.compare.trend import find_trend
+    from pacenote.model.trend import TrendOptions
+
+    options.report_file = check_report_file(options.report_file)
+    store = RaceStore()
+    check_home(store.home)
+    found = _found(store, options)
+    asked = TrendOptions(
+        metrics=options.metrics,
+        smallest_effect=options.smallest_effect,
+        last=options.last,
+        new_races=options.new_races,
+        since=options.since,
+        names=store.short_ids(race.record.race_id for race in found.races),
+        left_out=found.left_out,
+    )
+    trend = find_trend(found.races, asked)
+    _show(trend, options, console)
+    return _exit_code(trend, options.fail_on, console)
+
+
+def _found(store: RaceStore, options: argparse.Namespace) -> FoundGroup:
+    """Returns the races to look at. Raises UsageError and StoreError."""
+    if options.races:
+        from pacenote.store.race_groups import find_group
+
+        given = next((name for name in _FILTERS if getattr(options, name)), None)
+        if given is not None:
+            raise UsageError(
+                f"--{given.replace('_', '-')} does not select among races that are named",
+                hint="name the races, or select them by options",
+            )
+        return find_group(store, options.races)
+    from pacenote.store.race_index import RaceFilter
+    from pacenote.store.track_races import find_track_races
+
+    return find_track_races(
+        store,
+        RaceFilter(
+            limit=options.last,
+            track=options.track,
+            challenge=options.challenge,
+            from_date=options.from_date,
+            to_date=options.to_date,
+            user_tags=options.user_tags,
+        ),
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = values.escaped_list(text)
+    if not names:
+        raise UsageError("no metric is named", hint="separate several by commas")
+    return names
+
+
+def _percent(text: str) -> float:
+    return values.above_zero(text.strip().removesuffix("%").strip()) / 100
+
+
+def _gates(text: str) -> tuple[str, ...]:
+    gates = values.escaped_list(text)
+    if not gates or not set(gates) <= set(_GATES):
+        raise UsageError(f"--fail-on cannot be '{text}'", hint=f"{' or '.join(_GATES)}, or both by commas")
+    return gates
+
+
+def _exit_code(trend: Trend, gates: Sequence[str], console: Console) -> int:
+    """Returns the exit code, and says why a gate fires, or cannot fire yet."""
+    from pacenote.model.messages import list_with_rest
+    from pacenote.report.trend import answer_text
+
+    failed = [
+        f"{metric.metric.label} became worse" for metric, _ in trend.regressions if "regression" in gates
+    ]
+    failed = list(dict.fromkeys(failed))
+    if "drift" in gates:
+        drifting = (each for each in trend.metrics if each.drift and each.drift.word == "worse")
+        failed += [f"{each.metric.label} drifts and becomes worse" for each in drifting]
+    if failed:
+        console.warning(f"--fail-on: {list_with_rest(failed, _NAMED)}")
+        return VoidRace.exit_code
+    if gates and trend.answer == "too few races":
+        console.warning(f"--fail-on cannot fail yet: {answer_text(trend).removeprefix('not known: ')}")
+    return 0
+
+
+def _show(trend: Trend, options: argparse.Namespace, console: Console) -> None:
+    """Prints the trend, or writes it to `--report-file` and prints the text. Raises StoreError."""
+    if options.report_file is None and options.report_format not in (None, "text"):
+        console.result(_text(trend, options.report_format))
+        return
+    _show_lines(trend, console)
+    if options.report_file is not None:
+        text = _text(trend, options.report_format or "text")
+        written = write_report_file(options.report_file, text, options.report_format or "text")
+        if written != options.report_file:
+            console.progress(f"the report is in {written}, because {options.report_file.name} has one")
+
+
+def _show_lines(trend: Trend, console: Console) -> None:
+    from pacenote.report.render.screen import render_lines
+    from pacenote.report.screen.trend import trend_lines
+
+    out = console.rich_results()
+    render_lines(trend_lines(trend, _commands(trend), out.width), out)
+
+
+def _text(trend: Trend, report_format: str) -> str:
+    from pacenote.report.render import trend as render
+
+    if report_format == "json":
+        return render.render_trend_json(trend)
+    if report_format == "csv":
+        return render.render_trend_csv(trend)
+    from pacenote.report.screen.text import plain_text
+    from pacenote.report.screen.trend import trend_lines
+
+    return plain_text(trend_lines(trend, _commands(trend), _FILE_WIDTH))
+
+
+def _commands(trend: Trend) -> list[Command]:
+    """Returns what to enter next: about the newest change or, without one, about the newest race."""
+    from pacenote.report.screen.screen import Command
+
+    if not trend.events:
+        last = shlex.quote(trend.races[-1].name)
+        return [Command(f"{program()} report {last}", "the newest race")]
+    event = trend.events[-1]
+    before, after = (shlex.quote(trend.races[number].name) for number in (event.before, event.after))
+    return [
+        Command(f"{program()} diff {before} {after}", "all that differs"),
+        Command(f"{program()} diagnose {after} {before}", "what makes the difference"),
+    ]

@@ -1,0 +1,139 @@
+"""Which of many races form a series: those of one track and configuration that may be used, in their order.
+
+What must be equal is what makes figures incomparable: track, challenge, kind of engine, cars, machine, number
+of nodes, data, selected tasks and tool. Everything else is what a trend is about: versions and revisions of
+engine, track and Pacenote, parameters, settings and options of the JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pacenote.compare.pairing import EXPERIMENT_TAG
+from pacenote.compare.race_findings import names_text
+from pacenote.compare.validity import machine_text
+from pacenote.model.comparison import ComparedRace, ComparisonOptions
+from pacenote.model.messages import list_with_rest
+from pacenote.model.trend import TrendOptions
+from pacenote.units import format_count
+
+_SHOWN_VALUES = 2
+"""Maximum number of configurations that a sentence shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaceSeries:
+    """Races that may be compared with each other."""
+
+    races: tuple[ComparedRace, ...]
+    """The races, oldest first; empty if none may be used."""
+
+    configuration: Mapping[str, str]
+    """What they have in common, by name."""
+
+    left_out: tuple[str, ...]
+    """Which other races were left out, and why, one sentence each."""
+
+
+def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSeries:
+    """Returns the races that have the configuration of the newest race that may be used.
+
+    Races of experiments are left out, unless all races are of experiments: their order is part of a design.
+    """
+    found = {race.key: race for race in races}
+    with_experiments = all(EXPERIMENT_TAG in race.record.user_tags for race in found.values())
+    usable, unusable = list[ComparedRace](), dict[str, list[ComparedRace]]()
+    for race in found.values():
+        if reason := _unusable_reason(race, with_experiments=with_experiments):
+            unusable.setdefault(reason, []).append(race)
+        else:
+            usable.append(race)
+    usable.sort(key=_order)
+    named = ComparisonOptions(names=options.names)
+    left_out = [*options.left_out, *_unusable_texts(unusable, named)]
+    if not usable:
+        return RaceSeries((), {}, tuple(left_out))
+    memory = usable[-1].record.environment.memory_bytes or 0
+    wanted = _configuration(usable[-1], memory)
+    same, others = list[ComparedRace](), list[ComparedRace]()
+    for race in usable:
+        (same if _configuration(race, memory) == wanted else others).append(race)
+    left_out += _other_texts(others, wanted, memory, named)
+    if options.last is not None and len(same) > options.last:
+        left_out.append(
+            f"{format_count(len(same) - options.last, 'older race')}: --last includes more of them"
+        )
+        same = same[-options.last :]
+    return RaceSeries(tuple(same), {key: value for key, value in wanted.items() if value}, tuple(left_out))
+
+
+def _order(race: ComparedRace) -> tuple[float, str]:
+    return (race.began.timestamp() if race.began else 0.0, race.record.race_id)
+
+
+def _unusable_reason(race: ComparedRace, *, with_experiments: bool) -> str:
+    """Returns why a race may not be used, as the end of a sentence in the plural; empty if it may."""
+    if race.state == "running":
+        return "are still running"
+    if race.state != "complete":
+        return "did not finish"
+    if race.record.verdict.state == "void":
+        return "are void"
+    if race.record.options.test_mode:
+        return "ran in test mode, which does not measure"
+    if race.began is None:
+        return "have no known time"
+    if EXPERIMENT_TAG in race.record.user_tags and not with_experiments:
+        return "are of experiments, whose order is part of their design"
+    return ""
+
+
+_SINGULAR = {"are": "is", "have": "has"}
+
+
+def _unusable_texts(found: Mapping[str, Sequence[ComparedRace]], named: ComparisonOptions) -> Iterator[str]:
+    for reason, races in found.items():
+        verb, _, rest = reason.partition(" ")
+        shown = f"{_SINGULAR.get(verb, verb)} {rest}" if len(races) == 1 else reason
+        yield f"{format_count(len(races), 'race')} {shown}: {names_text(races, named)}"
+
+
+def _other_texts(
+    others: Iterable[ComparedRace], wanted: Mapping[str, str], memory: int, named: ComparisonOptions
+) -> Iterator[str]:
+    """Yields which races have another configuration: the first of its facts that differs."""
+    found: dict[str, list[tuple[ComparedRace, str]]] = {}
+    for race in others:
+        own = _configuration(race, memory)
+        fact = next(key for key, value in own.items() if value != wanted[key])
+        found.setdefault(fact, []).append((race, own[fact] or "none"))
+    for fact, races in found.items():
+        values = list_with_rest([*dict.fromkeys(value for _, value in races)], _SHOWN_VALUES)
+        names = names_text([race for race, _ in races], named)
+        count = format_count(len(races), "race has", "races have")
+        yield f"{count} another {fact} than {wanted[fact] or 'none'}: {values} ({names})"
+
+
+def _configuration(race: ComparedRace, memory: int) -> dict[str, str]:
+    """Returns what races of a series have in common, by name; `memory` is that of the newest race."""
+    record = race.record
+    imported = record.imported
+    options = record.options
+    corpora = (
+        f"{corpus.name} ({corpus.origin}) with {format_count(corpus.documents, 'document')}"
+        for corpus in record.corpora
+    )
+    machine = "" if imported is not None else machine_text(record.environment, memory)
+    tasks = [*options.include_tasks, *(f"not {each}" for each in options.exclude_tasks)]
+    return {
+        "tool": "Pacenote" if imported is None else imported.tool_name,
+        "track": record.track.name,
+        "challenge": record.challenge or "",
+        "engine": record.cluster.distribution or "",
+        "car": "+".join(record.car),
+        "number of nodes": str(len(record.cluster.nodes) or ""),
+        "machine": machine,
+        "data": ", ".join(corpora),
+        "selection of tasks": ", ".join(tasks),
+    }

@@ -1,0 +1,309 @@
+"""The trend of a track as data: its races over time, and where metrics changed (docs/trend.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Literal
+
+from pacenote.model.codec import encode
+from pacenote.model.comparison import EstimatedChange, FactDifference, MetricId, MetricWord
+from pacenote.model.race_record import VerdictState
+
+TREND_FORMAT = 1
+"""Version of the document of a trend."""
+
+NEW_RACES = 10
+"""Number of the newest races among which a change is new, unless a day is given."""
+
+TrendAnswer = Literal["regression", "drift", "last race deviates", "no regression", "too few races"]
+"""What a trend says of the newest races: the first of these that holds for any metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendRace:
+    """A race of a series."""
+
+    race_id: str
+    """Its id."""
+
+    name: str
+    """The id as messages show it: the beginning of an id that Pacenote chose."""
+
+    timestamp: datetime
+    """When it began."""
+
+    verdict: VerdictState
+    """Its own verdict: `valid` or `suspect`."""
+
+    engine: str
+    """Distribution and version of the engine; empty if unknown."""
+
+    revision: str
+    """The revision that the engine was built from; empty if unknown."""
+
+    tags: Mapping[str, str]
+    """Its user tags."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """The value of a metric in one race."""
+
+    race: int
+    """Index of the race in `Trend.races`."""
+
+    value: float
+    """The value in the unit of the metric."""
+
+    low: float | None = None
+    """Lower bound of the 95 % interval of a percentile, from the operations of its race; None without one."""
+
+    high: float | None = None
+    """Upper bound of the 95 % interval of a percentile, from the operations of its race; None without one."""
+
+    is_doubtful: bool = False
+    """Whether the race itself makes the value doubtful."""
+
+    is_outlier: bool = False
+    """Whether it is so far from the races around it that the search for changes left it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendLevel:
+    """Consecutive races of which a metric did not change."""
+
+    first: int
+    """Index of its first race in `Trend.races`."""
+
+    last: int
+    """Index of its last race in `Trend.races`."""
+
+    races: int
+    """Number of its races that have the metric."""
+
+    value: float
+    """The median of the metric, in its unit."""
+
+    low: float
+    """Lower bound of the 95 % interval of the mean level, in its unit."""
+
+    high: float
+    """Upper bound of the 95 % interval of the mean level, in its unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendChange:
+    """A change point of a metric."""
+
+    before: int
+    """Index of the last race of the old level in `Trend.races`."""
+
+    after: int
+    """Index of the first race of the new level in `Trend.races`."""
+
+    word: MetricWord
+    """The verdict on the change: `same` if it is certain, but too small to matter."""
+
+    change: EstimatedChange
+    """The estimated change of the level."""
+
+    p: float
+    """Probability of such a change anywhere between its neighbours if nothing changed."""
+
+    matters: bool
+    """Whether the estimate is at least the smallest change that matters."""
+
+    is_new: bool = False
+    """Whether the new level begins among the newest races, as the options define them."""
+
+    is_regression: bool = False
+    """Whether it is new, matters, is a worsening, and was not made up for since."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendDrift:
+    """A steady change of a metric."""
+
+    per_race: float
+    """The relative change from one race to the next."""
+
+    total: float
+    """The relative change from the first race to the last one."""
+
+    word: MetricWord
+    """`better` or `worse` if the total is at least the smallest change that matters, otherwise `same`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendDeviation:
+    """The newest races, which are off the level, but too few for a change point."""
+
+    races: int
+    """Number of these races: one or two."""
+
+    change: float
+    """Relative deviation of the last one from the level or, of an error rate, the difference in points."""
+
+    word: MetricWord
+    """`better` or `worse`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTrend:
+    """One metric over time."""
+
+    metric: MetricId
+    """The metric."""
+
+    smallest_effect: float
+    """The smallest change that matters: relative, or of an error rate in points of a percentage."""
+
+    points: tuple[TrendPoint, ...]
+    """Its values in the order of the races, without races that do not have it."""
+
+    levels: tuple[TrendLevel, ...] = ()
+    """Its levels in their order; empty with too few races, and if it drifts."""
+
+    changes: tuple[TrendChange, ...] = ()
+    """The changes between them."""
+
+    noise: float | None = None
+    """Standard deviation of races of one level: relative, or of an error rate in points; None if unknown."""
+
+    correlation: float = 0.0
+    """Correlation between a race and the race before it, without the changes; at least 0."""
+
+    detectable: float | None = None
+    """The smallest change that would be found from its third race on, with a probability of 80 %."""
+
+    drift: TrendDrift | None = None
+    """Its steady change, if that describes it better than levels do."""
+
+    deviation: TrendDeviation | None = None
+    """That its newest races are off the level, or None."""
+
+    reason: str = ""
+    """Why no change can be found; otherwise empty."""
+
+    @property
+    def last_change(self) -> TrendChange | None:
+        """The last change that matters."""
+        return next((change for change in reversed(self.changes) if change.matters), None)
+
+    @property
+    def regressions(self) -> tuple[TrendChange, ...]:
+        """Its changes that are new regressions."""
+        return tuple(change for change in self.changes if change.is_regression)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFact:
+    """A fact of the configuration that differs between the races beside a change."""
+
+    difference: FactDifference
+    """The fact, with its values in the last race before and the first race after the change."""
+
+    only_here: bool
+    """Whether it has one value in all races of the old level, and another one in all those of the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendEvent:
+    """A place between two races at which metrics changed."""
+
+    before: int
+    """Index of the last race before in `Trend.races`."""
+
+    after: int
+    """Index of the first race after in `Trend.races`."""
+
+    metrics: tuple[str, ...]
+    """Labels of the metrics that changed there by what matters."""
+
+    facts: tuple[ChangedFact, ...]
+    """What differs between the configurations of both races; what differs only here comes first."""
+
+    notes: tuple[str, ...] = ()
+    """What of the configurations could not be compared, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendOptions:
+    """What a trend is asked for, beyond the races."""
+
+    metrics: tuple[str, ...] = ()
+    """Metrics, each as `KEY:TASK`, or `KEY` for all tasks; empty for the primary ones."""
+
+    smallest_effect: float | None = None
+    """The smallest relative change that matters, such as 0.03; None for the default of each metric."""
+
+    last: int | None = None
+    """Maximum number of races, the newest ones; None for all."""
+
+    new_races: int = NEW_RACES
+    """Number of the newest races among which a change is new."""
+
+    since: date | None = None
+    """The day, in UTC, from which on a change is new, in place of `new_races`; None without one."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Short ids of races, by id; a race without one is named by its id."""
+
+    left_out: tuple[str, ...] = ()
+    """Which races were found, but cannot be read, one sentence each."""
+
+    def name(self, race_id: str) -> str:
+        """Returns how messages name a race."""
+        return self.names.get(race_id, race_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The races of a track and configuration over time."""
+
+    track: str
+    """Name of the track."""
+
+    challenge: str | None
+    """Name of the challenge, or None for a bare schedule."""
+
+    configuration: Mapping[str, str]
+    """What all races have in common, by name: engine, car, machine, data."""
+
+    races: tuple[TrendRace, ...]
+    """The races, oldest first."""
+
+    metrics: tuple[MetricTrend, ...]
+    """The metrics, in the order of Rally's table."""
+
+    events: tuple[TrendEvent, ...]
+    """The places of their changes that matter, oldest first."""
+
+    answer: TrendAnswer
+    """What it says of the newest races."""
+
+    new_from: int
+    """Index of the first race from which on a change is new; the number of races if none is."""
+
+    level: float
+    """Probability that a change is found of a metric that did not change, if its noise is normal."""
+
+    left_out: tuple[str, ...] = ()
+    """Which races were left out, and why, one sentence each."""
+
+    notes: tuple[str, ...] = ()
+    """What limits the answer, one sentence each."""
+
+    @property
+    def regressions(self) -> tuple[tuple[MetricTrend, TrendChange], ...]:
+        """The new regressions with their metrics."""
+        return tuple((metric, change) for metric in self.metrics for change in metric.regressions)
+
+    def to_document(self) -> dict[str, Any]:
+        """Returns the JSON-ready document; docs/reference/trend.md describes it."""
+        document: dict[str, Any] = encode(self)
+        for shown, each in zip(document["metrics"], self.metrics, strict=True):
+            shown["metric"]["label"] = each.metric.label
+        return {"format": TREND_FORMAT, **document}

@@ -1,0 +1,266 @@
+"""The answers of a trend in words: is there a regression, since when, by how much, what changed with it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+from pacenote.model.comparison import MetricWord
+from pacenote.model.messages import list_with_rest
+from pacenote.model.printable import whole_line
+from pacenote.model.trend import ChangedFact, MetricTrend, Trend, TrendChange, TrendEvent, TrendRace
+from pacenote.report.comparison_differences import shown_differences
+from pacenote.report.comparison_rows import change_text, interval_text
+from pacenote.report.comparison_texts import full_metric_name
+from pacenote.units import format_change, format_count, format_number, format_range, format_share
+
+SPARKS = "▁▂▃▄▅▆▇█"
+"""The heights of a sparkline."""
+
+_FLAT = 0.01
+"""A range below this share of the values does not fill a sparkline: noise must not look like a change."""
+
+_BADGES = {
+    "regression": "regression",
+    "drift": "drift",
+    "last race deviates": "repeat the last race",
+    "no regression": "no regression",
+    "too few races": "too few races",
+}
+
+_ZERO = "0 in all races"
+
+_NAMED = 4
+"""Number of metrics that a sentence names."""
+
+
+def badge_text(trend: Trend) -> str:
+    """Returns the answer in one or two words."""
+    return _BADGES[trend.answer]
+
+
+def headline_text(trend: Trend) -> str:
+    """Returns what the answer is about: the metric that says most, or the track."""
+    names = " / ".join(name for name in (trend.track, trend.challenge) if name)
+    if trend.regressions:
+        metric, change = max(trend.regressions, key=lambda pair: size_of(*pair))
+        since = race_text(trend, change.after)
+        return f"{full_metric_name(metric.metric)} {change_text(change.change)} since {since}"
+    return whole_line(f"{names}, {format_count(len(trend.races), 'race')}")
+
+
+def size_of(metric: MetricTrend, change: TrendChange) -> float:
+    """Returns the size of a change compared with the smallest one that matters."""
+    value = change.change.value
+    if change.change.is_absolute:
+        return abs(value) / metric.smallest_effect
+    return abs(math.log1p(value)) / math.log1p(metric.smallest_effect)
+
+
+def race_text(trend: Trend, number: int) -> str:
+    """Returns a race as `2026-03-01 12:30 (b625d810)`."""
+    race = trend.races[number]
+    return f"{race.timestamp:%Y-%m-%d %H:%M} ({whole_line(race.name)})"
+
+
+def answer_text(trend: Trend) -> str:
+    """Returns whether there is a new regression, and in how many metrics."""
+    judged = [each for each in trend.metrics if not each.reason]
+    if not judged:
+        reasons = [each.reason for each in trend.metrics if each.reason != _ZERO]
+        return f"not known: {reasons[0]}" if reasons else "not known: the races have no metric that decides"
+    worse = [each for each in trend.metrics if each.regressions]
+    if not worse:
+        return f"no: none of {format_count(len(judged), 'metric')} became worse {_new_text(trend)}"
+    return f"yes: {len(worse)} of {format_count(len(judged), 'metric')} became worse {_new_text(trend)}"
+
+
+def _new_text(trend: Trend) -> str:
+    count = len(trend.races) - trend.new_from
+    if count <= 0:
+        return "(no race is new)"
+    return f"within the newest {format_count(count, 'race')}"
+
+
+def other_texts(trend: Trend) -> Iterator[str]:
+    """Yields what else the newest races show: drifts, deviations, improvements, earlier changes."""
+    for races, what, advice in (
+        (1, "the last race deviates", "one race is no verdict: repeat it"),
+        (2, "the last 2 races deviate", "two races are no verdict: run one more"),
+    ):
+        off = [each for each in trend.metrics if each.deviation and each.deviation.races == races]
+        if off:
+            named = [f"{full_metric_name(each.metric)} {_deviation_text(each)}" for each in off]
+            yield f"{what} ({list_with_rest(named, _NAMED)}); {advice}"
+    for each in trend.metrics:
+        name = full_metric_name(each.metric)
+        if each.drift is not None:
+            per_race = format_change(each.drift.per_race)
+            yield (
+                f"{name} drifts by {per_race} per race, {format_change(each.drift.total)} in all: "
+                "no single change explains it"
+            )
+    changes = [change for each in trend.metrics for change in each.changes if change.matters]
+    others = [change for change in changes if not change.is_regression]
+    if others:
+        better = sum("better" in change.word for change in others if change.is_new)
+        new = f", {better} of them new and better" if better else ""
+        yield f"{format_count(len(others), 'other change')}{new}"
+
+
+def _deviation_text(each: MetricTrend) -> str:
+    if each.deviation is None:
+        return ""
+    value = each.deviation.change
+    return f"{value:+.3g} points" if each.metric.kind == "error rate" else format_change(value)
+
+
+def power_text(trend: Trend) -> str:
+    """Returns which changes would be found; empty if no metric has levels."""
+    relative = [
+        each.detectable
+        for each in trend.metrics
+        if each.detectable is not None and each.metric.kind != "error rate"
+    ]
+    if not relative:
+        return ""
+    sizes = format_range(relative, format_share)
+    return f"a change of {sizes}, depending on the metric, is found from its third race on (80 %)"
+
+
+def races_text(trend: Trend) -> str:
+    """Returns the races and what they have in common."""
+    first, last = trend.races[0], trend.races[-1]
+    days = f"{first.timestamp:%Y-%m-%d} to {last.timestamp:%Y-%m-%d}"
+    if first.timestamp.date() == last.timestamp.date():
+        days = f"{first.timestamp:%Y-%m-%d}"
+    common = ", ".join(_common(trend))
+    return whole_line(f"{format_count(len(trend.races), 'race')}, {days}{f'; {common}' if common else ''}")
+
+
+def _common(trend: Trend) -> Iterator[str]:
+    engines = dict.fromkeys(race.engine for race in trend.races if race.engine)
+    if engines:
+        more = f" and {format_count(len(engines) - 1, 'other version')}" if len(engines) > 1 else ""
+        yield f"{list(engines)[-1]}{more}"
+    for name in ("car", "machine", "data"):
+        if (value := trend.configuration.get(name)) and value != "external":
+            yield f"{name} {value}" if name == "car" else value
+
+
+def trust_texts(trend: Trend) -> Iterator[str]:
+    """Yields what limits the answer, and which races were left out."""
+    yield from (whole_line(note) for note in trend.notes)
+    yield from (f"left out: {whole_line(text)}" for text in trend.left_out)
+
+
+def level_text(each: MetricTrend) -> str:
+    """Returns the newest level with its unit or, without levels, the newest value."""
+    if not each.points:
+        return ""
+    value = each.levels[-1].value if each.levels else each.points[-1].value
+    return whole_line(f"{format_number(value)} {each.metric.unit}")
+
+
+def last_change_text(each: MetricTrend) -> str:
+    """Returns the last change that matters, without its verdict; empty if there is none."""
+    if each.drift is not None:
+        return format_change(each.drift.total)
+    return change_text(each.last_change.change) if each.last_change else ""
+
+
+def verdict_text(trend: Trend, each: MetricTrend) -> str:
+    """Returns what happened to a metric last, in few words."""
+    if each.reason:
+        return each.reason
+    if each.drift is not None:
+        return f"drifts, {each.drift.word}"
+    if each.deviation is not None and not each.regressions:
+        return f"last race {_deviation_text(each)}"
+    last = each.last_change
+    if last is None:
+        return "no change"
+    return f"{last.word} since {trend.races[last.after].timestamp:%m-%d}"
+
+
+def tone_of(each: MetricTrend) -> MetricWord:
+    """Returns the word that determines how the verdict is shown."""
+    if each.regressions:
+        return "worse"
+    if each.reason:
+        return "no verdict"
+    if each.drift is not None:
+        return each.drift.word if each.drift.word == "same" else "unclear"
+    if each.deviation is not None:
+        return "unclear"
+    last = each.last_change
+    return last.word if last is not None and last.is_new and "better" in last.word else "same"
+
+
+def event_title(trend: Trend, event: TrendEvent) -> str:
+    """Returns between which races an event is."""
+    return f"Between {race_text(trend, event.before)} and {race_text(trend, event.after)}"
+
+
+def change_sentence(metric: MetricTrend, change: TrendChange) -> str:
+    """Returns a change in one line: the word, the metric, the estimate, its interval and how sure it is."""
+    sure = f"p {change.p:.1g}" if change.p >= 1e-6 else "p < 0.000001"
+    new = ", new regression" if change.is_regression else ""
+    return (
+        f"{full_metric_name(metric.metric)} {change_text(change.change)} (95 % interval "
+        f"{interval_text(change.change)}, {sure}){new}"
+    )
+
+
+def changes_of(trend: Trend, event: TrendEvent) -> list[tuple[MetricTrend, TrendChange]]:
+    """Returns the changes that matter of an event with their metrics."""
+    return [
+        (each, change)
+        for each in trend.metrics
+        for change in each.changes
+        if change.matters and (change.before, change.after) == (event.before, event.after)
+    ]
+
+
+def shown_facts(event: TrendEvent) -> tuple[list[str], list[str]]:
+    """Returns what differs only at an event, and what also differs elsewhere, each fact in a line."""
+    here = [fact for fact in event.facts if fact.only_here]
+    elsewhere = [fact for fact in event.facts if not fact.only_here]
+    return _fact_lines(here), _fact_lines(elsewhere)
+
+
+def _fact_lines(facts: Sequence[ChangedFact]) -> list[str]:
+    return [
+        whole_line(f"{each.key}: {', '.join(each.baseline) or '–'} → {', '.join(each.contender) or '–'}")
+        for each in shown_differences([fact.difference for fact in facts])
+    ]
+
+
+def revision_text(trend: Trend, event: TrendEvent) -> str:
+    """Returns how the engine differs between the races of an event; empty if it does not, or is unknown."""
+    old, new = trend.races[event.before], trend.races[event.after]
+    texts = [_engine_text(race) for race in (old, new)]
+    return f"{texts[0]} → {texts[1]}" if texts[0] != texts[1] else ""
+
+
+def _engine_text(race: TrendRace) -> str:
+    return whole_line(" ".join(part for part in (race.engine, race.revision[:12]) if part)) or "–"
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """Returns the values as bars of different heights, from the lowest to the highest; of more values than
+    `width`, each bar is the mean of neighbours.
+    """
+    if not values or width < 1:
+        return ""
+    count = min(width, len(values))
+    edges = [round(at * len(values) / count) for at in range(count + 1)]
+    bars = [math.fsum(values[a:b]) / (b - a) for a, b in itertools.pairwise(edges)]
+    low, high = min(bars), max(bars)
+    middle = (low + high) / 2
+    span = max(high - low, _FLAT * abs(middle))
+    steps = len(SPARKS) - 1
+    return "".join(
+        SPARKS[round(steps * (0.5 + (bar - middle) / span))] if span else SPARKS[0] for bar in bars
+    )

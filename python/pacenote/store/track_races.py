@@ -1,0 +1,110 @@
+"""Finds the stored races of a track that may form a trend: those like the newest one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pacenote.errors import StoreError
+from pacenote.model.comparison import ComparedRace, RaceKey
+from pacenote.model.messages import list_with_rest
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_groups import FoundGroup, read_compared_race
+from pacenote.store.race_index import RaceFilter, RaceSummary
+from pacenote.store.race_store import RaceStore
+from pacenote.units import format_count
+
+EXPERIMENT_TAG = "experiment"
+"""User tag of races whose order is part of the design of an experiment."""
+
+_ALL = 1 << 31
+_NAMED = 3
+"""Maximum number of races, and of tracks, that a sentence names."""
+
+
+def find_track_races(store: RaceStore, criteria: RaceFilter) -> FoundGroup:
+    """Returns the races that match and have the track, the challenge, the cars and the kind of engine of the
+    newest one that may be used: at most `limit` that may be, and the others among these.
+
+    Only what the index has is compared, so that few races of a large store are read. Raises StoreError if no
+    race matches.
+    """
+    matching = store.list(replace(criteria, limit=_ALL))
+    damaged = [race for race in store.list(RaceFilter(limit=_ALL)) if race.state == "unreadable"]
+    readable = [race for race in matching if race.state != "unreadable"]
+    if not readable:
+        raise _no_races(store, damaged)
+    with_experiments = EXPERIMENT_TAG in criteria.user_tags
+    usable = [race for race in readable if _is_usable(race, with_experiments=with_experiments)]
+    newest = (usable or readable)[0]
+    like = [race for race in readable if _kind(race) == _kind(newest)]
+    wanted, older = _newest(like, criteria.limit, with_experiments=with_experiments)
+    others = [race for race in readable if _kind(race) != _kind(newest)]
+    races, folders, left_out = dict[RaceKey, ComparedRace](), dict[RaceKey, Path](), list[str]()
+    for summary in wanted:
+        folder = RaceFolder(store.races / summary.race_id)
+        try:
+            race = read_compared_race(folder)
+        except StoreError as error:
+            left_out.append(error.message)
+            continue
+        races[race.key], folders[race.key] = race, folder.path
+    more = len(left_out) - _NAMED
+    left_out[_NAMED:] = [f"{format_count(more, 'more race')} cannot be read"] if more > 0 else []
+    return FoundGroup(
+        tuple(races.values()), folders, (*left_out, *_texts(damaged, others, older, criteria.limit))
+    )
+
+
+def _is_usable(race: RaceSummary, *, with_experiments: bool) -> bool:
+    is_of_experiment = EXPERIMENT_TAG in race.user_tags and not with_experiments
+    return race.state == "complete" and race.verdict != "void" and not is_of_experiment
+
+
+def _kind(race: RaceSummary) -> tuple[str, ...]:
+    return race.track, race.challenge, race.car, race.distribution
+
+
+def _newest(
+    races: Sequence[RaceSummary], limit: int, *, with_experiments: bool
+) -> tuple[list[RaceSummary], int]:
+    """Returns the newest races, until `limit` of them may be used, and the number of older ones."""
+    found, usable = list[RaceSummary](), 0
+    for race in races:
+        if usable == limit:
+            break
+        found.append(race)
+        usable += _is_usable(race, with_experiments=with_experiments)
+    return found, len(races) - len(found)
+
+
+def _texts(
+    damaged: Sequence[RaceSummary], others: Iterable[RaceSummary], older: int, limit: int
+) -> Iterator[str]:
+    if damaged:
+        names = list_with_rest([race.race_id for race in damaged], _NAMED)
+        yield f"{format_count(len(damaged), 'race is', 'races are')} damaged: {names}"
+    counts = Counter(_kind_text(race) for race in others)
+    if counts:
+        listed = [f"{name} ({count})" for name, count in counts.most_common()]
+        total = format_count(sum(counts.values()), "race is", "races are")
+        yield f"{total} of another track, challenge, car or engine: {list_with_rest(listed, _NAMED)}"
+    if older:
+        yield f"{format_count(older, 'race is', 'races are')} older than the newest {limit}: --last has more"
+
+
+def _kind_text(race: RaceSummary) -> str:
+    names = " / ".join(name for name in (race.track, race.challenge) if name)
+    return ", ".join(name for name in (names, race.car, race.distribution) if name)
+
+
+def _no_races(store: RaceStore, damaged: Sequence[RaceSummary]) -> StoreError:
+    if damaged:
+        names = list_with_rest([race.race_id for race in damaged], _NAMED)
+        return StoreError(
+            f"no race in {store.races} matches; damaged: {names}",
+            hint="`pacenote list races` shows what there is",
+        )
+    return StoreError(f"no race in {store.races} matches", hint="`pacenote list races` shows what there is")

@@ -1,0 +1,143 @@
+"""`pacenote trend`: which races it takes, formats, gates and errors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from compare.races import race
+from compare.test_trend import nights, step
+from pacenote.model.finding import Finding
+from pacenote.model.race_record import RecordedTrack, Verdict
+from pacenote.store.race_store import RaceStore
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """A home with a track that indexes 20 % slower from its seventh race on, and races that are left out."""
+    store = RaceStore(tmp_path_factory.mktemp("home"))
+    own = nights(9, rate=step(6, 0.8))
+    for night, each in enumerate(own):
+        store.create(replace(each, user_tags={"nightly": "yes", "night": night}))
+    later = own[-1].timestamp + timedelta(hours=1)
+    void = Verdict("void", (Finding("bad"),))
+    tags = {"experiment": "heap", "variant": "a", "block": 1}
+    for name, changes in (
+        ("void", {"verdict": void}),
+        ("stopped", {"complete": False, "interrupted": True}),
+        ("designed", {"user_tags": tags}),
+    ):
+        store.create(replace(race(name), timestamp=later, **changes))
+    store.create(replace(race("g1"), track=RecordedTrack("geonames")))
+    for name, text in (("broken", "{"), ("newer", '{"format": 99}')):
+        (store.races / name).mkdir()
+        (store.races / name / "race.json").write_text(text)
+    return store
+
+
+@pytest.fixture
+def races(stored, monkeypatch):
+    monkeypatch.setenv("PACENOTE_HOME", str(stored.home))
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_races_like_the_newest_one_are_taken_and_the_others_are_named(run, races):
+    code, out, err = run("trend", "--fail-on=regression")
+    assert (code, err) == (3, "warning: --fail-on: throughput:index-append became worse\n")
+    lines = out.splitlines()
+    assert lines[0].startswith(" REGRESSION  throughput of index-append -")
+    text = words(out)
+    for part in (
+        "yes: 1 of 7 metrics became worse within the newest 9 races",
+        "9 races, 2026-03-01 to 2026-03-09; opensearch 3.3.0, car defaults",
+        "1 race is void: void",
+        "1 race did not finish: stopped",
+        "1 race is of experiments, whose order is part of their design: designed",
+        "2 races are damaged: broken, newer",
+        "1 race is of another track, challenge, car or engine: geonames / append-no-conflicts",
+        "Between 2026-03-06 12:30 (n05) and 2026-03-07 12:30 (n06)",
+        "pacenote diff n05 n06",
+        "pacenote diagnose n06 n05",
+    ):
+        assert part in text
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--fail-on=regression", "--since=20260308"),
+        ("--fail-on=drift",),
+        ("--fail-on=regression", "--metrics=p50"),
+    ],
+)
+def test_what_is_not_asked_for_does_not_fail(run, races, options):
+    assert run("trend", *options)[::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (("--last=6",), slice(3, 9)),
+        (("--user-tags=nightly:yes", "--from-date=20260302", "--to-date=20260304"), slice(1, 4)),
+        (("tag:nightly=yes", "--last=4"), slice(5, 9)),
+        (("n03", "n01", "n02"), slice(1, 4)),
+    ],
+)
+def test_races_are_selected_by_options_or_named(run, races, options, wanted):
+    code, out, err = run("trend", "--report-format=json", *options)
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert [each["race_id"] for each in document["races"]] == [f"n{night:02}" for night in range(9)][wanted]
+    older = "3 races are older than the newest 6: --last has more"
+    assert (older in document["left_out"]) == (options == ("--last=6",))
+
+
+def test_too_few_races_say_what_is_needed_and_cannot_fail(run, races):
+    code, out, err = run("trend", "--track=geonames", "--fail-on=regression")
+    assert code == 0
+    assert err == "warning: --fail-on cannot fail yet: 1 race: 6 are needed to find a change\n"
+    assert out.startswith(" TOO FEW RACES")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("json", '{\n  "format": 1'), ("csv", "Race,Time,"), ("text", " REGRESSION")]
+)
+def test_a_file_gets_its_format_and_the_terminal_the_text(run, races, tmp_path, name, start):
+    file = tmp_path / "trend"
+    code, out, _ = run("trend", f"--report-format={name}", f"--report-file={file}")
+    assert (code, out.startswith(" REGRESSION")) == (0, True)
+    assert file.read_text().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--track=nyc_taxis",), "no race in"),
+        (("n01", "--track=http_logs"), "--track does not select among races that are named"),
+        (("--fail-on=worse",), "--fail-on cannot be 'worse'"),
+        (("--metrics=p98:term",), "the races have no metric 'p98:term'"),
+        (("--metrics=,",), "no metric is named"),
+        (("--since=yesterday",), "'yesterday' is not a date"),
+        (("--smallest-effect=0",), "--smallest-effect"),
+        (("void",), "no race can be used for a trend"),
+        (("broken",), "broken"),
+    ],
+)
+def test_wrong_options_are_explained(run, races, arguments, message):
+    code, out, err = run("trend", *arguments)
+    assert (code in (2, 64), out) == (True, "")
+    assert message in err
+    assert "hint: " in err
+
+
+def test_an_empty_store_is_explained(run):
+    code, _, err = run("trend")
+    assert code == 64
+    assert "no race" in err

@@ -1,0 +1,368 @@
+"""Trends of races with known changes."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from compare.races import index, race, search
+from pacenote.compare.trend import find_trend
+from pacenote.errors import StoreError, UsageError
+from pacenote.model.comparison import ComparedRace
+from pacenote.model.finding import EVERYTHING, Finding
+from pacenote.model.imported import UNSTATED_TIME, ImportedResults, ImportedValue
+from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster, Verdict
+from pacenote.model.race_state import race_state
+from pacenote.model.result import OperationTotals
+from pacenote.model.trend import MetricTrend, Trend, TrendOptions
+from pacenote.report.render.trend import render_trend_csv
+from pacenote.report.screen.text import plain_text
+from pacenote.report.screen.trend import trend_lines
+from support.records import times
+
+Factor = Callable[[int], float]
+
+
+def one(_night: int) -> float:
+    return 1.0
+
+
+def nights(
+    count: int,
+    rate: Factor = one,
+    time: Factor = one,
+    revision: Callable[[int], str] = lambda night: f"r{night:02}",
+) -> list[RaceRecord]:
+    """Returns a race for each night: how fast it indexed and how long a search took, with a noise of 1 %."""
+    draw = random.Random(11)
+    found = []
+    for night in range(count):
+        tasks = (
+            index(10_000 * rate(night) * draw.gauss(1, 0.01)),
+            search(2.0 * time(night) * draw.gauss(1, 0.01)),
+        )
+        cluster = RecordedCluster("opensearch", "3.3.0", None, revision(night), "c", ({"name": "node-0"},))
+        own = race(f"n{night:02}", tasks=tasks, cluster=cluster)
+        found.append(replace(own, timestamp=own.timestamp + timedelta(days=night)))
+    return found
+
+
+def trend_of(records: Iterable[RaceRecord], **options: object) -> Trend:
+    races = [ComparedRace(each, state=race_state(each)) for each in records]
+    return find_trend(races, TrendOptions(**options))  # type: ignore[arg-type]
+
+
+def metric(trend: Trend, label: str = "throughput:index-append") -> MetricTrend:
+    return next(each for each in trend.metrics if each.metric.label == label)
+
+
+def step(at: int, factor: float) -> Factor:
+    return lambda night: factor if night >= at else 1.0
+
+
+def shown(trend: Trend, width: int = 80) -> str:
+    return plain_text(trend_lines(trend, (), width))
+
+
+def test_a_steady_track_has_no_regression():
+    trend = trend_of(nights(20))
+    assert trend.answer == "no regression"
+    assert not trend.events
+    assert all(not each.changes for each in trend.metrics)
+    rate = metric(trend)
+    assert len(rate.points) == 20
+    assert rate.levels[0].low < 10_000 < rate.levels[0].high
+    assert rate.noise == pytest.approx(0.01, rel=0.4)
+    assert 0.02 < (rate.detectable or 0) < 0.06
+    assert "NO REGRESSION" in shown(trend)
+
+
+def test_a_worsening_among_the_newest_races_is_a_regression():
+    trend = trend_of(nights(20, rate=step(14, 0.85)))
+    assert trend.answer == "regression"
+    (change,) = metric(trend).changes
+    assert (change.before, change.after, change.word) == (13, 14, "worse")
+    assert change.change.value == pytest.approx(-0.15, abs=0.01)
+    assert change.change.low < -0.15 < (change.change.high or 0)
+    assert (change.matters, change.is_new, change.is_regression) == (True, True, True)
+    assert [event.metrics for event in trend.events] == [("throughput:index-append",)]
+    text = shown(trend)
+    assert "REGRESSION  throughput of index-append -1" in text
+    assert "since 2026-03-15 12:30 (n14)" in " ".join(text.split())
+
+
+def test_a_longer_time_is_worse_and_a_higher_rate_is_better():
+    trend = trend_of(nights(20, rate=step(12, 1.2), time=step(12, 1.3)))
+    assert metric(trend).changes[0].word == "better"
+    assert metric(trend, "p50-latency:term").changes[0].word == "worse"
+    assert {each.metric.key for each, _ in trend.regressions} == {
+        *("p50-latency", "p90-latency", "p50-service-time", "p90-service-time"),
+    }
+    (event,) = trend.events
+    assert len(event.metrics) == 5
+
+
+def test_an_old_worsening_is_shown_and_is_no_new_regression():
+    records = nights(30, rate=step(10, 0.85))
+    trend = trend_of(records)
+    (change,) = metric(trend).changes
+    assert (change.word, change.is_new, change.is_regression) == ("worse", False, False)
+    assert trend.answer == "no regression"
+    assert trend_of(records, new_races=20).answer == "regression"
+    day = records[10].timestamp.date()
+    assert trend_of(records, since=day).answer == "regression"
+    assert trend_of(records, since=day + timedelta(days=1)).answer == "no regression"
+    assert trend_of(records, since=date(2030, 1, 1)).new_from == 30
+
+
+def test_a_regression_that_was_made_up_for_is_none_any_more():
+    trend = trend_of(nights(30, rate=lambda night: 0.85 if 22 <= night < 26 else 1.0))
+    changes = metric(trend).changes
+    assert [(each.after, each.word, each.is_regression) for each in changes] == [
+        (22, "worse", False),
+        (26, "better", False),
+    ]
+    assert trend.answer == "no regression"
+    half = trend_of(nights(30, rate=lambda night: 0.8 if 22 <= night < 26 else 0.9 if night >= 26 else 1.0))
+    assert [each.is_regression for each in metric(half).changes] == [True, False]
+
+
+def test_one_race_that_is_far_off_is_to_be_repeated():
+    trend = trend_of(nights(20, rate=step(19, 0.7)))
+    assert trend.answer == "last race deviates"
+    rate = metric(trend)
+    assert not rate.changes
+    assert rate.deviation is not None
+    assert (rate.deviation.races, rate.deviation.word) == (1, "worse")
+    assert rate.deviation.change == pytest.approx(-0.3, abs=0.03)
+    text = " ".join(shown(trend).split())
+    assert re.search(r"the last race deviates \(throughput of index-append -(29|30)\.", text)
+    assert "one race is no verdict: repeat it" in text
+    two = trend_of(nights(20, rate=step(18, 0.7)))
+    assert "two races are no verdict: run one more" in " ".join(shown(two).split())
+    assert trend_of(nights(20, rate=step(17, 0.7))).answer == "regression"
+
+
+def test_a_last_race_that_is_better_is_no_reason_to_worry():
+    trend = trend_of(nights(20, rate=step(19, 1.5)))
+    assert trend.answer == "no regression"
+    assert metric(trend).deviation is not None
+
+
+def test_a_slow_drift_is_one():
+    trend = trend_of(nights(40, rate=lambda night: 0.995**night))
+    assert trend.answer == "drift"
+    drift = metric(trend).drift
+    assert drift is not None
+    assert drift.word == "worse"
+    assert drift.per_race == pytest.approx(-0.005, rel=0.1)
+    assert re.search(r"drifts by -0\.\d+ % per race", " ".join(shown(trend).split()))
+
+
+def test_a_certain_change_that_is_too_small_to_matter_is_the_same():
+    trend = trend_of(nights(40, rate=step(20, 0.978)))
+    (change,) = metric(trend).changes
+    assert (change.word, change.matters) == ("same", False)
+    assert not trend.events
+    assert metric(trend_of(nights(40, rate=step(20, 0.978)), smallest_effect=0.01)).changes[0].matters
+
+
+def test_the_facts_that_changed_here_and_only_here_come_first():
+    records = nights(20, rate=step(14, 0.85))
+    changed = [
+        replace(each, car_params={"heap": "1g" if night < 14 else "512m"})
+        for night, each in enumerate(records)
+    ]
+    (event,) = trend_of(changed).events
+    found = {fact.difference.key: (fact.difference, fact.only_here) for fact in event.facts}
+    heap, only_here = found["race.car_params.heap"]
+    assert (heap.baseline, heap.contender, only_here) == (("1g",), ("512m",), True)
+    revision, everywhere = found["engine.build_hash"]
+    assert (revision.baseline, revision.contender, everywhere) == (("r13",), ("r14",), False)
+    assert event.facts[0].only_here
+    text = shown(trend_of(changed))
+    assert "changed here    race.car_params.heap: 1g → 512m" in text
+    assert "opensearch 3.3.0 r13 → opensearch 3.3.0 r14" in " ".join(text.split())
+
+
+def test_too_few_races_say_how_many_are_needed():
+    trend = trend_of(nights(5, rate=step(2, 0.5)))
+    assert trend.answer == "too few races"
+    assert metric(trend).reason == "5 races: 6 are needed to find a change"
+    assert "not known: 5 races: 6 are needed" in shown(trend)
+    assert trend_of(nights(6, rate=step(3, 0.5))).answer == "regression"
+
+
+def test_races_that_must_not_be_used_are_left_out_and_named():
+    records = nights(12)
+    tags = {"experiment": "heap", "variant": "a", "block": 1}
+    options = replace(records[5].options, test_mode=True)
+    changed = [
+        replace(records[0], verdict=Verdict("void", (Finding("bad"),))),
+        replace(records[1], complete=False, interrupted=True),
+        replace(records[2], user_tags=tags),
+        replace(records[3], challenge="other"),
+        replace(records[4], car=("4gheap",)),
+        replace(records[5], options=options),
+        replace(records[6], environment=Environment(cpu_model="Another CPU", cpu_logical_cores=64)),
+    ]
+    trend = trend_of([*changed, *records[7:]])
+    assert [each.race_id for each in trend.races] == [each.race_id for each in records[7:]]
+    text = "\n".join(trend.left_out)
+    for part in (
+        "1 race is void: n00",
+        "1 race did not finish: n01",
+        "1 race is of experiments, whose order is part of their design: n02",
+        "another challenge than append-no-conflicts: other (n03)",
+        "another car than defaults: 4gheap (n04)",
+        "test mode, which does not measure: n05",
+        "another machine than A CPU, 2 cores: Another CPU, 64 cores (n06)",
+    ):
+        assert part in text
+
+
+def test_races_of_an_experiment_are_used_if_all_are():
+    tags = {"experiment": "heap", "variant": "a"}
+    trend = trend_of(replace(each, user_tags=tags | {"block": 1}) for each in nights(8))
+    assert len(trend.races) == 8
+
+
+def test_no_race_that_can_be_used_is_an_error():
+    void = [replace(each, verdict=Verdict("void", (Finding("bad"),))) for each in nights(2)]
+    with pytest.raises(StoreError, match="no race can be used for a trend") as raised:
+        trend_of(void)
+    assert raised.value.hint == "2 races are void: n00 and n01"
+
+
+def test_only_the_newest_races_are_used_if_asked():
+    trend = trend_of(nights(20), last=8)
+    assert [each.race_id for each in trend.races] == [f"n{night:02}" for night in range(12, 20)]
+    assert any("12 older races" in text for text in trend.left_out)
+
+
+def test_suspect_races_are_marked_and_a_change_to_them_is_probable_at_most():
+    records = nights(20, rate=step(14, 0.85))
+    doubt = Verdict("suspect", (Finding("the driver was busy", "driver", "", (), EVERYTHING),))
+    after = [replace(each, verdict=doubt) if night >= 14 else each for night, each in enumerate(records)]
+    trend = trend_of(after)
+    (change,) = metric(trend).changes
+    assert (change.word, change.is_regression) == ("probably worse", True)
+    assert [point.is_doubtful for point in metric(trend).points] == [False] * 14 + [True] * 6
+    assert any("6 races are suspect" in note for note in trend.notes)
+    few = [replace(each, verdict=doubt) if night in (14, 15) else each for night, each in enumerate(records)]
+    assert metric(trend_of(few)).changes[0].word == "worse"
+
+
+def test_error_rates_are_compared_by_points():
+    def rate(night: int) -> float:
+        return 0.006 if night >= 12 else 0.0
+
+    totals = OperationTotals(5000, 5000, 0, 0, 0, 0, 5000, 5000)
+    records = [
+        replace(each, tasks=(index(error_rate=rate(night), accounting=totals), *each.tasks[1:]))
+        for night, each in enumerate(nights(18))
+    ]
+    trend = trend_of(records)
+    (change,) = metric(trend, "error-rate:index-append").changes
+    assert (change.change.is_absolute, change.word) == (True, "worse")
+    assert change.change.value == pytest.approx(0.6)
+    assert metric(trend, "error-rate:term").reason == "0 in all races"
+    assert "+0.6 points" in shown(trend)
+
+
+def test_percentiles_with_too_few_samples_do_not_decide():
+    records = [
+        replace(each, tasks=(index(), search(service_time=times(200), latency=times(200))))
+        for each in nights(10)
+    ]
+    trend = trend_of(records)
+    assert metric(trend, "p99-latency:term").reason == "too few samples: a race needs 368"
+
+
+def test_metrics_can_be_named_and_unknown_ones_are_explained():
+    trend = trend_of(nights(10), metrics=("p99:term", "segment-count"))
+    assert [each.metric.label for each in trend.metrics] == ["segment-count", "p99-latency:term"]
+    with pytest.raises(UsageError, match="no metric 'p98:term'"):
+        trend_of(nights(10), metrics=("p98:term",))
+
+
+def test_a_task_that_only_some_races_have_has_fewer_points():
+    records = nights(14)
+    trend = trend_of([replace(each, tasks=each.tasks[:1]) for each in records[:4]] + records[4:])
+    assert len(metric(trend).points) == 14
+    found = metric(trend, "p50-latency:term").points
+    assert [point.race for point in found] == list(range(4, 14))
+
+
+def test_imported_races_have_a_trend():
+    def imported(night: int, each: RaceRecord) -> RaceRecord:
+        rate = (900.0 if night >= 9 else 1000.0) + night % 3
+        values = (
+            ImportedValue("Mean Throughput", "index", rate, "docs/s"),
+            ImportedValue("error rate", "index", 0.0, "%"),
+        )
+        source = ImportedResults("rally", "race", f"{night}.json", "0" * 64, "2.13.0", values=values)
+        return replace(each, imported=source, tasks=(), verdict=Verdict("suspect", (Finding("unknown"),)))
+
+    records = [imported(night, each) for night, each in enumerate(nights(14))]
+    unknown = replace(
+        records[0], race_id="undated", imported=replace(records[0].imported, unstated=(UNSTATED_TIME,))
+    )
+    own = replace(nights(1)[0], race_id="own")
+    trend = trend_of([unknown, own, *records])
+    (change,) = metric(trend, "throughput:index").changes
+    assert (change.after, change.word, change.is_regression) == (9, "worse", True)
+    assert any("no known time: undated" in text for text in trend.left_out)
+    assert any("another tool than Rally: Pacenote (own)" in text for text in trend.left_out)
+
+
+def test_several_races_of_one_day_are_points_of_their_own_in_their_order():
+    records = nights(12)
+    day = [
+        replace(each, timestamp=records[0].timestamp + timedelta(minutes=minute))
+        for minute, each in enumerate(records)
+    ]
+    trend = trend_of(reversed(day))
+    assert [each.race_id for each in trend.races] == [each.race_id for each in records]
+    assert "12 races, 2026-03-01;" in shown(trend)
+
+
+def test_names_with_control_characters_reach_no_terminal():
+    evil = "a\x1b[31m<b>\n|x"
+    records = [
+        replace(
+            each,
+            challenge=evil,
+            tasks=(index(task=evil), *each.tasks[1:]),
+            car_params={"x": evil if night >= 8 else "y"},
+        )
+        for night, each in enumerate(nights(12, rate=step(8, 0.8)))
+    ]
+    text = shown(trend_of(records))
+    assert "\x1b" not in text
+    assert "a [31m<b> |x" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_the_screen_fits_its_width(width):
+    trend = trend_of(nights(40, rate=step(34, 0.85), time=lambda night: 1.5 if night == 39 else 1.0))
+    assert max(map(len, shown(trend, width).splitlines())) <= width
+
+
+def test_the_document_and_the_table_have_every_point():
+    trend = trend_of(nights(20, rate=step(14, 0.85)))
+    document = json.loads(json.dumps(trend.to_document()))
+    assert (document["format"], document["answer"]) == (1, "regression")
+    rate = next(each for each in document["metrics"] if each["metric"]["label"] == "throughput:index-append")
+    assert [point["race"] for point in rate["points"]] == list(range(20))
+    assert [(each["first"], each["last"]) for each in rate["levels"]] == [(0, 13), (14, 19)]
+    assert rate["changes"][0]["is_regression"] is True
+    lines = render_trend_csv(trend).splitlines()
+    assert len(lines) == 1 + sum(len(each.points) for each in trend.metrics)
+    assert sum(",worse,1," in line for line in lines) == 1
