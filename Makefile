@@ -23,13 +23,15 @@ test: unit engine
 ## Tests without an engine that take little time. The target lint checks the structure of the sources.
 unit: $(VENV)/.built
 	cargo test --workspace --quiet || { echo "unstable if they pass now: the Rust tests run again" && cargo test --workspace --quiet; }
-	$(BIN)/python scripts/unit_tests.py
+	$(BIN)/python scripts/run_tests.py unit
 
-## Tests that start a real engine, or that wait for other processes or for whole races against local servers.
+## Tests that wait for other processes or for whole races against local servers, several at a time; then those that start
+## a real engine, one after another.
 engine: $(VENV)/.built
-	$(BIN)/pytest -m "engine or process" --durations=10 || \
+	$(BIN)/python scripts/run_tests.py process
+	$(BIN)/pytest -m engine --durations=10 tests/e2e || \
 		{ echo "unstable if they pass now: the failed tests run again" && \
-		$(BIN)/pytest -m "engine or process" --last-failed --last-failed-no-failures=none; }
+		$(BIN)/pytest -m engine --last-failed --last-failed-no-failures=none tests/e2e; }
 
 lint: $(VENV)/.built
 	cargo fmt --all --check

@@ -72,11 +72,13 @@ def run_java(home, collector, folder):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def events(home, folder, name):
-    """Returns the events of a kind in the recording, as the JDK's own tool prints them."""
-    command = [str(home / "bin" / "jfr"), "print", "--json", "--events", name, str(folder / "run.jfr")]
+def events(home, folder, *names):
+    """Returns the events of each kind in the recording, as the JDK's own tool prints them."""
+    options = ("--json", "--events", ",".join(names))
+    command = [str(home / "bin" / "jfr"), "print", *options, str(folder / "run.jfr")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    return [event["values"] for event in json.loads(done.stdout)["recording"]["events"]]
+    found = json.loads(done.stdout)["recording"]["events"]
+    return [[event["values"] for event in found if event["type"] == name] for name in names]
 
 
 def seconds(duration):
@@ -89,14 +91,10 @@ def pauses(home, folder):
     """Returns the log, and number and sum of the pauses in log and recording, from the first to the last
     collection that the program requests: the recording begins later than the log and ends earlier.
     """
-    collections = events(home, folder, "jdk.GarbageCollection")
+    collections, stops = events(home, folder, "jdk.GarbageCollection", "jdk.GCPhasePause")
     requested = [each["gcId"] for each in collections if each["cause"] == "System.gc()"]
     inside = range(min(requested), max(requested) + 1)
-    recorded = [
-        seconds(each["duration"])
-        for each in events(home, folder, "jdk.GCPhasePause")
-        if each["gcId"] in inside
-    ]
+    recorded = [seconds(each["duration"]) for each in stops if each["gcId"] in inside]
     lines = (folder / "gc.log").read_text().splitlines(keepends=True)
     numbers = [re.search(r"\] GC\((\d+)\) ", line) for line in lines]
     kept = [

@@ -142,7 +142,7 @@ def test_code_that_holds_the_interpreter_is_ended_by_a_signal(tmp_path):
 
 
 def test_the_place_in_the_error_is_that_of_the_last_silence(tmp_path):
-    with racing(tmp_path, "holds_twice", (0.3, 600, 2)) as process:
+    with racing(tmp_path, "holds_twice", (1.0, 600, 2)) as process:
         warning = line_with(process, "interpreter lock")
         _, error = process.communicate(timeout=60)
     assert f"at track.py:{SECOND_HOLDING_LINE - 3}: nothing else runs until it returns" in warning

@@ -39,6 +39,15 @@ def test_a_test_file_is_named_after_the_module_that_it_tests() -> None:
     assert wrong == []
 
 
+def test_tests_with_an_engine_are_where_they_are_run() -> None:
+    """`make engine` looks for them only there."""
+    root = ROOT / "tests"
+    tests = ((path, path.read_text("utf-8")) for path in root.rglob("test_*.py"))
+    marked = [path for path, text in tests if "\npytestmark = pytest.mark.engine" in text]
+    assert len(marked) > 10, "the guard found hardly any tests with an engine"
+    assert [label(path) for path in marked if path.parent != root / "e2e"] == []
+
+
 def test_every_exception_exists() -> None:
     assert [name for name in WITHOUT_MODULE if not (ROOT / name).exists()] == []
 

@@ -1,6 +1,7 @@
-"""Runs the unit tests in several processes, and prints one summary.
+"""Runs the tests that need no engine in several processes, and prints one summary.
 
-    python scripts/unit_tests.py
+    python scripts/run_tests.py unit
+    python scripts/run_tests.py process
 
 The program imports Pacenote and the libraries once; the processes are copies of it, each of which runs a
 part of the files: first large parts, and small ones towards the end, so that no core is idle for long. There
@@ -11,6 +12,7 @@ success, or if all tests that failed pass when they run again.
 
 from __future__ import annotations
 
+import argparse
 import gc
 import importlib
 import json
@@ -21,7 +23,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,16 +40,13 @@ OTHER_TESTS = re.compile(r"^pytestmark = pytest\.mark\.(engine|process)\b", re.M
 LIBRARIES = ("elasticsearch", "optuna", "pyarrow.parquet", "rich.console", "scipy.stats")
 """Modules that functions of Pacenote or of the tests import, and that take long to import."""
 
-OPTIONS = (
-    *("-q", "-m", "not engine and not process", "--disable-plugin-autoload"),
-    *("-p", "no:cacheprovider"),
-)
+OPTIONS = ("-q", "--disable-plugin-autoload", "-p", "no:cacheprovider")
 MAX_PROCESSES = 8
+MIN_SHARE = 1 / 40
+"""Share of all tests that a process runs at least if they are similar: each needs some time to start."""
+
 OUTPUT_FILE = "output.txt"
 RESULT_FILE = "result.json"
-MIN_SHARE = 1 / 40
-"""Share of all tests that a process runs at least: each needs some time to start."""
-
 MAX_RERUN = 5
 """Number of failed tests up to which they run again."""
 
@@ -57,6 +56,34 @@ SLOWEST = 10
 MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108  # folders in it have names that cannot be guessed
 MEMORY_BYTES = 1024**3
 """Free memory from which on temporary files are in it: the tests write and sync thousands of small files."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Tests that run together."""
+
+    marks: str
+    """The expression that selects them by their marks."""
+
+    is_in: Callable[[str], bool]
+    """Tells from the text of a file whether it may have such tests."""
+
+    are_similar: bool
+    """Whether the tests of all files take a similar time, so that a process can run many files."""
+
+
+KINDS = {
+    "unit": Kind(
+        marks="not engine and not process",
+        is_in=lambda text: not OTHER_TESTS.search(text),
+        are_similar=True,
+    ),
+    "process": Kind(
+        marks="process and not engine",
+        is_in=lambda text: "pytest.mark.process" in text,
+        are_similar=False,
+    ),
+}
 
 
 @dataclass(eq=False)
@@ -122,12 +149,15 @@ class Part:
         return (self.folder / OUTPUT_FILE).read_text("utf-8", "replace")
 
 
-def main() -> int:
-    """Runs all tests, and returns the exit code."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs all tests of a kind, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("kind", choices=KINDS, help="marks of the tests that run")
+    kind = KINDS[parser.parse_args(arguments).kind]
     started = time.monotonic()
     import_once()
-    with tempfile.TemporaryDirectory(prefix="pacenote-unit-", dir=memory_folder()) as folder:
-        parts = run_parts(Path(folder), shares(unit_files(), process_count()))
+    with tempfile.TemporaryDirectory(prefix="pacenote-tests-", dir=memory_folder()) as folder:
+        parts = run_parts(Path(folder), kind, shares(kind))
         results = [part.result() for part in parts]
         for part in parts:
             if part.failed:
@@ -140,7 +170,7 @@ def main() -> int:
         failed = [test for result in results for test in result.failed]
         if len(failed) > MAX_RERUN or not all(part.may_run_again for part in parts):
             return 1
-        return run_again(Path(folder, "again"), failed)
+        return run_again(Path(folder, "again"), kind, failed)
 
 
 def import_once() -> None:
@@ -157,11 +187,11 @@ def import_once() -> None:
     gc.freeze()
 
 
-def run_again(folder: Path, tests: Sequence[str]) -> int:
+def run_again(folder: Path, kind: Kind, tests: Sequence[str]) -> int:
     """Runs tests that failed once more, in one process. Returns 0 if they pass."""
     sys.stdout.write(f"runs again, alone: {', '.join(tests)}\n")
     folder.mkdir()
-    (part,) = run_parts(folder, [tests])
+    (part,) = run_parts(folder, kind, [tests])
     outcomes = part.result().outcomes
     if part.failed:
         sys.stdout.write(part.output())
@@ -170,7 +200,7 @@ def run_again(folder: Path, tests: Sequence[str]) -> int:
     return 0
 
 
-def run_parts(folder: Path, parts: Iterable[Sequence[str]]) -> list[Part]:
+def run_parts(folder: Path, kind: Kind, parts: Iterable[Sequence[str]]) -> list[Part]:
     """Runs parts of the tests, each in a process with a folder for its files; several at the same time."""
     running: dict[int, Path] = {}
     ended: list[Part] = []
@@ -182,15 +212,15 @@ def run_parts(folder: Path, parts: Iterable[Sequence[str]]) -> list[Part]:
     for number, files in enumerate(parts):
         if len(running) == process_count():
             wait()
-        part_folder = folder / f"{number:02}"
+        part_folder = folder / f"{number:03}"
         part_folder.mkdir()
-        running[start_part(part_folder, files)] = part_folder
+        running[start_part(part_folder, kind, files)] = part_folder
     while running:
         wait()
     return sorted(ended, key=lambda part: part.folder)
 
 
-def start_part(folder: Path, files: Sequence[str]) -> int:
+def start_part(folder: Path, kind: Kind, files: Sequence[str]) -> int:
     """Starts a copy of this process that runs the tests in files, and returns its number."""
     sys.stdout.flush()
     process = os.fork()
@@ -200,7 +230,7 @@ def start_part(folder: Path, files: Sequence[str]) -> int:
     try:
         redirect(folder / OUTPUT_FILE)
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
-        code = run_part(folder, files)
+        code = run_part(folder, kind, files)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -220,34 +250,30 @@ def redirect(output: Path) -> None:
     os.close(printed)
 
 
-def run_part(folder: Path, files: Sequence[str]) -> int:
+def run_part(folder: Path, kind: Kind, files: Sequence[str]) -> int:
     """Runs the tests in files, stores the result in a folder, and returns pytest's exit code."""
     result = Result()
     # Collected tests live to the end: looking at them often finds nothing.
     gc.set_threshold(20_000)
-    code = pytest.main([*OPTIONS, *files], plugins=[result])
+    code = pytest.main([*OPTIONS, "-m", kind.marks, *files], plugins=[result])
     (folder / RESULT_FILE).write_text(json.dumps(vars(result)), "utf-8")
     return int(code)
 
 
-def unit_files() -> dict[str, int]:
-    """Returns the files with unit tests, and their sizes in bytes."""
+def shares(kind: Kind) -> Iterator[list[str]]:
+    """Yields parts of the files with tests of a kind: each has half of what a process would have if it shared
+    all that is left with the others, or is a single file if their times differ much.
+    """
     paths = (path for path in sorted(TESTS.rglob("test_*.py")) if LEFT_OUT not in path.parents)
     texts = {str(path): path.read_text("utf-8") for path in paths}
-    return {name: len(text) for name, text in texts.items() if not OTHER_TESTS.search(text)}
-
-
-def shares(sizes: dict[str, int], count: int) -> Iterator[list[str]]:
-    """Yields parts for `count` processes: each has half of what a process would have if it shared all that is
-    left with the others.
-    """
+    sizes = {name: len(text) for name, text in texts.items() if kind.is_in(text)}
     total = left = sum(sizes.values())
     names: list[str] = []
     size = 0
     for name in sizes:
         names.append(name)
         size += sizes[name]
-        if size >= max(left / count / 2, total * MIN_SHARE):
+        if not kind.are_similar or size >= max(left / process_count() / 2, total * MIN_SHARE):
             yield names
             left -= size
             names, size = [], 0

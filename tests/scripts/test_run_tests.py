@@ -1,4 +1,4 @@
-"""The command that runs the unit tests in several processes."""
+"""The command that runs tests in several processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "unit_tests.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "run_tests.py"
 
 PASSES = "def test_a(): pass\ndef test_b(): pass\n"
 FAILS = "def test_c(): assert 'this' == 'that'\n"
@@ -27,6 +27,8 @@ class Leak:
 def test_e(): Leak()
 """
 DESELECTED = "import pytest\n@pytest.mark.engine\ndef test_f(): assert False\n"
+WAITS = PASSES.replace("def test_a", "import pytest\n@pytest.mark.process\ndef test_a")
+WAITS_ALL = f"import pytest\npytestmark = pytest.mark.process\n{PASSES}"
 SKIPS = "import pytest\ndef test_g(): pytest.skip('there is no device')\n"
 BROKEN = "import nothing_of_this_name\n"
 
@@ -44,6 +46,7 @@ BROKEN = "import nothing_of_this_name\n"
         ([PASSES, DIES], 1, "1 died, 2 passed in ", ""),
         ([PASSES, LEAKS], 1, "1 failed, 2 passed in ", "in a destructor"),
         ([PASSES, BROKEN], 1, "2 passed in ", "nothing_of_this_name"),
+        ([PASSES, WAITS, WAITS_ALL], 0, "3 passed in ", ""),
         ([PASSES, SKIPS], 0, "2 passed, 1 skipped in ", "test_g: there is no device"),
         ([DESELECTED], 1, "no tests in ", ""),
     ],
@@ -57,20 +60,37 @@ BROKEN = "import nothing_of_this_name\n"
         "dies",
         "leaks",
         "broken",
+        "of another kind",
         "skips",
         "no tests",
     ],
 )
 def test_one_process_that_fails_is_enough(tmp_path, files, code, last, shown):
+    found = run_tests(tmp_path, files, "unit")
+    assert (found.returncode, found.stderr) == (code, "")
+    assert any(line.startswith(last) for line in found.stdout.splitlines())
+    assert shown in found.stdout
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("files", "code", "last"),
+    [([PASSES, WAITS, DESELECTED], 0, "1 passed in "), ([WAITS_ALL, FAILS], 0, "2 passed in ")],
+    ids=["some", "all"],
+)
+def test_only_tests_of_the_kind_run(tmp_path, files, code, last):
+    found = run_tests(tmp_path, files, "process")
+    assert (found.returncode, found.stderr) == (code, "")
+    assert any(line.startswith(last) for line in found.stdout.splitlines())
+
+
+def run_tests(tmp_path, files, kind):
     options = 'filterwarnings = ["error"]\nmarkers = ["engine: x", "process: x"]\n'
     (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{options}", "utf-8")
     (tmp_path / "tests" / "shape").mkdir(parents=True)
     (tmp_path / "tests" / "shape" / "test_left_out.py").write_text(FAILS, "utf-8")
     for number, text in enumerate(files):
         (tmp_path / "tests" / f"test_{number}.py").write_text(text, "utf-8")
-    found = subprocess.run(
-        [sys.executable, SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False
+    return subprocess.run(
+        [sys.executable, SCRIPT, kind], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert (found.returncode, found.stderr) == (code, "")
-    assert any(line.startswith(last) for line in found.stdout.splitlines())
-    assert shown in found.stdout
