@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from pacenote.cli.main import main
+from support.metrics_store import fake_store
 from track.builders import document
 
 CHALLENGES = [
@@ -51,6 +52,17 @@ def run(capsys):
         return code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def metrics_store(tmp_path):
+    """A metrics store that `rally.ini` names."""
+    with fake_store() as store:
+        folder = tmp_path / "rally" / ".rally"
+        folder.mkdir(parents=True)
+        lines = "".join(f"{key} = {value}\n" for key, value in store.reporting().items())
+        (folder / "rally.ini").write_text(f"[reporting]\n{lines}")
+        yield store
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ default.url = https://rally/default
 theirs.url = https://rally/theirs
 [reporting]
 datastore.type = in-memory
-datastore.host =
+sample.queue.size = 1000
 """
 
 
@@ -153,7 +153,7 @@ def test_unused_keys_of_rally_are_reported_with_debug(configured, run):
     assert run("list", "cars", "--quiet")[2] == ""
     _, _, err = run("list", "cars", "--debug")
     assert err.endswith(
-        "rally.ini: [reporting] datastore.type has no counterpart in Pacenote and is not used\n"
+        "rally.ini: [reporting] sample.queue.size has no counterpart in Pacenote and is not used\n"
     )
 
 

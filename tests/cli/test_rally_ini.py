@@ -102,18 +102,6 @@ def test_settings_that_pacenotes_own_configuration_overrides_are_not_named(rally
     assert race("--track=x")[1] == ""
 
 
-@pytest.mark.parametrize("command", [("race", "--track=x"), ("list", "races"), ("list", "annotations")])
-def test_a_metrics_store_is_not_dropped_silently(rally_ini, run, fake_race, home, command):
-    fake_race(lambda request, listener: record(request.race_id))
-    file = rally_ini("[reporting]\ndatastore.type = elasticsearch\ndatastore.host = h\n")
-    code, _, err = run(*command)
-    assert (code, err) == (
-        0,
-        f"warning: {file}: [reporting] datastore.type=elasticsearch has no effect yet: races are stored in "
-        f"{home / 'races'} only\n",
-    )
-
-
 def test_the_name_of_the_environment_is_taken_over(rally_ini, race):
     assert race("--track=x")[0].environment_name == "local"
     rally_ini("[system]\nenv.name = nightly\n")

@@ -19,7 +19,12 @@ from pacenote.model.telemetry_sample import TelemetrySample, TelemetrySink
 from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import ObservedHost, observed_host
 from pacenote.race.telemetry_file import RaceTelemetry
-from pacenote.race.telemetry_values import device_histories, host_figures_by_task, telemetry_cuts
+from pacenote.race.telemetry_values import (
+    device_histories,
+    device_readings,
+    host_figures_by_task,
+    telemetry_cuts,
+)
 from pacenote.store.race_folder import RaceFolder
 from support.records import task
 
@@ -93,6 +98,19 @@ def test_samples_are_cut_to_the_tasks_of_the_race(tmp_path: Path) -> None:
         ("heap", None, "index"),
     }
     assert json.loads(rows[0]["labels"]) == {"node": "n"}
+
+
+def test_readings_of_a_device_are_in_the_order_of_time(tmp_path: Path) -> None:
+    race = telemetry(tmp_path)
+    race.write([*samples((3, 4)), dataclasses.replace(samples((3,))[0], source="other")])
+    race.close(None)
+    found = list(device_readings(tmp_path / "telemetry.parquet", SOURCE))
+    assert [(one.time_ns - START_NS, one.name, one.value) for one in found] == [
+        *((3 * SECOND_NS, "heap", None), (3 * SECOND_NS, "gc", 30.0)),
+        *((4 * SECOND_NS, "heap", 7.0), (4 * SECOND_NS, "gc", 40.0)),
+    ]
+    assert (found[1].labels, found[1].unit, found[1].source) == ({"node": "n"}, "ms", SOURCE)
+    assert list(device_readings(tmp_path / "telemetry.parquet", "none")) == []
 
 
 def test_the_times_of_tasks_are_known_before_the_race_has_ended(tmp_path: Path) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import uuid
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, validate_choice
-from pacenote.cli.rally_ini import warn_about_metrics_store
+from pacenote.cli.store_options import add_store_option, store_client
 from pacenote.cli.unavailable import UnavailableOption
-from pacenote.errors import UsageError
+from pacenote.errors import StoreError, UsageError
 from pacenote.model.race_record import TIMESTAMP_FORMAT
 from pacenote.store.annotations import Annotation, AnnotationStore
 from pacenote.store.home import default_home
+
+if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.metrics_store.client import StoreClient
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
@@ -45,13 +49,14 @@ def add_options(parser: Parser) -> None:
         default="local",
         help="environment that it is about (default: local, or env.name of rally.ini)",
     )
+    add_store_option(parser)
     parser.add_flag("--dry-run", help="show what would be added, and add nothing")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Stores the annotation and prints its id. Raises UsageError and StoreError."""
     validate_choice(options.what, "add", ("annotation",))
-    warn_about_metrics_store(options, console)
+    client = store_client(options)
     annotation = Annotation(
         annotation_id=str(uuid.uuid4()),
         race_timestamp=options.race_timestamp,
@@ -67,7 +72,24 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return 0
     AnnotationStore(default_home()).add(annotation)
     console.result(f"added annotation {annotation.annotation_id} to {day}\n")
+    if client is not None:
+        _add_to_store(annotation, client, console)
     return 0
+
+
+def _add_to_store(annotation: Annotation, client: StoreClient, console: Console) -> None:
+    """Writes an annotation that is stored here to the metrics store; a failure is a warning."""
+    from pacenote.metrics_store.store_annotations import StoreAnnotations
+
+    try:
+        StoreAnnotations(client).add(annotation)
+    except StoreError as error:
+        console.warning(
+            f"the annotation is only on this machine: {error.message}; `pacenote export RACE --to-store` "
+            "also writes annotations that the store lacks"
+        )
+    finally:
+        client.close()
 
 
 def _midnight(text: str) -> str:

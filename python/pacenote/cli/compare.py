@@ -14,6 +14,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
 from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
+from pacenote.cli.store_options import add_store_option, store_client
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import StoreError, UsageError, VoidRace
 from pacenote.store.race_store import RaceStore, check_home
@@ -65,6 +66,7 @@ def add_options(parser: Parser) -> None:
         help="exit with 3 if the word is said of a metric, or if it is void: worse:primary, "
         "probably-worse:p99:term; several by commas, or the option several times (default: never)",
     )
+    add_store_option(parser)
     with parser.group("report"):
         _add_report_options(parser)
 
@@ -102,13 +104,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the comparison, and returns 0, or 3 if `--fail-on` says so. Raises PacenoteError."""
     from pacenote.compare.groups import compare_groups
     from pacenote.model.comparison import ComparisonOptions
-    from pacenote.store.race_groups import find_group
 
     check_report_size(options)
     options.report_file = check_report_file(options.report_file)
     store = RaceStore()
     check_home(store.home)
-    baseline, contender = (find_group(store, side) for side in (options.baseline, options.contender))
+    baseline, contender = _groups(store, options, console)
     asked = ComparisonOptions(
         options.primary,
         options.smallest_effect,
@@ -124,6 +125,18 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for text in filter(None, (gates.text, *gates.warnings)):
         console.warning(text)
     return VoidRace.exit_code if gates.text else 0
+
+
+def _groups(store: RaceStore, options: argparse.Namespace, console: Console) -> Sequence[FoundGroup]:
+    """Returns the groups to compare, also of races in a metrics store. Raises StoreError."""
+    sides, client = (options.baseline, options.contender), store_client(options)
+    if client is None:
+        from pacenote.store.race_groups import find_group
+
+        return [find_group(store, side) for side in sides]
+    from pacenote.cli.store_comparison import find_groups
+
+    return find_groups(sides, store, client, console)
 
 
 def _noise(baseline: Sequence[ComparedRace], contender: Sequence[ComparedRace]) -> dict[str, RaceNoise]:

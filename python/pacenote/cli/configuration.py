@@ -14,6 +14,9 @@ A flag overrides the file in the current folder, which overrides the file in the
 
     [distributions]                     # addresses of official archives, with Rally's keys
     mine.url = "https://example.org/elasticsearch-{{VERSION}}-{{OSNAME}}-{{ARCH}}.tar.gz"
+
+    [reporting]                         # the metrics store, with Rally's keys
+    datastore.type = "elasticsearch"
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ _HERE = Path()
 _TRACKS = "tracks"
 _TEAMS = "teams"
 _DISTRIBUTIONS = "distributions"
+_REPORTING = "reporting"
 
 EXCLUDES = {
     "track": ("track-path",),
@@ -70,6 +74,9 @@ class Configuration:
     credentials.
     """
 
+    reporting: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The section `[reporting]`, with the metrics store and its credentials, by Rally's keys."""
+
     rally: RallySettings = field(default_factory=RallySettings)
     """What Rally's own configuration contributes to them."""
 
@@ -89,18 +96,19 @@ def read_configuration(
     rally = read_rally_settings(rally_name)
     options = dict(rally.options)
     urls, team_urls = dict(rally.repository_urls), dict(rally.team_urls)
-    distributions = dict(rally.distributions)
+    distributions, reporting = dict(rally.distributions), dict(rally.reporting)
     for file in dict.fromkeys(((home / FILE).absolute(), (folder / FILE).absolute())):
         document = _toml(file)
         urls |= _urls(document.pop(_TRACKS, {}), file, _TRACKS)
         team_urls |= _urls(document.pop(_TEAMS, {}), file, _TEAMS)
-        distributions |= _flat(document.pop(_DISTRIBUTIONS, {}), file)
+        distributions |= _flat(document.pop(_DISTRIBUTIONS, {}), file, _DISTRIBUTIONS)
+        reporting |= _flat(document.pop(_REPORTING, {}), file, _REPORTING)
         overriding = dict(_options(document, command, commands, file))
         for name in overriding:
             for excluded in EXCLUDES.get(name, ()):
                 options.pop(excluded, None)
         options |= overriding
-    return Configuration(options, urls, team_urls, distributions, rally)
+    return Configuration(options, urls, team_urls, distributions, reporting, rally)
 
 
 def apply_configuration(configuration: Configuration, parser: Parser, arguments: Sequence[str]) -> None:
@@ -123,12 +131,20 @@ def apply_configuration(configuration: Configuration, parser: Parser, arguments:
     parser.set_defaults(
         repository_urls=configuration.repository_urls,
         distributions=configuration.distributions,
+        reporting=configuration.reporting,
+        configured_environment=_environment(configuration.options),
         rally=configuration.rally,
         rally_options=tuple(sorted(from_rally)),
         rally_tracks=configuration.rally.tracks,
         team_urls=configuration.team_urls,
         rally_teams=configuration.rally.teams,
     )
+
+
+def _environment(options: Mapping[str, ConfiguredOption]) -> str:
+    """Returns the name of the environment that is configured, as for `--environment-name`."""
+    configured = options.get("environment-name")
+    return str(configured.value) if configured else "local"
 
 
 def _as_typed(name: str, value: object) -> str:
@@ -147,7 +163,7 @@ def _options(
             if not isinstance(value, dict):
                 raise UsageError(f"{file}: {name} is a command; put its options below [{name}]")
         elif isinstance(value, dict) and all(isinstance(inner, dict) for inner in value.values()) and value:
-            known = (*commands, _TRACKS, _TEAMS, _DISTRIBUTIONS)
+            known = (*commands, _TRACKS, _TEAMS, _DISTRIBUTIONS, _REPORTING)
             raise UsageError(f"{file}: [{name}] is not a command", hint=similar(name, known))
         elif name not in own:
             yield name, ConfiguredOption(value, f"{file}: {name}")
@@ -168,19 +184,22 @@ def _urls(repositories: object, file: Path, section: str) -> dict[str, str]:
     return found
 
 
-def _flat(section: object, file: Path, prefix: str = "") -> dict[str, str]:
-    """Returns `[distributions]` with Rally's keys, such as `release.url`, and its values as text."""
+_FLAT_EXAMPLES = {_DISTRIBUTIONS: 'mine.url = "https://…"', _REPORTING: 'datastore.type = "elasticsearch"'}
+
+
+def _flat(section: object, file: Path, name: str, prefix: str = "") -> dict[str, str]:
+    """Returns a section with Rally's keys, such as `release.url`, and its values as text."""
     found: dict[str, str] = {}
-    for name, value in section.items() if isinstance(section, dict) else [(_DISTRIBUTIONS, None)]:
-        key = f"{prefix}{name}"
+    for inner, value in section.items() if isinstance(section, dict) else [(name, None)]:
+        key = f"{prefix}{inner}"
         if isinstance(value, dict):
-            found |= _flat(value, file, f"{key}.")
+            found |= _flat(value, file, name, f"{key}.")
         elif isinstance(value, str | int):
             found[key] = str(value).lower() if isinstance(value, bool) else str(value)
         else:
             raise UsageError(
-                f"{file}: [distributions] {key} is not a text, a number, true or false",
-                hint='for example mine.url = "https://…"',
+                f"{file}: [{name}] {key} is not a text, a number, true or false",
+                hint=f"for example {_FLAT_EXAMPLES[name]}",
             )
     return found
 

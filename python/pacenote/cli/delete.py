@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, validate_choice
-from pacenote.cli.rally_ini import warn_about_metrics_store
+from pacenote.cli.store_options import add_store_option, store_client
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import StoreError, UsageError
 from pacenote.store.annotations import AnnotationStore
@@ -28,6 +28,7 @@ def add_options(parser: Parser) -> None:
         help="ids of what to delete, separated by commas; for a race, a unique prefix of its id is enough; "
         "an experiment may be a search; for data, names of data sets",
     )
+    add_store_option(parser)
     parser.add_flag("--dry-run", help="show what would be deleted, and delete nothing")
     for name in ("--track-repository", "--track-path", "--track-revision"):  # Rally accepts and ignores them.
         parser.add_argument(name, help=argparse.SUPPRESS)
@@ -41,18 +42,22 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(
             "--id is empty", hint="`pacenote list races`, `list annotations` and `list data` show them"
         )
-    warn_about_metrics_store(options, console)
     _KINDS[what](ids, options, console)
     return 0
 
 
 def _delete_races(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:
-    store = RaceStore()
-    folders = {folder.path: folder for folder in map(store.folder, ids)}
-    if not options.dry_run:
-        store.delete(*folders.values())
-    for folder in folders.values():
-        console.result(f"{_verb(options)} race {folder.path.name}\n")
+    store, client = RaceStore(), store_client(options)
+    if client is None:
+        folders = {folder.path: folder for folder in map(store.folder, ids)}
+        if not options.dry_run:
+            store.delete(*folders.values())
+        for folder in folders.values():
+            console.result(f"{_verb(options)} race {folder.path.name}\n")
+        return
+    from pacenote.cli.store_deletion import StoreDeletion
+
+    StoreDeletion(client, console, dry_run=options.dry_run).races(ids, store)
 
 
 def _delete_experiments(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:
@@ -74,12 +79,17 @@ def _delete_experiments(ids: Sequence[str], options: argparse.Namespace, console
 
 
 def _delete_annotations(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:
-    store = AnnotationStore(default_home())
-    store.check(ids)
-    for annotation_id in dict.fromkeys(ids):
-        if not options.dry_run:
-            store.delete(annotation_id)
-        console.result(f"{_verb(options)} annotation {annotation_id}\n")
+    store, client = AnnotationStore(default_home()), store_client(options)
+    if client is None:
+        store.check(ids)
+        for annotation_id in dict.fromkeys(ids):
+            if not options.dry_run:
+                store.delete(annotation_id)
+            console.result(f"{_verb(options)} annotation {annotation_id}\n")
+        return
+    from pacenote.cli.store_deletion import StoreDeletion
+
+    StoreDeletion(client, console, dry_run=options.dry_run).annotations(ids, store)
 
 
 def _delete_data(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:

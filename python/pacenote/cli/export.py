@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
+from pacenote.cli.store_options import add_store_option, configured_store
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import StoreError, UsageError
 from pacenote.units import format_count
@@ -45,12 +46,20 @@ def add_options(parser: Parser) -> None:
         metavar="FILE",
         help="write to this file, which is replaced when all races are written (default: standard output)",
     )
+    parser.add_flag(
+        "--to-store", help="write to the metrics store that [reporting] configures, as Rally does"
+    )
+    add_store_option(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Exports the races and returns 0. Raises StoreError, and UsageError for a format that needs a file."""
-    name = options.format or _format_of(options.output)
+    """Exports the races and returns the exit code. Raises StoreError, and UsageError for a format that needs
+    a file.
+    """
     races = _Races(options.races, console)
+    if options.to_store:
+        return _to_store(races, options, console)
+    name = options.format or _format_of(options.output)
     _DESTINATIONS[name](races, options)
     if options.output is not None:
         console.progress(f"exported {format_count(races.count, 'race')} to {options.output}")
@@ -100,6 +109,21 @@ class _Races:
 
     def _leave_out(self, reason: str) -> None:
         self.console.warning(f"not exported: {reason}")
+
+
+def _to_store(races: _Races, options: argparse.Namespace, console: Console) -> int:
+    """Writes races to the metrics store, and returns the exit code. Raises StoreError and UsageError."""
+    from pacenote.cli.race_to_store import export_to_store
+
+    if options.format or options.output:
+        raise UsageError("--to-store writes Rally's documents", hint="omit --format and --output")
+    settings = configured_store(options)
+    if settings is None:
+        raise UsageError(
+            "--to-store needs a metrics store",
+            hint="configure it in [reporting] of rally.ini or pacenote.toml: datastore.type and so on",
+        )
+    return export_to_store(races.stored(), settings, console)
 
 
 def _to_json(races: _Races, options: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from pacenote.cli import values
 from pacenote.cli.car_options import add_team_options
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, validate_choice
-from pacenote.cli.rally_ini import warn_about_metrics_store
+from pacenote.cli.store_options import add_store_option
 from pacenote.cli.tables import Fit, json_text, table
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.store.annotations import AnnotationStore
@@ -59,6 +59,7 @@ def add_options(parser: Parser) -> None:
         "--format", choices=("text", "json"), default="text", help="format of the list (default: text)"
     )
     parser.add_argument("--rules", type=values.path, help="list the rules in this folder, too")
+    add_store_option(parser)
     parser.add_flag("--quiet", help="print nothing but the list")
     parser.add_flag("--offline", help="download nothing")
 
@@ -66,8 +67,6 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the list. Raises UsageError, StoreError and TrackError."""
     what = validate_choice(options.what, "list", tuple(LISTS))
-    if what in ("races", "annotations"):
-        warn_about_metrics_store(options, console)
     console.result(LISTS[what](options, console))
     return 0
 
@@ -79,23 +78,34 @@ def _races(options: argparse.Namespace, console: Console) -> str:
 
 
 def _annotations(options: argparse.Namespace, console: Console) -> str:
+    from pacenote.cli.store_listing import merged_annotations
+
     first, last = (day and day.strftime("%Y%m%d") for day in (options.from_date, options.to_date))
+    own = AnnotationStore(default_home()).list()
     found = [
-        one
-        for one in AnnotationStore(default_home()).list()
+        (one, place)
+        for one, place in merged_annotations(own, options, console)
         if (options.track is None or one.track == options.track)
         and (not first or one.race_timestamp[:8] >= first)
         and (not last or one.race_timestamp[:8] <= last)
     ][: options.limit]
     if options.format == "json":
-        return json_text([asdict(one) for one in found])
+        return json_text([
+            asdict(one) | ({"stored_in": place.split(", ")} if place else {}) for one, place in found
+        ])
     rows = [
         (one.annotation_id, one.race_timestamp, one.track, one.chart_type, one.chart_name, one.message)
-        for one in found
+        for one, _ in found
     ]
     cells = [[cell or "" for cell in row] for row in rows]
-    fit = Fit(console.result_width, ((5, 20),), (3, 4, 2), wraps_last=True)
-    return table(_ANNOTATION_COLUMNS, cells, fit) if cells else "No annotations found.\n"
+    if not cells:
+        return "No annotations found.\n"
+    columns: tuple[str, ...] = _ANNOTATION_COLUMNS
+    if any(place for _, place in found):
+        columns = (*columns[:5], "Where", columns[5])
+        cells = [[*row[:5], place, row[5]] for row, (_, place) in zip(cells, found, strict=True)]
+    last = len(columns) - 1
+    return table(columns, cells, Fit(console.result_width, ((last, 20),), (3, 4, 2), wraps_last=True))
 
 
 def _tracks(options: argparse.Namespace, console: Console) -> str:

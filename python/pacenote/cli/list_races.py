@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from pacenote.cli.console import Console
+from pacenote.cli.store_listing import STORE, merged_races, stored_races
 from pacenote.cli.tables import Fit, json_text, table
 from pacenote.errors import StoreError
 from pacenote.model.race_record import TIMESTAMP_FORMAT
@@ -32,29 +34,46 @@ def list_races(options: argparse.Namespace, console: Console) -> str:
     """Returns the races that match the options, newest first. Raises StoreError."""
     store = RaceStore()
     check_home(store.home)
-    races = store.list(
-        RaceFilter(
-            limit=options.limit,
-            track=options.track,
-            challenge=options.challenge,
-            benchmark_name=options.benchmark_name,
-            from_date=options.from_date,
-            to_date=options.to_date,
-            user_tags=options.user_tags,
-        )
+    criteria = RaceFilter(
+        limit=options.limit,
+        track=options.track,
+        challenge=options.challenge,
+        benchmark_name=options.benchmark_name,
+        from_date=options.from_date,
+        to_date=options.to_date,
+        user_tags=options.user_tags,
     )
+    races = store.list(criteria)
+    stored = stored_races(options, criteria, console)
+    places: Mapping[str, str] = {}
+    if stored is not None:
+        merged = merged_races(races, stored, options.limit)
+        races, places = [race for race, _ in merged], {race.race_id: place for race, place in merged}
     if options.format == "json":
-        return json_text({"races": [_document(race, store) for race in races]})
+        documents = stored.documents if stored is not None else {}
+        return json_text({"races": [_document(race, store, documents, places) for race in races]})
     if not races:
         return "No races found.\n"
     ids = store.short_ids(race.race_id for race in races)
-    return race_table(races, ids, datetime.now(UTC), console.result_width or _WIDTH)
+    return race_table(races, ids, datetime.now(UTC), console.result_width or _WIDTH, places)
 
 
-def race_table(races: Sequence[RaceSummary], ids: Mapping[str, str], now: datetime, width: int) -> str:
-    """Returns one line per race, of at most `width` columns; `ids` are the short ids of the races."""
+def race_table(
+    races: Sequence[RaceSummary],
+    ids: Mapping[str, str],
+    now: datetime,
+    width: int,
+    places: Mapping[str, str] | None = None,
+) -> str:
+    """Returns one line per race, of at most `width` columns; `ids` are the short ids of the races, and
+    `places` where they are, if there is a metrics store.
+    """
     rows = [_cells(race, ids[race.race_id], now) for race in races]
-    return table(_HEADERS, rows, Fit(width, _SHORTENED, _DROPPED))
+    headers: tuple[str, ...] = _HEADERS
+    if places:
+        headers = (*_HEADERS, "Where")
+        rows = [[*cells, places[race.race_id]] for race, cells in zip(races, rows, strict=True)]
+    return table(headers, rows, Fit(width, _SHORTENED, _DROPPED))
 
 
 def _cells(race: RaceSummary, short_id: str, now: datetime) -> list[str]:
@@ -89,10 +108,17 @@ def age_text(began: datetime, now: datetime) -> str:
     return next((f"{seconds // length} {unit}" for length, unit in _AGES if seconds >= length), "")
 
 
-def _document(race: RaceSummary, store: RaceStore) -> dict[str, Any]:
-    """Returns the record of a race as in Rally's list, with the state of the race."""
-    try:
-        document = store.load(race.race_id).to_document()
-    except StoreError:
-        document = {"race-id": race.race_id}
-    return document | {"state": race.state}
+def _document(
+    race: RaceSummary, store: RaceStore, stored: Mapping[str, Mapping[str, Any]], places: Mapping[str, str]
+) -> dict[str, Any]:
+    """Returns the record of a race as in Rally's list, with the state of the race, and where it is if there
+    is a metrics store.
+    """
+    place = places.get(race.race_id)
+    document: dict[str, Any] = {"race-id": race.race_id}
+    if place == STORE:
+        document = dict(stored[race.race_id])
+    else:
+        with contextlib.suppress(StoreError):
+            document = store.load(race.race_id).to_document()
+    return document | {"state": race.state} | ({"stored-in": place.split(", ")} if place else {})

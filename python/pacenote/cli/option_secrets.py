@@ -20,6 +20,10 @@ _URLS = (
 def hide_option_secrets(options: argparse.Namespace, console: Console) -> None:
     """Makes the console hide the secrets of the options and of the environment."""
     given = vars(options)
+    if given.get("reporting"):
+        from pacenote.cli.store_options import hide_store_secrets
+
+        hide_store_secrets(options, console)
     if not any(given.get(name) for name in (*_PARAMS, *_URLS, "jvm", "client_options")):
         return
     # Other commands need none of this.

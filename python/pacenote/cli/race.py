@@ -29,6 +29,7 @@ from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.race_findings import show_findings
 from pacenote.cli.race_page import add_page
+from pacenote.cli.race_to_store import add_to_store
 from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_file import check_report_size
 from pacenote.cli.report_output import add_report_options, check_report_file, show_report
@@ -37,6 +38,7 @@ from pacenote.cli.source_options import (
     add_source_build_options,
     engine_from_sources,
 )
+from pacenote.cli.store_options import add_store_option, configured_store
 from pacenote.cli.telemetry_options import add_telemetry_options, telemetry_options
 from pacenote.cli.track_options import (
     add_challenge_option,
@@ -79,6 +81,7 @@ def add_options(parser: Parser) -> None:
     _add_pacing_options(parser)
     with parser.group("report"):
         add_report_options(parser)
+        add_store_option(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -86,6 +89,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_report_size(options)
     request = build_request(options)
     check_report_file(options)
+    metrics_store = configured_store(options)
     show_rally_settings(options, console, builds=request.engine.source is not None)
     for text in options_without_effect(options, request):
         console.warning(text)
@@ -118,6 +122,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
             show_report(record, folder, options, console)
             diagnosis = None if stopped else show_findings(record, folder, console)
             add_page(folder, diagnosis, console)
+            if metrics_store is not None and record.complete:
+                add_to_store(folder, metrics_store, console)
             if options.owns_process:
                 block_signals()
     if stopped:

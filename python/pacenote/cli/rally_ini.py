@@ -14,7 +14,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.values import path
 from pacenote.errors import UsageError
 from pacenote.model.engine import SERVERLESS
-from pacenote.store.home import default_home, user_home
+from pacenote.store.home import user_home
 
 _TRACKS = "tracks"
 _DISTRIBUTIONS = "distributions"
@@ -38,8 +38,9 @@ _TEXTS = frozenset({"dataset-cache", "environment-name", "source-cache-days", "s
 _ROOT = ("node", "root.dir")
 _SOURCE_ROOT = ("node", "src.root.dir")
 _SOURCE, _PLUGIN = "source", "plugin."
-_STORE = ("reporting", "datastore.type")
-_IN_MEMORY = "in-memory"
+_REPORTING = "reporting"
+_STORE_KEYS = ("datastore.", "metrics.request.downsample.factor")
+"""How the keys of `[reporting]` about a metrics store begin."""
 _READ_ELSEWHERE = frozenset({("meta", "config.version"), _ROOT, _SOURCE_ROOT})
 
 
@@ -68,8 +69,8 @@ class RallySettings:
     teams: Path | None = None
     """The folder with Rally's clones of team repositories, or None if there is none."""
 
-    metrics_store: str = ""
-    """The type of the metrics store that Rally writes to, or empty if it keeps results in memory."""
+    reporting: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The keys of `[reporting]` about the metrics store; they contain its credentials."""
 
     ignored: tuple[str, ...] = ()
     """A warning for each key that Pacenote does not use."""
@@ -118,17 +119,6 @@ def show_rally_settings(options: argparse.Namespace, console: Console, *, builds
     if used:
         source = f"settings of {rally.file}" if rally.file.exists() else f"found in {rally.file.parent}"
         console.progress(f"{source}: {', '.join(used)}")
-    warn_about_metrics_store(options, console)
-
-
-def warn_about_metrics_store(options: argparse.Namespace, console: Console) -> None:
-    """Warns that Pacenote does not use the metrics store that `rally.ini` configures."""
-    rally: RallySettings = options.rally
-    if rally.metrics_store:
-        console.warning(
-            f"{rally.file}: [reporting] datastore.type={rally.metrics_store} has no effect yet: races are "
-            f"stored in {default_home() / 'races'} only"
-        )
 
 
 def _parse(file: Path, text: bytes) -> dict[tuple[str, str], str]:
@@ -155,12 +145,15 @@ def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySetting
     urls: dict[str, dict[str, str]] = {_TRACKS: {}, _TEAMS: {}}
     distributions: dict[str, str] = {}
     plugins: dict[str, str] = {}
+    reporting: dict[str, str] = {}
     ignored = []
     for (section, key), value in values.items():
         if section in urls and key.endswith(".url"):
             urls[section][key.removesuffix(".url")] = value
         elif section == _DISTRIBUTIONS:
             distributions[key] = value
+        elif section == _REPORTING and key.startswith(_STORE_KEYS):
+            reporting[key] = value
         elif section == _SOURCE and key.startswith(_PLUGIN):
             plugins[key.removeprefix(_PLUGIN)] = value
         elif (section, key) in _OPTIONS:
@@ -168,7 +161,6 @@ def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySetting
             options[option] = ConfiguredOption(_option_value(option, value), f"{file}: [{section}] {key}")
         elif (section, key) not in _READ_ELSEWHERE:
             ignored.append(f"{file}: [{section}] {key} has no counterpart in Pacenote and is not used")
-    store = values.get(_STORE, _IN_MEMORY)
     return RallySettings(
         file,
         options,
@@ -177,7 +169,7 @@ def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySetting
         _clones(root, _TRACKS),
         urls[_TEAMS],
         _clones(root, _TEAMS),
-        "" if store == _IN_MEMORY else store,
+        reporting,
         tuple(ignored),
         plugins,
         values.get(_SOURCE_ROOT, ""),

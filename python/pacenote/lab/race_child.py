@@ -61,9 +61,18 @@ class RaceEnd:
 
 
 def run_races(calls: Sequence[RaceCall], shows: Sequence[Show]) -> tuple[ChildExit, ...]:
-    """Runs races at the same time to their ends, as `run_children` does. Raises StoreError."""
+    """Runs races at the same time to their ends, as `run_children` does. Raises StoreError.
+
+    They write nothing to a metrics store, because other races may run or begin meanwhile.
+    """
     children = [
-        ChildCall(("race", *arguments(call.options)), call.log, call.folder, call.lock, call.gate)
+        ChildCall(
+            ("race", "--no-metrics-store", *arguments(call.options)),
+            call.log,
+            call.folder,
+            call.lock,
+            call.gate,
+        )
         for call in calls
     ]
     return run_children(children, shows)

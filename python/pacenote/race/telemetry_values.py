@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pacenote.errors import StoreError
 from pacenote.model.telemetry_cuts import TelemetryCuts
+from pacenote.model.telemetry_sample import TelemetrySample
 from pacenote.stats.device_history import SERIES, DeviceInterval, Point, device_history
 from pacenote.stats.host_figures import Figures, SampledHost, host_figures
 
@@ -37,6 +39,36 @@ def _read_cuts(file: Path, _version: tuple[int, int]) -> TelemetryCuts:
         return TelemetryCuts.from_document(json.loads(_core.telemetry_cuts(str(file))))
     except _core.CoreError as error:
         raise StoreError(str(error)) from None
+
+
+def device_readings(file: Path, device: str) -> Iterator[TelemetrySample]:
+    """Yields what a device has read, in the order of time; the values of one reading about the same thing
+    follow one another. Raises StoreError.
+    """
+    from pacenote import _core
+
+    names = sorted({one.name for one in telemetry_cuts(file).series if one.source == device})
+    if not names:
+        return
+    try:
+        series = _core.telemetry_points(str(file), device, names)
+    except _core.CoreError as error:
+        raise StoreError(str(error)) from None
+    # Each series is sorted by time, and all of them may be too many for a copy.
+    rows = heapq.merge(
+        *(_rows(number, labels, points) for number, (_, _, labels, points) in enumerate(series))
+    )
+    for time_ns, labels, number, at in rows:
+        name, unit, _, points = series[number]
+        yield TelemetrySample(time_ns, device, name, points[at][1], unit, labels=dict(labels))
+
+
+def _rows(
+    number: int, labels: Mapping[str, str], points: Sequence[tuple[int, float | None]]
+) -> Iterator[tuple[int, tuple[tuple[str, str], ...], int, int]]:
+    """Yields time, labels, number of the series and position of each of its points."""
+    key = tuple(sorted(labels.items()))
+    yield from ((time_ns, key, number, at) for at, (time_ns, _) in enumerate(points))
 
 
 def device_histories(file: Path) -> dict[str, tuple[DeviceInterval, ...]]:

@@ -1,0 +1,107 @@
+"""Writes documents in bulk requests of limited size, so that memory does not depend on their number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pacenote.metrics_store.client import RETRIED, StoreClient, StoreUnavailable
+from pacenote.metrics_store.metrics_documents import Document
+
+MOST_DOCUMENTS = 5_000
+"""The most documents of a request, as in Rally."""
+
+MOST_BYTES = 5 << 20
+"""Bytes from which on a request gets no further document."""
+
+_EXISTS = 409
+_FILTER = {"filter_path": "errors,items.*.status,items.*.error.type,items.*.error.reason"}
+
+
+@dataclass(slots=True)
+class Written:
+    """What was written to a store."""
+
+    documents: int = 0
+    """Documents that the store has now."""
+
+    refused: Counter[str] = field(default_factory=Counter)
+    """Documents that the store refused, by reason."""
+
+
+class BulkWriter:
+    """Writes documents to indices and data streams."""
+
+    def __init__(self, client: StoreClient) -> None:
+        self.written = Written()
+        self._client = client
+
+    def write(self, index: str, documents: Iterable[Document]) -> None:
+        """Writes documents; one that exists with its id is replaced, or kept in a data stream.
+
+        Those that the store is too busy for are written again, others that it refuses are counted. Raises
+        StoreUnavailable if the store does not answer, or remains too busy.
+        """
+        for chunk in _chunks(documents):
+            self._write_chunk(index, chunk)
+
+    def _write_chunk(self, index: str, chunk: Sequence[Document]) -> None:
+        attempt, waiting = 0, chunk
+        while waiting:
+            attempt += 1
+            waiting = self._send(index, waiting)
+            if waiting and not self._client.retries.wait(attempt):
+                raise StoreUnavailable(
+                    f"the metrics store at {self._client.settings.url} is too busy: it refused "
+                    f"{len(waiting):,} documents {attempt} times (status 429 or 5xx)"
+                )
+
+    def _send(self, index: str, documents: Sequence[Document]) -> list[Document]:
+        """Sends documents once, and returns those that the store was too busy for."""
+        path = f"/{index}/_bulk"
+        response = self._client.exchange("POST", path, self._body(documents), _FILTER)
+        if not response.ok:
+            raise self._client.refusal(f"POST {path}", response)
+        reply = response.body if isinstance(response.body, dict) else {}
+        if reply.get("errors") is False:
+            self.written.documents += len(documents)
+            return []
+        outcomes: list[dict[str, Any]] = [next(iter(item.values()), {}) for item in reply.get("items", ())]
+        if len(outcomes) != len(documents):
+            raise StoreUnavailable(
+                f"the metrics store at {self._client.settings.url} answered POST {path} with "
+                f"{len(outcomes)} items for {len(documents)} documents"
+            )
+        waiting = []
+        for document, outcome in zip(documents, outcomes, strict=True):
+            status = outcome.get("status", 0)
+            if status in RETRIED:
+                waiting.append(document)
+            elif 200 <= status < 300 or status == _EXISTS:
+                self.written.documents += 1
+            else:
+                self.written.refused[self._client.reason(outcome)] += 1
+        return waiting
+
+    def _body(self, documents: Sequence[Document]) -> bytes:
+        # A data stream only accepts documents that it creates.
+        action = b"create" if self._client.settings.use_data_streams else b"index"
+        lines = [
+            b'{"%b":{"_id":"%b"}}\n%b\n' % (action, document.id.encode(), document.text)
+            for document in documents
+        ]
+        return b"".join(lines)
+
+
+def _chunks(documents: Iterable[Document]) -> Iterator[Sequence[Document]]:
+    chunk, size = list[Document](), 0
+    for document in documents:
+        chunk.append(document)
+        size += len(document.text)
+        if len(chunk) == MOST_DOCUMENTS or size >= MOST_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

@@ -1,0 +1,398 @@
+"""Rally's metrics documents: one for each figure of an operation, and for each value of engine and nodes.
+
+A document is yielded with an id that depends only on the race and on what the document is about, so that
+writing it again replaces it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any, NamedTuple
+
+from pacenote.metrics_store.race_documents import AUTO_GENERATED, node_name
+from pacenote.metrics_store.samples import StoredSample
+from pacenote.metrics_store.settings import DEFAULT_SAMPLES
+from pacenote.model.codec import encode
+from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
+from pacenote.model.race_timeline import RaceTimeline
+from pacenote.model.result import TaskResult
+from pacenote.model.system_metrics import DISK_USAGE, SystemMetrics
+from pacenote.model.telemetry_sample import TelemetrySample
+from pacenote.model.user_tags import tag_texts
+
+_MS = 1e6
+"""Nanoseconds in a millisecond."""
+
+_TRANSPORT = frozenset({"connect", "tls", "reset", "timeout", "protocol"})
+"""Error classes that Rally calls errors of the transport; the others are those of the API."""
+
+_TIMES: Mapping[str, tuple[str, str]] = {
+    "total_time": ("indexing_total_time", ""),
+    "indexing_throttle_time": ("indexing_throttle_time", ""),
+    "merge_time": ("merges_total_time", "merges_total_count"),
+    "merge_throttle_time": ("merges_total_throttled_time", ""),
+    "refresh_time": ("refresh_total_time", "refresh_total_count"),
+    "flush_time": ("flush_total_time", "flush_total_count"),
+}
+"""Times of shards in Rally's results → the names of the metrics with the time and with the count."""
+
+_VALUES: Mapping[str, tuple[str, str]] = {
+    "young_gc_time": ("node_total_young_gen_gc_time", "ms"),
+    "young_gc_count": ("node_total_young_gen_gc_count", ""),
+    "old_gc_time": ("node_total_old_gen_gc_time", "ms"),
+    "old_gc_count": ("node_total_old_gen_gc_count", ""),
+    "zgc_cycles_gc_time": ("node_total_zgc_cycles_gc_time", "ms"),
+    "zgc_cycles_gc_count": ("node_total_zgc_cycles_gc_count", ""),
+    "zgc_pauses_gc_time": ("node_total_zgc_pauses_gc_time", "ms"),
+    "zgc_pauses_gc_count": ("node_total_zgc_pauses_gc_count", ""),
+    "memory_segments": ("segments_memory_in_bytes", "byte"),
+    "memory_doc_values": ("segments_doc_values_memory_in_bytes", "byte"),
+    "memory_terms": ("segments_terms_memory_in_bytes", "byte"),
+    "memory_norms": ("segments_norms_memory_in_bytes", "byte"),
+    "memory_points": ("segments_points_memory_in_bytes", "byte"),
+    "memory_stored_fields": ("segments_stored_fields_memory_in_bytes", "byte"),
+    "segment_count": ("segments_count", ""),
+    "dataset_size": ("dataset_size_in_bytes", "byte"),
+    "store_size": ("store_size_in_bytes", "byte"),
+    "translog_size": ("translog_size_in_bytes", "byte"),
+    "ingest_pipeline_cluster_count": ("ingest_pipeline_cluster_count", ""),
+    "ingest_pipeline_cluster_time": ("ingest_pipeline_cluster_time", "ms"),
+    "ingest_pipeline_cluster_failed": ("ingest_pipeline_cluster_failed", ""),
+}
+"""Other figures of the engine → the names of the metrics and their units."""
+
+_NODE_VALUES: Mapping[str, tuple[str, str]] = {
+    "index_size": ("final_index_size_bytes", "byte"),
+    "bytes_written": ("disk_io_write_bytes", "byte"),
+}
+"""Figures of the nodes that the race started → the names of the metrics and their units."""
+
+_TRANSFORMS: Mapping[str, str] = {
+    "total_transform_processing_times": "total_transform_processing_time",
+    "total_transform_index_times": "total_transform_index_time",
+    "total_transform_search_times": "total_transform_search_time",
+    "total_transform_throughput": "total_transform_throughput",
+}
+"""Figures of transforms → the names of the metrics."""
+
+DEVICES = (
+    *("node-stats", "recovery-stats", "ccr-stats", "transform-stats", "searchable-snapshots-stats"),
+    *("shard-stats", "data-stream-stats", "blob-store-stats", "master-node-stats"),
+)
+"""Devices whose values over time Rally stores, too."""
+
+
+class Document(NamedTuple):
+    """A document that is ready to be written."""
+
+    id: str
+    """Its id."""
+
+    text: bytes
+    """The document as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSources:
+    """What a race measured, from its folder."""
+
+    samples: Iterable[StoredSample] = ()
+    """The samples of operations."""
+
+    timeline: RaceTimeline | None = None
+    """The operations over time, or None if they are not known."""
+
+    telemetry: Iterable[TelemetrySample] = ()
+    """Values over time of `DEVICES`; those with the same time and labels follow one another."""
+
+
+def race_key(race_id: str) -> str:
+    """Returns the beginning of the ids of all documents of a race: 16 characters."""
+    digest = hashlib.blake2b(race_id.encode(), digest_size=12).digest()
+    return base64.urlsafe_b64encode(digest).decode()
+
+
+class MetricsDocuments:
+    """The metrics documents of one race."""
+
+    def __init__(self, record: RaceRecord, every_nth_sample: int | None) -> None:
+        """`every_nth_sample` is of how many samples one is stored; None limits their number."""
+        self._record = record
+        self._every = every_nth_sample
+        self._key = race_key(record.race_id)
+        self._began_ms = record.timestamp.timestamp() * 1000
+        started = record.driver.get("started_unix_ns")
+        self._first_task_ms = started / _MS if isinstance(started, int) else self._began_ms
+        self._common = _common(record)
+        self._meta = _cluster_meta(record)
+        self._tasks = {task.task: task for task in record.tasks}
+        self._encoder = json_encoder()
+
+    def all(self, sources: MetricSources) -> Iterator[Document]:
+        """Yields all documents: of samples, of throughput, of the engine, and of telemetry."""
+        yield from self.of_samples(sources.samples)
+        yield from self.of_throughput(sources.timeline)
+        yield from self.of_engine()
+        yield from self.of_telemetry(sources.telemetry)
+
+    def steps(self) -> Mapping[str, int]:
+        """Returns of how many samples of each task one is stored."""
+        if self._every is not None:
+            return dict.fromkeys(self._tasks, self._every)
+        kept = {name: task.samples.kept for name, task in self._tasks.items()}
+        return {name: max(1, math.ceil(count / DEFAULT_SAMPLES)) for name, count in kept.items()}
+
+    def of_samples(self, samples: Iterable[StoredSample]) -> Iterator[Document]:
+        """Yields three documents for each stored sample, and one for each of its sub-operations."""
+        steps, seen = self.steps(), Counter[tuple[str, bool]]()
+        forms: dict[tuple[str, str, str], bytes] = {}
+        outcomes: dict[tuple[str, bool, str, int], bytes] = {}
+        for row, sample in enumerate(samples):
+            counted = sample.task, sample.part
+            seen[counted] += 1
+            if (seen[counted] - 1) % steps.get(sample.task, 1):
+                continue
+            # Most of a document is the same for many samples, and encoded once.
+            form = sample.task, sample.operation, sample.sample_type
+            if form not in forms:
+                forms[form] = self._sample_form(sample)
+            outcome = sample.task, sample.success, sample.error_class, sample.status
+            if sample.details is not None or outcome not in outcomes:
+                outcomes[outcome] = self._outcome_form(sample)
+            yield from self._of_sample(row, sample, forms[form], outcomes[outcome])
+            if sample.details is not None:
+                del outcomes[outcome]
+
+    def _sample_form(self, sample: StoredSample) -> bytes:
+        """Returns the fields that samples of an operation have in common, as the beginning of an object."""
+        document = {
+            **self._common,
+            "unit": "ms",
+            "sample-type": sample.sample_type,
+            "task": sample.task,
+            "operation": sample.operation,
+            "operation-type": sample.operation_type,
+        }
+        encoded: bytes = self._encoder(document)
+        return encoded[:-1]
+
+    def _outcome_form(self, sample: StoredSample) -> bytes:
+        """Returns the metadata of a sample without its client, as the beginning of an object."""
+        task_meta = self._record.task_meta.get(sample.task, {})
+        encoded: bytes = self._encoder({**self._meta, **task_meta, **_outcome(sample)})
+        return encoded[:-1]
+
+    def _of_sample(self, row: int, sample: StoredSample, form: bytes, outcome: bytes) -> Iterator[Document]:
+        task = self._tasks.get(sample.task)
+        started_ms = self._first_task_ms + (task.started_s * 1000 if task else 0.0)
+        relative_ms = sample.sent_ns / _MS
+        own = b'"@timestamp":%d,"relative-time":%r,"meta":%b,"client_id":%d}}' % (
+            *(round(started_ms + relative_ms), relative_ms),
+            *(outcome, sample.client),
+        )
+        service_ms = (sample.done_ns - sample.sent_ns) / _MS
+        times = [(b"service_time", service_ms)]
+        if not sample.part:
+            times.append((b"latency", (sample.done_ns - sample.due_ns) / _MS))
+            times.append((b"processing_time", sample.processing_ns / _MS))
+        for name, value in times:
+            text = b'%b,"name":"%b","value":%r,%b' % (form, name, value, own)
+            yield Document(f"{self._key}s{row}{name[:1].decode()}", text)
+
+    def of_throughput(self, timeline: RaceTimeline | None) -> Iterator[Document]:
+        """Yields one document for each whole part of the time of a task, as Rally does for each second."""
+        for position, task in enumerate(self._record.tasks):
+            found = _rates(task, timeline)
+            for number, (end_s, rate, sample_type) in enumerate(found):
+                at_ms = self._first_task_ms + (task.started_s + end_s) * 1000
+                yield self._document(
+                    f"t{position}-{number}",
+                    {
+                        "@timestamp": round(at_ms),
+                        "relative-time": end_s * 1000,
+                        **self._common,
+                        "name": "throughput",
+                        "value": rate,
+                        "unit": f"{task.unit}/s",
+                        "sample-type": sample_type,
+                        "meta": {**self._meta, **self._record.task_meta.get(task.task, {})},
+                        "task": task.task,
+                        "operation": task.operation,
+                        "operation-type": task.operation_type,
+                    },
+                )
+
+    def of_engine(self) -> Iterator[Document]:
+        """Yields the figures of the engine, all with the time when the last task ended."""
+        ends = (task.started_s + task.duration_s for task in self._record.tasks)
+        end_ms = self._first_task_ms + max(ends, default=0.0) * 1000
+        common = {
+            "@timestamp": round(end_ms),
+            "relative-time": end_ms - self._began_ms,
+            **self._common,
+        }
+        for number, figure in enumerate(_engine_figures(self._record)):
+            meta = {**self._meta, **figure.pop("meta", {})}
+            yield self._document(f"e{number}", {**common, **figure, "meta": meta})
+
+    def of_telemetry(self, samples: Iterable[TelemetrySample]) -> Iterator[Document]:
+        """Yields one document for the values that a device read at the same time about the same thing."""
+        for number, (first, values) in enumerate(_readings(samples)):
+            labels = {key: value for key, value in first.labels.items() if key != "node"}
+            meta = {**self._meta, "cluster": "default", **labels}
+            node = first.labels.get("node")
+            if node is not None:
+                meta["node_name"] = node
+            if first.source == "master-node-stats":
+                values = {"node": node}
+            yield self._document(
+                f"d{number}",
+                {
+                    **values,
+                    "name": first.source,
+                    "@timestamp": round(first.time_ns / _MS),
+                    "relative-time": first.time_ns / _MS - self._began_ms,
+                    **self._common,
+                    "meta": meta,
+                },
+            )
+
+    def _document(self, suffix: str, content: Mapping[str, Any]) -> Document:
+        return Document(f"{self._key}{suffix}", self._encoder(content))
+
+
+def json_encoder() -> Any:
+    """Returns a function that encodes JSON as UTF-8; numbers that are not finite become null."""
+    import msgspec  # Slow to import, and not needed for `--help`.
+
+    return msgspec.json.Encoder(enc_hook=dict).encode
+
+
+def _common(record: RaceRecord) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "race-id": record.race_id,
+        "race-timestamp": record.timestamp.astimezone(UTC).strftime(TIMESTAMP_FORMAT),
+        "environment": record.environment.name,
+        "track": record.track.name,
+        "challenge": record.challenge or AUTO_GENERATED,
+        "car": "+".join(record.car),
+    }
+    if record.track.params:
+        document["track-params"] = encode(record.track.params)
+    return document
+
+
+def _cluster_meta(record: RaceRecord) -> dict[str, object]:
+    cluster = record.cluster
+    known = {
+        "source_revision": cluster.build_hash,
+        "distribution_version": cluster.version,
+        "distribution_flavor": cluster.flavor,
+    }
+    tags = {f"tag_{name}": text for name, text in tag_texts(record.user_tags).items()}
+    return {**{key: value for key, value in known.items() if value}, **tags}
+
+
+def _outcome(sample: StoredSample) -> dict[str, Any]:
+    """Returns what Rally states about an operation: whether it succeeded, why not, and its details."""
+    found: dict[str, Any] = {}
+    if sample.details:
+        try:
+            details = json.loads(sample.details)
+        except ValueError:
+            details = None
+        found = details if isinstance(details, dict) else {}
+    found["success"] = sample.success
+    if not sample.success:
+        found["error-type"] = "transport" if sample.error_class in _TRANSPORT else "api"
+        found["error-description"] = sample.error_class
+        if sample.status:
+            found["http-status"] = sample.status
+    return found
+
+
+def _rates(task: TaskResult, timeline: RaceTimeline | None) -> Sequence[tuple[float, float, str]]:
+    """Returns the throughput of a task over time: seconds since it began, work per second, sample type.
+
+    A task shorter than a part, or one whose throughput the engine or a runner reports, has one value.
+    """
+    own = timeline.tasks.get(task.task) if timeline else None
+    found = []
+    if timeline is not None and own is not None and task.reported_s is None:
+        length_s = timeline.length_s
+        measured_s = own.measured_from_s
+        for point in own.points:
+            end_s = point.from_s + length_s
+            if end_s <= task.duration_s:
+                is_warmup = measured_s is None or point.from_s < measured_s
+                found.append((float(end_s), point.work / length_s, "warmup" if is_warmup else "normal"))
+    if not any(kind == "normal" for _, _, kind in found) and task.throughput is not None:
+        found.append((task.duration_s, task.throughput.mean, "normal"))
+    return found
+
+
+def _engine_figures(record: RaceRecord) -> Iterator[dict[str, Any]]:
+    system = record.system
+    for field, (name, counted) in _TIMES.items():
+        value = getattr(system, field)
+        if value is not None:
+            spread = getattr(system, f"{field}_per_shard")
+            shards = [spread.min, spread.median, spread.max] if spread else []
+            yield {"name": name, "value": value, "unit": "ms", "per-shard": shards}
+        count = getattr(system, field.replace("_time", "_count"), None) if counted else None
+        if count is not None:
+            yield {"name": counted, "value": count}
+    for field, (name, unit) in _VALUES.items():
+        if (value := getattr(system, field)) is not None:
+            yield _value(name, value, unit)
+    node = node_name(record)
+    about = {"node_name": node} if node else {}
+    for field, (name, unit) in _NODE_VALUES.items():
+        if (value := getattr(system, field)) is not None:
+            yield _value(name, value, unit, about)
+    started = record.telemetry.get("node_startup_time")
+    if isinstance(started, int | float):
+        yield _value("node_startup_time", started, "s", about)
+    yield from _figures_of_parts(system)
+
+
+def _figures_of_parts(system: SystemMetrics) -> Iterator[dict[str, Any]]:
+    """Yields the figures of machine learning jobs, transforms and fields."""
+    for job in system.ml_processing_time:
+        yield {"name": "ml_processing_time", **encode(job)}
+    for field, name in _TRANSFORMS.items():
+        for one in getattr(system, field):
+            yield _value(name, one.mean, one.unit, {"transform_id": one.id})
+    for _, name in DISK_USAGE:
+        for one in getattr(system, name):
+            yield _value(name, one.value, one.unit, {"index": one.index, "field": one.field})
+
+
+def _value(name: str, value: object, unit: str, meta: Mapping[str, object] | None = None) -> dict[str, Any]:
+    document = {"name": name, "value": value, "unit": unit or None, "sample-type": "normal"}
+    return {**document, "meta": meta} if meta else document
+
+
+def _readings(
+    samples: Iterable[TelemetrySample],
+) -> Iterator[tuple[TelemetrySample, dict[str, object]]]:
+    """Yields the first sample of each reading, and all its values by name."""
+    first: TelemetrySample | None = None
+    values: dict[str, object] = {}
+    for sample in samples:
+        key = (sample.source, sample.time_ns, sample.labels)
+        if first is None or key != (first.source, first.time_ns, first.labels):
+            if first is not None and values:
+                yield first, values
+            first, values = sample, {}
+        if sample.value is not None:
+            values[sample.name] = sample.value
+    if first is not None and values:
+        yield first, values

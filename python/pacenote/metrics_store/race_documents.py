@@ -1,0 +1,154 @@
+"""Rally's documents about a race and about its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC
+from typing import Any
+
+from pacenote.model.codec import encode
+from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
+from pacenote.model.rally_results import op_metrics, unmeasured_results
+from pacenote.model.result import TaskResult
+from pacenote.model.system_metrics import DISK_USAGE, SHARD_TIMES, TRANSFORM_FIGURES
+from pacenote.model.user_tags import tag_texts
+
+AUTO_GENERATED = "default"
+"""How Rally names a challenge that it creates from a bare schedule."""
+
+_PER_TASK = ("throughput", "latency", "service_time", "processing_time")
+_PER_TASK_SINGLE = ("error_rate", "duration")
+
+_PER_NODE = ("index_size", "bytes_written")
+"""Figures that Rally stores for each node, and not in the document of the race."""
+
+_NOT_IN_RALLY = ("disk_usage_knn_vectors",)
+"""Figures that Rally's results do not have."""
+
+
+def race_document(record: RaceRecord) -> dict[str, Any]:
+    """Returns Rally's document of a race: what `list races`, `compare` and Rally itself read."""
+    document: dict[str, Any] = {
+        **_common(record),
+        "pipeline": record.pipeline,
+        "multi-cluster": False,
+        "car": list(record.car),
+        "cluster": {
+            "revision": record.cluster.build_hash,
+            "distribution-version": record.cluster.version,
+            "distribution-flavor": record.cluster.flavor,
+            "team-revision": record.options.team_revision,
+        },
+        "results": race_results(record),
+    }
+    if record.challenge is not None:
+        document["challenge"] = record.challenge
+    return document
+
+
+def race_results(record: RaceRecord) -> dict[str, Any]:
+    """Returns Rally's results of a race. Tasks that reports leave out are included only if they failed."""
+    system = {**encode(record.system), **unmeasured_results()}
+    for _, field, _ in SHARD_TIMES:
+        system[f"{field}_per_shard"] = system[f"{field}_per_shard"] or {}
+    for name in (*_PER_NODE, *_NOT_IN_RALLY):
+        system.pop(name, None)
+    tasks = [task for task in record.tasks if _is_reported(task, record)]
+    metrics = op_metrics(tasks, record.task_meta)
+    for entry in metrics:
+        # Rally writes metadata only of tasks that have any, and a rate of 0 if nothing was measured.
+        entry["error_rate"] = entry["error_rate"] or 0.0
+        if not entry["meta"]:
+            del entry["meta"]
+    return {"cluster_name": None, "op_metrics": metrics, **system}
+
+
+def result_documents(record: RaceRecord) -> Iterator[dict[str, Any]]:
+    """Yields Rally's documents of results: one for each figure of the race, and of its nodes."""
+    cluster = record.cluster
+    common = {
+        **_common(record),
+        "distribution-version": cluster.version,
+        "distribution-flavor": cluster.flavor,
+        "challenge": record.challenge or AUTO_GENERATED,
+        "car": "+".join(record.car),
+        "active": True,
+    }
+    major = (cluster.version or "").partition(".")[0]
+    if major.isdigit():
+        common["distribution-major-version"] = int(major)
+    if record.options.team_revision:
+        common["team-revision"] = record.options.team_revision
+    figures = [*_figures(race_results(record)), *_node_figures(record)]
+    yield from ({**common, **figure} for figure in sorted(figures, key=lambda figure: str(figure["name"])))
+
+
+def node_name(record: RaceRecord) -> str | None:
+    """Returns the name of the node that the race started, or None if there are several or none."""
+    nodes = record.cluster.started_nodes
+    return nodes[0].name if len(nodes) == 1 else None
+
+
+def _common(record: RaceRecord) -> dict[str, Any]:
+    """Returns the fields that documents about the race and about its results share."""
+    version = record.environment.pacenote
+    document: dict[str, Any] = {
+        "@timestamp": round(record.timestamp.timestamp() * 1000),
+        "rally-version": f"pacenote {version}" if version else "pacenote",
+        "rally-revision": None,
+        "environment": record.environment.name,
+        "race-id": record.race_id,
+        "race-timestamp": record.timestamp.astimezone(UTC).strftime(TIMESTAMP_FORMAT),
+        "user-tags": tag_texts(record.user_tags),
+        "track": record.track.name,
+    }
+    for key, value in (
+        ("track-revision", record.track.revision),
+        ("track-params", encode(record.track.params)),
+        ("car-params", encode(record.car_params)),
+        ("plugin-params", encode(record.options.plugin_params)),
+    ):
+        if value:
+            document[key] = value
+    return document
+
+
+def _is_reported(task: TaskResult, record: RaceRecord) -> bool:
+    return task.task not in record.unreported or bool(task.error_rate)
+
+
+def _figures(results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields the figures of the whole race and of its tasks: name, value and what they are about."""
+    for entry in results["op_metrics"]:
+        about = {key: entry[key] for key in ("task", "operation", "meta") if key in entry}
+        yield from ({**about, "name": name, "value": entry[name]} for name in _PER_TASK)
+        yield from ({**about, "name": name, "value": {"single": entry[name]}} for name in _PER_TASK_SINGLE)
+    for job in results["ml_processing_time"]:
+        value = {which: job[which] for which in ("min", "mean", "median", "max")}
+        yield {"name": "ml_processing_time", "job": job["job"], "value": value}
+    lists = {"op_metrics", "ml_processing_time", "cluster_name"}
+    for _, name in TRANSFORM_FIGURES:
+        lists.add(name)
+        for one in results[name]:
+            yield {"name": name, "id": one["id"], "value": {"single": one["mean"]}}
+    for _, name in DISK_USAGE:
+        lists.add(name)
+        for one in results.get(name, ()):
+            about = {"index": one["index"], "field": one["field"]}
+            yield {"name": name, **about, "value": {"single": one["value"]}}
+    for name, value in results.items():
+        if name in lists or value is None or value == {}:
+            continue
+        yield {"name": name, "value": value if isinstance(value, dict) else {"single": value}}
+
+
+def _node_figures(record: RaceRecord) -> Iterator[dict[str, Any]]:
+    """Yields the figures of the node that the race started; those of several are only known together."""
+    node = node_name(record)
+    if node is None:
+        return
+    values = {name: getattr(record.system, name) for name in _PER_NODE}
+    values["startup_time"] = record.telemetry.get("node_startup_time")
+    for name, value in values.items():
+        if isinstance(value, int | float):
+            yield {"name": name, "node": node, "value": {"single": value}}

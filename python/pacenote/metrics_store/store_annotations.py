@@ -1,0 +1,78 @@
+"""The annotations in a metrics store, with Rally's keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pacenote.metrics_store.client import StoreClient
+from pacenote.metrics_store.templates import ANNOTATIONS, annotations_template
+from pacenote.store.annotations import Annotation
+
+_KEYS = {
+    "environment": "environment",
+    "race-timestamp": "race_timestamp",
+    "track": "track",
+    "chart": "chart_type",
+    "chart-name": "chart_name",
+    "message": "message",
+}
+"""Rally's keys, and the fields of an annotation that they contain."""
+
+_MOST = 10_000
+_MISSING = 404
+_BAD_REQUEST = 400
+
+
+class StoreAnnotations:
+    """The index of annotations."""
+
+    def __init__(self, client: StoreClient) -> None:
+        self._client = client
+
+    def add(self, annotation: Annotation) -> None:
+        """Writes an annotation, with its id. Raises StoreUnavailable."""
+        self._create_index()
+        document = {key: getattr(annotation, name) for key, name in _KEYS.items()}
+        path = f"/{ANNOTATIONS}/_doc/{annotation.annotation_id}"
+        self._client.request("PUT", path, document, {"refresh": True})
+
+    def list(self) -> list[Annotation]:
+        """Returns all annotations, newest first. Raises StoreUnavailable."""
+        body = {
+            "size": _MOST,
+            "sort": [{"race-timestamp": {"order": "desc", "unmapped_type": "date"}}],
+        }
+        path = f"/{ANNOTATIONS}/_search"
+        response = self._client.exchange("POST", path, body)
+        if response.status == _MISSING:
+            return []
+        if not response.ok:
+            raise self._client.refusal(f"POST {path}", response)
+        hits = response.body.get("hits", {}).get("hits", []) if isinstance(response.body, dict) else []
+        return [_annotation(str(hit["_id"]), hit.get("_source", {})) for hit in hits]
+
+    def delete(self, annotation_id: str) -> bool:
+        """Deletes an annotation. Returns whether the store had it. Raises StoreUnavailable."""
+        path = f"/{ANNOTATIONS}/_doc/{annotation_id}"
+        response = self._client.exchange("DELETE", path, None, {"refresh": True})
+        if not response.ok and response.status != _MISSING:
+            raise self._client.refusal(f"DELETE {path}", response)
+        return response.ok
+
+    def _create_index(self) -> None:
+        if self._client.exchange("GET", f"/{ANNOTATIONS}").ok:
+            return
+        self._client.request("PUT", f"/_index_template/{ANNOTATIONS}", annotations_template())
+        response = self._client.exchange("PUT", f"/{ANNOTATIONS}")
+        # Another process may have created it meanwhile.
+        if not response.ok and response.status != _BAD_REQUEST:
+            raise self._client.refusal(f"PUT /{ANNOTATIONS}", response)
+
+
+def _annotation(annotation_id: str, document: Mapping[str, Any]) -> Annotation:
+    fields = {name: document.get(key) for key, name in _KEYS.items()}
+    texts = {name: str(value) for name, value in fields.items() if value is not None}
+    texts.setdefault("race_timestamp", "")
+    texts.setdefault("message", "")
+    return Annotation(annotation_id=annotation_id, **texts)

@@ -1,0 +1,86 @@
+"""Races and annotations are deleted here and in the metrics store, or nowhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.metrics_store.metrics_documents import MetricSources
+from pacenote.metrics_store.store import MetricsStore
+from pacenote.metrics_store.store_annotations import StoreAnnotations
+from pacenote.store.annotations import Annotation
+from pacenote.store.race_store import RaceStore
+from support.http_server import json_response
+from support.records import record
+
+
+@pytest.fixture
+def races(home, metrics_store):
+    for name in ("here", "both"):
+        RaceStore(home).create(record(name)).finish(record(name))
+    for name in ("both", "store"):
+        MetricsStore(metrics_store.client()).write(record(name), MetricSources())
+    return metrics_store
+
+
+def stored(store) -> set[str]:
+    return {one["race-id"] for one in store.documents("rally-*")}
+
+
+def folders(home) -> list[str]:
+    return sorted(path.name for path in (home / "races").iterdir() if path.is_dir())
+
+
+def test_races_are_deleted_wherever_they_are(run, races, home):
+    assert run("delete", "race", "--id=both,sto,here") == (
+        0,
+        "deleted race both (here and in the metrics store)\n"
+        "deleted race store (in the metrics store)\n"
+        "deleted race here (here)\n",
+        "",
+    )
+    assert (stored(races), folders(home)) == (set(), [])
+
+
+def test_what_an_interrupted_export_left_is_deleted(run, races):
+    races.indices["rally-races-v1"].clear()
+    assert run("delete", "race", "--id=store")[:2] == (0, "deleted race store (in the metrics store)\n")
+    assert stored(races) == {"both"}
+
+
+def test_a_dry_run_deletes_nothing(run, races, home):
+    code, out, _ = run("delete", "race", "--id=both", "--dry-run")
+    assert (code, out) == (0, "would delete race both (here and in the metrics store)\n")
+    assert (stored(races), folders(home)) == ({"both", "store"}, ["both", "here"])
+
+
+def test_an_unknown_race_deletes_nothing(run, races, home):
+    code, _, err = run("delete", "race", "--id=both,nope")
+    assert code == 64
+    assert "no race 'nope' in" in err
+    assert "nor in the metrics store" in err
+    assert (stored(races), folders(home)) == ({"both", "store"}, ["both", "here"])
+
+
+def test_a_store_that_does_not_answer_deletes_nothing(run, races, home):
+    races.answer = lambda request: json_response({"error": {"reason": "no"}}, 400)
+    code, _, err = run("delete", "race", "--id=both")
+    assert code == 64
+    assert "`pacenote delete" not in err
+    assert "--no-metrics-store" in err
+    assert folders(home) == ["both", "here"]
+    assert run("delete", "race", "--id=both", "--no-metrics-store")[:2] == (0, "deleted race both\n")
+
+
+def test_annotations_are_deleted_wherever_they_are(run, metrics_store):
+    own = run("add", "annotation", "--race-timestamp=20260301T123015Z", "--message=mine")[1].split()[2]
+    theirs = Annotation(annotation_id="t1", race_timestamp="20260302T000000Z", message="theirs")
+    StoreAnnotations(metrics_store.client()).add(theirs)
+    code, _, err = run("delete", "annotation", f"--id={own},nope")
+    assert (code, "there is no annotation 'nope' here or in the metrics store" in err) == (64, True)
+    assert run("delete", "annotation", f"--id={own},t1") == (
+        0,
+        f"deleted annotation {own}\ndeleted annotation t1\n",
+        "",
+    )
+    assert metrics_store.documents("rally-annotations") == []
+    assert run("list", "annotations")[1] == "No annotations found.\n"

@@ -1,0 +1,57 @@
+"""Annotations in a store have Rally's keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.metrics_store.client import StoreUnavailable
+from pacenote.metrics_store.store_annotations import StoreAnnotations
+from pacenote.store.annotations import Annotation
+from support.http_server import json_response
+from support.metrics_store import fake_store
+
+NOTE = Annotation(
+    annotation_id="a1",
+    race_timestamp="20260301T000000Z",
+    message="new disks",
+    track="nyc_taxis",
+    chart_type="io",
+)
+
+
+def test_an_annotation_is_added_listed_and_deleted():
+    with fake_store() as store:
+        found = StoreAnnotations(store.client())
+        assert found.list() == []
+        found.add(NOTE)
+        later = Annotation(annotation_id="a2", race_timestamp="20260302T000000Z", message="m")
+        found.add(later)
+        assert found.list() == [later, NOTE]
+        assert store.documents("rally-annotations")[0] == {
+            "environment": "local",
+            "race-timestamp": "20260301T000000Z",
+            "track": "nyc_taxis",
+            "chart": "io",
+            "chart-name": None,
+            "message": "new disks",
+        }
+        assert (found.delete("a1"), found.delete("a1")) == (True, False)
+
+
+def test_the_index_has_rallys_template():
+    with fake_store() as store:
+        StoreAnnotations(store.client()).add(NOTE)
+        template = store.templates["/_index_template/rally-annotations"]
+        assert template["index_patterns"] == ["rally-annotations"]
+        properties = template["template"]["mappings"]["properties"]
+        assert properties["race-timestamp"]["format"] == "basic_date_time_no_millis"
+        assert properties["message"] == {"type": "keyword"}
+
+
+def test_a_store_that_refuses_is_an_error():
+    refusal = json_response({"error": {"reason": "read-only"}}, 400)
+    with fake_store(answer=lambda request: refusal) as store:
+        found = StoreAnnotations(store.client())
+        for call in (found.list, lambda: found.add(NOTE), lambda: found.delete("a")):
+            with pytest.raises(StoreUnavailable, match="read-only"):
+                call()
