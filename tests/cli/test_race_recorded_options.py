@@ -104,6 +104,7 @@ WITHOUT_EFFECT = {
     "source_cache_days": "keeps files after the race",
     "preserve_install": "keeps files after the race",
     "cluster_name": "the name is the key `cluster.name` of the running cluster",
+    "metrics_store": "writes elsewhere what the race has stored",
     "skip_rest_api_check": "has no effect",
     "kill_running_processes": "has no effect",
     "dry_run": "no race",
