@@ -34,10 +34,10 @@ class StoredRace:
     def __init__(self, home: Path, work: Path) -> None:
         self._environment = {**os.environ, "PACENOTE_HOME": str(home), "RALLY_HOME": str(work)}
         self._work = work
-        self.run("start", "--installation-id=metrics-store-test", "--car-params=heap_size:512m")
-        nodes = json.loads(self.run("list", "nodes", "--format=json"))
-        (node,) = (one for one in nodes if one["installation-id"] == "metrics-store-test")
-        self.address = str(node["address"])
+        known = {node["node"] for node in self.nodes()}
+        self.run("start", "--car-params=heap_size:512m")
+        (node,) = (one for one in self.nodes() if one["node"] not in known)
+        self.address, self.installation_id = str(node["address"]), str(node["installation-id"])
         self.client = RestClient(parse_hosts(self.address).hosts)
 
     def run(self, *arguments: str, code: int = 0) -> str:
@@ -49,11 +49,21 @@ class StoredRace:
         self.messages = done.stderr
         return done.stdout
 
+    def nodes(self) -> list[dict[str, Any]]:
+        listed: list[dict[str, Any]] = json.loads(self.run("list", "nodes", "--format=json"))
+        return listed
+
     def race(self, race_id: str) -> None:
         self.run(
             *("race", "--track-path=track.json", f"--target-hosts={self.address}", f"--race-id={race_id}"),
             "--pipeline=benchmark-only",
         )
+
+    def document(self, race_id: str) -> dict[str, Any]:
+        """Returns the record of a race on this machine."""
+        listed = json.loads(self.run("list", "races", "--limit=100", "--format=json"))["races"]
+        found: dict[str, Any] = next(one for one in listed if one["race-id"] == race_id)
+        return found
 
     def search(self, kind: str, body: dict[str, Any]) -> Any:
         return self.client.request("POST", f"/rally-{kind}-v1/_search", body)
@@ -74,9 +84,10 @@ def stored(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sto
             found.race(race_id)
         yield found
     finally:
-        for race_id in ("stored-1", "stored-2"):
-            found.run("delete", "race", f"--id={race_id}", "--no-metrics-store")
-        found.run("stop", "--installation-id=metrics-store-test")
+        found.run("stop", f"--installation-id={found.installation_id}")
+        for race_id in ("stored-1", "stored-2", "stored-3"):
+            if (home / "races" / race_id).is_dir():
+                found.run("delete", "race", f"--id={race_id}", "--no-metrics-store")
 
 
 def by_name(name: str, **terms: str) -> dict[str, Any]:
@@ -97,8 +108,7 @@ def test_rallys_searches_find_what_was_measured(stored: StoredRace) -> None:
     errors = {"error_rate": {"terms": {"field": "meta.success"}}}
     body = {"query": normal, "size": 0, "aggs": {**stats, **percentiles, **errors}}
     found = stored.search("metrics", body)["aggregations"]
-    record = json.loads(stored.run("list", "races", "--format=json"))["races"]
-    (task,) = next(one["tasks"] for one in record if one["race-id"] == "stored-1")
+    (task,) = stored.document("stored-1")["tasks"]
     assert found["metric_stats"]["count"] == task["accounting"]["normal"] == 200
     assert found["metric_stats"]["avg"] == pytest.approx(task["service_time"]["mean_ms"], rel=1e-3)
     values = found["percentile_stats"]["values"]
@@ -120,7 +130,7 @@ def test_rallys_searches_find_what_was_measured(stored: StoredRace) -> None:
 
 
 def test_rallys_list_of_races_and_results_are_there(stored: StoredRace) -> None:
-    track = json.loads(stored.run("list", "races", "--format=json"))["races"][0]["track"]
+    track = stored.document("stored-1")["track"]
     body = {
         "query": {
             "bool": {
@@ -151,8 +161,8 @@ def test_races_and_annotations_are_exported_listed_and_deleted(stored: StoredRac
     stored.run("export", "stored-1", "--to-store")
     stored.client.request("POST", "/rally-*/_refresh")
     assert count() == before > 600
-    out = stored.run("list", "races")
-    assert [line.rstrip().endswith("here, store") for line in out.splitlines()[2:4]] == [True, True]
+    places = [stored.document(race_id)["stored-in"] for race_id in ("stored-1", "stored-2")]
+    assert places == [["here", "store"], ["here", "store"]]
     added = stored.run("add", "annotation", "--race-timestamp=20260301T123015Z", "--message=disks").split()[2]
     assert "here, store" in stored.run("list", "annotations")
     assert added in stored.run("delete", "annotation", f"--id={added}")
