@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from simulations import print_tables, share, table
+from simulations import print_tables, race_noise, share, table
 
 from pacenote.stats.blocks import detectable_effect
 from pacenote.stats.effect import Effect, paired_effect, unpaired_effect
@@ -57,13 +57,7 @@ class Machine:
 
     def races(self, count: int, random: np.random.Generator) -> Numbers:
         """Returns the logarithms of consecutive races."""
-        if self.tail == "t3":
-            noise = random.standard_t(3, count) / math.sqrt(3)
-        else:
-            noise = random.standard_normal(count)
-        for race in range(1, count):
-            fresh = math.sqrt(1 - self.correlation**2) * noise[race]
-            noise[race] = self.correlation * noise[race - 1] + fresh
+        noise = race_noise(count, self.correlation, self.tail, random)
         logs = self.noise * noise + self.trend(count, random)
         if self.tail == "outlier":
             logs[random.integers(count)] -= 0.2

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 Simulation = Callable[[argparse.Namespace], None]
 """Prints one table."""
@@ -29,6 +33,17 @@ def print_tables(
     for name, simulate in simulations.items():
         if given.only in {None, name}:
             simulate(given)
+
+
+def race_noise(count: int, correlation: float, tail: str, random: np.random.Generator) -> Any:
+    """Returns the noise of consecutive races with a standard deviation of 1, each of which resembles the race
+    before it (AR(1)); `t3` is Student's distribution with 3 degrees of freedom, anything else the normal one.
+    """
+    noise = random.standard_t(3, count) / math.sqrt(3) if tail == "t3" else random.standard_normal(count)
+    for race in range(1, count):
+        fresh = math.sqrt(1 - correlation**2) * noise[race]
+        noise[race] = correlation * noise[race - 1] + fresh
+    return noise
 
 
 def share(found: Sequence[bool]) -> str:

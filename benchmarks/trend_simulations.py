@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from simulations import print_tables, share, table
+from simulations import print_tables, race_noise, share, table
 
 from pacenote.stats.change_points import LEVEL, MIN_SEGMENT, find_changes
 
@@ -49,13 +49,7 @@ class Series:
 
     def logs(self, count: int, random: np.random.Generator) -> Numbers:
         """Returns the logarithms of consecutive races."""
-        if self.tail == "t3":
-            noise = random.standard_t(3, count) / math.sqrt(3)
-        else:
-            noise = random.standard_normal(count)
-        for race in range(1, count):
-            fresh = math.sqrt(1 - self.correlation**2) * noise[race]
-            noise[race] = self.correlation * noise[race - 1] + fresh
+        noise = race_noise(count, self.correlation, self.tail, random)
         noise[count // 2 :] *= self.later_noise
         logs = NOISE * noise + math.log1p(self.drift) * np.arange(count)
         if self.tail == "outlier":
