@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # Not needed for --help.
         TelemetryLine,
     )
     from pacenote.model.snapshot import RaceSnapshot
-    from pacenote.report.page.build import PageSources
+    from pacenote.report.page.race.build import PageSources
 
 IN_FOLDER = ""
 """Value of `--html` without a file: the page is written to the folder of the race."""
@@ -83,7 +83,7 @@ def page_sources(
     from pacenote.cli.race_command import race_command
     from pacenote.cli.race_findings import race_diagnosis
     from pacenote.cli.report_output import as_reported, race_location
-    from pacenote.report.page.build import PageSources
+    from pacenote.report.page.race.build import PageSources
 
     reported, state, _ = as_reported(record, folder.path, is_running=is_running)
     problem = "the race is not complete"
@@ -162,7 +162,7 @@ class _Reading:
 
     def telemetry(self) -> tuple[TelemetryLine, ...]:
         from pacenote.race.race_timeline import telemetry_lines
-        from pacenote.report.page.machine import WANTED
+        from pacenote.report.page.race.machine import WANTED
 
         if self._begin_ns is None:
             self.missing.append("No telemetry: the race does not state when its first task began")

@@ -13,10 +13,11 @@ from pacenote.model.diagnosis import Diagnosis, RuleAnswer
 from pacenote.model.race_record import RecordedCluster, RecordedTrack, Verdict
 from pacenote.model.result import FailureGroup
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
-from pacenote.report.page.build import PageSources
-from pacenote.report.render.race_page import MAX_BYTES, render_race_page
+from pacenote.report.page.race.build import PageSources
+from pacenote.report.render.page import MAX_BYTES
+from pacenote.report.render.race_page import render_race_page
 from pacenote.report.screen.build import RaceLocation
-from report.page.observed import arrivals, cpus, line, observed, pause, timeline
+from report.page.race.observed import arrivals, cpus, line, observed, pause, timeline
 from report.render.test_flame_graph import HOSTILE, Page
 from support.records import bulk, paced, record, task
 

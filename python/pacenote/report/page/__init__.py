@@ -1,5 +1,5 @@
-"""The report of a race as a page: what it shows, independent of HTML.
+"""Reports as pages: what a page shows, independent of HTML.
 
-`build.py` builds a page from the record of a race and what was observed beside it; each other module builds a
-part of it. `report/render/race_page.py` renders it.
+`page.py` is what every page has. Charts are drawn here (`drawing.py`) or, over time, by the script of the
+page (`time_charts.py`). `race` builds the page of a race. `report/render/page.py` renders any page.
 """

@@ -9,7 +9,8 @@ from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceObservations, TelemetryLine
 from pacenote.report.page.numbers import clock, plain, plain_time
-from pacenote.report.page.page import Chart, ChartLine, LineStyle, PageColumn, PageTable, RowGroup
+from pacenote.report.page.page import PageColumn, PageTable, RowGroup
+from pacenote.report.page.time_charts import Chart, ChartLine, LineStyle
 from pacenote.units import format_count, format_seconds, format_share
 
 HOST, NODES, GAUGES = "host", "node-counters", "node-gauges"

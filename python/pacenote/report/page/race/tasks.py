@@ -12,8 +12,9 @@ from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import indexes, runs_once
 from pacenote.model.verdict import targets_not_kept
 from pacenote.report.page.numbers import plain
-from pacenote.report.page.operations import TimedTask
-from pacenote.report.page.page import Curve, CurveChart, KeyFigure, PageCell, PageColumn, PageTable, RowGroup
+from pacenote.report.page.page import KeyFigure, PageCell, PageColumn, PageTable, RowGroup
+from pacenote.report.page.race.operations import TimedTask
+from pacenote.report.page.time_charts import Curve, CurveChart
 from pacenote.report.screen.imported import COLUMNS, FOOTNOTE, imported_tables
 from pacenote.report.screen.screen import TaskTable
 from pacenote.units import format_count, format_rate, format_seconds

@@ -13,9 +13,9 @@ from pacenote.model.task_kinds import runs_once
 from pacenote.report.diagnosis import headline_findings
 from pacenote.report.notes import printable_finding
 from pacenote.report.page.numbers import clock
-from pacenote.report.page.operations import TimedTask
 from pacenote.report.page.page import KeyFigure, PageCommand, Question, Text
-from pacenote.report.page.stalls import Stall, is_examined
+from pacenote.report.page.race.operations import TimedTask
+from pacenote.report.page.race.stalls import Stall, is_examined
 from pacenote.report.screen.answers import answers
 from pacenote.units import format_count, format_rate, format_seconds, format_share
 

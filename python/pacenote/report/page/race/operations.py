@@ -16,7 +16,8 @@ from pacenote.model.race_timeline import (
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import runs_once
 from pacenote.report.page.numbers import clock, plain, plain_time
-from pacenote.report.page.page import Band, Chart, ChartLine, HeatMap, PageColumn, PageTable, RowGroup
+from pacenote.report.page.page import PageColumn, PageTable, RowGroup
+from pacenote.report.page.time_charts import Band, Chart, ChartLine, HeatMap
 from pacenote.units import format_count, format_rate, format_seconds
 
 OPERATIONS = "data-operations"

@@ -14,43 +14,35 @@ from pacenote.model.race_record import Verdict
 from pacenote.model.race_timeline import RaceObservations
 from pacenote.model.result import FailureGroup
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
-from pacenote.report.page.build import PageSources, build_page, without_details
-from pacenote.report.page.page import (
-    Chart,
-    CurveChart,
-    ItemList,
-    PageCell,
-    PageCommand,
-    PageTable,
-    RacePage,
-    Text,
-)
+from pacenote.report.page.page import ItemList, PageCell, PageCommand, PageTable, ReportPage, Text
+from pacenote.report.page.race.build import PageSources, build_page, without_details
+from pacenote.report.page.time_charts import Chart, CurveChart
 from pacenote.report.screen.build import RaceLocation
-from report.page.observed import arrivals, cpus, line, observed, pause, point, telemetry, timeline
+from report.page.race.observed import arrivals, cpus, line, observed, pause, point, telemetry, timeline
 from support.records import bulk, paced, record, task, times
 
 LOCATION = RaceLocation("~/races/race-1", "race-1", "complete")
 STEADY = [50] * 20
 
 
-def page_of(race=None, seen=None, **changes) -> RacePage:
+def page_of(race=None, seen=None, **changes) -> ReportPage:
     """Returns the page of a race with one search, of which the operations are known."""
     race = race or record(tasks=(task(duration_s=20.0, window_s=20.0),), verdict=Verdict("valid"))
     seen = seen if seen is not None else observed(timeline(search=line(STEADY)))
     return build_page(PageSources(race, changes.pop("location", LOCATION), seen, **changes))
 
 
-def answer(page: RacePage, question: str) -> str:
+def answer(page: ReportPage, question: str) -> str:
     """Returns the answer to the question that contains a word."""
     (found,) = [each for each in page.questions if question in each.question]
     return " ".join(block.text for block in found.blocks)
 
 
-def blocks(page: RacePage, kind: type):
+def blocks(page: ReportPage, kind: type):
     return [block for section in page.sections for block in section.blocks if isinstance(block, kind)]
 
 
-def table(page: RacePage, name: str) -> PageTable:
+def table(page: ReportPage, name: str) -> PageTable:
     (found,) = [each for each in blocks(page, PageTable) if each.id == name]
     return found
 
@@ -85,7 +77,7 @@ def test_the_first_figures_are_throughput_the_slowest_p99_and_errors():
 def test_the_reasons_of_a_verdict_come_with_advice():
     finding = Finding("the driver sent late", "driver", "an idle machine", ("term",))
     page = page_of(record(verdict=Verdict("suspect", (finding,))))
-    assert (page.state, page.badge) == ("suspect", "suspect")
+    assert (page.badge, page.tone) == ("suspect", "doubtful")
     text = answer(page, "valid")
     assert "use its results with care. term: the driver sent late. Try: an idle machine." in text
     assert "Documents: 740,000 acknowledged and counted in 1 index." in text
@@ -101,7 +93,7 @@ def test_parts_in_which_nothing_ended_have_a_throughput_of_0():
 def test_a_race_that_is_not_complete_says_so(state):
     race = record(tasks=(), complete=False)
     page = page_of(race, RaceObservations(), location=replace(LOCATION, state=state))
-    assert page.badge == state
+    assert (page.badge, page.tone) == (state, "wrong")
     assert answer(page, "valid").startswith(f"The race is {state}: its results are incomplete.")
     assert answer(page, "limited") == "Not diagnosed: the race has not ended."
     assert answer(page, "p99") == "Not known: no task has enough operations."

@@ -1,55 +1,10 @@
-"use strict";
-// Makes tables sortable and draws the charts. Every value of a chart comes from a table of the page, and every
-// text reaches the page through textContent or fillText, never as HTML.
+// Draws the charts over time. Every value of a chart comes from a table of the page, and every text reaches the
+// page through textContent or fillText, never as HTML.
 (() => {
+  "use strict";
   const root = document.documentElement;
   const byId = (id) => document.getElementById(id);
   const { axis, charts, heat, curves } = JSON.parse(byId("charts").textContent);
-  root.classList.add("js");
-
-  // Links to a table open it.
-  function open() {
-    const folded = byId(location.hash.slice(1))?.closest("details");
-    if (folded) {
-      folded.open = true;
-      folded.scrollIntoView();
-    }
-  }
-  addEventListener("hashchange", open);
-  open();
-
-  // Tables.
-  const value = (cell) => (cell.dataset.sort ? Number(cell.dataset.sort) : cell.textContent.trim());
-  function compare(one, other) {
-    if (one === "" || other === "") return (one === "") - (other === "");
-    const numbers = typeof one === "number" && typeof other === "number";
-    return numbers ? one - other : String(one).localeCompare(String(other), "en", { numeric: true });
-  }
-  function sort(table, column, descending) {
-    for (const body of table.tBodies) {
-      const rows = [...body.rows].map((row) => [value(row.cells[column]), row]);
-      rows.sort(([one], [other]) =>
-        one === "" || other === "" ? compare(one, other) : (descending ? -1 : 1) * compare(one, other));
-      body.append(...rows.map(([, row]) => row));
-    }
-  }
-  for (const table of document.querySelectorAll("table.sortable")) {
-    const heads = [...table.tHead.rows[0].cells];
-    heads.forEach((head, column) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = head.textContent;
-      head.replaceChildren(button);
-      button.addEventListener("click", () => {
-        const isNumber = !head.classList.contains("t");
-        const state = head.getAttribute("aria-sort");
-        const descending = state ? state === "ascending" : isNumber;
-        for (const each of heads) each.removeAttribute("aria-sort");
-        head.setAttribute("aria-sort", descending ? "descending" : "ascending");
-        sort(table, column, descending);
-      });
-    });
-  }
 
   // The values of tables: groups of rows of numbers, null where a cell is empty.
   const tables = new Map();

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pacenote.model.diagnosis import Diagnosis
@@ -12,8 +12,6 @@ from pacenote.model.race_timeline import RaceObservations
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.report.diagnosis import diagnosis_sections
-from pacenote.report.page import facts, machine, operations, questions, tasks
-from pacenote.report.page.operations import TimedTask
 from pacenote.report.page.page import (
     Block,
     Item,
@@ -22,13 +20,16 @@ from pacenote.report.page.page import (
     PageCell,
     PageColumn,
     PageTable,
-    RacePage,
+    ReportPage,
     RowGroup,
     Section,
     Text,
-    TimeAxis,
 )
-from pacenote.report.page.stalls import find_stalls
+from pacenote.report.page.race import facts, machine, operations, questions, tasks
+from pacenote.report.page.race.operations import TimedTask
+from pacenote.report.page.race.stalls import find_stalls
+from pacenote.report.page.time_charts import TimeAxis
+from pacenote.report.page.tone import Tone
 from pacenote.report.rows import note_lines
 from pacenote.report.screen.answers import answers
 from pacenote.report.screen.build import RaceLocation, build_screen
@@ -38,6 +39,7 @@ from pacenote.units import format_count, format_number
 SETTINGS_BYTES = 40_000
 """About how many bytes the settings in force have on a page."""
 
+_BADGES: Mapping[str, Tone] = {"valid": "good", "suspect": "doubtful", "void": "wrong"}
 _NO_SERIES = "There is no timeline: the race has no series of its operations"
 
 
@@ -70,7 +72,7 @@ class PageSources:
     """What the command does not repeat, or why it is not known."""
 
 
-def build_page(sources: PageSources, settings_bytes: int = SETTINGS_BYTES) -> RacePage:
+def build_page(sources: PageSources, settings_bytes: int = SETTINGS_BYTES) -> ReportPage:
     """Returns the page of a race, whatever is missing of it."""
     record, observed = sources.record, sources.observed
     screen = build_screen(record, sources.location)
@@ -78,10 +80,10 @@ def build_page(sources: PageSources, settings_bytes: int = SETTINGS_BYTES) -> Ra
     stalls = find_stalls(record.tasks, observed)
     reported = reported_tasks(record)
     slowest = tasks.slowest_figure(reported)
-    return RacePage(
+    return ReportPage(
         title=f"{screen.headline.race} · {screen.headline.badge}",
-        state=screen.headline.state,
         badge=screen.headline.badge,
+        tone=_BADGES.get(screen.headline.badge, "wrong"),
         heading=screen.headline.race,
         subtitle=" · ".join(part for part in (screen.headline.duration, screen.results.description) if part),
         figures=tuple(_figures(sources, slowest)),
@@ -138,8 +140,8 @@ def _sections(sources: PageSources, timed: tuple[TimedTask, ...], settings_bytes
     yield Section("environment", "Environment", tuple(facts.environment_blocks(record)))
     if record.imported is None:
         blocks = tuple(facts.settings_blocks(sources.snapshot, settings_bytes))
-        yield Section("settings", "Settings in force", blocks)
-    yield Section("figures", "All figures", tuple(_all_figures(record)))
+        yield Section("settings", "Settings in force", blocks, is_printed=False)
+    yield Section("figures", "All figures", tuple(_all_figures(record)), is_printed=False)
 
 
 def _timeline(sources: PageSources, timed: tuple[TimedTask, ...]) -> Iterator[Block]:
@@ -225,7 +227,7 @@ def _all_figures(record: RaceRecord) -> Iterator[Block]:
     yield from (Text(note.text, "quiet") for note in note_lines(report) if note.label == "Footnote")
 
 
-def without_details(page: RacePage) -> RacePage:
+def without_details(page: ReportPage) -> ReportPage:
     """Returns a page without the table of all figures and the settings, for a race with very many tasks."""
     left_out = Text("Left out, so that the page stays small: `pacenote report RACE --full` prints it.")
     return replace(
