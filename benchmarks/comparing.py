@@ -59,12 +59,13 @@ def _store_races(home: Path) -> None:
     for number in range(2 * _BLOCKS):
         variant = "ab"[number % 2]
         side = Snapshot(facts | dict.fromkeys(flags, variant))
-        folder = store.create(_race(number, variant, draw))
+        folder = store.create(example_race(number, variant, draw))
         folder.write_snapshot(RaceSnapshot(side, side))
         shutil.copy(series / "series.parquet", folder.series)
 
 
-def _race(number: int, variant: str, draw: random.Random) -> RaceRecord:
+def example_race(number: int, variant: str, draw: random.Random) -> RaceRecord:
+    """Returns a race of a variant, which differs from others by chance."""
     return RaceRecord(
         race_id=f"race-{number}",
         timestamp=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number),

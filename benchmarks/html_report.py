@@ -1,38 +1,112 @@
 """Measures `pacenote report --html` of a race of an hour: twelve tasks with a schedule, a diagnosis, a
-snapshot with 4,500 facts, a GC log with two collections per second, and 300 series of telemetry.
+snapshot with 4,500 facts, a GC log with two collections per second, and 300 series of telemetry; and
+`pacenote experiment report --html` of an experiment of 60 races with four tasks each.
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import comparing
 from diagnosing import BEGIN, HOUR_S, NODE, TASK_S, store_race
 from machine import PACENOTE, run, temporary_folder
 from outcome import Figure, Options, Outcome, Target
 from recorded_series import write_series
 
 from pacenote import _core
+from pacenote.cli.stored_experiment import NoOptionCheck
+from pacenote.lab.experiment.design import plan_races
+from pacenote.lab.experiment.read_file import read_experiment
+from pacenote.model.experiment import ExperimentPlan, JournalEntry
+from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_store import RaceStore
 
 _LIMIT_MS, _LIMIT_KB = 2_000.0, 300.0
 _RATE = 400
 _SERIES = 300
+_FILE = """\
+question = "Is a heap of 2 GB faster?"
+blocks = 30
+
+[race]
+track = "http_logs"
+
+[variants.1g]
+car = "1gheap"
+
+[variants.2g]
+car = "2gheap"
+"""
 _NS = 10**9
 
 
 def measure(options: Options) -> Outcome:
     """Measures the wall time of the command, after one run that is not counted, and the size of the page."""
+    race = _measured("pacenote report --html, one hour", _race_page, options)
+    experiment = _measured("pacenote experiment report --html, 60 races", _experiment_page, options)
+    figures = (*race, *experiment)
+    limits = (_LIMIT_MS, _LIMIT_KB) * 2
+    targets = tuple(
+        Target(figure, limit, at_most=True) for figure, limit in zip(figures, limits, strict=True)
+    )
+    return Outcome(figures=figures, targets=targets)
+
+
+def _measured(
+    name: str, page_of: Callable[[Path], tuple[list[str], Path]], options: Options
+) -> tuple[Figure, Figure]:
+    """Returns the wall time of the command that writes a page, and the size of the page."""
     times, sizes = [], []
     with temporary_folder() as home:
-        folder = store_race(home)
-        write_series(folder.path, [task.task for task in folder.read().tasks], TASK_S, _RATE)
-        _write_telemetry(folder)
+        arguments, page = page_of(home)
         for turn in range(1 + options.choose(10, 3)):
-            wall_ms = run([PACENOTE, "report", "race", "--html"], {"PACENOTE_HOME": str(home)}).wall_s * 1e3
+            wall_ms = run([PACENOTE, *arguments, "--html"], {"PACENOTE_HOME": str(home)}).wall_s * 1e3
             times += [wall_ms] if turn else []
-            sizes += [folder.page.stat().st_size / 1e3] if turn else []
-    wall = Figure("pacenote report --html, one hour", "ms", tuple(times))
-    size = Figure("size of the page", "kB", tuple(sizes))
-    targets = (Target(wall, _LIMIT_MS, at_most=True), Target(size, _LIMIT_KB, at_most=True))
-    return Outcome(figures=(wall, size), targets=targets)
+            sizes += [page.stat().st_size / 1e3] if turn else []
+    return Figure(name, "ms", tuple(times)), Figure(f"{name}: size of the page", "kB", tuple(sizes))
+
+
+def _race_page(home: Path) -> tuple[list[str], Path]:
+    folder = store_race(home)
+    write_series(folder.path, [task.task for task in folder.read().tasks], TASK_S, _RATE)
+    _write_telemetry(folder)
+    return ["report", "race"], folder.page
+
+
+def _experiment_page(home: Path) -> tuple[list[str], Path]:
+    """Stores a pair with races in thirty blocks."""
+    store = ExperimentStore(home)
+    folder = store.create("heap")
+    experiment = read_experiment(_FILE, "heap", "heap.toml", NoOptionCheck())
+    plan = ExperimentPlan(
+        experiment_id=folder.experiment_id,
+        created="2026-01-01T00:00:00+00:00",
+        seed=1,
+        folder=str(home),
+        races=plan_races(experiment),
+    )
+    store.write(folder, _FILE, plan)
+    races, draw = RaceStore(home), random.Random(1)
+    for race in plan.races:
+        race_id = f"{folder.experiment_id}-{race.number:03}"
+        tags = {"experiment": folder.experiment_id, "block": str(race.block), "variant": race.variant}
+        record = replace(comparing.example_race(race.number, race.variant, draw), race_id=race_id)
+        races.create(replace(record, user_tags=tags))
+        ended = JournalEntry(
+            event="ended",
+            at="2026-01-01T01:00:00+00:00",
+            race=race.number,
+            race_id=race_id,
+            outcome="raced",
+            verdict="valid",
+            seconds=60.0,
+        )
+        folder.append(ended)
+    return ["experiment", "report"], folder.page
 
 
 def _write_telemetry(folder: RaceFolder) -> None:

@@ -57,6 +57,18 @@ def test_the_answer_comes_first(run, races):
     )
 
 
+def test_the_comparison_can_be_a_page(run, races, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("compare", *SIDES, "--html", "--fail-on=worse")
+    assert (code, out, err) == (0, "comparison.html\n", "")
+    text = (tmp_path / "comparison.html").read_text("utf-8")
+    assert ">better</p>" in text
+    assert "pacenote compare --baseline=tag:variant=a --contender=tag:variant=b" in text
+    assert "pacenote race" in text
+    assert run("compare", *SIDES, "--html=new/other.html")[:2] == (0, "new/other.html\n")
+    assert (tmp_path / "new" / "other.html").read_text("utf-8") == text
+
+
 def test_the_screen_fits_narrow_and_wide_terminals(run, races, monkeypatch):
     for width in (60, 80, 100, 140):
         monkeypatch.setenv("COLUMNS", str(width))

@@ -77,6 +77,14 @@ def test_an_experiment_runs_to_its_answer(run, file):
     assert code == 3 or "b against a: primary metrics:" in out
     assert "6 of 6 races in " in out
     assert "race 1 of 6, block 1 of 3" in err
+    page = ExperimentStore().folder("ab-1").page
+    assert f"page: {page}\n" in err
+    text = page.read_text("utf-8")
+    assert "Is b as fast as a?" in text
+    assert "pacenote experiment run " in text
+    page.unlink()
+    assert run("experiment", "report", "--html")[1] == f"{page}\n"
+    assert page.read_text("utf-8") == text
     code, out, _ = run("experiment", "report", "ab", "--report-format=json")
     document = json.loads(out)
     assert code in COMPARED

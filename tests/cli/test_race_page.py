@@ -138,9 +138,12 @@ def test_a_race_without_files_has_a_page_that_says_what_is_missing(run):
     )
 
 
-def test_a_saturation_has_no_page(run):
+def test_a_saturation_has_a_page_of_its_own(run):
     folder = RaceStore().create(record("abc-4"))
     folder.write_saturation(FOUND)
-    code, out, err = run("report", "abc-4", "--html")
-    assert (code, out) == (2, "")
-    assert "error: the result of saturate is not available as a page\n" in err
+    code, out, _ = run("report", "abc-4", "--html")
+    assert (code, out) == (0, f"{folder.page}\n")
+    text = folder.page.read_text("utf-8")
+    assert "Between 80 ops/s (80,000 docs/s) and 82 ops/s (82,000 docs/s)." in text
+    assert "pacenote saturate" in text
+    assert "--objective=p99:50ms" in text

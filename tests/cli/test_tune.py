@@ -197,6 +197,7 @@ def test_parameters_that_only_other_challenges_read_are_left_out(run, folder):
         (options("--constraint=p99:reads<5ms"), "the challenge has no task 'reads'"),
         (options("--objective=throughputs:read"), "there is no metric 'throughputs'"),
         (("tune", "report"), "no search 'latest'"),
+        (options("--html"), "--html is an option of `tune report`, not of `tune run`"),
         (("tune", "knobs", "--report-format=html"), "--report-format"),
         (options("--knobs=none.toml"), "none.toml cannot be read: No such file"),
     ],
@@ -282,3 +283,19 @@ def events():
         return [event.event for event in find_tune(ExperimentStore(), "latest").journal()]
     except StoreError:
         return []
+
+
+def test_the_page_of_a_search_is_written_to_its_folder_or_to_a_file(run, tmp_path):
+    folder = create_tune(ExperimentStore())
+    write_tune(
+        folder, search_plan(race={"track": "t", "client-options": {"basic_auth_password": "secret-1"}})
+    )
+    code, out, err = run("tune", "report", "--html")
+    assert (code, out, err) == (0, f"{folder.files.page}\n", "")
+    text = folder.files.page.read_text("utf-8")
+    assert "No answer yet" in text
+    assert "pacenote tune --objective=throughput:index-append" in text
+    assert "secret-1" not in text
+    other = tmp_path / "search.html"
+    assert run("tune", "report", "tune-1", f"--html={other}")[1] == f"{other}\n"
+    assert other.read_text("utf-8") == text

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pacenote.cli import values
 from pacenote.cli.comparison_gates import failed_labels, gate_result, parse_gates
 from pacenote.cli.console import Console
+from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
 from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
@@ -32,6 +33,9 @@ if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.store.race_groups import FoundGroup
 
 FORMATS = ("markdown", "csv", "csv-full", "json", "junit")
+
+PAGE = "comparison.html"
+"""The file of `--html` without a name, in the current folder."""
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
@@ -91,6 +95,14 @@ def _add_report_options(parser: Parser) -> None:
         default="decimal",
         help="how values are aligned: right, center, left or decimal (default: decimal)",
     )
+    parser.add_argument(
+        "--html",
+        nargs="?",
+        const=IN_FOLDER,
+        metavar="FILE",
+        help=f"write the comparison as a page to this file, or to {PAGE}, and print its path in place of the "
+        "comparison",
+    )
     parser.add_argument("--show-in-report", help=argparse.SUPPRESS)  # Rally accepts and ignores it.
     parser.add_argument(
         "--report-file",
@@ -121,7 +133,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
     gates = gate_result(comparison, options.fail_on or ())
     if _shows_merged(options, console):
         comparison = _with_merged(comparison, baseline, contender, asked)
-    _show(comparison, options, console, {**baseline.folders, **contender.folders})
+    if options.html is not None:
+        path = Path(options.html or PAGE)
+        write_page_file(path, _page(comparison, options, (baseline.races[0], contender.races[0])))
+        console.result_lines(f"{path}\n")
+    else:
+        _show(comparison, options, console, {**baseline.folders, **contender.folders})
     for text in filter(None, (gates.text, *gates.warnings)):
         console.warning(text)
     return VoidRace.exit_code if gates.text else 0
@@ -234,11 +251,7 @@ def _commands(
 ) -> list[Command]:
     from pacenote.report.screen.screen import Command
 
-    given = {"baseline": options.baseline, "contender": options.contender, "primary": options.primary}
-    arguments = [f"--{name}={_joined(names)}" for name, names in given.items() if names]
-    if options.smallest_effect is not None:
-        arguments.append(f"--smallest-effect={options.smallest_effect * 100:g}")
-    same = shlex.join([*arguments, "--report=full"])
+    same = shlex.join([*_arguments(options), "--report=full"])
     commands = [Command(f"{program()} compare {same}", f"all {len(comparison.metrics)} metrics")]
     store = RaceStore()
     first = [side.races[0] for side in (comparison.baseline, comparison.contender)]
@@ -247,6 +260,34 @@ def _commands(
         short = shlex.join(map(store.short_id_maker(), [race.race_id for race in first]))
         commands.append(Command(f"{program()} diff {short}", "what differs between the first races"))
     return commands
+
+
+def _arguments(options: argparse.Namespace) -> list[str]:
+    """Returns the arguments that make the same comparison."""
+    given = {"baseline": options.baseline, "contender": options.contender, "primary": options.primary}
+    found = [f"--{name}={_joined(names)}" for name, names in given.items() if names]
+    if options.smallest_effect is not None:
+        found.append(f"--smallest-effect={options.smallest_effect * 100:g}")
+    return found
+
+
+def _page(
+    comparison: Comparison, options: argparse.Namespace, first: tuple[ComparedRace, ComparedRace]
+) -> str:
+    """Returns the comparison as a page, which names the commands of the first race of each side."""
+    from pacenote.cli.program import NAME
+    from pacenote.cli.race_command import race_command
+    from pacenote.report.page.comparison.build import ComparisonPageSources, build_comparison_page
+    from pacenote.report.render.page import render_page
+    from pacenote.version import pacenote_version
+
+    commands = [(shlex.join([NAME, "compare", *_arguments(options)]), "compare these races again")]
+    for race, side in zip(first, ("baseline", "contender"), strict=True):
+        command, _ = race_command(race.record, NAME)
+        if command:
+            commands.append((command, f"run the first race of the {side} again"))
+    sources = ComparisonPageSources(comparison, tuple(commands), pacenote_version() or "")
+    return render_page(build_comparison_page(sources))
 
 
 def _joined(names: Sequence[str]) -> str:

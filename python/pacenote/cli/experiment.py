@@ -13,6 +13,7 @@ from pacenote.cli import values
 from pacenote.cli.comparison_gates import parse_gates
 from pacenote.cli.console import Console
 from pacenote.cli.experiment_gates import check_gates, exit_code, gated_exit_code
+from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import Parser, Several, validate_choice
 from pacenote.cli.report_file import check_report_file
 from pacenote.cli.unavailable import UnavailableOption
@@ -52,6 +53,14 @@ def add_options(parser: Parser) -> None:
         type=values.path,
         help="run, resume, report: also write the report to this file: text and markdown are appended, other "
         "formats get a new file (default: none)",
+    )
+    parser.add_argument(
+        "--html",
+        nargs="?",
+        const=IN_FOLDER,
+        metavar="FILE",
+        help="report: write the report as a page to this file, or to report.html in the folder of the "
+        "experiment, and print its path in place of the report",
     )
     parser.add_argument(
         "--fail-on",
@@ -139,6 +148,7 @@ _OPTIONS: Mapping[str, tuple[Callable[[argparse.Namespace], object], tuple[str, 
     "--track-params": (_given_track_params, ("run",)),
     "--blocks": (lambda options: options.blocks, ("run",)),
     "--report-file": (lambda options: options.report_file, ("run", "resume", "report")),
+    "--html": (lambda options: options.html is not None, ("report",)),
     "--fail-on": (lambda options: options.fail_on, ("run", "resume", "report")),
     "--report-format": (lambda options: options.report_format, ("run", "resume", "report", "list")),
 }
@@ -233,7 +243,12 @@ def _report(options: argparse.Namespace, console: Console) -> int:
     folder = ExperimentStore().folder(options.target or "latest")
     experiment = stored_experiment(folder)
     check_gates(experiment.design, options)
-    result = show_result(folder, experiment, options, console)
+    if options.html is not None:
+        from pacenote.cli.experiment_page import write_experiment_page
+
+        result = write_experiment_page(folder, experiment, options.html, console)
+    else:
+        result = show_result(folder, experiment, options, console)
     return gated_exit_code(result, options, console) if options.fail_on else 0
 
 
@@ -317,6 +332,7 @@ def _race(
 def run_races(folder: ExperimentFolder, experiment: Experiment, console: Console) -> RunEnd:
     """Runs the races of an experiment that are left. Raises StoreError."""
     from pacenote.cli.experiment_check import RaceOptionCheck
+    from pacenote.cli.experiment_page import add_experiment_page
     from pacenote.cli.experiment_progress import experiment_listener
     from pacenote.lab.experiment.design import all_variants
     from pacenote.lab.experiment.evaluate import Evaluation
@@ -348,4 +364,5 @@ def run_races(folder: ExperimentFolder, experiment: Experiment, console: Console
         )
         end = run_experiment(run)
         evaluation.store_noise(end.progress, ExperimentStore())
-        return end
+    add_experiment_page(folder, experiment, console)
+    return end

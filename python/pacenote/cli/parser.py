@@ -134,6 +134,10 @@ class Parser(argparse.ArgumentParser):
         """Returns whether an option of the command takes a value."""
         return self._option_string_actions[name].nargs != 0
 
+    def needs_value(self, name: str) -> bool:
+        """Returns whether an option of the command cannot be given without a value."""
+        return self._option_string_actions[name].nargs not in (0, "?")
+
     def option_names(self) -> list[str]:
         """Returns the names of all options that are not refused, without their dashes."""
         return [name.removeprefix("--") for name in self._available() if name.startswith("--")]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
+from pacenote.cli.page_file import add_page_file, write_page_file
 from pacenote.errors import PacenoteError, StoreError, UsageError
-from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.store.race_folder import RaceFolder
@@ -22,21 +23,17 @@ if TYPE_CHECKING:  # Not needed for --help.
         TaskArrivals,
         TelemetryLine,
     )
+    from pacenote.model.saturation import SaturationResult
     from pacenote.model.snapshot import RaceSnapshot
     from pacenote.report.page.race.build import PageSources
 
-IN_FOLDER = ""
-"""Value of `--html` without a file: the page is written to the folder of the race."""
-
 
 def write_page(record: RaceRecord, folder: RaceFolder, file: str, console: Console) -> None:
-    """Writes the page of a race and prints its path. Raises StoreError, and UsageError for a saturation."""
-    if folder.saturation.is_file():
-        raise UsageError("the result of saturate is not available as a page", hint="omit --html")
+    """Writes the page of a race or a saturation, and prints its path. Raises StoreError."""
     text = _page_text(record, folder, None, is_running=folder.is_in_use())
     path = Path(file) if file else folder.page
     if file:
-        _write(path, text)
+        write_page_file(path, text)
     else:
         folder.write_page(text)
     console.result_lines(f"{path}\n")
@@ -47,24 +44,13 @@ def add_page(folder: Path, diagnosis: Diagnosis | None, console: Console) -> Non
     race = RaceFolder(folder)
     if not race.race_json.is_file():
         return
-    try:
+
+    def write() -> Path:
         # The stored record has no secrets.
         race.write_page(_page_text(race.read(), race, diagnosis, is_running=False))
-    except PacenoteError as error:
-        console.warning(f"the page of the race was not written: {error.message}")
-        return
-    except Exception as error:  # The race has been measured: a page does not make it fail.
-        console.warning(f"the page of the race was not written: {DEFECT}: {type(error).__name__}: {error}")
-        return
-    console.progress(f"page: {race.page}")
+        return race.page
 
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise StoreError(f"cannot write the page to {path}: {error.strerror}") from error
+    add_page_file(write, "race", console)
 
 
 def _page_text(
@@ -72,7 +58,56 @@ def _page_text(
 ) -> str:
     from pacenote.report.render.race_page import render_race_page
 
+    saturation = folder.read_saturation()
+    if saturation is not None:
+        return _saturation_text(saturation, record)
     return render_race_page(page_sources(record, folder, diagnosis, is_running=is_running))
+
+
+def _saturation_text(found: SaturationResult, record: RaceRecord) -> str:
+    """Returns the page of a search for the highest rate."""
+    from pacenote.cli.program import NAME
+    from pacenote.lab.saturation_curve import fitted_curve
+    from pacenote.report.page.saturation.build import SaturationPageSources, build_saturation_page
+    from pacenote.report.render.page import render_page
+    from pacenote.version import pacenote_version
+
+    commands = ((f"{NAME} report {found.race_id} --report-format=json", "all its figures"),)
+    sources = SaturationPageSources(
+        found,
+        record,
+        fitted_curve(found),
+        (*_search_command(found, record), *commands),
+        pacenote_version() or "",
+    )
+    return render_page(build_saturation_page(sources))
+
+
+def _search_command(found: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, str]]:
+    """Yields the command that searches again, as far as the result states it."""
+    from pacenote.cli.program import NAME
+    from pacenote.cli.race_options import race_options
+    from pacenote.lab.experiment.options import arguments
+
+    try:
+        options = dict(race_options(record))
+    except UsageError:
+        return
+    limits = ",".join(f"p{limit.q:g}:{limit.ms:g}ms" for limit in found.objective.latency)
+    given: dict[str, object] = {
+        "task": found.task,
+        "objective": limits,
+        "max-error-rate": f"{found.objective.error_rate * 100:g}",
+        "max-connections": found.connections,
+        "probe-time": f"{found.window_s:g}",
+        "probe-warmup": f"{found.warmup_s:g}",
+        "precision": f"{found.precision * 100:g}",
+        "seed": record.seed,
+        "sweep-clients": max((level.clients for level in found.levels), default=0),
+    }
+    given = {name: value for name, value in given.items() if value != ""}
+    words = map(shlex.quote, arguments({**options, **given}))
+    yield " \\\n  ".join((f"{NAME} saturate", *words)), "search again"
 
 
 def page_sources(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from pacenote.cli.console import Console
+from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import Parser
-from pacenote.cli.race_page import IN_FOLDER, write_page
+from pacenote.cli.race_page import write_page
 from pacenote.cli.report_file import check_report_size
 from pacenote.cli.report_output import add_report_options, show_report
 from pacenote.cli.saturation_output import show_saturation

@@ -12,6 +12,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.interruption import NO_PROBE, printing_report, stored_saturation
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
+from pacenote.cli.race_page import add_page
 from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_output import check_report_file
 from pacenote.cli.saturation_output import check_saturation_format, show_saturation
@@ -142,7 +143,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         if stopped and not result.probes:
             raise Interrupted(NO_PROBE)
         with printing_report(stopped=stopped):
-            show_saturation(result, record, request.race.home / RACES / record.race_id, options, console)
+            folder = request.race.home / RACES / record.race_id
+            show_saturation(result, record, folder, options, console)
+            add_page(folder, None, console)
             if options.owns_process:
                 block_signals()
     if saturation.error is not None:

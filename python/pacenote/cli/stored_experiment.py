@@ -15,7 +15,7 @@ from pacenote.model.experiment import Experiment, Options, PlannedRace
 from pacenote.store.experiment_store import ExperimentFolder
 
 
-class _NoCheck:
+class NoOptionCheck:
     """Accepts all options: they were checked when the experiment began."""
 
     def problem(self, name: str, value: object) -> str | None:  # noqa: ARG002  # of the protocol
@@ -35,7 +35,7 @@ def stored_experiment(folder: ExperimentFolder) -> Experiment:
     """Returns the experiment of a folder without checking the options of its races, which may name files that
     have gone since. Raises StoreError if its races are not those that were planned.
     """
-    return _read(folder, _NoCheck())
+    return _read(folder, NoOptionCheck())
 
 
 def checked_experiment(folder: ExperimentFolder, console: Console) -> Experiment:

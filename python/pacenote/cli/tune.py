@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli import race
 from pacenote.cli.console import Console
+from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.store.home import default_home
@@ -63,6 +64,14 @@ def add_options(parser: Parser) -> None:
             metavar="TIME",
             help="time of all races, such as 2h, with the confirmation; resume: time from now on",
         )
+        parser.add_argument(
+            "--html",
+            nargs="?",
+            const=IN_FOLDER,
+            metavar="FILE",
+            help="report: write the report as a page to this file, or to report.html in the folder of the "
+            "search, and print its path in place of the report",
+        )
         parser.add_flag("--change-durability", help="also use knobs that may lose documents in a crash")
     race.add_options(parser)
     # Searches and their confirmations have data and orders of their own, unless they are to be repeated.
@@ -113,7 +122,12 @@ def _report(options: argparse.Namespace, console: Console) -> int:
     from pacenote.cli.tune_output import show_result
 
     folder = _folder(options)
-    show_result(folder, options, console)
+    if options.html is not None:
+        from pacenote.cli.tune_page import write_tune_page
+
+        write_tune_page(folder, options.html, console)
+    else:
+        show_result(folder, options, console)
     return 0
 
 
@@ -164,6 +178,7 @@ def _search(
 ) -> int:
     """Runs what is left, prints the answer, and returns the exit code."""
     from pacenote.cli.tune_output import show_result
+    from pacenote.cli.tune_page import add_tune_page
     from pacenote.race.stop_signals import exit_at_third, interrupting
 
     with exit_at_third(console.error_at_exit), interrupting():
@@ -172,6 +187,7 @@ def _search(
             paused, interrupted = end.paused, end.interrupted
         except KeyboardInterrupt:
             paused, interrupted = "stopped by the user", True
+        add_tune_page(folder, console)
         answer = show_result(folder, options, console, paused=paused)
     if interrupted:
         return Interrupted.exit_code

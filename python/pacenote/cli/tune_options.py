@@ -14,7 +14,7 @@ from pacenote.errors import UsageError
 from pacenote.lab.experiment.options import RESERVED, arguments
 from pacenote.store.home import default_home
 
-_OF_SEARCHES = ("objective", "constraint", "knobs", "budget", "change-durability", "dry-run", "seed")
+_OF_SEARCHES = ("objective", "constraint", "knobs", "budget", "change-durability", "dry-run", "seed", "html")
 _OF_ALL = ("report-format", "quiet")
 
 
@@ -26,8 +26,12 @@ def check_action(action: str, options: argparse.Namespace, parser: Parser) -> No
     if options.target and action in ("run", "knobs", "list"):
         hint = f"`pacenote tune resume {options.target}` goes on with a search" if action == "run" else ""
         raise UsageError(f"`tune {action}` takes no id: {options.target}", hint=hint)
+    if options.html is not None and action != "report":
+        raise UsageError(
+            f"--html is an option of `tune report`, not of `tune {action}`: each search has a page"
+        )
     for name, _ in given_options(parser, options.arguments) if action != "run" else ():
-        if name not in _OF_ALL and (action, name) != ("resume", "budget"):
+        if name not in _OF_ALL and (action, name) not in (("resume", "budget"), ("report", "html")):
             raise UsageError(f"--{name} is an option of a new search, not of `tune {action}`")
 
 
@@ -77,7 +81,9 @@ def given_options(parser: Parser, given: Sequence[str]) -> list[tuple[str, objec
             is_off = name.startswith("--no-") and parser.has_option(positive)
             found.append(((positive if is_off else name).removeprefix("--"), not is_off))
         else:
-            found.append((name.removeprefix("--"), value if equals else rest.pop(0)))
+            # A word after an option that may have no value is its value, as argparse reads it.
+            has_value = parser.needs_value(name) or (rest and not rest[0].startswith("-"))
+            found.append((name.removeprefix("--"), value if equals else rest.pop(0) if has_value else ""))
     return found
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pacenote.model.codec import encode
 from pacenote.model.comparison import Comparison, EstimatedChange, MetricId, MetricWord
-from pacenote.model.experiment import COMPARING, DesignKind
+from pacenote.model.experiment import COMPARING, DesignKind, RaceOutcome
 
 RESULT_FORMAT = 1
 """Version of the document of a result."""
@@ -138,6 +139,29 @@ class NoiseValue:
 
     block_interval: tuple[float, float] = (0.0, 0.0)
     """The 95 % interval of `block_spread`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRace:
+    """A planned race that has ended."""
+
+    race_id: str
+    """Its id; empty if it was left out before it began."""
+
+    variant: str
+    """The name of its variant."""
+
+    block: int
+    """Its block, from 1; 0 if it warms up."""
+
+    outcome: RaceOutcome
+    """How it ended."""
+
+    verdict: str = ""
+    """The verdict on it: valid, suspect or void; empty without results."""
+
+    values: Mapping[MetricId, float] = field(default_factory=dict)
+    """Its values of the metrics that decide, those that it makes doubtful included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

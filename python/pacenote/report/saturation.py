@@ -28,6 +28,16 @@ _WHY: dict[LimitedBy, str] = {
     "nothing": "no rate met the objective",
 }
 
+LIMITED_BY: dict[LimitedBy, str] = {
+    "engine": "limited by the engine",
+    "samples": "limited by the number of samples",
+    "driver": "limited by the driver or its machine",
+    "range": "limited by the highest allowed rate",
+    "disagreement": "probes disagree",
+    "search": "ended early",
+    "nothing": "no rate met the objective",
+}
+"""Why the answer is not higher, in a few words."""
 
 _NO_TIME = "none"
 """The cell of a percentile that ranks among the operations that failed or were not sent."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from pacenote.model.comparison import Comparison, MetricComparison
 from pacenote.model.printable import single_line
-from pacenote.model.tune import DEFAULT, TriedCandidate, TuneResult
+from pacenote.model.tune import DEFAULT, Origin, TriedCandidate, TuneResult
 from pacenote.report.comparison_rows import change_text, interval_text
 from pacenote.report.comparison_texts import change_of, metric_name
 from pacenote.report.experiment import ExperimentReport, TextTable
@@ -23,7 +23,8 @@ _ANSWERS = {
     "none yet": "No answer yet{reason}.",
 }
 
-_ORIGINS = {"default": "the default", "drawn": "drawn", "suggested": "optimiser"}
+ORIGINS: Mapping[Origin, str] = {"default": "the default", "drawn": "drawn", "suggested": "optimiser"}
+"""Where candidates come from, in tables."""
 
 _SHOWN = 12
 
@@ -115,7 +116,7 @@ def _candidate_row(one: TriedCandidate, result: TuneResult) -> tuple[str, ...]:
     state = one.dropped or ("winner" if one.number == result.winner else "")
     return (
         str(one.number),
-        _ORIGINS[one.origin],
+        ORIGINS[one.origin],
         single_line(settings_text(one.settings)),
         str(one.blocks),
         change,

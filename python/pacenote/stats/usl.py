@@ -69,6 +69,11 @@ class _Curve:
         return math.sqrt(max(0.0, 1 - self.contention) / self.coherency) if self.coherency > 0 else math.inf
 
 
+def fitted_throughput(fit: UslFit, clients: float) -> float:
+    """Returns the work per second that the law expects with a number of clients."""
+    return _Curve(fit.rate_alone.value, fit.contention.value, fit.coherency.value).throughput(clients)
+
+
 def fit_usl(measured: Mapping[int, Sequence[float]]) -> UslFit | None:
     """Fits the law to measurements of throughput, in work per second, by number of clients.
 

@@ -8,6 +8,7 @@ PACENOTE_HOME/experiments/
     ├── .lock              locked while a process runs the experiment
     ├── .races             locked by the process of each race while it runs
     ├── .gate              locked by each of two races at the same time until it is ready
+    ├── report.html        the result as a page
     └── logs/              the output of each race
 
 The races themselves are in `races`, like all others. A folder without `plan.json` is a search
@@ -92,6 +93,15 @@ class ExperimentFolder:
     def log(self, race_id: str) -> Path:
         """Returns the file for the output of a race."""
         return self.path / "logs" / f"{race_id}.log"
+
+    @property
+    def page(self) -> Path:
+        """The result as a page."""
+        return self.path / "report.html"
+
+    def write_page(self, text: str) -> None:
+        """Stores the result as a page, which replaces an earlier one. Raises StoreError."""
+        write_atomically(self.page, text.encode())
 
     @property
     def toml(self) -> Path:

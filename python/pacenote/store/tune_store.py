@@ -5,6 +5,7 @@ PACENOTE_HOME/experiments/
     ├── tune.json          what may be changed, the objective, the budget; written once
     ├── journal.jsonl      what happened, one line for each event
     ├── .lock              locked while a process runs the search
+    ├── report.html        the result as a page
     └── logs/              the output of each race
 
 The confirmation is an experiment of its own, `<tune-id>-confirm-1`.

@@ -114,7 +114,7 @@ def test_no_element_has_a_style_of_its_own():
 
 def test_marks_keep_their_places_at_any_width():
     found = Page(render_page(page())).elements
-    (circle, ring) = [each for tag, each in found if tag == "circle"]
+    circle, ring, _of_the_key = [each for tag, each in found if tag == "circle"]
     assert (circle["cx"], circle["cy"], circle["class"]) == ("25.00%", "14.0", "dot accent")
     assert ring["class"] == "dot accent ring"
     (bar,) = [each for tag, each in found if tag == "rect"]
@@ -123,7 +123,7 @@ def test_marks_keep_their_places_at_any_width():
     assert line["points"] == "0.00,10.00 100.00,90.00"
     # The labels at the edges of the axis stay within the drawing.
     labels = [each["class"] for tag, each in found if tag == "text" and each.get("y") == "16"]
-    assert labels == ["start", "middle", "end"]
+    assert labels == ["tick start", "tick middle", "tick end"]
 
 
 def test_a_drawing_has_its_values_as_a_table_and_a_description():

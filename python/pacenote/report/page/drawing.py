@@ -92,6 +92,9 @@ class Bar:
     is_faint: bool = False
     """Whether it is behind the other marks."""
 
+    level: int | None = None
+    """How strong its colour is, from 0 to 9, so that a text on it can be read; None for a full colour."""
+
     title: str = ""
     """What it is, shown on demand."""
 
@@ -209,3 +212,6 @@ class Drawing:
 
     key: tuple[KeyEntry, ...] = ()
     """What the marks mean."""
+
+    has_rules: bool = True
+    """Whether a line goes from each label of the axis through the rows."""

@@ -25,7 +25,7 @@ def drawing(block: Drawing) -> Iterator[str]:
         f'<p class=quiet>{summary} <a href="#{escaped(block.table)}">Table</a></p></figcaption>'
         f'<div class=drawing role=img aria-label="{title}. {summary}">'
     )
-    rules = "".join(map(_rule, block.ticks))
+    rules = "".join(map(_rule, block.ticks)) if block.has_rules else ""
     for row in block.rows:
         yield _row(row, rules)
     if block.ticks:
@@ -53,7 +53,7 @@ def _rule(tick: Tick) -> str:
 
 def _tick_label(tick: Tick) -> str:
     anchor = "start" if tick.x < _EDGE else "end" if tick.x > 1 - _EDGE else "middle"
-    return f'<text x="{_x(tick.x)}" y=16 class={anchor}>{escaped(tick.label)}</text>'
+    return f'<text x="{_x(tick.x)}" y=16 class="tick {anchor}">{escaped(tick.label)}</text>'
 
 
 def _mark(mark: Mark, height: int) -> str:
@@ -66,7 +66,8 @@ def _mark(mark: Mark, height: int) -> str:
             f'x2="{_x(mark.to_x)}" y2="{_y(mark.to_y, height)}">{_title(mark.title)}</line>'
         )
     if isinstance(mark, Bar):
-        classes = ["bar", mark.style, "faint" if mark.is_faint else ""]
+        level = "" if mark.level is None else f"level{mark.level}"
+        classes = ["bar", mark.style, "faint" if mark.is_faint else "", level]
         return (
             f'<rect class="{_joined(classes)}" x="{_x(mark.x)}" y="{_y(mark.y, height)}" '
             f'width="{_x(max(mark.to_x - mark.x, 0.0))}" height="{_y(mark.to_y - mark.y, height)}">'

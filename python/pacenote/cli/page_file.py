@@ -1,0 +1,37 @@
+"""Writing a page: to a file that the user names, or to the folder of what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pacenote.cli.console import Console
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.messages import DEFECT
+
+IN_FOLDER = ""
+"""Value of `--html` without a file: the page is written to its own place."""
+
+
+def write_page_file(path: Path, text: str) -> None:
+    """Writes a page to a file, in a new folder if needed. Raises StoreError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write the page to {path}: {error.strerror}") from error
+
+
+def add_page_file(write: Callable[[], Path], of: str, console: Console) -> None:
+    """Writes the page of what has just ended, and names it; a failure is a warning, because nothing that was
+    measured is lost with a page. `of` names what it reports.
+    """
+    try:
+        path = write()
+    except PacenoteError as error:
+        console.warning(f"the page of the {of} was not written: {error.message}")
+        return
+    except Exception as error:  # It has been measured: a page does not make it fail.
+        console.warning(f"the page of the {of} was not written: {DEFECT}: {type(error).__name__}: {error}")
+        return
+    console.progress(f"page: {path}")

@@ -1,0 +1,39 @@
+"""The races of an experiment that have ended, with their values of the metrics that decide."""
+
+from __future__ import annotations
+
+from pacenote.compare.metrics import race_metrics
+from pacenote.lab.experiment.evaluate import Evaluation
+from pacenote.lab.experiment.primary import Metrics, chosen_primary
+from pacenote.lab.experiment.progress import ExperimentProgress
+from pacenote.model.comparison import MetricId
+from pacenote.model.experiment_result import ExperimentRace
+
+
+def ended_races(evaluation: Evaluation, progress: ExperimentProgress) -> tuple[ExperimentRace, ...]:
+    """Returns the planned races that have ended, in their order, without those that were left out. Only races
+    that the evaluation has read have values.
+    """
+    metrics: dict[str, Metrics] = {
+        race_id: race_metrics(race.record) for race_id, race in evaluation.read.items()
+    }
+    primary = _primary(evaluation, metrics)
+    found = []
+    for race in progress.plan.races:
+        end = progress.ends.get(race.number)
+        if end is None or end.outcome is None or end.outcome == "skipped":
+            continue
+        own = metrics.get(end.race_id, {})
+        values = {metric: own[metric].value for metric in primary if metric in own}
+        found.append(ExperimentRace(end.race_id, race.variant, race.block, end.outcome, end.verdict, values))
+    return tuple(found)
+
+
+def _primary(evaluation: Evaluation, metrics: dict[str, Metrics]) -> list[MetricId]:
+    """Returns the metrics that decide, in the order of tables."""
+    known = dict.fromkeys(metric for own in metrics.values() for metric in own)
+    if not evaluation.read:
+        return []
+    first = next(iter(evaluation.read.values())).record
+    labels, _ = chosen_primary(evaluation.experiment.primary, first, known)
+    return [metric for metric in known if metric.label in labels]

@@ -1,0 +1,226 @@
+"""Builds the page of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pacenote.model.comparison import Comparison, FactDifference
+from pacenote.model.finding import Finding, name_tasks
+from pacenote.model.printable import shortened, single_line, whole_line
+from pacenote.report.comparison_differences import shown_differences
+from pacenote.report.comparison_rows import detectable_text, interval_text
+from pacenote.report.comparison_texts import (
+    amount_text,
+    answer_text,
+    certainty_text,
+    group_text,
+    main_metric,
+    metric_name,
+    next_text,
+    order_text,
+    races_text,
+    shown_change,
+    times_text,
+    trust_text,
+)
+from pacenote.report.page.comparison.effects import TONES, effect_blocks
+from pacenote.report.page.comparison.races import RaceWord, compared_races, race_blocks
+from pacenote.report.page.page import (
+    Block,
+    FactList,
+    Item,
+    ItemList,
+    KeyFigure,
+    PageCell,
+    PageColumn,
+    PageCommand,
+    PageTable,
+    Question,
+    ReportPage,
+    RowGroup,
+    Section,
+    Text,
+)
+from pacenote.units import format_count
+
+SIDES = ("Baseline", "Contender")
+"""Names of the sides of a comparison."""
+
+_MOST_VALUE = 200
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPageSources:
+    """What the page of a comparison is built from."""
+
+    comparison: Comparison
+    """The comparison."""
+
+    commands: tuple[tuple[str, str], ...] = ()
+    """Commands with their purposes, the first of which makes this comparison again."""
+
+    version: str = ""
+    """Version of Pacenote."""
+
+
+def build_comparison_page(sources: ComparisonPageSources) -> ReportPage:
+    """Returns the page of a comparison."""
+    found = sources.comparison
+    races = compared_races(found, SIDES)
+    sections = (
+        Section("effects", "Effects", tuple(effect_blocks(found, ""))),
+        Section("races", "Races", tuple(race_blocks(races, SIDES, is_ordered=bool(order_text(found))))),
+        Section("limits", "What limits the answer", tuple(finding_blocks(found))),
+        Section("differences", "What differs", tuple(difference_blocks(found, ""))),
+    )
+    names = [single_line(name) for name in (found.baseline.track, found.baseline.challenge) if name]
+    return ReportPage(
+        title=f"Comparison · {found.answer}",
+        badge=found.answer,
+        tone=TONES[found.answer],
+        heading=" / ".join(names) or "Comparison",
+        subtitle=f"{_count(found)}, {found.design}",
+        figures=tuple(answer_figures(found)),
+        questions=(
+            Question("Is the contender better?", tuple(_answer(found))),
+            Question("How sure is that?", tuple(certainty(found))),
+            Question("Were the races valid?", tuple(race_validity([race.word for race in races], found))),
+            Question("What differed?", tuple(main_differences(found))),
+            Question("How do I repeat it?", tuple(_repetition(sources))),
+        ),
+        sections=tuple(section for section in sections if section.blocks),
+        footer=f"Pacenote {sources.version}".strip(),
+    )
+
+
+def _count(found: Comparison) -> str:
+    old, new = len(found.baseline.races), len(found.contender.races)
+    return f"{format_count(old, 'race')} of the baseline, {new} of the contender"
+
+
+def answer_figures(found: Comparison, others: int = 0) -> Iterator[KeyFigure]:
+    """Yields the change of the metric that says most, what would have been seen, and how many reasons limit
+    the answer; `others` is the number of those besides the findings.
+    """
+    main = main_metric(found)
+    if main is not None and found.answer != "void":
+        interval = interval_text(main.change)
+        of = races_text(found, main)
+        detail = f"interval {interval}, from {of}" if interval else f"no interval from {of}"
+        name = metric_name(main)
+        yield KeyFigure(f"{name[0].upper()}{name[1:]}", shown_change(main), detail, TONES[main.word])
+        if seen := detectable_text(main.change):
+            yield KeyFigure("Would have been seen", seen, "smallest change, in 80 % of such comparisons")
+    limits = len(found.findings) + others
+    text = format_count(limits, "reason") if limits else "none"
+    detail = "to take care, listed below" if limits else "nothing was found that limits the answer"
+    is_void = found.answer in ("void", "partly void")
+    yield KeyFigure("Limits", text, detail, "wrong" if is_void else "doubtful" if limits else "good")
+
+
+def _answer(found: Comparison) -> Iterator[Text]:
+    text = answer_text(found)
+    yield Text(f"{text[0].upper()}{text[1:]}.")
+    if amount := amount_text(found):
+        yield Text(f"{amount[0].upper()}{amount[1:]}.")
+
+
+def certainty(found: Comparison) -> Iterator[Text]:
+    """Yields how sure an answer is, whether it can be trusted, and what to do next."""
+    if text := certainty_text(found):
+        yield Text(f"{text[0].upper()}{text[1:]}.")
+    trust = trust_text(found)
+    yield Text(f"Can it be trusted? {trust[0].upper()}{trust[1:]}.")
+    if following := next_text(found):
+        yield Text(f"Next: {following}.")
+
+
+def race_validity(words: Sequence[RaceWord], found: Comparison | None) -> Iterator[Text]:
+    """Yields how many races are valid, and the first reasons why some must not be compared."""
+    counts = {word: words.count(word) for word in dict.fromkeys(words)}
+    if set(counts) == {"valid"}:
+        yield Text(f"Yes, all {len(words)}.")
+    else:
+        listed = ", ".join(f"{count} {word}" for word, count in counts.items())
+        yield Text(f"Not all of them: {listed}.", "doubtful")
+    voiding = [each for each in (found.findings if found else ()) if each.makes_doubtful]
+    yield from (Text(f"{finding_text(each)}.") for each in voiding[:2])
+
+
+def main_differences(found: Comparison) -> Iterator[Text]:
+    """Yields the facts that differ, the first ones by name."""
+    facts = shown_differences(found.differences)
+    if not facts:
+        yield Text("Nothing that was recorded.")
+        return
+    for each in facts[:_MOST_NAMED]:
+        old, new = _values(each)
+        yield Text(f"{single_line(each.key)}: {old} → {new}")
+    more = len(facts) - _MOST_NAMED
+    if more > 0:
+        yield Text(f"And {format_count(more, 'more fact')}, listed below.")
+
+
+def _values(each: FactDifference) -> tuple[str, str]:
+    old, new = (
+        shortened(whole_line(", ".join(values)), _MOST_VALUE) or "–"
+        for values in (each.baseline, each.contender)
+    )
+    return old, new
+
+
+def _repetition(sources: ComparisonPageSources) -> Iterator[Text | PageCommand]:
+    for text, purpose in sources.commands:
+        if purpose:
+            yield Text(f"{purpose[0].upper()}{purpose[1:]}:")
+        yield PageCommand(text)
+    if not sources.commands:
+        yield Text("Not known.")
+
+
+def finding_text(each: Finding) -> str:
+    """Returns a finding in one line, without what to do."""
+    tasks = f"{name_tasks(each.tasks)}: " if each.tasks else ""
+    return whole_line(f"{tasks}{each.text}")
+
+
+def finding_blocks(found: Comparison) -> Iterator[Block]:
+    """Yields what limits an answer, and what could not be compared."""
+    items = tuple(
+        Item(
+            finding_text(each),
+            (("Try", whole_line(each.advice)),) if each.advice else (),
+            "wrong" if each.makes_doubtful else "",
+        )
+        for each in found.findings
+    )
+    if items:
+        void = sum(each.makes_doubtful for each in found.findings)
+        title = format_count(len(items), "reason")
+        yield ItemList(
+            f"{title}, of which {void} {'makes' if void == 1 else 'make'} metrics void" if void else title,
+            items,
+        )
+    yield from (Text(f"{whole_line(note)}.", "quiet") for note in found.notes)
+
+
+def difference_blocks(found: Comparison, prefix: str) -> Iterator[Block]:
+    """Yields both sides, and all facts that differ; `prefix` begins the id of the table."""
+    sides = ((name, group) for name, group in zip(SIDES, (found.baseline, found.contender), strict=True))
+    yield FactList(
+        tuple(
+            (name, ", ".join(filter(None, (group_text(group), times_text(group))))) for name, group in sides
+        )
+    )
+    facts = shown_differences(found.differences)
+    if not facts:
+        yield Text("Nothing that was recorded differs.")
+        return
+    rows = tuple(
+        (PageCell(single_line(each.area)), PageCell(single_line(each.key)), *_values(each)) for each in facts
+    )
+    columns = tuple(PageColumn(head, is_number=False) for head in ("Area", "Fact", *SIDES))
+    caption = f"{format_count(len(rows), 'fact')} that {'differs' if len(rows) == 1 else 'differ'}"
+    yield PageTable(f"{prefix}data-differences", caption, columns, (RowGroup("", rows),), is_sortable=True)

@@ -1,0 +1,54 @@
+"""The page of a search for the highest rate: the probes by rate, and throughput by clients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pacenote.report.page.drawing import Stroke, Trace
+from pacenote.report.page.saturation.build import build_saturation_page
+from report.page import examples
+from report.page.reading import answer, bars, cells, dots, drawings, tables
+
+
+def test_the_answer_is_an_interval_of_rates():
+    page = build_saturation_page(examples.saturation_page())
+    assert (page.badge, page.tone) == ("limited by the engine", "good")
+    assert [figure.value for figure in page.figures[:2]] == ["140 ops/s", "170 ops/s"]
+    assert answer(page, 0) == "Between 140 ops/s and 170 ops/s."
+    assert "pacenote saturate" in answer(page, 4)
+
+
+def test_each_probe_has_its_outcome_and_its_upper_bound():
+    page = build_saturation_page(examples.saturation_page())
+    (row,) = drawings(page)["rates-0"].rows
+    forms = [dot.form for dot in dots(row)]
+    assert forms == ["disc", "disc", "cross", "disc", "ring", "cross"]
+    (interval,) = bars(row)
+    assert interval.is_faint
+    passed = dots(row)[3]
+    assert passed.x == interval.x
+    bounds = [mark for mark in row.marks if isinstance(mark, Stroke) and mark.x == mark.to_x]
+    # The last probe has no percentile.
+    assert len(bounds) == 5
+    assert all(bound.to_y < bound.y for bound in bounds)
+    assert len(cells(tables(page)["data-probes"])) == 6
+
+
+def test_throughput_by_clients_has_the_fitted_law_and_its_peak():
+    page = build_saturation_page(examples.saturation_page())
+    (row,) = drawings(page)["sweep"].rows
+    assert len(dots(row)) == 12
+    (curve,) = [mark for mark in row.marks if isinstance(mark, Trace)]
+    assert len(curve.points) == 60
+    (peak,) = bars(row)
+    assert peak.style == "good"
+    assert len(cells(tables(page)["data-levels"])) == 12
+
+
+def test_a_search_that_ended_early_has_a_page():
+    sources = examples.saturation_page()
+    nothing = replace(sources.result, probes=(), levels=(), stable=None, unstable=None, limited_by="search")
+    page = build_saturation_page(replace(sources, result=replace(nothing, fit=None), fitted=()))
+    assert (page.badge, page.tone) == ("ended early", "wrong")
+    assert answer(page, 0) == "No probe was completed."
+    assert not drawings(page)

@@ -1,0 +1,49 @@
+"""Axes of drawings: places, and round labels."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.report.page.scale import Scale, scale_of
+
+
+@pytest.mark.parametrize(
+    ("scale", "value", "share"),
+    [
+        (Scale(0.0, 10.0), 2.5, 0.25),
+        (Scale(0.0, 10.0), -1.0, 0.0),
+        (Scale(0.0, 10.0), 99.0, 1.0),
+        (Scale(1.0, 100.0, is_logarithmic=True), 10.0, 0.5),
+        (Scale(1.0, 100.0, is_logarithmic=True), 0.0, 0.0),
+    ],
+)
+def test_a_value_is_at_its_share(scale, value, share):
+    assert scale.at(value) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("scale", "steps"),
+    [
+        (Scale(-0.012, 0.081), [0.0, 0.02, 0.04, 0.06, 0.08]),
+        (Scale(9_700.0, 10_400.0), [9_800.0, 10_000.0, 10_200.0, 10_400.0]),
+        (Scale(1.0, 32.0, is_logarithmic=True), [1.0, 2.0, 5.0, 10.0, 20.0]),
+        (Scale(40.0, 60.0, is_logarithmic=True), [50.0]),
+        (Scale(52.0, 60.0, is_logarithmic=True), [52.0, 54.0, 56.0, 58.0, 60.0]),
+    ],
+)
+def test_labels_are_round_and_few(scale, steps):
+    assert scale.steps() == pytest.approx(steps)
+
+
+@pytest.mark.parametrize("values", [(), (5.0,), (0.0, 0.0), (1.0, 2.0, float("inf"))])
+@pytest.mark.parametrize("is_logarithmic", [False, True])
+def test_a_scale_has_room_for_any_values(values, is_logarithmic):
+    found = scale_of(values, is_logarithmic=is_logarithmic)
+    assert found.low < found.high
+    assert found.steps()
+
+
+def test_zero_stands_out():
+    ticks = Scale(-1.0, 1.0).ticks(str, 0.0)
+    assert [tick.is_strong for tick in ticks] == [tick.label == "0.0" for tick in ticks]
+    assert any(tick.is_strong for tick in ticks)

@@ -1,0 +1,55 @@
+"""Pages with drawings as HTML: hostile names, sizes, and no style or script but their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.report.page.comparison.build import build_comparison_page
+from pacenote.report.page.experiment.build import build_experiment_page
+from pacenote.report.page.saturation.build import build_saturation_page
+from pacenote.report.page.tune.build import build_tune_page
+from pacenote.report.render.page import MAX_BYTES, render_page
+from report.page import examples
+from report.render.test_flame_graph import Page
+
+PAGES = {
+    "comparison": lambda: build_comparison_page(examples.comparison_page()),
+    "pair": lambda: build_experiment_page(examples.pair_page()),
+    "ladder": lambda: build_experiment_page(examples.ladder_page()),
+    "matrix": lambda: build_experiment_page(examples.matrix_page()),
+    "tune": lambda: build_tune_page(examples.tune_page()),
+    "saturation": lambda: build_saturation_page(examples.saturation_page()),
+}
+"""Pages of each kind, by name."""
+
+HOSTILE_PAGES = {
+    "comparison": lambda: build_comparison_page(examples.comparison_page(examples.hostile_comparison())),
+    "pair": lambda: build_experiment_page(examples.hostile_pair_page()),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_to_tables_and_nothing_is_loaded(name):
+    text = render_page(PAGES[name]())
+    assert len(text.encode()) <= MAX_BYTES
+    found = Page(text).elements
+    ids = [each["id"] for _, each in found if "id" in each]
+    assert len(set(ids)) == len(ids)
+    links = {each["href"] for _, each in found if "href" in each}
+    assert all(link.startswith("#") for link in links)
+    assert {link[1:] for link in links} <= set(ids)
+    assert not any({"style", "src", "onclick", "fill"} & each.keys() for _, each in found)
+    assert "uPlot" not in text
+
+
+@pytest.mark.parametrize("name", HOSTILE_PAGES)
+def test_names_never_become_markup(name):
+    text = render_page(HOSTILE_PAGES[name]())
+    tags = [tag for tag, _ in Page(text).elements]
+    assert tags.count("script") == 1
+    known = {tag for make in PAGES.values() for tag, _ in Page(render_page(make())).elements}
+    assert set(tags) <= known
+    assert not {"\x1b", "\x07"} & set(text)
+    assert "<script>alert" not in text
+    assert text.count("&lt;script&gt;alert(1)") > 20
+    text.encode()
