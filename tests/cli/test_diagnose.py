@@ -186,7 +186,12 @@ def test_the_published_comparison_of_two_heaps_is_not_evidence_for_any_heap(run,
         fired = {each["id"]: each for each in diagnosis["validity"] if each["state"] == "fired"}
         assert {"V1", "V2", "V3", "V9"} == set(fired)
         assert fired["V1"]["tasks"] == ["index"]
-        assert "documents differ by 20.9 %, store size by 10.8 %, segments by 4" in fired["V2"]["text"]
+        text = fired["V2"]["text"]
+        assert "documents differ by 20.9 %; the store size differs by 10.8 %; segments differ by 4; " in text
+        assert fired["V9"]["text"] == (
+            "1 pair of races: throughput-median:index changed by +15.7 %; how much of that is chance is not "
+            "known"
+        )
         assert fired["V3"]["tasks"] == ["range"]
         assert diagnosis["findings"] == []
 
@@ -226,5 +231,5 @@ def test_rules_are_listed(run, own):
     assert document["V1"]["parameters"]["failed"] == {
         "value": 0.01,
         "unit": "share",
-        "meaning": "failed operations, from which on the task cannot be explained",
+        "meaning": "failed operations, if the race states no limit",
     }

@@ -83,7 +83,7 @@ def test_files_of_a_rotated_log_are_one_and_a_missing_one_is_named(run, tmp_path
     assert both[1].replace("gc.log", "whole.log") == whole[1]
     code, _, err = run("gc", str(tmp_path / "gc.log"))
     assert code == 0
-    assert err.endswith("gc.log not read: gc.log.0\n")
+    assert err.endswith("gc.log not read: gc.log.0; name all files of a rotated log\n")
 
 
 def test_logs_with_the_same_name_and_several_runs_are_told_apart(run, tmp_path):

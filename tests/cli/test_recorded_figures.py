@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +93,16 @@ def test_what_the_folder_lacks_is_missing_with_a_reason(tmp_path: Path) -> None:
         assert "does not state when its tasks ran" in reason(found, name)
 
 
+def test_nothing_is_known_after_the_end_of_a_compressed_log_that_is_cut(tmp_path: Path) -> None:
+    write_telemetry(tmp_path)
+    artifacts = tmp_path / "artifacts"
+    artifacts.mkdir()
+    (artifacts / "gc.log.gz").write_bytes(gzip.compress(GC_LOG.encode())[:-8])
+    found = evidence(tmp_path)
+    assert "cut off or damaged" in found.unread[0]
+    assert found.value(Window(TASK, NODE), "gc.coverage_share") == pytest.approx(0.4)
+
+
 def test_the_record_has_the_times_of_tasks_without_telemetry(tmp_path: Path) -> None:
     artifacts = tmp_path / "artifacts"
     artifacts.mkdir()
@@ -104,18 +115,21 @@ def test_the_record_has_the_times_of_tasks_without_telemetry(tmp_path: Path) -> 
     assert "has no line from the time of the task" in reason(later, "gc.stop_share")
 
 
+OPENJ9 = LogPlan(
+    heap_mb=1024,
+    nursery=(10, 1_000_000, 5_000),
+    globals=(1, 8_000_000, 9_000),
+    percolated=0,
+    largest_request=3 << 20,
+    copied=Totals(100, 20, 10),
+    collected_mb_per_minute=6_000,
+    paused_share=0.015,
+)
+"""Ten scavenges, one per second."""
+
+
 def test_rotated_logs_of_openj9_are_collected(tmp_path: Path) -> None:
-    plan = LogPlan(
-        heap_mb=1024,
-        nursery=(10, 1_000_000, 5_000),
-        globals=(1, 8_000_000, 9_000),
-        percolated=0,
-        largest_request=3 << 20,
-        copied=Totals(100, 20, 10),
-        collected_mb_per_minute=6_000,
-        paused_share=0.015,
-    )
-    parts = list(generate(plan))
+    parts = list(generate(OPENJ9))
     artifacts = tmp_path / "artifacts"
     artifacts.mkdir()
     root = parts[0].partition("<init")[0]
@@ -132,6 +146,32 @@ def test_rotated_logs_of_openj9_are_collected(tmp_path: Path) -> None:
     assert rate > 0
 
 
+def test_what_openj9_has_overwritten_is_not_covered(tmp_path: Path) -> None:
+    header, *pauses, end = generate(OPENJ9)
+    artifacts = tmp_path / "artifacts"
+    artifacts.mkdir()
+    # The JVM writes three files, and has overwritten the first one, with four scavenges.
+    for number, own in ((2, pauses[4:7]), (3, pauses[7:10]), (1, pauses[10:])):
+        # Each file begins with the element and the time of the rotation; only the first one has the id 1.
+        began = re.search(r'timestamp="[^"]*"', own[0])
+        assert began is not None
+        beginning = re.sub(r'id="1" timestamp="[^"]*"', f'id="99" {began[0]}', header)
+        assert beginning != header
+        text = beginning + "".join(own)
+        (artifacts / f"gc.log.{number:03}").write_text(text if number == 1 else text + end)
+    task = bulk(started_s=0.0, duration_s=10.0, window_s=10.0)
+    race = record("race-a", tasks=(task,), driver={"started_unix_ns": round(START.timestamp() * S)})
+    builder = race_builder(race)
+    add_recorded_figures(builder, race, tmp_path)
+    found = builder.build()
+    window = Window(TASK, NODE)
+    assert found.value(window, "gc.collector") == "gencon"
+    covered = found.value(window, "gc.coverage_share")
+    assert isinstance(covered, float)
+    assert 0.4 < covered < 0.7
+    assert found.unread == (), "a file of a JVM that runs is not damaged"
+
+
 def test_files_that_cannot_be_read_are_missing_with_a_reason(tmp_path: Path) -> None:
     write_telemetry(tmp_path)
     assert "has no gc.log" in reason(evidence(tmp_path), "gc.stop_share")
@@ -141,5 +181,6 @@ def test_files_that_cannot_be_read_are_missing_with_a_reason(tmp_path: Path) -> 
     found = evidence(tmp_path)
     for name in ("gc.stop_share", "allocation.top_class"):
         assert "artifacts" in reason(found, name)
+    assert [text.split(": ")[0].rpartition("/")[2] for text in found.unread] == ["gc.log", "race.jfr"]
     (tmp_path / "telemetry.parquet").write_bytes(b"PAR1")
     assert "telemetry.parquet" in reason(evidence(tmp_path), "node.cpu_share")

@@ -91,7 +91,7 @@ HEAP_CASES = {
     "H6": RuleCase(
         {
             **{"gc.old_after_share": 0.91, "gc.stop_share": 0.25, "gc.full_collections": 4},
-            **{"gc.allocation_stalls": 2, "gc.live_growth_share": 0.1},
+            **{"gc.allocation_stalls": 2},
             **{"jvm.heap_max_bytes": GB, "host.memory_bytes": 16 * GB},
         },
         {
@@ -136,7 +136,7 @@ COLLECTOR_CASES = {
     ),
     "H9": RuleCase(
         {
-            **{"gc.promoted_bytes_per_s": 6e8, "gc.young_s_per_s": 0.1, "gc.premature_promotion_share": 0.9},
+            **{"gc.promoted_bytes_per_s": 6e8, "gc.young_s_per_s": 0.1},
             **{"gc.collector": "G1", "gc.stop_share": 0.12},
         },
         {"gc.promoted_bytes_per_s": 1e7},
@@ -171,9 +171,8 @@ COLLECTOR_CASES = {
                 "node.uptime_s": 1200,
                 "cpu.idle_share": 0.03,
             },
-            "jvm.aot_methods": 4000,
         },
-        {"jvm.aot_methods": 12},
+        {"node.uptime_s": 60},
         {"jvm.name": "HotSpot"},
         None,
         {"jvm": ["-Xshareclasses:none"]},

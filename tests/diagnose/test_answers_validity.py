@@ -22,16 +22,20 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     ),
     "V3": ({"task.target_share": 0.995}, {"task.target_share": 0.9}, {"task.target_share": None}),
     "V4": (
-        {"driver.cpu_share": 0.5, "driver.lateness_p99_ms": 2.0},
-        {"driver.lateness_p99_ms": None},
-        {"driver.cpu_share": None},
+        {"verdict.driver_reasons": 1, "verdict.driver_reason": "the driver was busy"},
+        {"verdict.driver_reasons": 0},
+        {"verdict.driver_reasons": None},
     ),
     "V5": (
         {"cluster.health": "yellow", "engine.nodes": 3, "cluster.relocating_shards": 0},
         {"engine.nodes": 1},
         {"cluster.health": None},
     ),
-    "V6": ({"machine.steal_share": 0.05}, {"machine.steal_share": 0.01}, {"machine.steal_share": None}),
+    "V6": (
+        {"cpu.other_share": 0.25, "verdict.machine_reasons": 0},
+        {"cpu.other_share": 0.1},
+        {"cpu.other_share": 0.1, "verdict.machine_reasons": None},
+    ),
     "V7": ({"pair.settings_changed": 2}, {"pair.settings_changed": 1}, {"pair.settings_changed": None}),
     "V8": ({"gc.coverage_share": 0.9}, {"gc.coverage_share": 1.0}, {"gc.coverage_share": None}),
     "V9": (

@@ -68,7 +68,6 @@ EXPECTED = {
     "node.writer_memory_share": 0.5,
     "node.request_cache_hit_share": 0.25,
     "node.disk_write_bytes_per_s": 2048,
-    "cluster.health": "yellow",
 }
 
 
@@ -102,6 +101,18 @@ def test_nodes_are_compared_with_each_other() -> None:
     assert found.value(Window(TASK), "cluster.cpu_imbalance") == 1.5
     assert found.value(Window(TASK), "cluster.heap_imbalance") == 1.0
     assert not isinstance(found.value(Window(TASK), "cluster.write_imbalance"), float)
+
+
+@pytest.mark.parametrize(("beside", "expected"), [((), 0.5), (("other",), None)])
+def test_what_was_indexed_and_not_sent_was_copied_to_replicas(
+    beside: tuple[str, ...], expected: float | None
+) -> None:
+    builder = EvidenceBuilder("race", [TaskFacts(TASK, "indexing", beside)])
+    builder.set(Window(TASK), "task.documents", 4_000)
+    indexed = [counter("indices.indexing.index_total", 400, node=node) for node in ("a", "b")]
+    nodes = [counter("process.cpu.total", 10, node=node) for node in ("a", "b")]
+    add_node_figures(builder, telemetry(SOURCES[0], *indexed, *nodes), NodeSettings())
+    assert builder.build().number(Window(TASK), "node.replica_share") == expected
 
 
 def test_a_race_without_counters_says_so() -> None:

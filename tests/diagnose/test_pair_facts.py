@@ -36,6 +36,9 @@ def test_equal_races_differ_in_nothing() -> None:
     assert found["settings_changed"] == 0.0
     assert found["searches"] is True
     assert not {"change_low", "spread"} & set(found)
+    assert found["shown"] == (
+        "1 pair of races: throughput:index-append changed by ±0.00 %; how much of that is chance is not known"
+    )
 
 
 def test_what_makes_a_comparison_invalid_is_measured() -> None:
@@ -86,6 +89,8 @@ def test_races_in_blocks_have_a_change_with_its_interval_and_a_spread() -> None:
     assert isinstance(high, float)
     assert 0.15 < low < change < high < 0.25
     assert change == pytest.approx(0.2, abs=0.03)
+    assert str(found["shown"]).startswith("10 pairs of races: throughput:index-append changed by +")
+    assert ", 95 % interval +" in str(found["shown"])
     spread = found["spread"]
     assert isinstance(spread, float)
     assert 0.0 < spread < 0.05

@@ -7,8 +7,9 @@ import pytest
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, TaskFacts, Window
 from pacenote.diagnose.race_facts import race_builder
+from pacenote.model.finding import Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
-from pacenote.model.race_record import RecordedClient
+from pacenote.model.race_record import RecordedClient, Verdict
 from pacenote.model.result import DriverTime
 from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, record, task, times
@@ -118,6 +119,21 @@ def test_the_drivers_checks_of_itself_are_figures_of_the_steps_that_they_are_abo
     bare = race_builder(record(driver={})).build()
     for name in ("driver.cpu_share", "driver.core_wait_share", "driver.clock_gaps_s"):
         assert value(bare, name, "term") == "it was not recorded"
+
+
+def test_reasons_of_the_verdict_are_figures_of_the_tasks_that_they_name() -> None:
+    findings = (
+        Finding("the driver sent late", "driver", tasks=("term",)),
+        Finding("time was stolen", "machine"),
+        Finding("a task missed its target", "engine", tasks=("term",)),
+    )
+    race = record(tasks=(bulk(), paced()), verdict=Verdict("suspect", findings))
+    evidence = race_builder(race).build()
+    assert evidence.verdict == race.verdict
+    assert value(evidence, "verdict.driver_reasons", "term") == 1
+    assert value(evidence, "verdict.driver_reason", "term") == "the driver sent late"
+    assert value(evidence, "verdict.driver_reasons", "index-append") == 0
+    assert value(evidence, "verdict.machine_reason", "index-append") == "time was stolen"
 
 
 def test_totals_of_the_engine_are_in_seconds_and_missing_ones_stay_missing() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
@@ -96,6 +98,12 @@ def test_allocations_are_named_by_class_and_by_the_first_method_outside_of_the_c
     }
     for name, value in expected.items():
         assert found.value(WINDOW, name) == (value if isinstance(value, str) else pytest.approx(value)), name
+
+
+def test_a_recording_that_ended_early_covers_a_part_of_the_window() -> None:
+    found = figures(replace(recording(), window_ns=(-1, 19)))
+    assert found.value(WINDOW, "recording.coverage_share") == 0.45
+    assert found.value(WINDOW, "recording.lost_chunks") == 1
 
 
 def test_samples_stand_for_allocations_that_were_not_recorded() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pacenote.model.diagnosis import (
     Diagnosis,
     EvidenceItem,
@@ -97,17 +99,31 @@ def test_the_screen_has_findings_time_and_the_names_of_the_other_rules() -> None
 
 def test_markdown_has_also_why_rules_did_not_fire() -> None:
     text = diagnosis_markdown("Diagnosis of r1", diagnosis_sections(DIAGNOSIS, full=True))
-    assert text.startswith("# Diagnosis of r1\n\n## Validity\n\n### V1: errors\n\n- found: 80 % failed\n")
+    heading = "# Diagnosis of r1\n\n## Validity (the verdict of the race is valid)\n\n"
+    assert text.startswith(f"{heading}### V1: errors\n\n- found: 80 % failed\n")
     assert "### H1: the heap is too small (severe)\n" in text
     assert "## Ruled out: 1 rule\n\n- D1: disk: disk.queue is 1, not above 2\n" in text
     assert "\n- A1: allocation: a.b, a.c: no recording\n" in text
     assert "often \\<b>refreshed" in text
 
 
+def test_the_verdict_with_its_reasons_and_damaged_files_come_first() -> None:
+    doubtful = replace(
+        DIAGNOSIS, verdict="suspect", reasons=("load: it was \x1b[31mbusy",), unread=("gc.log: it is cut",)
+    )
+    text = diagnosis_markdown("Diagnosis of r1", diagnosis_sections(doubtful, full=True))
+    damaged, validity = text.split("\n## ")[1:3]
+    assert damaged.startswith("Damaged files, without whose figures rules are not applicable\n\n")
+    assert "gc.log: it is cut" in damaged
+    assert validity.startswith("Validity\n\n### the race is suspect\n\n- reason: load: it was ")
+    assert "\x1b" not in text
+
+
 def test_a_diagnosis_without_findings_says_so() -> None:
     text = diagnosis_markdown("Diagnosis of r1", diagnosis_sections(Diagnosis(races=("r1",)), full=False))
     assert text == (
-        "# Diagnosis of r1\n\n## Validity: no validity rule fired\n\n## Findings: no rule fired\n\n"
+        "# Diagnosis of r1\n\n## Validity: the race is valid, and no validity rule fired\n\n"
+        "## Findings: no rule fired\n\n"
         "## Where the time of all cores goes: no figures of the cores were recorded\n"
     )
 

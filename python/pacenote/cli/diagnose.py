@@ -65,6 +65,7 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the diagnosis of each race and returns 0, whatever was found. Raises PacenoteError."""
+    from pacenote.cli.diagnosed_races import unfinished_races
     from pacenote.cli.list_rules import all_rules
     from pacenote.cli.recorded_evidence import read_evidence
     from pacenote.diagnose.answers import diagnose
@@ -79,6 +80,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_home(store.home)
     group = find_group(store, options.races)
     for text in group.left_out:
+        console.warning(text)
+    for text in unfinished_races(group.races):
         console.warning(text)
     found = read_evidence(group)
     ids = [evidence.race_id for evidence in found]

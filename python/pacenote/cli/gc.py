@@ -65,7 +65,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         left_out = unnamed_files(path, group)
         if left_out:
             files = format_count(len(left_out), "file")
-            console.warning(f"{files} of {path} not read: {', '.join(file.name for file in left_out)}")
+            listed = ", ".join(file.name for file in left_out)
+            console.warning(f"{files} beside {path} not read: {listed}; name all files of a rotated log")
     if logs:
         _show(names, logs, inputs, options, console)
     for failure in errors if logs else errors[:-1]:

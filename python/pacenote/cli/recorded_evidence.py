@@ -12,7 +12,9 @@ from pacenote.diagnose.facts import Evidence, EvidenceBuilder
 from pacenote.diagnose.pair_facts import add_pair_figures, changed_options, one_race
 from pacenote.diagnose.race_facts import race_builder
 from pacenote.diagnose.snapshot_facts import add_snapshot_figures
+from pacenote.errors import StoreError
 from pacenote.model.comparison import ComparedRace, ComparisonOptions
+from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:
     from pacenote.store.race_groups import FoundGroup
@@ -56,9 +58,20 @@ def _race_evidence(race: ComparedRace, folder: Path) -> EvidenceBuilder:
     builder = race_builder(race.record)
     add_snapshot_figures(builder, race.record, race.snapshot)
     if race.record.imported is None:
+        if race.snapshot is None and (damage := _snapshot_damage(folder)):
+            builder.damaged(damage)
         add_recorded_figures(builder, race.record, folder)
         add_reported_hosts(builder, race.record, race.snapshot, folder)
     return builder
+
+
+def _snapshot_damage(folder: Path) -> str:
+    """Returns why a snapshot that exists was not read, or an empty string."""
+    try:
+        RaceFolder(folder).read_snapshot()
+    except StoreError as error:
+        return error.message
+    return ""
 
 
 def _add_comparison(

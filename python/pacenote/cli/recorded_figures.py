@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.gc_facts import add_gc_figures
 from pacenote.diagnose.host_facts import add_host_figures
 from pacenote.diagnose.node_facts import NodeSettings, add_node_figures
-from pacenote.diagnose.race_facts import diagnosed_tasks
 from pacenote.diagnose.recording_facts import add_recording_figures
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TaskTimes, TelemetryCuts
 from pacenote.store.node_files import RECORDINGS, node_files
 
@@ -34,6 +33,8 @@ def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: P
     except PacenoteError as error:
         for source in ("node counters", "host sampler"):
             builder.miss(source, error.message)
+        if file.exists():
+            builder.damaged(error.message)
     else:
         add_host_figures(builder, hosts, sampled_nodes(record.telemetry))
         nodes = {each.labels["node"] for each in cuts.series if "node" in each.labels}
@@ -91,16 +92,21 @@ def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[Task
     windows = [(task.begin_ns / 1e9, task.end_ns / 1e9) for task in tasks]
     for node, files in logs.items():
         try:
-            found = GcLogReader(files).between(windows)
+            reader = GcLogReader(files)
+            found = reader.between(windows)
         except PacenoteError as error:
             builder.miss("GC log", error.message, Window(node=node))
+            builder.damaged(error.message)
             continue
+        names = tuple(map(str, files))
+        damages = [text for text in reader.read_input().problems if text.startswith(names)]
+        builder.damaged(*damages)
         for task, between, log in zip(tasks, windows, found, strict=True):
             window = Window(task.task, node)
             if log is None:
                 builder.miss("GC log", f"{files[0]} has no line from the time of the task", window)
             else:
-                add_gc_figures(builder, window, log, between)
+                add_gc_figures(builder, window, log, between, is_cut=bool(damages))
 
 
 def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[TaskTimes]) -> None:
@@ -113,11 +119,12 @@ def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[T
     for node, files in recordings.items():
         for task in tasks:
             window = Window(task.task, node)
-            documents = evidence.value(Window(task.task), "task.documents")
+            documents = evidence.number(Window(task.task), "task.documents")
             try:
                 recording = RecordingReader(files, (task.begin_ns, task.end_ns)).recording()
             except PacenoteError as error:
                 builder.miss("recording", error.message, window)
+                builder.damaged(error.message)
                 continue
-            known = None if isinstance(documents, Unknown) else float(documents)
-            add_recording_figures(builder, window, recording, known)
+            builder.damaged(*(f"{file.path}: {text}" for file in recording.files for text in file.problems))
+            add_recording_figures(builder, window, recording, documents)

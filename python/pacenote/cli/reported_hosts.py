@@ -1,11 +1,11 @@
-"""What the nodes of a stored race report about their hosts: figures of those not sampled, and full disks."""
+"""What the nodes of a stored race report about their hosts: hosts that are not sampled, and the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from pacenote.diagnose.disk_watermark import add_disk_watermark
+from pacenote.diagnose.cluster_facts import add_cluster_states
 from pacenote.diagnose.engine_host_facts import add_engine_host_figures
 from pacenote.diagnose.facts import EvidenceBuilder
 from pacenote.errors import PacenoteError
@@ -28,4 +28,4 @@ def add_reported_hosts(
     add_engine_host_figures(builder, cuts, tuple(sampled))
     parts = (snapshot.before, snapshot.after) if snapshot is not None else ()
     facts = {key: value for part in parts if part is not None for key, value in part.facts.items()}
-    add_disk_watermark(builder, cuts, facts)
+    add_cluster_states(builder, cuts, facts)

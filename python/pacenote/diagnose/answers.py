@@ -63,6 +63,9 @@ def diagnose(evidence: Evidence, rules: Sequence[Rule], compared: Sequence[str] 
     judging = [answer for rule, answer in zip(rules, answers, strict=True) if rule.kind == "validity"]
     return Diagnosis(
         races=(evidence.race_id, *compared),
+        verdict=evidence.verdict.state,
+        reasons=evidence.verdict.reasons,
+        unread=evidence.unread,
         validity=tuple(
             sorted(judging, key=lambda each: (not each.is_fired, _EFFECTS.index(effects[each.id])))
         ),

@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.diagnose.telemetry_series import TaskSeries, ratio, total
+from pacenote.model.reported_cpu import NODES, reported_cpu
 from pacenote.model.telemetry_cuts import TelemetryCuts
+from pacenote.model.telemetry_series import TaskSeries, ratio, total
 
 SOURCE = "node counters"
 """The source of these figures in the catalogue."""
 
 _DEVICE = "node-counters"
-_NODES = "process.cpu.total"
 _DISK = "fs.io_stats.devices"
 _NO_AVAILABLE = "the engine reports free memory without that of the page cache"
 _NO_HISTORY = "the engine's counters are not read often enough"
@@ -41,7 +41,7 @@ def add_engine_host_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, sampl
     evidence = builder.build()
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(_DEVICE, task.task), task.duration_s)
-        for node in series.values_of(_NODES, "node"):
+        for node in series.values_of(NODES, "node"):
             if node in sampled:
                 continue
             window = Window(task.task, node)
@@ -57,17 +57,10 @@ def add_engine_host_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, sampl
 
 
 def _cpu(series: TaskSeries, node: str, cores: float | None) -> _Figures:
-    """Yields shares of the time of the processors that the engine sees. In a container, new versions of Java
-    see only the load of the container.
-    """
-    load = series.gauge("os.cpu.percent", node=node)
-    # A load that the engine does not know is negative.
-    used = load.mean / 100 if load is not None and load.min >= 0 else None
-    engine = ratio(series.share(_NODES, node=node), cores)
-    yield "cpu.engine_share", engine
-    if used is not None:
-        yield "cpu.idle_share", max(0.0, 1 - used)
-        yield "cpu.other_share", None if engine is None else max(0.0, used - engine)
+    reported = reported_cpu(series, node, cores)
+    yield "cpu.engine_share", reported.engine_share
+    yield "cpu.idle_share", reported.idle_share
+    yield "cpu.other_share", reported.other_share
     stat = "os.cgroup.cpu.stat"
     periods = series.increase(f"{stat}.number_of_elapsed_periods", node=node)
     stopped = series.increase(f"{stat}.number_of_times_throttled", node=node)

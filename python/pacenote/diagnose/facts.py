@@ -15,9 +15,12 @@ from typing import Literal
 from pacenote.diagnose.catalogue import FIGURES, SOURCES
 from pacenote.diagnose.expression import Scalar, Unknown, Value
 from pacenote.diagnose.figure_units import KINDS
+from pacenote.model.race_record import Verdict
 
 NOT_RECORDED = "it was not recorded"
 """Why a figure is missing for which no other reason is known."""
+
+_VALID = Verdict("valid")
 
 WorkKind = Literal["indexing", "searching", "other"]
 """What a task does."""
@@ -62,6 +65,9 @@ class Evidence:
     race_id: str
     """Id of the race."""
 
+    verdict: Verdict = _VALID
+    """Whether its results may be used."""
+
     tasks: tuple[TaskFacts, ...] = ()
     """The measured tasks in their order."""
 
@@ -75,6 +81,9 @@ class Evidence:
     """Why figures are missing, by window and by the name of the figure, of its group with a star (`gc.*`), or
     of its source in the catalogue.
     """
+
+    unread: tuple[str, ...] = ()
+    """What could not be read of the files of the race, one sentence each."""
 
     sources: Mapping[Window, Mapping[str, str]] = field(default_factory=dict)
     """Sources of figures that are not those of the catalogue, by window and name."""
@@ -113,12 +122,14 @@ class Evidence:
 class EvidenceBuilder:
     """Collects the evidence of a race."""
 
-    def __init__(self, race_id: str, tasks: Iterable[TaskFacts] = ()) -> None:
+    def __init__(self, race_id: str, tasks: Iterable[TaskFacts] = (), verdict: Verdict = _VALID) -> None:
         self._race_id = race_id
+        self._verdict = verdict
         self._tasks = tuple(tasks)
         self._values: dict[Window, dict[str, Scalar]] = {}
         self._missing: dict[Window, dict[str, str]] = {}
         self._sources: dict[Window, dict[str, str]] = {}
+        self._unread: dict[str, None] = {}
 
     def set(self, window: Window, name: str, value: float | str | None, source: str = "") -> None:
         """Adds a figure of the catalogue; None leaves it missing, and so does a number that is not finite.
@@ -147,14 +158,20 @@ class EvidenceBuilder:
             raise ValueError(f"there is no figure, group or source {name}")
         self._missing.setdefault(window, {})[name] = reason
 
+    def damaged(self, *texts: str) -> None:
+        """Adds what could not be read of files that exist, one sentence each."""
+        self._unread.update(dict.fromkeys(texts))
+
     def build(self) -> Evidence:
         """Returns the evidence that was collected."""
         nodes = dict.fromkeys(window.node for window in self._values if window.node)
         return Evidence(
             race_id=self._race_id,
+            verdict=self._verdict,
             tasks=self._tasks,
             nodes=tuple(nodes),
             values={window: dict(found) for window, found in self._values.items()},
             missing={window: dict(found) for window, found in self._missing.items()},
+            unread=tuple(self._unread),
             sources={window: dict(found) for window, found in self._sources.items()},
         )

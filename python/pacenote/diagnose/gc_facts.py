@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.diagnose.telemetry_series import ratio
 from pacenote.model.gc_log import Durations, GcLog, GcStatistics
+from pacenote.model.telemetry_series import ratio
 
 _YOUNG = ("Young", "Scavenge", "Nursery")
 """Beginnings of the names of pauses that collect the young generation."""
@@ -22,13 +22,20 @@ _Figures = Iterator[tuple[str, float | str | None]]
 
 
 def add_gc_figures(
-    builder: EvidenceBuilder, window: Window, log: GcLog, between: tuple[float, float]
+    builder: EvidenceBuilder,
+    window: Window,
+    log: GcLog,
+    between: tuple[float, float],
+    *,
+    is_cut: bool = False,
 ) -> None:
-    """Adds the figures of a window, given also in seconds since 1970."""
+    """Adds the figures of a window, given also in seconds since 1970. Of a log that is cut, nothing is known
+    after its last line.
+    """
     statistics = log.statistics
     figures = (
         *_settings(log),
-        *_coverage(log, between),
+        *_coverage(log, between, is_cut=is_cut),
         *_stops(statistics),
         ("gc.concurrent_cpu_share", _concurrent_cpu_share(log)),
         *_heap(log),
@@ -46,13 +53,14 @@ def _settings(log: GcLog) -> _Figures:
     yield "gc.region_bytes", region
 
 
-def _coverage(log: GcLog, between: tuple[float, float]) -> _Figures:
+def _coverage(log: GcLog, between: tuple[float, float], *, is_cut: bool) -> _Figures:
     begin, end = between
     if log.start is None or log.end is None or end <= begin:
         return
     # A collector writes nothing while it does not collect: the log goes on until its last line at least.
-    covered = end - max(begin, min(log.start, end))
-    yield "gc.coverage_share", covered / (end - begin)
+    last = min(log.end, end) if is_cut else end
+    covered = last - max(begin, min(log.start, end))
+    yield "gc.coverage_share", max(0.0, covered) / (end - begin)
 
 
 def _stops(statistics: GcStatistics) -> _Figures:

@@ -28,7 +28,6 @@ SNAPSHOT: FigureTable = {
     "jvm.heap_max_bytes": ("bytes", "largest size of the heap"),
     "jvm.heap_initial_bytes": ("bytes", "initial size of the heap"),
     "jvm.compressed_oops": ("truth", "whether object pointers are compressed"),
-    "jvm.zero_based_oops": ("truth", "whether compressed pointers need no base"),
     "jvm.shared_classes": ("truth", "OpenJ9: whether classes are shared; the default from 0.16 on"),
     "jvm.tenure_age": ("count", "collections that an object survives before it is tenured, configured"),
     "jvm.gc_threads": ("count", "threads of the collector in pauses"),
@@ -82,12 +81,9 @@ GC_LOG: FigureTable = {
     "gc.young_s_per_s": ("share", "part of the window in pauses of young collections"),
     "gc.live_bytes": ("bytes", "heap in use after the last full, mixed, old or global collection or cycle"),
     "gc.live_share": ("share", "the same / the largest size of the heap"),
-    "gc.live_growth_share": ("share", "growth of the heap after such collections over the window / heap"),
     "gc.old_after_share": ("share", "heap in use after such a collection / its largest size, the largest"),
     "gc.allocated_bytes_per_s": ("bytes/s", "allocation rate"),
-    "gc.freed_bytes_per_s": ("bytes/s", "bytes that collections freed"),
     "gc.promoted_bytes_per_s": ("bytes/s", "bytes that were promoted (tenured)"),
-    "gc.premature_promotion_share": ("share", "promoted bytes that the next old collection freed"),
     "gc.full_collections": ("count", "full or degenerated collections"),
     "gc.allocation_stalls": (
         "count",
@@ -111,7 +107,6 @@ GC_LOG: FigureTable = {
     "gc.tenure_age": ("count", "age at which objects were tenured, mean over collections"),
     "gc.global_collections": ("count", "global or old collections or cycles"),
     "gc.concurrent": ("truth", "whether young collections ran beside the application"),
-    "gc.clock_error_ms": ("ms", "difference between the clock of the log and that of the race"),
 }
 """Figures of the log of the garbage collector."""
 
@@ -125,11 +120,9 @@ RECORDING: FigureTable = {
     "allocation.bytes_per_document": ("bytes", "allocated bytes / indexed documents"),
     "profile.compression_share": ("share", "CPU samples with a frame that compresses stored fields"),
     "profile.tls_share": ("share", "CPU samples with a frame of TLS"),
-    "profile.lock_wait_share": ("share", "time for which threads waited for locks / window, all threads"),
     "profile.samples": ("count", "CPU samples"),
     "disk.force_max_ms": ("ms", "longest time to write a file to the disk (FileForce)"),
     "recording.lost_chunks": ("count", "chunks that were lost or could not be read"),
     "recording.coverage_share": ("share", "part of the window that the recording covers"),
-    "jvm.aot_methods": ("count", "OpenJ9: methods that run compiled ahead of time"),
 }
 """Figures of a Flight Recorder recording."""

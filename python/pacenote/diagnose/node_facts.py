@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.diagnose.telemetry_series import TaskSeries, ratio, total
 from pacenote.model.telemetry_cuts import TelemetryCuts
+from pacenote.model.telemetry_series import TaskSeries, ratio, total
 
 SOURCES = ("node-counters", "node-gauges")
 """The telemetry devices that read them."""
 
 _NAME = "process.cpu.total"
-_HEALTH = ("green", "yellow", "red")
 _POOLS = ("write", "search")
 _REJECTIONS = ("coordinating_rejections", "primary_rejections", "replica_rejections")
 
@@ -45,10 +44,21 @@ def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: Node
             for name, value in _node_figures(series, node, limits):
                 builder.set(Window(task.task, node), name, value)
         of_data = [node for node in nodes if node not in limits.without_data]
-        for name, value in (*_cluster_figures(series, of_data), *_states(series)):
+        for name, value in _cluster_figures(series, of_data):
             builder.set(Window(task.task), name, value)
+        _add_replica_share(builder, task.task, series, of_data)
     if not seen:
         builder.miss("node counters", "the counters of the nodes were not sampled")
+
+
+def _add_replica_share(builder: EvidenceBuilder, task: str, series: TaskSeries, nodes: Sequence[str]) -> None:
+    """Adds which part of what the nodes indexed was not sent by the driver, but copied to replicas."""
+    evidence = builder.build()
+    is_alone = any(each.name == task and not each.beside for each in evidence.tasks)
+    sent = evidence.number(Window(task), "task.documents")
+    indexed = [series.increase("indices.indexing.index_total", node=node) for node in nodes]
+    if is_alone and sent and len(nodes) > 1 and None not in indexed and (whole := total(indexed)):
+        builder.set(Window(task), "node.replica_share", max(0.0, 1 - sent / whole))
 
 
 def _node_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figures:
@@ -160,14 +170,6 @@ def _cluster_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:
     yield "cluster.heap_imbalance", _imbalance([None if each is None else each.min for each in heap])
     written = [series.per_s("indices.indexing.index_total", node=node) for node in nodes]
     yield "cluster.write_imbalance", _imbalance(written)
-
-
-def _states(series: TaskSeries) -> _Figures:
-    """Yields the worst states of the cluster."""
-    state = series.largest("cluster.status")
-    if state is not None:
-        yield "cluster.health", _HEALTH[round(state)]
-    yield "cluster.relocating_shards", series.largest("cluster.relocating_shards")
 
 
 def _imbalance(values: Sequence[float | None]) -> float | None:

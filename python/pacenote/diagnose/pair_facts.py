@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median, stdev
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.model.comparison import Comparison
+from pacenote.model.comparison import Comparison, MetricComparison
 from pacenote.model.imported import ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import indexes, reported_tasks, searches
+from pacenote.units import format_change, format_count
 
 TARGET_TOLERANCE = 0.01
 """By how much an achieved rate may differ from its target so that the target is what limits it."""
@@ -77,6 +78,7 @@ def _of_comparison(comparison: Comparison) -> Iterator[tuple[str, float | str | 
     primary = next((each for each in comparison.primary if each.metric.kind != "error rate"), None)
     smaller = min(len(comparison.baseline.races), len(comparison.contender.races))
     yield "pair.pairs", smaller
+    yield "pair.shown", _shown(smaller, primary)
     if primary is None:
         return
     yield "pair.metric", primary.metric.label
@@ -86,6 +88,25 @@ def _of_comparison(comparison: Comparison) -> Iterator[tuple[str, float | str | 
         yield "pair.change_high", primary.change.high
     spreads = [_spread(side) for side in (primary.baseline, primary.contender)]
     yield "pair.spread", max((each for each in spreads if each is not None), default=None)
+
+
+def _shown(pairs: int, primary: MetricComparison | None) -> str:
+    """Returns what a comparison shows, in words."""
+    number = format_count(pairs, "pair")
+    if primary is None:
+        return f"{number} of races, which have no metric in common"
+    change = primary.relative_change
+    name = primary.metric.label
+    by = (
+        f"{name} changed by {format_change(change)}"
+        if change is not None
+        else f"how {name} changed is not known"
+    )
+    found = primary.change
+    if found is None or found.is_absolute or found.low is None or found.high is None:
+        return f"{number} of races: {by}; how much of that is chance is not known"
+    interval = f"{format_change(found.low)} to {format_change(found.high)}"
+    return f"{number} of races: {by}, 95 % interval {interval}"
 
 
 def _spread(values: Sequence[float]) -> float | None:

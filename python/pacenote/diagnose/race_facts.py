@@ -6,16 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window, WorkKind
 from pacenote.model.driver_facts import listed, number, part, threads_of
+from pacenote.model.finding import Cause
 from pacenote.model.imported import ImportedTask, imported_tasks
-from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import DurationSummary, TaskResult
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.target_rate import achieved_rate
-from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
+from pacenote.model.task_kinds import diagnosed_tasks, indexes, searches
 
 _MS = 1000.0
 _REJECTED = 429
 """Status of a request, or of a document of a bulk, that the engine rejects because it is overloaded."""
+
+_REASONS: Mapping[str, tuple[Cause, ...]] = {
+    "driver": ("driver", "track", "pacenote"),
+    "machine": ("machine",),
+}
+"""The causes of the reasons of a verdict that figures are about; rules explain those of the engine."""
 
 _TOTALS = (
     ("total.indexing_s", "total_time"),
@@ -41,17 +48,13 @@ _COUNTS = (
 """Figures with the fields of `SystemMetrics` that have the same unit."""
 
 
-def diagnosed_tasks(record: RaceRecord) -> tuple[TaskResult, ...]:
-    """Returns the tasks that are diagnosed: those of the report that were measured and do not run once."""
-    return tuple(task for task in reported_tasks(record) if task.window_s > 0 and not runs_once(task))
-
-
 def race_builder(record: RaceRecord) -> EvidenceBuilder:
     """Returns the evidence that the record of a race has."""
     if record.imported is not None:
         return _imported(record)
     tasks = diagnosed_tasks(record)
-    builder = EvidenceBuilder(record.race_id, [_task_facts(task, tasks, record) for task in tasks])
+    facts = [_task_facts(task, tasks, record) for task in tasks]
+    builder = EvidenceBuilder(record.race_id, facts, record.verdict)
     for task in tasks:
         for name, value in _task_figures(task, record):
             builder.set(Window(task.task), name, value)
@@ -59,6 +62,8 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
             for name in ("task.target_share", "task.latency_p99_ms", "driver.lateness_p99_ms"):
                 builder.miss(name, "the task has no target rate", Window(task.task))
     _add_driver(builder, record, tasks)
+    _add_reasons(builder, record.verdict, tasks)
+    builder.set(Window(), "task.tolerated_error_rate", record.max_error_rate)
     _add_totals(builder, record.system)
     indexing_s = sum(task.window_s for task in tasks if indexes(task))
     builder.set(Window(), "total.indexing_tasks_s", indexing_s or None)
@@ -142,6 +147,16 @@ def _add_driver(builder: EvidenceBuilder, record: RaceRecord, tasks: Iterable[Ta
             builder.set(Window(), name, number(machine, key))
 
 
+def _add_reasons(builder: EvidenceBuilder, verdict: Verdict, tasks: Iterable[TaskResult]) -> None:
+    """Adds the reasons of the verdict that are not about the engine."""
+    for name, causes in _REASONS.items():
+        found = [finding for finding in verdict.findings if finding.cause in causes]
+        for task in tasks:
+            own = [each for each in found if not each.tasks or task.task in each.tasks]
+            builder.set(Window(task.task), f"verdict.{name}_reasons", len(own))
+            builder.set(Window(task.task), f"verdict.{name}_reason", own[0].text if own else None)
+
+
 def _busiest(driver: Mapping[str, object], step: str) -> float | None:
     """Returns the CPU time of the busiest thread that sends requests: that of its busiest ten seconds if they
     are in this step, otherwise its mean over the race.
@@ -180,7 +195,9 @@ def _imported(record: RaceRecord) -> EvidenceBuilder:
     """Returns the evidence of an imported race, which has figures of tasks only."""
     values = record.imported.values if record.imported else ()
     tasks = [task for task in imported_tasks(values) if task.is_measured]
-    builder = EvidenceBuilder(record.race_id, [TaskFacts(task.task, _imported_kind(task)) for task in tasks])
+    facts = [TaskFacts(task.task, _imported_kind(task)) for task in tasks]
+    builder = EvidenceBuilder(record.race_id, facts, record.verdict)
+    builder.set(Window(), "task.tolerated_error_rate", record.max_error_rate)
     for task in tasks:
         window = Window(task.task)
         builder.set(window, "task.kind", _imported_kind(task))

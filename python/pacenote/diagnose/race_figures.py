@@ -7,6 +7,7 @@ from pacenote.diagnose.figure_units import FigureTable
 RACE_RESULTS: FigureTable = {
     "task.kind": ("text", "indexing, searching or other"),
     "task.error_rate": ("share", "failed operations / operations, measured"),
+    "task.tolerated_error_rate": ("share", "error rate above which the race is void (--max-error-rate)"),
     "task.rejections": (
         "count",
         "operations, or documents of bulks, that were rejected with status 429",
@@ -42,7 +43,16 @@ RACE_RESULTS: FigureTable = {
     "driver.clock_gaps_s": ("s", "time in which the driver did not run, or by which its clock was wrong"),
     "machine.steal_share": ("share", "time of all cores that the hypervisor gave to other guests"),
     "machine.busy_share": ("share", "time for which the cores were busy, driver and engine included"),
-    "machine.frequency_change": ("share", "change of the clock rate of the cores between begin and end"),
+    "verdict.driver_reasons": (
+        "count",
+        "reasons of the verdict about the task or the race that the driver or the track's code caused",
+    ),
+    "verdict.driver_reason": ("text", "the first of them"),
+    "verdict.machine_reasons": (
+        "count",
+        "reasons of the verdict about the task or the race that the machine caused, such as other programs",
+    ),
+    "verdict.machine_reason": ("text", "the first of them"),
 }
 """Figures of race results."""
 
@@ -77,9 +87,9 @@ COMPARISON: FigureTable = {
     "pair.documents_change": ("share", "difference of the indexed documents / the larger number"),
     "pair.store_change": ("share", "difference of the stores' sizes / the larger one"),
     "pair.segments_change": ("count", "difference of the numbers of segments"),
-    "pair.deleted_change": ("count", "difference of the numbers of deleted documents"),
     "pair.searches": ("truth", "whether a task of the races searches"),
     "pair.bound_by_target": ("truth", "whether the task achieves its target rate within 1 % on both sides"),
+    "pair.shown": ("text", "what the comparison shows of that metric, in words"),
     "pair.metric": ("text", "the primary metric: the first that decides and is not an error rate"),
     "pair.settings_changed": ("count", "settings, options and versions that differ between the sides"),
     "pair.change": ("share", "relative change of the primary metric, contender against baseline"),

@@ -37,6 +37,7 @@ def add_recording_figures(
 ) -> None:
     """Adds the figures of a recording that was read for this window; `documents` were indexed in it."""
     figures = (
+        *_coverage(recording),
         *_allocations(recording),
         *_outside(recording, documents),
         *_profile(recording),
@@ -44,6 +45,15 @@ def add_recording_figures(
     )
     for name, value in figures:
         builder.set(window, name, value)
+
+
+def _coverage(recording: Recording) -> _Figures:
+    if recording.window_ns is None or recording.start_ns is None or recording.end_ns is None:
+        return
+    begin, end = recording.window_ns
+    covered = min(end, recording.end_ns) - max(begin, recording.start_ns)
+    if end > begin:
+        yield "recording.coverage_share", max(0, covered) / (end - begin)
 
 
 def _allocated(recording: Recording) -> tuple[AllocationGroup, ...]:

@@ -65,15 +65,15 @@ class Insertion:
 class Template:
     """A text with figures."""
 
-    parts: tuple[str | Insertion, ...]
-    """The parts of the text in their order."""
+    parts: tuple[str | Insertion | Template, ...]
+    """The parts of the text in their order. A part that is a template is left out if it lacks a value."""
 
     def fill(self, lookup: Lookup) -> str:
         """Returns the text with its values."""
-        return "".join(part if isinstance(part, str) else _shown(part, lookup) for part in self.parts)
+        return "".join(_filled(part, lookup) for part in self.parts)
 
     def unknown(self, lookup: Lookup) -> Unknown | None:
-        """Returns why the text lacks values, or None if it has all of them."""
+        """Returns why the text lacks values, or None if it has all that are not left out."""
         reasons: tuple[tuple[str, str], ...] = ()
         for part in self.parts:
             if isinstance(part, Insertion):
@@ -226,6 +226,10 @@ class Rule:
     """The line of the file on which it begins."""
 
 
-def _shown(part: Insertion, lookup: Lookup) -> str:
+def _filled(part: str | Insertion | Template, lookup: Lookup) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Template):
+        return "" if part.unknown(lookup) else part.fill(lookup)
     value = evaluate(part.expression, lookup)
     return NOT_OBSERVED if isinstance(value, Unknown) else format_value(value, part.unit)

@@ -78,6 +78,8 @@ _TYPES: Mapping[Kind, type] = {"number": float, "text": str, "truth": bool}
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,19}")
 _PARAMETER = re.compile(r"[a-z][a-z0-9_]*")
 _INSERTION = re.compile(r"\{([^{}]*)\}")
+_OPTIONAL = re.compile(r"\[([^\[\]]*\{[^\[\]]*)\]")
+"""A part of a text that is left out if a figure in it was not observed: brackets around a value in braces."""
 
 
 class RuleFileError(UsageError):
@@ -355,6 +357,13 @@ class _RuleReader:
         if not isinstance(text, str) or not text:
             self._add(f"{key} must be a text" if text is not None else f"{key} is missing")
             return None
+        parts: list[str | rules.Insertion | rules.Template] = []
+        for number, part in enumerate(_OPTIONAL.split(text)):
+            found = self._parts(part, key)
+            parts += [rules.Template(tuple(found))] if number % 2 else found
+        return rules.Template(tuple(parts))
+
+    def _parts(self, text: str, key: str) -> list[str | rules.Insertion]:
         parts: list[str | rules.Insertion] = []
         at = 0
         for match in _INSERTION.finditer(text):
@@ -364,7 +373,7 @@ class _RuleReader:
         parts.append(text[at:])
         if any("{" in part or "}" in part for part in parts if isinstance(part, str)):
             self._add(f"{key}: a brace has no partner")
-        return rules.Template(tuple(part for part in parts if part))
+        return [part for part in parts if part]
 
     def _insertion(self, text: str, key: str) -> rules.Insertion | None:
         source, _, unit = text.partition("|")

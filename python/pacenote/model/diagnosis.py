@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pacenote.model.codec import encode
+from pacenote.model.race_record import VerdictState
 
 DIAGNOSIS_FORMAT = 1
 """Version of the document with diagnoses."""
@@ -190,6 +191,15 @@ class Diagnosis:
 
     races: tuple[str, ...]
     """Ids of the races; the answers are about the first one, unless they are about the comparison."""
+
+    verdict: VerdictState = "valid"
+    """Whether the results of the first race may be used, as its record says."""
+
+    reasons: tuple[str, ...] = ()
+    """Why not, one sentence each."""
+
+    unread: tuple[str, ...] = ()
+    """What could not be read of the files of the first race, so that rules lack its figures."""
 
     validity: tuple[RuleAnswer, ...] = ()
     """The answers of validity rules: those that fired first, and among these what voids most."""

@@ -34,3 +34,8 @@ def searches(task: TaskResult) -> bool:
 def runs_once(task: TaskResult) -> bool:
     """Returns whether a task has so few operations that a rate says nothing, such as a force merge."""
     return not (indexes(task) or searches(task) or task.paced) and task.accounting.operations <= task.clients
+
+
+def diagnosed_tasks(record: RaceRecord) -> tuple[TaskResult, ...]:
+    """Returns the tasks that are diagnosed: those of the report that were measured and do not run once."""
+    return tuple(task for task in reported_tasks(record) if task.window_s > 0 and not runs_once(task))

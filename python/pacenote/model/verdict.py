@@ -12,6 +12,7 @@ from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus
 from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
+from pacenote.model.task_observations import observed_findings
 from pacenote.model.telemetry_options import profilers
 from pacenote.units import format_count
 
@@ -31,8 +32,9 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     or unsent requests, failures of plug-ins, slow parameter sources, lost samples, a driver that was
     saturated or waited for a core, an unreliable clock or machine, a host that was set aside, clients that
     were busy with connections and cleaning up, failures of requests that clean up, unsolicited data,
-    additional documents, documents that could not be counted, or if the machine was reconfigured while it
-    ran. Percentiles without enough samples are ignored.
+    additional documents, documents that could not be counted, other programs on a host of the engine, a
+    cluster that was not healthy or busy with itself, or if the machine was reconfigured while it ran.
+    Percentiles without enough samples are ignored.
     """
     void = tuple(_void_findings(record))
     suspect = tuple(_of_tasks(each, record.steps) for each in _suspect_findings(record))
@@ -117,6 +119,7 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     yield from overhead_findings(record.tasks)
     yield from disturbances(record.tasks, record.driver)
     yield from driver_health.host_findings(record.driver)
+    yield from observed_findings(record)
     yield from _changed_machine(record.snapshot)
     judged = [
         check

@@ -91,6 +91,7 @@ from pacenote.race.targets import check_clusters, host_counts, with_targets
 from pacenote.race.team import TeamMessages, with_team
 from pacenote.race.telemetry import ObservedRace, telemetry_devices
 from pacenote.race.telemetry_file import RaceTelemetry
+from pacenote.race.telemetry_values import observe_tasks
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
@@ -486,6 +487,7 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
         documents=documents,
         unchecked_documents=unchecked,
     )
+    record = observe_tasks(record, context.folder.telemetry, context.snapshot)
     if driven.completed:
         record = context.compare_snapshots(record)
     return _conclude(record, driven, context)

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import StoreError
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.snapshot import RaceSnapshot
+from pacenote.model.task_observations import task_observations, with_observations
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_sample import TelemetrySample
 from pacenote.stats.device_history import SERIES, DeviceInterval, Point, device_history
@@ -100,3 +103,22 @@ def host_figures_by_task(file: Path, cuts: TelemetryCuts, telemetry: Mapping[str
 def sampled_nodes(telemetry: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the nodes that ran on the sampled host; `telemetry` is that of the race record."""
     return SampledHost.from_record(telemetry).nodes
+
+
+def observe_tasks(record: RaceRecord, file: Path, snapshot: RaceSnapshot | None) -> RaceRecord:
+    """Returns the record with what `telemetry.parquet` says about its tasks that is a reason for the verdict.
+    A file that cannot be read says nothing.
+    """
+    try:
+        cuts = telemetry_cuts(file)
+        hosts = host_figures_by_task(file, cuts, record.telemetry)
+    except StoreError:
+        return record
+    nodes = sampled_nodes(record.telemetry)
+    shares = {
+        task: share
+        for task, figures in hosts.items()
+        if isinstance(share := figures.get("cpu.other_share"), float)
+    }
+    facts = snapshot.before.facts if snapshot is not None else {}
+    return with_observations(record, task_observations(cuts, facts, shares, nodes))

@@ -45,7 +45,8 @@ class DiagnosisSection:
 def diagnosis_sections(diagnosis: Diagnosis, *, full: bool) -> tuple[DiagnosisSection, ...]:
     """Returns the sections of a diagnosis; those that are short leave out what did not fire."""
     found: list[DiagnosisSection | None] = [
-        _section("Validity", "no validity rule fired", diagnosis.warnings),
+        _unread(diagnosis.unread),
+        _validity(diagnosis),
         _section("Findings, by the largest possible improvement", "no rule fired", diagnosis.findings),
         _time(diagnosis.time),
     ]
@@ -62,6 +63,27 @@ def headline_findings(diagnosis: Diagnosis, most: int = 2) -> tuple[str, ...]:
         whole_line(f"{answer.id}: {answer.title}: {answer.text}{_bound_clause(answer)}")
         for answer in diagnosis.findings[:most]
     )
+
+
+def _unread(texts: Sequence[str]) -> DiagnosisSection | None:
+    if not texts:
+        return None
+    return DiagnosisSection(
+        "Damaged files, without whose figures rules are not applicable",
+        tuple(DiagnosisItem(whole_line(text)) for text in texts),
+    )
+
+
+def _validity(diagnosis: Diagnosis) -> DiagnosisSection:
+    """Returns the verdict of the race with its reasons, and the validity rules that fired."""
+    items = tuple(map(_fired, diagnosis.warnings))
+    if diagnosis.verdict != "valid":
+        reasons = tuple(("reason", whole_line(reason)) for reason in diagnosis.reasons)
+        verdict = DiagnosisItem(f"the race is {diagnosis.verdict}", reasons)
+        return DiagnosisSection("Validity", (verdict, *items))
+    if items:
+        return DiagnosisSection("Validity (the verdict of the race is valid)", items)
+    return DiagnosisSection("Validity: the race is valid, and no validity rule fired", ())
 
 
 def _section(title: str, nothing: str, answers: Sequence[RuleAnswer]) -> DiagnosisSection:

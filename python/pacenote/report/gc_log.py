@@ -52,6 +52,9 @@ def build_gc_report(names: Sequence[str], logs: Sequence[GcLog], problems: Itera
 
 
 def _notes(logs: Sequence[GcLog]) -> Iterator[str]:
+    if any(log.openj9 is not None and not _states_collections(log) for log in logs):
+        yield "a log of OpenJ9 has no collection: read it again when the JVM has collected"
+    logs = [log for log in logs if log.openj9 is None or _states_collections(log)]
     if any(log.statistics.duration_s is None for log in logs):
         yield (
             "a log has lines without times: shares, rates and intervals are not available; add the decorator "

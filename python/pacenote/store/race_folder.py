@@ -396,7 +396,8 @@ class RaceFolder:
             raise store_error("read", self.race_json, error) from error
         except (ValueError, RecursionError) as error:
             raise StoreError(
-                f"{self.race_json} is not readable JSON: {error}", hint="the file is damaged"
+                f"{self.race_json} is not readable JSON: {error}",
+                hint="the file is damaged: restore it from a copy, or delete the race",
             ) from None
         except PacenoteError as error:
             raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None

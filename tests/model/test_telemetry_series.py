@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from diagnose.cuts import TASK, counter, gauge, telemetry
-from pacenote.diagnose.telemetry_series import TaskSeries, ratio, total
+from pacenote.model.telemetry_series import TaskSeries, ratio, total
 
 
 def test_series_are_found_by_all_of_their_labels() -> None:

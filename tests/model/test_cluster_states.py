@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diagnose.cuts import TASK, counter, gauge, telemetry
-from pacenote.diagnose.disk_watermark import add_disk_watermark
+from pacenote.diagnose.cluster_facts import add_cluster_states
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 
@@ -26,7 +26,7 @@ def exceeded(facts: dict[str, str], available_gib: float, size_gib: float = 1000
     ]
     builder = EvidenceBuilder("race")
     settings = {f"{DISK}.{name}": value for name, value in facts.items()}
-    add_disk_watermark(builder, telemetry("node-counters", *series), settings)
+    add_cluster_states(builder, telemetry("node-counters", *series), settings)
     return builder.build().value(Window(TASK, "a"), "cluster.disk_watermark")
 
 
@@ -64,5 +64,5 @@ def test_without_watermarks_nothing_is_said(facts: dict[str, str], reason: str) 
 def test_a_node_without_space_says_nothing() -> None:
     builder = EvidenceBuilder("race")
     cuts = telemetry("node-counters", counter("process.cpu.total", 1, node="a"))
-    add_disk_watermark(builder, cuts, {f"{DISK}.watermark.low": "85%"})
+    add_cluster_states(builder, cuts, {f"{DISK}.watermark.low": "85%"})
     assert isinstance(builder.build().value(Window(TASK), "cluster.disk_watermark"), Unknown)

@@ -1,0 +1,106 @@
+"""In what state the cluster was while tasks ran, from its sampled counters and its settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from pacenote.model.telemetry_cuts import TelemetryCuts
+from pacenote.model.telemetry_series import TaskSeries
+
+Health = Literal["green", "yellow", "red"]
+"""The health of a cluster, as the engine reports it."""
+
+COUNTERS = "node-counters"
+"""The telemetry device that reads it."""
+
+NO_WATERMARK = "the engine does not check watermarks"
+"""Why it is not known whether a disk is fuller than the engine allows, if the engine allows everything."""
+
+UNKNOWN_WATERMARK = "the watermarks of the engine are not known"
+"""Why that is not known if the settings do not say."""
+
+_HEALTH: tuple[Health, ...] = ("green", "yellow", "red")
+_SETTING = "setting.cluster.routing.allocation.disk"
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)b", re.IGNORECASE)
+_POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+_UNSET = "-1"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The worst state of the cluster while a task ran; None for what is not known."""
+
+    health: Health | None = None
+    """The worst health."""
+
+    relocating_shards: float | None = None
+    """The most shards that moved to another node at a time."""
+
+    above_watermark: bool | None = None
+    """Whether the disk of a node was fuller than the low watermark of the engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """The low watermark: above it, no shards are allocated to a node."""
+
+    used_share: float | None = None
+    """Share of the space that is used; None if the watermark is a size."""
+
+    free_bytes: float | None = None
+    """Free space; with `used_share`, the space above which the share does not count."""
+
+    def is_exceeded(self, available: float, size: float) -> bool:
+        """Returns whether a disk with this space is fuller."""
+        is_full = self.used_share is None or size - available > self.used_share * size
+        return is_full and (self.free_bytes is None or available < self.free_bytes)
+
+
+def cluster_states(cuts: TelemetryCuts, facts: Mapping[str, str]) -> dict[str, ClusterState]:
+    """Returns the worst state of the cluster by task; `facts` is the configuration of the engine."""
+    watermark = low_watermark(facts)
+    found = {}
+    for task in cuts.tasks:
+        series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
+        status = series.largest("cluster.status")
+        found[task.task] = ClusterState(
+            None if status is None else _HEALTH[round(status)],
+            series.largest("cluster.relocating_shards"),
+            _is_exceeded(watermark, series) if isinstance(watermark, Watermark) else None,
+        )
+    return found
+
+
+def low_watermark(facts: Mapping[str, str]) -> Watermark | str:
+    """Returns the low watermark of the engine: a share of used space as `85%` or `0.85`, or free space as
+    `1gb`; or why there is none. Elasticsearch reference: cluster-level shard allocation, disk-based.
+    """
+    if facts.get(f"{_SETTING}.threshold_enabled") == "false":
+        return NO_WATERMARK
+    text = facts.get(f"{_SETTING}.watermark.low", "").strip()
+    if (free := _bytes(text)) is not None:
+        return Watermark(free_bytes=free)
+    with suppress(ValueError):
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        headroom = facts.get(f"{_SETTING}.watermark.low.max_headroom", _UNSET).strip()
+        return Watermark(share, _bytes(headroom))
+    return UNKNOWN_WATERMARK
+
+
+def _is_exceeded(watermark: Watermark, series: TaskSeries) -> bool | None:
+    spaces = [
+        (available.min, size)
+        for node in series.values_of("process.cpu.total", "node")
+        if (available := series.gauge("fs.total.available", node=node)) is not None
+        and (size := series.largest("fs.total.total", node=node))
+    ]
+    return any(watermark.is_exceeded(*each) for each in spaces) if spaces else None
+
+
+def _bytes(text: str) -> float | None:
+    match = _SIZE.fullmatch(text)
+    return None if match is None else float(match[1]) * (1 << _POWERS[match[2].lower()])

@@ -1,0 +1,141 @@
+"""What was observed of engine and host while each task ran, as far as it is a reason for the verdict.
+
+The samples themselves are in `telemetry.parquet`; the verdict rests on the race record alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
+from pacenote.model.finding import Finding
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.reported_cpu import NODES, reported_cpu
+from pacenote.model.task_kinds import diagnosed_tasks
+from pacenote.model.telemetry_cuts import TelemetryCuts
+from pacenote.model.telemetry_series import TaskSeries
+from pacenote.units import format_count, format_excess
+
+KEY = "task-observations"
+"""The key of `telemetry` in the race record that has them."""
+
+OTHER_SHARE = 0.20
+"""Highest acceptable CPU time of other programs on a host of the engine, as a share of all of its cores."""
+
+_CALM = "wait until the cluster is green and idle, and repeat the race"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskObservation:
+    """What was observed while a task ran; None for what is not known."""
+
+    other_share: float | None = None
+    """CPU time of programs beside engine and driver, as a share of all cores of the host of the engine on
+    which that is the largest.
+    """
+
+    cluster: ClusterState = field(default_factory=ClusterState)
+    """The worst state of the cluster."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Returns what is known, as JSON."""
+        state = self.cluster
+        found = {
+            "other_share": self.other_share,
+            "health": state.health,
+            "relocating_shards": state.relocating_shards,
+            "above_watermark": state.above_watermark,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> TaskObservation:
+        """Reads that again."""
+        return cls(
+            document.get("other_share"),
+            ClusterState(
+                document.get("health"), document.get("relocating_shards"), document.get("above_watermark")
+            ),
+        )
+
+
+def task_observations(
+    cuts: TelemetryCuts, facts: Mapping[str, str], other_shares: Mapping[str, float], sampled: Collection[str]
+) -> dict[str, TaskObservation]:
+    """Returns what was observed of each task. `facts` is the configuration of the engine; `other_shares` are
+    those of the host that was sampled, on which the nodes `sampled` ran.
+    """
+    states = cluster_states(cuts, facts)
+    found = {}
+    for task in cuts.tasks:
+        series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
+        shares = [other_shares.get(task.task), *_reported_shares(series, facts, sampled)]
+        known = [share for share in shares if share is not None]
+        found[task.task] = TaskObservation(max(known, default=None), states[task.task])
+    return found
+
+
+def _reported_shares(
+    series: TaskSeries, facts: Mapping[str, str], sampled: Collection[str]
+) -> Iterator[float | None]:
+    for node in series.values_of(NODES, "node"):
+        if node not in sampled:
+            cores = facts.get(f"node.{node}.os.allocated_processors", "")
+            yield reported_cpu(series, node, float(cores) if cores.isdigit() else None).other_share
+
+
+def observed_findings(record: RaceRecord) -> Iterator[Finding]:
+    """Yields the reasons why a race is suspect that were observed on the engine's side."""
+    documents = record.telemetry.get(KEY)
+    if not isinstance(documents, Mapping):
+        return
+    measured = [task.task for task in diagnosed_tasks(record)]
+    found = {task: TaskObservation.from_document(documents[task]) for task in measured if task in documents}
+    yield from _other_programs(found)
+    states = {task: each.cluster for task, each in found.items()}
+    yield from _cluster_states(states, len(record.cluster.nodes))
+
+
+def _other_programs(found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
+    shares = {task: each.other_share for task, each in found.items() if each.other_share is not None}
+    above = {task: share for task, share in shares.items() if share > OTHER_SHARE}
+    if above:
+        worst = format_excess(max(above.values()), OTHER_SHARE)
+        up_to = "up to " if len(above) > 1 else ""
+        yield Finding(
+            f"programs beside engine and driver used {up_to}{worst} of the processor time of the engine's "
+            f"host (limit {OTHER_SHARE * 100:.0f} %)",
+            "machine",
+            "stop them, and repeat the race on a quiet machine",
+            tuple(above),
+        )
+
+
+def _cluster_states(states: Mapping[str, ClusterState], nodes: int) -> Iterator[Finding]:
+    """Yields states in which the cluster did other work, or lacked data. With one node, replicas are not
+    allocated, so that yellow is as good as it gets.
+    """
+    bad = ("yellow", "red") if nodes > 1 else ("red",)
+    for health in bad:
+        if tasks := tuple(task for task, state in states.items() if state.health == health):
+            yield Finding(f"the cluster was {health}", "engine", _CALM, tasks)
+    moved = {task: state.relocating_shards for task, state in states.items() if state.relocating_shards}
+    if moved:
+        shards = format_count(round(max(moved.values())), "shard")
+        text = f"the cluster moved {shards} between nodes at a time"
+        yield Finding(text, "engine", _CALM, tuple(moved))
+    if full := tuple(task for task, state in states.items() if state.above_watermark):
+        yield Finding(
+            "the disk of a node is fuller than the low watermark of the engine",
+            "engine",
+            "free space on its disk, and repeat the race",
+            full,
+        )
+
+
+def with_observations(record: RaceRecord, found: Mapping[str, TaskObservation]) -> RaceRecord:
+    """Returns a record with what was observed of its tasks."""
+    documents = {task: document for task, each in found.items() if (document := each.to_document())}
+    return replace(record, telemetry={**record.telemetry, KEY: documents}) if documents else record

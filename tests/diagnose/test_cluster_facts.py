@@ -1,0 +1,35 @@
+"""The state of the cluster during a task."""
+
+from __future__ import annotations
+
+from diagnose.cuts import TASK, counter, gauge, telemetry
+from pacenote.diagnose.cluster_facts import add_cluster_states
+from pacenote.diagnose.expression import Unknown
+from pacenote.diagnose.facts import EvidenceBuilder, Window
+
+WATERMARK = {"setting.cluster.routing.allocation.disk.watermark.low": "85%"}
+
+
+def test_the_worst_state_during_a_task_is_a_figure_of_it() -> None:
+    cuts = telemetry(
+        "node-counters",
+        counter("process.cpu.total", 1, node="a"),
+        gauge("cluster.status", 0.0, 1.0, 0.0),
+        gauge("cluster.relocating_shards", 0.0, 3.0),
+        gauge("fs.total.available", 10.0, node="a"),
+        gauge("fs.total.total", 100.0, node="a"),
+    )
+    builder = EvidenceBuilder("race")
+    add_cluster_states(builder, cuts, WATERMARK)
+    found = builder.build()
+    assert found.value(Window(TASK), "cluster.health") == "yellow"
+    assert found.value(Window(TASK), "cluster.relocating_shards") == 3
+    assert found.value(Window(TASK), "cluster.disk_watermark") is True
+
+
+def test_what_was_not_sampled_is_missing() -> None:
+    builder = EvidenceBuilder("race")
+    add_cluster_states(builder, telemetry("node-counters"), {})
+    found = builder.build()
+    for name in ("cluster.health", "cluster.relocating_shards", "cluster.disk_watermark"):
+        assert isinstance(found.value(Window(TASK), name), Unknown), name

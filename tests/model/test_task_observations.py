@@ -1,0 +1,92 @@
+"""What other programs and the cluster did while tasks ran makes a race suspect."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from diagnose.cuts import TASK, counter, gauge, telemetry
+from pacenote.model.cluster_states import ClusterState
+from pacenote.model.race_record import RaceRecord, RecordedCluster
+from pacenote.model.task_observations import (
+    KEY,
+    OTHER_SHARE,
+    TaskObservation,
+    task_observations,
+    with_observations,
+)
+from pacenote.model.verdict import determine_verdict
+from support.records import bulk, judged, record, task
+
+NODES = ({"name": "a"}, {"name": "b"})
+
+
+def race(found: TaskObservation, nodes: int = 1) -> RaceRecord:
+    """A race of one task during which this was observed."""
+    cluster = RecordedCluster("opensearch", "3.3.0", nodes=NODES[:nodes])
+    return with_observations(record(tasks=(bulk(),), cluster=cluster), {TASK: found})
+
+
+def test_other_programs_on_the_host_of_the_engine_make_a_race_suspect() -> None:
+    assert judged(race(TaskObservation(other_share=0.436))) == (
+        "suspect",
+        (
+            "index-append: programs beside engine and driver used 44 % of the processor time of the engine's "
+            "host (limit 20 %): stop them, and repeat the race on a quiet machine",
+        ),
+    )
+    assert judged(race(TaskObservation(other_share=OTHER_SHARE)))[0] == "valid"
+    assert judged(race(TaskObservation()))[0] == "valid"
+
+
+@pytest.mark.parametrize(
+    ("state", "nodes", "reason"),
+    [
+        (ClusterState(health="yellow"), 2, "the cluster was yellow"),
+        (ClusterState(health="yellow"), 1, ""),
+        (ClusterState(health="red"), 1, "the cluster was red"),
+        (ClusterState(health="green", relocating_shards=0.0, above_watermark=False), 2, ""),
+        (ClusterState(relocating_shards=3.0), 2, "the cluster moved 3 shards between nodes at a time"),
+        (ClusterState(above_watermark=True), 1, "the disk of a node is fuller than the low watermark"),
+    ],
+)
+def test_a_cluster_that_is_not_healthy_or_busy_with_itself_makes_a_race_suspect(
+    state: ClusterState, nodes: int, reason: str
+) -> None:
+    verdict = determine_verdict(race(TaskObservation(cluster=state), nodes))
+    assert verdict.state == ("suspect" if reason else "valid")
+    assert [finding.text.startswith(reason) for finding in verdict.findings] == ([True] if reason else [])
+
+
+def test_only_tasks_that_are_measured_count() -> None:
+    once = task("force-merge", operation_type="force-merge", clients=1, throughput=None)
+    once = replace(once, accounting=replace(once.accounting, operations=1))
+    found = {name: TaskObservation(other_share=0.9) for name in ("force-merge", "cleanup", "unknown")}
+    quiet = record(tasks=(bulk(), once, task("cleanup")), unreported=("cleanup",))
+    assert determine_verdict(with_observations(quiet, found)).state == "valid"
+
+
+def test_observations_are_those_of_the_host_that_is_busiest_with_others() -> None:
+    cuts = telemetry(
+        "node-counters",
+        counter("process.cpu.total", 1000, node="near"),
+        counter("process.cpu.total", 1000, node="far"),
+        gauge("os.cpu.percent", 90.0, node="near"),
+        gauge("os.cpu.percent", 80.0, node="far"),
+        gauge("cluster.status", 0.0, 1.0),
+        gauge("cluster.relocating_shards", 0.0, 2.0, 0.0),
+    )
+    facts = {"node.near.os.allocated_processors": "4", "node.far.os.allocated_processors": "4"}
+    found = task_observations(cuts, facts, {TASK: 0.3}, ["near"])[TASK]
+    assert found.other_share == pytest.approx(0.55)
+    assert found.cluster == ClusterState("yellow", 2.0)
+    assert task_observations(cuts, {}, {TASK: 0.3}, [])[TASK].other_share == 0.3
+    assert task_observations(cuts, {}, {}, [])[TASK].other_share is None
+
+
+def test_what_is_not_known_is_not_stored() -> None:
+    stored = race(TaskObservation(other_share=0.1, cluster=ClusterState(health="green"))).telemetry[KEY]
+    assert stored == {TASK: {"other_share": 0.1, "health": "green"}}
+    assert TaskObservation.from_document(stored[TASK]).cluster == ClusterState("green")
+    assert KEY not in race(TaskObservation()).telemetry
