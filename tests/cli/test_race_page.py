@@ -114,6 +114,14 @@ def test_a_race_leaves_a_page_and_a_failure_is_a_warning(folder):
     assert err.getvalue() == ""
 
 
+@pytest.mark.parametrize(("options", "has_page"), [((), True), (("--no-html",), False)])
+def test_a_race_writes_its_page_unless_it_is_told_not_to(run, fake_race, options, has_page):
+    fake_race(lambda request, listener: RaceStore().create(RACE) and RACE)
+    code, _, err = run("race", "--track=http_logs", *options)
+    assert (code, "page: " in err) == (0, has_page)
+    assert (RaceStore().races / RACE.race_id / "report.html").exists() == has_page
+
+
 def test_a_defect_of_the_page_does_not_make_a_race_fail(folder, monkeypatch):
     def broken(*_: object, **__: object) -> str:
         raise StopIteration

@@ -113,6 +113,7 @@ WITHOUT_EFFECT = {
     "report_format": "affects the report only",
     "report_numbers_align": "affects the report only",
     "report_file": "affects the report only",
+    "html": "affects the report only",
     "show_in_report": "affects the report only",
     "show_processing_time": "affects the report only",
     "help": "no race",

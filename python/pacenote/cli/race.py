@@ -82,6 +82,9 @@ def add_options(parser: Parser) -> None:
     with parser.group("report"):
         add_report_options(parser)
         add_store_option(parser)
+        parser.add_flag(
+            "--html", help="end with a page in the folder of the race (default: yes)", default=True
+        )
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -121,7 +124,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
             folder = request.home / RACES / record.race_id
             show_report(record, folder, options, console)
             diagnosis = None if stopped else show_findings(record, folder, console)
-            add_page(folder, diagnosis, console)
+            if options.html:
+                add_page(folder, diagnosis, console)
             if metrics_store is not None and record.complete:
                 add_to_store(folder, metrics_store, console)
             if options.owns_process:

@@ -60,20 +60,20 @@ class RaceEnd:
     """When its record was written last, in UTC (ISO 8601); empty if there is none."""
 
 
+def race_arguments(options: Options) -> tuple[str, ...]:
+    """Returns the command of a race of several. It writes no page, unless an option says so: writing each
+    would delay the next race, and `pacenote report --html` writes those that are looked at.
+    """
+    return ("race", "--no-html", "--no-metrics-store", *arguments(options))
+
+
 def run_races(calls: Sequence[RaceCall], shows: Sequence[Show]) -> tuple[ChildExit, ...]:
     """Runs races at the same time to their ends, as `run_children` does. Raises StoreError.
 
     They write nothing to a metrics store, because other races may run or begin meanwhile.
     """
     children = [
-        ChildCall(
-            ("race", "--no-metrics-store", *arguments(call.options)),
-            call.log,
-            call.folder,
-            call.lock,
-            call.gate,
-        )
-        for call in calls
+        ChildCall(race_arguments(call.options), call.log, call.folder, call.lock, call.gate) for call in calls
     ]
     return run_children(children, shows)
 

@@ -11,7 +11,7 @@ from pacenote.model.finding import Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.merged_series import MergedPercentile
 from pacenote.model.race_record import Verdict
-from pacenote.model.race_timeline import RaceObservations
+from pacenote.model.race_timeline import PointTimes, RaceObservations
 from pacenote.model.result import FailureGroup
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.report.page.page import ItemList, PageCell, PageCommand, PageTable, ReportPage, Text
@@ -134,6 +134,13 @@ def test_seconds_with_few_operations_are_stalls_with_the_pauses_in_them():
     )
     assert page.axis is not None
     assert page.axis.stalls == ((8.0, 11.0),)
+    held_up = [point(second, count) for second, count in enumerate(operations) if count]
+    held_up[9] = point(11, times=PointTimes(20.0, 30.0, None, 3_140.0))
+    longer = observed(timeline(search=line(operations, points=tuple(held_up))))
+    assert answer(page_of(seen=longer), "stall").startswith(
+        "At 0:08 for 3 s: search at 3.33 of usually 50 operations per second; the longest operation took "
+        "3.14 s."
+    )
     without_log = page_of(seen=replace(seen, pauses=(), has_gc_log=False))
     assert "usually 50 operations per second. The slowest" in answer(without_log, "stall")
 

@@ -20,6 +20,9 @@ from pacenote.report.screen.answers import answers
 from pacenote.units import format_count, format_rate, format_seconds, format_share
 
 _SHOWN_STALLS = 3
+_WHOLE_SECONDS = 2.0
+"""By how much a stall may be longer than the whole seconds in it."""
+
 _MAIN_SHARES = 3
 _CHECKED = ("Target rates", "Documents")
 
@@ -49,8 +52,9 @@ def _reasons(record: RaceRecord, state: RaceState) -> Iterator[Text]:
             "Yes. No check of the driver, the machine, the tasks or the documents found anything wrong."
         )
     else:
-        what = "with care" if verdict.state == "suspect" else "not at all"
-        yield Text(f"It is {verdict.state}: use its results {what}.", "doubtful")
+        is_void = verdict.state == "void"
+        what = "do not use its results" if is_void else "use its results with care"
+        yield Text(f"It is {verdict.state}: {what}.", "wrong" if is_void else "doubtful")
     for finding in map(printable_finding, verdict.findings):
         tasks = f"{name_tasks(finding.tasks)}: " if finding.tasks else ""
         yield Text(f"{tasks}{finding.text}.")
@@ -123,9 +127,15 @@ def _stall_text(stall: Stall) -> str:
         if stall.gc_ms == 0
         else ""
     )
+    # Stalls are found by whole seconds; the operations that they held up show how long they were. Latency
+    # that is much longer has waited before the stall, too.
+    longest_s = (stall.longest_ms or 0.0) / 1000
+    is_held_up = stall.length_s <= longest_s <= stall.length_s + _WHOLE_SECONDS
+    held_up = f"; the longest operation took {format_seconds(longest_s)}" if is_held_up else ""
     return (
         f"At {clock(stall.from_s)} for {format_seconds(stall.length_s)}: {single_line(stall.task)} at "
-        f"{format_rate(rate)} of usually {format_rate(stall.usual_per_s)} operations per second{collected}."
+        f"{format_rate(rate)} of usually {format_rate(stall.usual_per_s)} operations per second{held_up}"
+        f"{collected}."
     )
 
 

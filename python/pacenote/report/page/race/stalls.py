@@ -41,6 +41,9 @@ class Stall:
     gc_ms: float | None
     """Time of pauses for garbage collection in it, in milliseconds; None if there is no GC log."""
 
+    longest_ms: float | None = None
+    """The longest operation that ended in it or in the second after, in milliseconds; None if not known."""
+
     @property
     def length_s(self) -> float:
         """Its length in seconds."""
@@ -88,8 +91,18 @@ def _stalls(task: TaskResult, line: TaskTimeline, observed: RaceObservations) ->
             if usual * (number - begin) >= MISSED_OPERATIONS:
                 from_s, to_s = (task.started_s + first + each for each in (begin, number))
                 gc_ms = _gc_ms(observed.pauses, from_s, to_s) if observed.has_gc_log else None
-                yield Stall(task.task, from_s, to_s, sum(seconds[begin:number]), usual, gc_ms)
+                longest_ms = _longest_ms(line, observed, first + begin, first + number)
+                yield Stall(task.task, from_s, to_s, sum(seconds[begin:number]), usual, gc_ms, longest_ms)
             begin = None
+
+
+def _longest_ms(line: TaskTimeline, observed: RaceObservations, begin: int, end: int) -> float | None:
+    """Returns the longest operation that ended in these seconds or in the one after them, when those end that
+    the stall held up.
+    """
+    length_s = observed.timeline.length_s if observed.timeline else 1
+    ended = (point for point in line.points if point.from_s <= end and point.from_s + length_s > begin)
+    return max((point.times.max_ms for point in ended if point.times.max_ms is not None), default=None)
 
 
 def _gc_ms(pauses: Sequence[GcPause], from_s: float, to_s: float) -> float:
