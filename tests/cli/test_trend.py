@@ -116,6 +116,16 @@ def test_a_file_gets_its_format_and_the_terminal_the_text(run, races, tmp_path, 
     assert file.read_text().startswith(start)
 
 
+def test_a_page_is_written_and_named(run, races, tmp_path):
+    file = tmp_path / "new" / "trend.html"
+    code, out, err = run("trend", f"--html={file}", "--fail-on=regression")
+    assert (code, out) == (3, f"{file}\n")
+    assert "became worse" in err
+    text = file.read_text()
+    assert text.startswith("<!DOCTYPE html>")
+    assert "throughput of index-append" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli import values
 from pacenote.cli.console import Console
+from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
 from pacenote.cli.report_file import check_report_file, write_report_file
@@ -22,6 +24,9 @@ if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.store.race_groups import FoundGroup
 
 FORMATS = ("text", "json", "csv")
+
+PAGE = "trend.html"
+"""The file of `--html` without a name, in the current folder."""
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
@@ -71,6 +76,14 @@ def add_options(parser: Parser) -> None:
             "--report-file",
             type=values.path,
             help="write the report to this file, in its format, and print the text (default: none)",
+        )
+        parser.add_argument(
+            "--html",
+            nargs="?",
+            const=IN_FOLDER,
+            metavar="FILE",
+            help=f"write the trend as a page to this file, or to {PAGE}, and print its path in place of the "
+            "trend",
         )
 
 
@@ -132,7 +145,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
         left_out=found.left_out,
     )
     trend = find_trend(found.races, asked)
-    _show(trend, options, console)
+    if options.html is not None:
+        path = Path(options.html or PAGE)
+        write_page_file(path, _page(trend))
+        console.result_lines(f"{path}\n")
+    else:
+        _show(trend, options, console)
     return _exit_code(trend, options.fail_on, console)
 
 
@@ -234,6 +252,15 @@ def _text(trend: Trend, report_format: str) -> str:
     from pacenote.report.screen.trend import trend_lines
 
     return plain_text(trend_lines(trend, _commands(trend), _FILE_WIDTH))
+
+
+def _page(trend: Trend) -> str:
+    from pacenote.report.page.trend.build import TrendPageSources, build_trend_page
+    from pacenote.report.render.page import render_page
+    from pacenote.version import pacenote_version
+
+    commands = tuple((command.text, command.purpose) for command in _commands(trend))
+    return render_page(build_trend_page(TrendPageSources(trend, commands, pacenote_version() or "")))
 
 
 def _commands(trend: Trend) -> list[Command]:
