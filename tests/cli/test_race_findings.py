@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.cli.console import Console
-from pacenote.cli.race_findings import show_findings
+from pacenote.cli.race_findings import race_evidence, show_findings
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.store.race_store import RaceStore
@@ -27,7 +27,8 @@ def printed(race: RaceRecord, initial_heap: int) -> str:
     folder = RaceStore().create(race)
     folder.write_snapshot(RaceSnapshot(Snapshot(facts)))
     err = io.StringIO()
-    show_findings(race, folder.path, Console(io.StringIO(), err))
+    console = Console(io.StringIO(), err)
+    show_findings(race, race_evidence(race, folder.path, console).diagnosis, console)
     return err.getvalue()
 
 

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO, cast
 
+from pacenote.cli import plain_characters
 from pacenote.errors import PacenoteError
 from pacenote.model.printable import printable
 
@@ -30,9 +31,12 @@ if TYPE_CHECKING:
 _MAX_WAITING_CHARS = 1 << 16
 """Characters of messages that wait for a reader of standard error; the oldest are dropped."""
 
-_TERMINAL_CHARS, _PIPE_CHARS = 40, 1000
+_TERMINAL_CHARS, _ASCII_TERMINAL_CHARS, _PIPE_CHARS = 40, 120, 1000
 """Characters that are written at once: a terminal that accepts text has room for 256 bytes, a pipe for 4096.
 """
+
+_USUAL_SIZE = (80, 24)
+"""Columns and rows of a terminal that does not state its size."""
 
 _STDERR = 2
 """The highest standard file descriptor."""
@@ -89,6 +93,15 @@ class Console:
         """Whether progress goes to a terminal that can redraw lines."""
         return self._err.isatty() and os.environ.get("TERM") != "dumb"
 
+    @property
+    def progress_size(self) -> tuple[int, int]:
+        """The columns and rows of the terminal that progress goes to; 80 and 24 if it does not state them."""
+        with contextlib.suppress(OSError, ValueError):
+            columns, rows = os.get_terminal_size(self._err.fileno())
+            if columns and rows:
+                return columns, rows
+        return _USUAL_SIZE
+
     def result(self, text: str) -> None:
         """Prints a result unchanged, without adding a newline."""
         self._out.write(text)
@@ -111,6 +124,16 @@ class Console:
         """Prints a line of progress, unless quiet."""
         if not self.quiet:
             self._err.write(self._wrapped(printable(line)))
+
+    def write_message(self, text: str) -> None:
+        """Writes text to standard error as it is, apart from secrets."""
+        self._err.write(text)
+
+    def redraw(self, text: str) -> bool:
+        """Writes text that redraws a live display to standard error, and returns whether it was written: it
+        is dropped while earlier text waits for a reader that stalls.
+        """
+        return self._err.write_now(text)
 
     def step(self, line: str) -> None:
         """Prints a line of progress when a step begins; during the step, the same line has no effect."""
@@ -196,10 +219,10 @@ class _SafeStream(io.TextIOBase):
         self._stream = stream
         self._clean = clean
         self.failure = ""
-        # A character that the terminal cannot encode is replaced by a question mark.
+        plain_characters.register()
         if reconfigure := getattr(stream, "reconfigure", None):
             with contextlib.suppress(OSError, ValueError):
-                reconfigure(errors="replace")
+                reconfigure(errors=plain_characters.ERRORS)
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # a plain attribute there
@@ -295,6 +318,17 @@ class _MessageStream(_SafeStream):
             self.flush()
         return len(text)
 
+    def write_now(self, text: str) -> bool:
+        """Writes the text if nothing waits and the reader accepts it, and returns whether it was written. Of
+        a text that the reader begins to accept, nothing is lost.
+        """
+        with self._lock:
+            self.flush()
+            is_accepted = not self._waiting and self._stream is not None and _accepts_text(self._stream)
+            if is_accepted:
+                self.write(text)
+        return is_accepted
+
     def flush(self) -> None:
         """Writes what waits, as far as the reader accepts it."""
         with self._lock:
@@ -310,10 +344,13 @@ class _MessageStream(_SafeStream):
 
     def _write_next(self, stream: TextIO) -> None:
         text = self._waiting.popleft()
-        if rest := text[self._step :]:
+        step = self._step
+        if step == _TERMINAL_CHARS and text[:_ASCII_TERMINAL_CHARS].isascii():
+            step = _ASCII_TERMINAL_CHARS
+        if rest := text[step:]:
             self._waiting.appendleft(rest)
         self._chars -= len(text) - len(rest)
-        self._try(stream, text[: self._step])
+        self._try(stream, text[:step])
 
 
 def _wrapped(line: str, width: int | None) -> str:

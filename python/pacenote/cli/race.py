@@ -27,12 +27,17 @@ from pacenote.cli.interruption import NOTHING_MEASURED, printing_report, stored_
 from pacenote.cli.node_options import add_driver_cpus_option
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
-from pacenote.cli.race_findings import show_findings
+from pacenote.cli.race_findings import race_evidence, show_findings
 from pacenote.cli.race_page import add_page
 from pacenote.cli.race_to_store import add_to_store
 from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_file import check_report_size
-from pacenote.cli.report_output import add_report_options, check_report_file, show_report
+from pacenote.cli.report_output import (
+    add_report_options,
+    check_report_file,
+    is_short,
+    show_report,
+)
 from pacenote.cli.source_options import (
     SELECTING_SOURCES,
     add_source_build_options,
@@ -122,10 +127,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
             raise Interrupted(NOTHING_MEASURED)
         with printing_report(stopped=stopped):
             folder = request.home / RACES / record.race_id
-            show_report(record, folder, options, console)
-            diagnosis = None if stopped else show_findings(record, folder, console)
+            evidence = race_evidence(record, folder, console)
+            show_report(record, folder, options, console, evidence)
+            if not is_short(options, console):
+                show_findings(record, evidence.diagnosis, console)
             if options.html:
-                add_page(folder, diagnosis, console)
+                add_page(folder, evidence, console)
             if metrics_store is not None and record.complete:
                 add_to_store(folder, metrics_store, console)
             if options.owns_process:

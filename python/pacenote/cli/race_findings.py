@@ -1,18 +1,21 @@
-"""The diagnosis of a race that has just ended, and its two most important findings."""
+"""What is known of a race beside its record: what was observed over time, and its diagnosis."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
 from pacenote.cli.program import as_started
 from pacenote.errors import PacenoteError
+from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.diagnosis import Diagnosis
+    from pacenote.report.race_evidence import RaceEvidence
 
 
 def race_diagnosis(folder: Path) -> Diagnosis:
@@ -27,22 +30,33 @@ def race_diagnosis(folder: Path) -> Diagnosis:
     return diagnose(evidence, all_rules(None))
 
 
-def show_findings(record: RaceRecord, folder: Path, console: Console) -> Diagnosis | None:
-    """Prints the most important findings of a complete race, a line each, and how to see all. Returns the
-    diagnosis, or None if there is none.
+def race_evidence(record: RaceRecord, folder: Path, console: Console) -> RaceEvidence:
+    """Returns what was observed of the race in `folder` and, if it is complete, its diagnosis. What cannot be
+    read is missing; a race that cannot be diagnosed, and a defect, are warnings.
     """
-    from pacenote.report.diagnosis import headline_findings
+    from pacenote.cli.race_observations import race_observations
+    from pacenote.report.race_evidence import RaceEvidence
 
-    if not record.complete or not RaceFolder(folder).race_json.is_file():
-        return None
+    evidence, race = RaceEvidence(), RaceFolder(folder)
+    if record.imported is not None or not race.race_json.is_file():
+        return evidence
     try:
-        diagnosis = race_diagnosis(folder)
+        evidence = replace(evidence, observed=race_observations(record, race))
+        if record.complete:
+            evidence = replace(evidence, diagnosis=race_diagnosis(folder))
     except PacenoteError as error:
         console.warning(f"the race cannot be diagnosed: {error.message}")
-        return None
-    found = headline_findings(diagnosis)
+    except Exception as error:  # The race has been measured: its results are shown in any case.
+        console.warning(f"the race cannot be diagnosed: {DEFECT}: {type(error).__name__}: {error}")
+    return evidence
+
+
+def show_findings(record: RaceRecord, diagnosis: Diagnosis | None, console: Console) -> None:
+    """Prints the most important findings, a line each, and how to see all; nothing without any."""
+    from pacenote.report.diagnosis import headline_findings
+
+    found = headline_findings(diagnosis) if diagnosis else ()
     for text in found:
         console.progress(text)
     if found:
         console.progress(f"next: {as_started(f'pacenote diagnose {record.race_id}')}")
-    return diagnosis

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,21 +11,13 @@ from pacenote.cli.console import Console
 from pacenote.cli.page_file import add_page_file, write_page_file
 from pacenote.errors import PacenoteError, StoreError, UsageError
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import TaskResult
 from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:  # Not needed for --help.
-    from pacenote.model.diagnosis import Diagnosis
-    from pacenote.model.race_timeline import (
-        GcPause,
-        RaceObservations,
-        RaceTimeline,
-        TaskArrivals,
-        TelemetryLine,
-    )
     from pacenote.model.saturation import SaturationResult
     from pacenote.model.snapshot import RaceSnapshot
     from pacenote.report.page.race.build import PageSources
+    from pacenote.report.race_evidence import RaceEvidence
 
 
 def write_page(record: RaceRecord, folder: RaceFolder, file: str, console: Console) -> None:
@@ -39,29 +31,31 @@ def write_page(record: RaceRecord, folder: RaceFolder, file: str, console: Conso
     console.result_lines(f"{path}\n")
 
 
-def add_page(folder: Path, diagnosis: Diagnosis | None, console: Console) -> None:
-    """Writes the page of a race that has just ended to its folder; a failure is a warning."""
+def add_page(folder: Path, evidence: RaceEvidence | None, console: Console) -> None:
+    """Writes the page of a race that has just ended to its folder; a failure is a warning. `evidence` is what
+    was already read about the race, if anything.
+    """
     race = RaceFolder(folder)
     if not race.race_json.is_file():
         return
 
     def write() -> Path:
         # The stored record has no secrets.
-        race.write_page(_page_text(race.read(), race, diagnosis, is_running=False))
+        race.write_page(_page_text(race.read(), race, evidence, is_running=False))
         return race.page
 
     add_page_file(write, "race", console)
 
 
 def _page_text(
-    record: RaceRecord, folder: RaceFolder, diagnosis: Diagnosis | None, *, is_running: bool
+    record: RaceRecord, folder: RaceFolder, evidence: RaceEvidence | None, *, is_running: bool
 ) -> str:
     from pacenote.report.render.race_page import render_race_page
 
     saturation = folder.read_saturation()
     if saturation is not None:
         return _saturation_text(saturation, record)
-    return render_race_page(page_sources(record, folder, diagnosis, is_running=is_running))
+    return render_race_page(page_sources(record, folder, evidence, is_running=is_running))
 
 
 def _saturation_text(found: SaturationResult, record: RaceRecord) -> str:
@@ -111,17 +105,19 @@ def _search_command(found: SaturationResult, record: RaceRecord) -> Iterator[tup
 
 
 def page_sources(
-    record: RaceRecord, folder: RaceFolder, diagnosis: Diagnosis | None, *, is_running: bool
+    record: RaceRecord, folder: RaceFolder, evidence: RaceEvidence | None, *, is_running: bool
 ) -> PageSources:
     """Returns what the page of a race shows. A complete race without a diagnosis is diagnosed."""
     from pacenote.cli.program import NAME
     from pacenote.cli.race_command import race_command
     from pacenote.cli.race_findings import race_diagnosis
+    from pacenote.cli.race_observations import race_observations
     from pacenote.cli.report_output import as_reported, race_location
     from pacenote.report.page.race.build import PageSources
 
     reported, state, _ = as_reported(record, folder.path, is_running=is_running)
     problem = "the race is not complete"
+    diagnosis = evidence.diagnosis if evidence else None
     if diagnosis is None and state == "complete":
         try:
             diagnosis = race_diagnosis(folder.path)
@@ -131,7 +127,7 @@ def page_sources(
     return PageSources(
         record=reported,
         location=race_location(folder.path, state),
-        observed=_observed(record, folder),
+        observed=evidence.observed if evidence else race_observations(record, folder),
         snapshot=_snapshot(folder),
         diagnosis=diagnosis,
         diagnosis_problem=problem,
@@ -145,88 +141,3 @@ def _snapshot(folder: RaceFolder) -> RaceSnapshot | None:
         return folder.read_snapshot()
     except StoreError:
         return None
-
-
-def _observed(record: RaceRecord, folder: RaceFolder) -> RaceObservations:
-    """Reads the series of a race; what cannot be read is missing, with the reason."""
-    from pacenote.model.race_timeline import RaceObservations
-    from pacenote.race.race_timeline import race_timeline
-
-    if record.imported is not None:
-        return RaceObservations(missing=("There is no timeline: the race was imported",))
-    try:
-        timeline = race_timeline(folder.series)
-    except PacenoteError as error:
-        return RaceObservations(missing=(f"There is no timeline: {error.message}",))
-    reading = _Reading(record, folder, timeline)
-    arrivals, telemetry = reading.arrivals(), reading.telemetry()
-    pauses = reading.pauses()
-    return RaceObservations(
-        timeline, arrivals, telemetry, pauses or (), pauses is not None, tuple(reading.missing)
-    )
-
-
-class _Reading:
-    """Reads the files of a race whose timeline is known, and collects what is missing."""
-
-    def __init__(self, record: RaceRecord, folder: RaceFolder, timeline: RaceTimeline) -> None:
-        self.missing: list[str] = []
-        self._folder = folder
-        self._timeline = timeline
-        self._tasks: Sequence[TaskResult] = record.tasks
-        begin = record.driver.get("started_unix_ns")
-        self._begin_ns = begin if isinstance(begin, int) else None
-
-    def arrivals(self) -> Mapping[str, TaskArrivals]:
-        from pacenote.race.race_timeline import arrivals
-
-        paced = [task for task in self._tasks if task.paced]
-        if not paced:
-            return {}
-        cut = [task.task for task in paced if task.samples.left_out or task.samples.lost]
-        if cut:
-            self.missing.append(
-                f"Arrivals of tasks whose samples are not all stored are incomplete: {', '.join(cut)}"
-            )
-        try:
-            names = [task.task for task in paced]
-            return arrivals(self._folder.samples, names, self._timeline.length_s)
-        except PacenoteError as error:
-            self.missing.append(f"No arrivals: {error.message}")
-            return {}
-
-    def telemetry(self) -> tuple[TelemetryLine, ...]:
-        from pacenote.race.race_timeline import telemetry_lines
-        from pacenote.report.page.race.machine import WANTED
-
-        if self._begin_ns is None:
-            self.missing.append("No telemetry: the race does not state when its first task began")
-            return ()
-        grid = (self._begin_ns, self._timeline.length_s, self._timeline.parts(self._tasks))
-        try:
-            return telemetry_lines(self._folder.telemetry, WANTED, grid)
-        except PacenoteError as error:
-            self.missing.append(f"No telemetry: {error.message}")
-            return ()
-
-    def pauses(self) -> tuple[GcPause, ...] | None:
-        """Returns the pauses of all nodes in the order of time, or None if there is no GC log."""
-        from pacenote.cli.recorded_figures import gc_logs
-
-        logs = gc_logs(self._folder.artifacts)
-        if not logs or self._begin_ns is None:
-            return None
-        found = [pause for node, files in logs.items() for pause in self._of_log(node, files)]
-        return tuple(sorted(found, key=lambda pause: pause.at_s))
-
-    def _of_log(self, node: str, files: Sequence[Path]) -> Iterator[GcPause]:
-        from pacenote.evidence.gc_log import GcLogReader
-        from pacenote.model.race_timeline import GcPause
-
-        begin_s = (self._begin_ns or 0) / 1e9
-        try:
-            pauses = GcLogReader(files).pauses()
-        except PacenoteError as error:
-            self.missing.append(f"GC pauses are missing: {error.message}")
-            return
-        yield from (GcPause(at - begin_s, ms, kind, node) for at, ms, kind in pauses if at >= begin_s)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import Parser
+from pacenote.cli.race_findings import race_evidence
 from pacenote.cli.race_page import write_page
 from pacenote.cli.report_file import check_report_size
-from pacenote.cli.report_output import add_report_options, show_report
+from pacenote.cli.report_output import add_report_options, is_short, show_report
 from pacenote.cli.saturation_output import show_saturation
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.race.recover import missing_files, recover
@@ -54,7 +56,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.html is not None:
         write_page(record, folder, options.html, console)
     elif saturation is None:
-        show_report(record, folder.path, options, console, is_running=is_running)
+        from pacenote.report.race_evidence import RaceEvidence
+
+        seen = race_evidence(record, folder.path, console) if is_short(options, console) else RaceEvidence()
+        show_report(record, folder.path, options, console, replace(seen, is_running=is_running))
     else:
         show_saturation(saturation, record, folder.path, options, console)
     return 0

@@ -16,6 +16,7 @@ from pacenote.units import format_count
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
     from pacenote.model.race_state import RaceState
+    from pacenote.report.race_evidence import RaceEvidence
     from pacenote.report.rows import Report
     from pacenote.report.screen.build import RaceLocation
     from pacenote.store.race_folder import ReachedStep
@@ -73,16 +74,20 @@ def show_report(
     folder: Path,
     options: argparse.Namespace,
     console: Console,
-    *,
-    is_running: bool = False,
+    evidence: RaceEvidence | None = None,
 ) -> None:
-    """Prints the report of the race in `folder`, which a different process may be running, and writes it to
-    `--report-file`. Raises StoreError.
+    """Prints the report of the race in `folder`, and writes it to `--report-file`. `evidence` is what the
+    last screen shows beside the record. Raises StoreError.
     """
+    is_running = evidence is not None and evidence.is_running
     record, state, reached = as_reported(record, folder, is_running=is_running)
     progress = _progress(state, reached)
-    if _is_short(options, console):
-        _show_screen(record, state, folder, console)
+    if is_short(options, console):
+        from pacenote.report.render.screen import render_screen
+        from pacenote.report.screen.build import build_screen
+
+        screen = build_screen(record, race_location(folder, state), evidence)
+        render_screen(screen, console.rich_results())
     else:
         _show_full(_build(record, options, progress), record, options, console)
     if options.report_file is not None:
@@ -111,7 +116,7 @@ def write_report(text: str, options: argparse.Namespace, console: Console) -> No
         console.progress(f"the report is in {written}, because {options.report_file.name} has one")
 
 
-def _is_short(options: argparse.Namespace, console: Console) -> bool:
+def is_short(options: argparse.Namespace, console: Console) -> bool:
     """Returns whether the report is the last screen: on a terminal, unless an option asks for the table."""
     if options.report is not None:
         return bool(options.report == "short")
@@ -161,13 +166,6 @@ def _progress(state: RaceState, reached: ReachedStep | None) -> str:
     if state != "running":
         return ""
     return f"running (step {reached.step} of {reached.steps})" if reached else "running"
-
-
-def _show_screen(record: RaceRecord, state: RaceState, folder: Path, console: Console) -> None:
-    from pacenote.report.render.screen import render_screen
-    from pacenote.report.screen.build import build_screen
-
-    render_screen(build_screen(record, race_location(folder, state)), console.rich_results())
 
 
 def race_location(folder: Path, state: RaceState) -> RaceLocation:

@@ -60,7 +60,7 @@ def diagnosis_sections(diagnosis: Diagnosis, *, full: bool) -> tuple[DiagnosisSe
 def headline_findings(diagnosis: Diagnosis, most: int = 2) -> tuple[str, ...]:
     """Returns the most important findings, one line each: what was found, and how much it can matter."""
     return tuple(
-        whole_line(f"{answer.id}: {answer.title}: {answer.text}{_bound_clause(answer)}")
+        whole_line(f"{answer.id}: {answer.title}: {answer.text}{bound_clause(answer)}")
         for answer in diagnosis.findings[:most]
     )
 
@@ -132,7 +132,8 @@ def bound_conditions(answer: RuleAnswer) -> str:
     return f"{assumes}{f'; not included: {answer.excludes}' if answer.excludes else ''}"
 
 
-def _bound_clause(answer: RuleAnswer) -> str:
+def bound_clause(answer: RuleAnswer) -> str:
+    """Returns how much a finding can matter, in brackets; empty if nothing bounds it."""
     if answer.largest_change is None:
         return ""
     assumes = f", if {answer.assumes}" if answer.excludes else ""

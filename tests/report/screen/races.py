@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
+from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
 from pacenote.model.race_record import DocumentCheck, Environment, RaceRecord, RecordedCluster
 from pacenote.model.result import (
     FailureGroup,
@@ -16,6 +18,8 @@ from pacenote.model.result import (
 )
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.target_rate import TargetRate
+from pacenote.report.race_evidence import RaceEvidence
+from report.page.race.observed import line, observed, pause, point, telemetry, timeline
 from support.records import bulk, paced, record, task, times
 
 HOST = Environment(
@@ -42,6 +46,7 @@ def searching(
         lateness=times(count, p50=0.05, p99=late_p99),
         throughput=Throughput(49.0, 50.0, 50.0, 51.0),
         window_s=count / 50,
+        duration_s=count / 50,
         window_operations=count,
         clients=1,
         ended_by="iterations",
@@ -60,6 +65,7 @@ def indexing(**changes: object) -> TaskResult:
         "errors": (),
         "window_operations": 20,
         "window_s": 16.0,
+        "duration_s": 12.4,
         "clients": 8,
     }
     return bulk(**own | changes)
@@ -107,6 +113,7 @@ def suspect_race() -> RaceRecord:
         ),
         documents=tuple(DocumentCheck(f"logs-{number}", 14_285, 14_285) for number in range(7)),
         driver={"wall_s": 135.2},
+        telemetry={"host-sampler": {"data_devices": [{"node": "node-0", "device": "vda"}]}},
     )
 
 
@@ -159,4 +166,51 @@ def interrupted_start() -> RaceRecord:
         driver={},
         interrupted=True,
         complete=False,
+    )
+
+
+def evidence() -> RaceEvidence:
+    """What was observed of the suspect race, and its diagnosis."""
+    indexed = [0, 5_000, 10_000, 10_000, 5_000, 10_000, 10_000, 0, 0, 10_000, 5_000, 10_000]
+    slow = [point(second, levels=((36, 45), (46, 5))) for second in range(10)]
+    slow[6] = point(6, levels=((36, 20), (50, 30)))
+    host = partial(telemetry, mean=())
+    shares = {"rally-node-0": 1700.0, "driver": 60.0}
+    use = [
+        host("process.user", mean=[share] * 15, labels={"process": name}) for name, share in shares.items()
+    ]
+    disk = {"device": "vda"}
+    series = (
+        host("cpu.user", mean=[1900.0] * 15),
+        host("cpu.idle", mean=[100.0] * 15),
+        *use,
+        host("disk.write_bytes", mean=[9e6, *[4e6] * 13, 48e6], labels=disk),
+        host("disk.busy_time", mean=[120.0] * 15, labels=disk),
+        telemetry(
+            "jvm.mem.heap_used", [4e8, 6.4e8, *[5e8] * 13], source="node-gauges", labels={"node": "node-0"}
+        ),
+        telemetry("indices.merges.current", [0, 3, *[1] * 13], source="node-counters"),
+    )
+    tasks = {
+        "index-append": line(indexed),
+        "default": line([50] * 10),
+        "term": line([50] * 10, points=tuple(slow)),
+    }
+    found = RuleAnswer(
+        id="H1",
+        title="the heap is too small for the load",
+        state="fired",
+        text="the nodes stopped for 9.1 % of the time",
+        bound=0.1,
+        metric="throughput:index-append",
+    )
+    second = RuleAnswer(id="M2", title="merges fall behind", state="fired", text="3 at a time")
+    cores = TaskTime(
+        "index-append", "", (TimeShare("indexing", 0.81, ""), TimeShare("driver", 0.03, "")), 0.16
+    )
+    return RaceEvidence(
+        observed(
+            timeline(**tasks), telemetry=series, pauses=(pause(2.0, 85.0), pause(3.0, 12.0)), has_gc_log=True
+        ),
+        Diagnosis(races=("race",), findings=(found, second), time=(cores,)),
     )

@@ -5,6 +5,7 @@
 
 import io
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +21,14 @@ from pacenote.model.race_record import RaceRecord, RecordedClient, Verdict
 from pacenote.model.race_state import race_state
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import OperationTotals, Throughput
+from pacenote.report.race_evidence import RaceEvidence
 from pacenote.report.render.screen import render_screen
 from pacenote.report.screen.build import RaceLocation, build_screen
 from pacenote.report.screen.layout import lay_out
-from pacenote.report.screen.text import broken_lines, plain_text, shortened
+from pacenote.report.screen.text import Line, broken_lines, plain_text, shortened, text_width
 from report.screen.races import (
     HOST,
+    evidence,
     indexing,
     interrupted_start,
     searching,
@@ -44,16 +47,24 @@ RACES: dict[str, Callable[[], RaceRecord]] = {
 }
 
 
-def screen(race: RaceRecord):
-    return build_screen(
-        race, RaceLocation(f"~/.pacenote/races/{race.race_id}", race.race_id[:8], race_state(race))
-    )
+def screen(race: RaceRecord, seen: RaceEvidence | None = None):
+    location = RaceLocation(f"~/.pacenote/races/{race.race_id}", race.race_id[:8], race_state(race))
+    return build_screen(race, location, seen)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 @pytest.mark.parametrize("name", RACES)
 def test_the_screen_of_a_race(name, width):
-    text = plain_text(lay_out(screen(RACES[name]()), width))
+    compare(name, lay_out(screen(RACES[name]()), width), width)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_the_screen_of_a_race_that_was_observed(width):
+    compare("observed", lay_out(screen(suspect_race(), evidence()), width), width)
+
+
+def compare(name: str, lines: list[Line], width: int) -> None:
+    text = plain_text(lines)
     expected = GOLDEN / f"{name}-{width}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         expected.write_text(text, encoding="utf-8")
@@ -252,3 +263,23 @@ def test_the_rate_of_a_task_that_ended_early_is_marked(ended_by, how):
     race = replace(valid_race(), tasks=(indexing(ended_by=ended_by),))
     shown = {answer.label: answer.text for answer in screen(race).answers}
     assert shown["Indexing"] == headline(race) == f"6,242 docs/s, {how}"
+
+
+def test_texts_of_tracks_and_engines_keep_the_columns_and_have_no_effect():
+    evil = "\x1b[2J\u202e日本[red]\x9b"
+    race, seen = suspect_race(), evidence()
+    renamed = tuple(replace(one, task=f"{one.task}{evil}") for one in race.tasks)
+    found = tuple(replace(one, title=f"{one.title}{evil}") for one in seen.diagnosis.findings)
+    cores = tuple(replace(one, task=evil, node=evil) for one in seen.diagnosis.time)
+    race = replace(race, tasks=renamed, challenge=evil, car=(evil,), user_tags={evil: evil})
+    diagnosis = replace(seen.diagnosis, findings=found, time=cores)
+    file = io.StringIO()
+    shown = screen(race, replace(seen, diagnosis=diagnosis))
+    render_screen(shown, Console(file=file, width=80, highlight=False))
+    text = file.getvalue()
+    assert text.replace("\n", "").isprintable()
+    assert "H1: the heap is too small for the load [2J 日本[red]" in text
+    searches = [line for line in text.splitlines() if re.search(r"[ !] (default|term|range) \[2J", line)]
+    assert len({text_width(line.rpartition(" 0")[0]) for line in searches}) == 1
+    assert len(searches) == 3
+    assert max(map(text_width, text.splitlines())) <= 80

@@ -11,7 +11,7 @@ from pacenote.report.screen.layout import lay_out
 from pacenote.report.screen.screen import Screen
 from pacenote.report.screen.text import Line, Style
 
-_STYLES: Mapping[Style, str] = {
+STYLES: Mapping[Style, str] = {
     "": "",
     "title": "bold",
     "quiet": "dim",
@@ -19,6 +19,7 @@ _STYLES: Mapping[Style, str] = {
     "doubtful": "bold yellow",
     "bad": "bold red",
 }
+"""How styles of text are shown, in the terms of rich."""
 
 
 def render_screen(screen: Screen, console: Console) -> None:
@@ -32,6 +33,6 @@ def render_screen(screen: Screen, console: Console) -> None:
 def render_lines(lines: Iterable[Line], console: Console) -> None:
     """Prints lines of a screen on `console`. Texts are not interpreted as markup."""
     for line in lines:
-        text = Text.assemble(*((span.text, _STYLES[span.style]) for span in line))
+        text = Text.assemble(*((span.text, STYLES[span.style]) for span in line))
         text.rstrip()
         console.print(text, no_wrap=True, overflow="ignore", crop=False)

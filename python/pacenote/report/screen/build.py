@@ -14,10 +14,12 @@ from pacenote.model.race_state import RaceState
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.report.notes import printable_finding
+from pacenote.report.race_evidence import RaceEvidence
 from pacenote.report.screen import imported as imported_screen
 from pacenote.report.screen.answers import answers
 from pacenote.report.screen.engine import engine_paragraph
 from pacenote.report.screen.errors import error_lines
+from pacenote.report.screen.limits import limit_lines
 from pacenote.report.screen.screen import Command, Headline, Paragraph, Screen, StoredRace
 from pacenote.report.screen.setup import setup_paragraph
 from pacenote.report.screen.task_tables import COLUMNS, footnotes, task_tables
@@ -42,23 +44,30 @@ class RaceLocation:
     """What the user enters to start Pacenote."""
 
 
-def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
-    """Returns the last screen of a race, which may have been interrupted or may still be running."""
-    reported = reported_tasks(record)
+def build_screen(record: RaceRecord, location: RaceLocation, evidence: RaceEvidence | None = None) -> Screen:
+    """Returns the last screen of a race, which may have been interrupted or may still be running. Without
+    evidence, it has only what the record has.
+    """
+    evidence = evidence or RaceEvidence()
+    reported, timeline = reported_tasks(record), evidence.observed.timeline
     if record.imported is not None:
         return _imported_screen(record, record.imported, location)
-    paragraphs = (_other_tasks(reported), engine_paragraph(record.system), setup_paragraph(record))
+    engine = engine_paragraph(record, evidence.observed)
+    paragraphs = (_other_tasks(reported), engine, setup_paragraph(record))
     return Screen(
         headline=_headline(record, location.state),
         answers=answers(record, reported),
         findings=_findings(record, reported),
         errors=error_lines(record.tasks),
+        limits=limit_lines(evidence.diagnosis),
         columns=COLUMNS,
-        tables=task_tables(record, reported),
-        footnotes=footnotes(reported),
+        tables=task_tables(record, reported, timeline),
+        footnotes=footnotes(reported, timeline),
         paragraphs=tuple(paragraph for paragraph in paragraphs if paragraph.groups),
         results=stored_race(record, location),
-        commands=tuple(_commands(record, location)),
+        commands=tuple(
+            _commands(record, location, has_findings=bool(evidence.diagnosis and evidence.diagnosis.findings))
+        ),
         summary=_summary(record, location.state),
     )
 
@@ -153,9 +162,11 @@ def _other_tasks(reported: Sequence[TaskResult]) -> Paragraph:
     return Paragraph("Other", (phrases,) if phrases else ())
 
 
-def _commands(record: RaceRecord, location: RaceLocation) -> Iterator[Command]:
+def _commands(record: RaceRecord, location: RaceLocation, *, has_findings: bool = False) -> Iterator[Command]:
     report = build_report(record)
     if report.rows:
         figures = format_count(len(report.rows), "figure")
         yield Command(f"{location.program} report {location.short_id} --full", f"all {figures} and all notes")
+    if has_findings:
+        yield Command(f"{location.program} diagnose {location.short_id}", "what limited it, with evidence")
     yield _list_races(location)

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+from pacenote.model.headline import main_indexing
+from pacenote.model.printable import single_line
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_timeline import RaceObservations
 from pacenote.model.system_metrics import SystemMetrics
+from pacenote.report.machine_use import (
+    GAUGES,
+    HOST,
+    NODES,
+    PartValues,
+    added,
+    cpu_use,
+    data_devices,
+    selected_lines,
+)
 from pacenote.report.screen.screen import Paragraph
 from pacenote.units import format_bytes, format_count, format_seconds
 
@@ -24,12 +38,141 @@ _COLLECTORS = (
 )
 _SIZES = (("store", "store_size"), ("dataset", "dataset_size"))
 
+_SHOWN_SHARE = 0.005
+"""Share of the CPUs or of the time of a disk from which it is shown: less is 0 % or next to it."""
 
-def engine_paragraph(system: SystemMetrics) -> Paragraph:
-    """Returns the engine's work, its garbage collections, and the size of its data."""
-    work = tuple(_times(system, _WORK))
-    state = (*_times(system, _COLLECTORS), *_sizes(system))
-    return Paragraph("Engine", tuple(group for group in (work, state) if group))
+_SHOWN_BYTES = 0.05 * 1024**2
+"""Bytes per second of a disk from which they are shown."""
+
+_SEVERAL = 2
+"""Number of nodes, or of merges at the same time, from which it is said that there are several."""
+
+
+def engine_paragraph(record: RaceRecord, observed: RaceObservations | None = None) -> Paragraph:
+    """Returns the engine's work, its garbage collections, the size of its data, and what it used of the
+    machine, as far as that was observed.
+    """
+    system = record.system
+    groups = [tuple(_times(system, _WORK)), (*_times(system, _COLLECTORS), *_sizes(system))]
+    if observed is not None:
+        groups += [
+            tuple(_cpus(record, observed)),
+            tuple(_heap(record, observed)),
+            tuple(_pauses(observed)),
+            tuple(_disks(record, observed)),
+            tuple(_merges(observed)),
+        ]
+    return Paragraph("Engine", tuple(group for group in groups if group))
+
+
+def _cpus(record: RaceRecord, observed: RaceObservations) -> Iterator[str]:
+    """Yields what the nodes on this machine, the driver and other programs used of the CPUs."""
+    use = cpu_use(observed.telemetry)
+    if not (engine := _known(use.engine)):
+        return
+    yield f"CPU: engine mean {_percent(_mean(engine))}, peak {_percent(max(engine))}"
+    if while_indexing := _during_indexing(record, observed, use.engine):
+        yield while_indexing
+    driver = _mean(_known(use.driver))
+    if driver >= _SHOWN_SHARE:
+        yield f"driver {_percent(driver)}"
+    others = _mean(_known(use.busy)) - _mean(engine) - driver
+    if others >= _SHOWN_SHARE:
+        yield f"other programs {_percent(others)}"
+
+
+def _during_indexing(record: RaceRecord, observed: RaceObservations, engine: PartValues) -> str:
+    """Returns the share of the CPUs that the engine used while most documents were indexed, if the race had
+    other tasks as well.
+    """
+    task = main_indexing(record.tasks)
+    if task is None or observed.timeline is None:
+        return ""
+    length_s = observed.timeline.length_s
+    first, end = int(task.started_s // length_s), int((task.started_s + task.duration_s) // length_s)
+    during = _known(engine[first:end])
+    if not during or end - first >= len(engine):
+        return ""
+    return f"{_percent(_mean(during))} during {single_line(task.task)}"
+
+
+def _heap(record: RaceRecord, observed: RaceObservations) -> Iterator[str]:
+    """Yields the most heap that a node used, by the share of its own."""
+    limits = {str(node.get("name")): node.get("heap_max_bytes") for node in record.cluster.nodes}
+    peaks = {
+        line.labels.get("node", ""): max(known)
+        for line in selected_lines(observed.telemetry, GAUGES, "jvm.mem.heap_used")
+        if (known := _known(line.max))
+    }
+    if not peaks:
+        return
+    most = max(peaks, key=lambda node: peaks[node] / (_limit(limits.get(node)) or 1.0))
+    limit = _limit(limits.get(most))
+    of_limit = f" of {format_bytes(limit)} ({_percent(peaks[most] / limit)})" if limit else ""
+    where = f" on {single_line(most)}" if len(peaks) >= _SEVERAL else ""
+    yield f"heap: peak {format_bytes(peaks[most])}{of_limit}{where}"
+
+
+def _limit(value: object) -> float | None:
+    return float(value) if isinstance(value, int) and value > 0 else None
+
+
+def _pauses(observed: RaceObservations) -> Iterator[str]:
+    """Yields the pauses of the GC logs, which the counters of the nodes have only rounded and without the
+    longest.
+    """
+    if observed.pauses:
+        total_s = sum(pause.ms for pause in observed.pauses) / 1000
+        longest = max(observed.pauses, key=lambda pause: pause.ms)
+        yield f"GC: {format_count(len(observed.pauses), 'pause')} of {format_seconds(total_s)} in all"
+        yield f"longest {format_seconds(longest.ms / 1000)}"
+
+
+def _disks(record: RaceRecord, observed: RaceObservations) -> Iterator[str]:
+    """Yields the traffic of the disks behind the data of the nodes."""
+    devices = data_devices(record)
+
+    def of_data(labels: Mapping[str, str]) -> bool:
+        return labels.get("device") in devices
+
+    phrases = []
+    for verb, name in (("written", "write"), ("read", "read")):
+        lines = selected_lines(observed.telemetry, HOST, f"disk.{name}_bytes", of_data)
+        rates = _known(added([line.mean for line in lines]))
+        if rates and _mean(rates) >= _SHOWN_BYTES:
+            most = max(rates)
+            phrases.append(f"{format_bytes(_mean(rates))}/s {verb} (at most {format_bytes(most)}/s)")
+    # The counter has milliseconds per second.
+    busy = [
+        _mean(known) / 1000
+        for line in selected_lines(observed.telemetry, HOST, "disk.busy_time", of_data)
+        if (known := _known(line.mean))
+    ]
+    if busy and max(busy) >= _SHOWN_SHARE:
+        phrases.append(f"busy for {_percent(max(busy))} of the time")
+    if phrases:
+        yield f"disk: {phrases[0]}"
+        yield from phrases[1:]
+
+
+def _merges(observed: RaceObservations) -> Iterator[str]:
+    """Yields the most merges that ran at the same time, if there were several."""
+    lines = selected_lines(observed.telemetry, NODES, "indices.merges.current")
+    running = _known(added([line.max for line in lines]))
+    if running and (most := round(max(running))) >= _SEVERAL:
+        yield f"merges: up to {most} at the same time"
+
+
+def _known(values: PartValues) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
 
 
 def _times(system: SystemMetrics, names: tuple[tuple[str, str, str], ...]) -> Iterator[str]:

@@ -6,8 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pacenote.model.finding import Cause, Finding
 from pacenote.report.screen.columns import table_lines
-from pacenote.report.screen.screen import Answer, Command, Headline, Paragraph, Screen, StoredRace
-from pacenote.report.screen.text import Line, Span, Style, hanging, joined_phrases, plain_text
+from pacenote.report.screen.screen import Answer, Command, Headline, Limit, Paragraph, Screen, StoredRace
+from pacenote.report.screen.text import (
+    Line,
+    Span,
+    Style,
+    hanging,
+    joined_phrases,
+    left,
+    plain_text,
+    shortened,
+    text_width,
+)
 
 MIN_WIDTH, MAX_WIDTH = 60, 140
 """Widths between which the screen adapts to that of the terminal."""
@@ -40,6 +50,7 @@ def lay_out(screen: Screen, width: int, height: int | None = None) -> list[Line]
         list(_answers(screen.answers, width)),
         list(_findings(screen, width)),
         list(_errors(screen.errors, width)),
+        list(_limits(screen.limits, width)),
         *tables,
         list(_footnotes(screen.footnotes, tables, width)),
         *_paragraphs(screen.paragraphs, width),
@@ -61,7 +72,7 @@ def closing_lines(race: StoredRace, commands: Sequence[Command], width: int) -> 
 def _headline(headline: Headline, width: int) -> list[Line]:
     badge = Span(f" {headline.badge.upper():7}  ", _style(headline))
     line = f"{headline.race}    {headline.duration}".rstrip()
-    if len(badge.text) + len(line) <= width:
+    if len(badge.text) + text_width(line) <= width:
         return [(badge, Span(line, "title"))]
     lines = hanging(badge, headline.race, width, "title")
     if headline.duration:
@@ -81,12 +92,12 @@ def _answers(answers: Sequence[Answer], width: int) -> Iterator[Line]:
     for answer in answers:
         style: Style = "bad" if answer.is_wrong else ""
         spans = (Span(f"  {answer.label:{label}}", "quiet"), Span(answer.text, style))
-        if 2 + label + len(answer.text) + 2 > half:
+        if 2 + label + text_width(answer.text) + 2 > half:
             yield from () if waiting is None else (waiting,)
             yield from hanging(spans[0], answer.text, width, style)
             waiting = None
         elif waiting is None:
-            waiting = (spans[0], Span(f"{answer.text:{half - 2 - label}}", style))
+            waiting = (spans[0], Span(left(answer.text, half - 2 - label), style))
         else:
             yield (*waiting, *spans)
             waiting = None
@@ -132,6 +143,16 @@ def _errors(errors: Sequence[str], width: int) -> Iterator[Line]:
         yield from hanging(Span("  ! ", "bad"), text, width)
 
 
+def _limits(limits: Sequence[Limit], width: int) -> Iterator[Line]:
+    """Yields a line for each limit, in the longest form that fits."""
+    if limits:
+        yield (Span(" What limited it", "title"),)
+    room = width - 4
+    for limit in limits:
+        fitting = (form for form in limit.forms if text_width(form) <= room)
+        yield (Span("  - ", "quiet"), Span(next(fitting, None) or shortened(limit.forms[-1], room)))
+
+
 def _footnotes(footnotes: Sequence[str], tables: Sequence[list[Line]], width: int) -> Iterator[Line]:
     """Yields the footnotes whose marks are in a column that is shown."""
     shown = "".join(map(plain_text, tables))
@@ -152,7 +173,7 @@ def _paragraphs(paragraphs: Sequence[Paragraph], width: int) -> Iterator[list[Li
 
 def _results(race: StoredRace, width: int) -> Iterator[Line]:
     label = Span(f" {'Results':{_LABEL - 1}}", "title")
-    if len(label.text) + len(race.folder) + len(race.description) + 4 <= width:
+    if len(label.text) + text_width(race.folder) + len(race.description) + 4 <= width:
         yield (label, Span(race.folder), Span(f"  ({race.description})", "quiet"))
         return
     yield (label, Span(race.folder))

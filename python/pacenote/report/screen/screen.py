@@ -41,6 +41,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """What limited the race, in one line."""
+
+    forms: tuple[str, ...]
+    """Texts that say it, the longest first, of which the first one that fits is shown."""
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column of the task tables, after the name of the task."""
 
@@ -162,6 +170,9 @@ class Screen:
 
     commands: tuple[Command, ...]
     """What to enter next."""
+
+    limits: tuple[Limit, ...] = ()
+    """What limited the race, the most important first."""
 
     summary: str = ""
     """The answer in one line, for a terminal that does not show the first lines."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pacenote.model.headline import early_end
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_timeline import RaceTimeline
 from pacenote.model.result import Percentile, TaskResult, percentiles_for
 from pacenote.model.target_rate import TargetRate, achieved_rate
 from pacenote.model.task_kinds import indexes, runs_once, searches
@@ -14,6 +15,8 @@ from pacenote.model.verdict import targets_not_kept
 from pacenote.report.notes import mostly_waits
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK
 from pacenote.report.screen.screen import Cell, Column, TaskLine, TaskTable
+from pacenote.report.screen.sparkline import sparkline
+from pacenote.report.screen.task_trend import TREND_BARS, trend
 from pacenote.units import format_range, format_rate, format_seconds
 
 UNSTEADY_MARK = "~"
@@ -23,22 +26,23 @@ WAITING_MARK = "^"
 """Marks a task of which most of the latency is waiting for previous responses."""
 
 _RATE, _MAX, _COUNT, _CLIENTS, _LATE, _ERRORS = "rate", "max", "operations", "clients", "late p99", "errors"
-_SERVICE = "service p50"
+_SERVICE, _TREND = "service p50", "trend"
 _PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0}
 _HIGH = "p99.9"
 
 COLUMNS = (
     Column(_RATE),
     Column("p50", heading="latency p50"),
-    Column("p90", priority=1),
+    Column("p90", priority=2),
     Column("p99", is_essential=False),
-    Column(_HIGH, priority=3),
-    Column(_MAX, priority=2),
+    Column(_HIGH, priority=4),
+    Column(_MAX, priority=3),
     Column(_ERRORS),
-    Column(_SERVICE, priority=4),
-    Column(_COUNT, priority=5),
-    Column(_CLIENTS, priority=6),
-    Column(_LATE, priority=7),
+    Column(_TREND, priority=1),
+    Column(_SERVICE, priority=5),
+    Column(_COUNT, priority=6),
+    Column(_CLIENTS, priority=7),
+    Column(_LATE, priority=8),
 )
 """The columns of every table."""
 
@@ -46,28 +50,37 @@ _ENOUGH = {50.0: 6, 90.0: 36, 99.0: 368}
 """Number of values that a percentile needs; see docs/measuring.md."""
 
 
-def task_tables(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[TaskTable, ...]:
+def task_tables(
+    record: RaceRecord, reported: Sequence[TaskResult], timeline: RaceTimeline | None = None
+) -> tuple[TaskTable, ...]:
     """Returns the tables of the tasks for which a rate and percentiles say something."""
     kinds: tuple[tuple[str, Callable[[TaskResult], bool]], ...] = (
         ("Indexing", indexes),
         ("Searches", searches),
         ("Requests", lambda task: not (indexes(task) or searches(task) or runs_once(task))),
     )
-    marks = _Marks(record)
+    marks = _Marks(record, timeline)
     found = ((title, [task for task in reported if matches(task)]) for title, matches in kinds)
     return tuple(_table(title, tasks, marks) for title, tasks in found if tasks)
 
 
-def footnotes(reported: Sequence[TaskResult]) -> tuple[str, ...]:
+def footnotes(reported: Sequence[TaskResult], timeline: RaceTimeline | None = None) -> tuple[str, ...]:
     """Returns explanations of the marks that occur in the tables."""
     tasks = [task for task in reported if not runs_once(task)]
-    return (*_unsupported_note(tasks), *_short_note(tasks), *_unsteady_note(tasks), *_waiting_note(tasks))
+    return (
+        *_trend_note(tasks, timeline),
+        *_unsupported_note(tasks),
+        *_short_note(tasks),
+        *_unsteady_note(tasks),
+        *_waiting_note(tasks),
+    )
 
 
 class _Marks:
-    """What the verdict says about the tasks of a race."""
+    """What the verdict says about the tasks of a race, and what they did over time."""
 
-    def __init__(self, record: RaceRecord) -> None:
+    def __init__(self, record: RaceRecord, timeline: RaceTimeline | None) -> None:
+        self.timeline = timeline
         self.targets = record.targets
         self.doubtful = {name for finding in record.verdict.findings for name in finding.tasks}
         self.missed = {task.task for task in targets_not_kept(record)}
@@ -107,6 +120,7 @@ def _line(task: TaskResult, unit: str, marks: _Marks) -> TaskLine:
         _HIGH: Cell(_if_supported(high)),
         _MAX: Cell(_milliseconds(times.max_ms) if times else ""),
         _ERRORS: Cell(f"{failed:,}", is_wrong=failed > 0),
+        _TREND: Cell(sparkline(trend(task, marks.timeline))),
         _SERVICE: Cell(_if_supported(service)),
         _COUNT: Cell(f"{task.accounting.normal:,}"),
         _CLIENTS: Cell(f"{task.clients:,}"),
@@ -144,6 +158,18 @@ def _percentile(percentile: Percentile | None) -> str:
 
 def _if_supported(percentile: Percentile | None) -> str:
     return _milliseconds(percentile.ms) if percentile and percentile.supported else ""
+
+
+def _trend_note(tasks: Sequence[TaskResult], timeline: RaceTimeline | None) -> Iterator[str]:
+    """Yields what the bars of the trends are."""
+    shown = [task for task in tasks if trend(task, timeline)]
+    whats = {
+        "throughput" if indexes(task) else f"p90 of {'latency' if task.latency else 'service time'}": None
+        for task in shown
+    }
+    if whats:
+        what = ", ".join(whats)
+        yield f"{_TREND} {what} in up to {TREND_BARS} parts of the measured time, from 0 to the highest"
 
 
 def _unsupported_note(tasks: Sequence[TaskResult]) -> Iterator[str]:

@@ -27,7 +27,7 @@ _GROUPS = (
 
 def engine_blocks(record: RaceRecord) -> Iterator[Block]:
     """Yields what the engine did, its nodes, and the documents of its indices."""
-    work = engine_paragraph(record.system)
+    work = engine_paragraph(record)
     if work.groups:
         texts = [", ".join(group) for group in work.groups]
         yield FactList(tuple(zip(("Work", "State"), texts, strict=False)))

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceObservations, TelemetryLine
+from pacenote.report.machine_use import (
+    CPU_STATES,
+    GAUGES,
+    HOST,
+    NODES,
+    PartValues,
+    added,
+    cpu_use,
+    data_devices,
+    selected_lines,
+)
 from pacenote.report.page.numbers import clock, plain, plain_time
 from pacenote.report.page.page import PageColumn, PageTable, RowGroup
 from pacenote.report.page.time_charts import Chart, ChartLine, LineStyle
 from pacenote.units import format_count, format_seconds, format_share
 
-HOST, NODES, GAUGES = "host", "node-counters", "node-gauges"
-"""Sources of the series."""
-
-_CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-_IDLE = ("idle", "iowait")
-_DRIVER = "driver"
 _MIB = 1024.0**2
 _TABLE = "data-machine"
 
 WANTED = (
-    *((HOST, f"cpu.{state}") for state in _CPU_STATES),
+    *((HOST, f"cpu.{state}") for state in CPU_STATES),
     (HOST, "process.user"),
     (HOST, "process.system"),
     (HOST, "disk.read_bytes"),
@@ -35,8 +40,6 @@ WANTED = (
 )
 """Sources and names of the series that the page shows."""
 
-_Values = Sequence[float | None]
-
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
@@ -44,7 +47,7 @@ class _Shown:
 
     heading: str
     label: str
-    values: _Values
+    values: PartValues
     style: LineStyle = "line"
 
 
@@ -96,7 +99,7 @@ class _Sampled:
         self._observed = observed
         self._parts = parts
         self._length_s = length_s
-        self._devices = _data_devices(record)
+        self._devices = data_devices(record)
 
     def groups(self) -> Iterator[_Group]:
         yield self._collections()
@@ -108,11 +111,7 @@ class _Sampled:
     def _lines(
         self, source: str, name: str, is_wanted: Callable[[Mapping[str, str]], bool] = lambda _: True
     ) -> list[TelemetryLine]:
-        return [
-            line
-            for line in self._observed.telemetry
-            if line.source == source and line.name == name and is_wanted(line.labels)
-        ]
+        return selected_lines(self._observed.telemetry, source, name, is_wanted)
 
     def _collections(self) -> _Group:
         title = "Garbage collection pauses"
@@ -134,7 +133,7 @@ class _Sampled:
             if line.source == NODES and line.name.endswith(".collection_time")
         ]
         summary = "Time of collections as the nodes report it; there is no GC log."
-        columns = (_Shown("GC (ms/s)", "per second", _sum(times), "bar"),) if times else ()
+        columns = (_Shown("GC (ms/s)", "per second", added(times), "bar"),) if times else ()
         return _Group("gc", "Garbage collection", "ms/s", summary, columns)
 
     def _pause_summary(self) -> str:
@@ -150,44 +149,28 @@ class _Sampled:
         )
 
     def _heap(self) -> _Group:
-        used = _sum([line.max for line in self._lines(GAUGES, "jvm.mem.heap_used")])
+        used = added([line.max for line in self._lines(GAUGES, "jvm.mem.heap_used")])
         columns = (_Shown("Heap used (MiB)", "used", _scaled(used, 1 / _MIB)),) if used else ()
         return _Group("heap", "Heap, MiB", "MiB", "Largest use of all nodes together in each part.", columns)
 
     def _cpus(self) -> _Group:
-        states = {
-            state: self._lines(HOST, f"cpu.{state}", lambda labels: not labels) for state in _CPU_STATES
-        }
-        found = {state: lines[0].mean for state, lines in states.items() if lines}
-        total = _sum(found.values())
-        if not total:
+        use = cpu_use(self._observed.telemetry)
+        if not use.busy:
             return _Group("cpu", "CPU, %", "%", "", ())
-        idle = _sum([found[state] for state in _IDLE if state in found])
-        busy = [
-            100 * (1 - free / all_) if free is not None and all_ else None
-            for free, all_ in zip(idle, total, strict=True)
-        ]
-        columns = [_Shown("All CPUs busy (%)", "all", busy, "faint")]
-        processes: tuple[tuple[str, str, LineStyle, Callable[[Mapping[str, str]], bool]], ...] = (
-            ("Engine (%)", "engine", "line", lambda labels: labels.get("process") != _DRIVER),
-            ("Driver (%)", "driver", "dashed", lambda labels: labels.get("process") == _DRIVER),
+        columns = [_Shown("All CPUs busy (%)", "all", _scaled(use.busy, 100), "faint")]
+        processes: tuple[tuple[str, str, LineStyle, PartValues], ...] = (
+            ("Engine (%)", "engine", "line", use.engine),
+            ("Driver (%)", "driver", "dashed", use.driver),
         )
-        for heading, label, style, is_wanted in processes:
-            used = _sum([
-                line.mean
-                for name in ("process.user", "process.system")
-                for line in self._lines(HOST, name, is_wanted)
-            ])
-            if used:
-                share = [
-                    None if one is None or not all_ else 100 * one / all_
-                    for one, all_ in zip(used, total, strict=True)
-                ]
-                columns.append(_Shown(heading, label, share, style))
-        known = [each for each in busy if each is not None]
+        columns += [
+            _Shown(heading, label, _scaled(share, 100), style)
+            for heading, label, style, share in processes
+            if share
+        ]
+        known = [each for each in use.busy if each is not None]
         summary = "The CPUs of the driver's host"
         if known:
-            summary += f" were busy for {format_share(sum(known) / len(known) / 100)} of the time."
+            summary += f" were busy for {format_share(sum(known) / len(known))} of the time."
         return _Group("cpu", "CPU, %", "%", summary, tuple(columns))
 
     def _disks(self) -> _Group:
@@ -200,7 +183,7 @@ class _Sampled:
             ("read", "read", "dashed"),
         )
         for label, name, style in directions:
-            values = _sum([line.mean for line in self._lines(HOST, f"disk.{name}_bytes", of_data)])
+            values = added([line.mean for line in self._lines(HOST, f"disk.{name}_bytes", of_data)])
             if values:
                 heading = f"{label.capitalize()} (MiB/s)"
                 columns.append(_Shown(heading, label, _scaled(values, 1 / _MIB), style))
@@ -208,32 +191,11 @@ class _Sampled:
         return _Group("disk", "Disk, MiB/s", "MiB/s", f"Devices behind the data: {names}.", tuple(columns))
 
     def _merges(self) -> _Group:
-        running = _sum([line.mean for line in self._lines(NODES, "indices.merges.current")])
+        running = added([line.mean for line in self._lines(NODES, "indices.merges.current")])
         columns = (_Shown("Merges running", "running", running),) if running else ()
         summary = "Mean number of merges that ran on all nodes."
         return _Group("merges", "Merges", "", summary, columns)
 
 
-def _data_devices(record: RaceRecord) -> frozenset[str]:
-    """Returns the block devices behind the data of the nodes that the race started."""
-    sampler = record.telemetry.get("host-sampler")
-    devices = sampler.get("data_devices") if isinstance(sampler, Mapping) else None
-    found = devices if isinstance(devices, list | tuple) else ()
-    names = (each.get("device") for each in found if isinstance(each, Mapping))
-    return frozenset(name for name in names if isinstance(name, str))
-
-
-def _sum(columns: Iterable[_Values]) -> list[float | None]:
-    """Adds values part by part; None where one of them is not known. Empty without columns."""
-    columns = list(columns)
-    if not columns:
-        return []
-    added: list[float | None] = []
-    for values in zip(*columns, strict=True):
-        known = [value for value in values if value is not None]
-        added.append(sum(known) if len(known) == len(values) else None)
-    return added
-
-
-def _scaled(values: _Values, factor: float) -> list[float | None]:
+def _scaled(values: PartValues, factor: float) -> list[float | None]:
     return [None if value is None else value * factor for value in values]

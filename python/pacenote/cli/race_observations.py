@@ -1,0 +1,106 @@
+"""What a race did over time, as far as its folder has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pacenote.errors import PacenoteError
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import TaskResult
+from pacenote.store.race_folder import RaceFolder
+
+if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.model.race_timeline import (
+        GcPause,
+        RaceObservations,
+        RaceTimeline,
+        TaskArrivals,
+        TelemetryLine,
+    )
+
+
+def race_observations(record: RaceRecord, folder: RaceFolder) -> RaceObservations:
+    """Returns what a race did over time; what cannot be read is missing, with the reason."""
+    from pacenote.model.race_timeline import RaceObservations
+    from pacenote.race.race_timeline import race_timeline
+
+    if record.imported is not None:
+        return RaceObservations(missing=("There is no timeline: the race was imported",))
+    try:
+        timeline = race_timeline(folder.series)
+    except PacenoteError as error:
+        return RaceObservations(missing=(f"There is no timeline: {error.message}",))
+    reading = _Reading(record, folder, timeline)
+    arrivals, telemetry = reading.arrivals(), reading.telemetry()
+    pauses = reading.pauses()
+    return RaceObservations(
+        timeline, arrivals, telemetry, pauses or (), pauses is not None, tuple(reading.missing)
+    )
+
+
+class _Reading:
+    """Reads the files of a race whose timeline is known, and collects what is missing."""
+
+    def __init__(self, record: RaceRecord, folder: RaceFolder, timeline: RaceTimeline) -> None:
+        self.missing: list[str] = []
+        self._folder = folder
+        self._timeline = timeline
+        self._tasks: Sequence[TaskResult] = record.tasks
+        begin = record.driver.get("started_unix_ns")
+        self._begin_ns = begin if isinstance(begin, int) else None
+
+    def arrivals(self) -> Mapping[str, TaskArrivals]:
+        from pacenote.race.race_timeline import arrivals
+
+        paced = [task for task in self._tasks if task.paced]
+        if not paced:
+            return {}
+        cut = [task.task for task in paced if task.samples.left_out or task.samples.lost]
+        if cut:
+            self.missing.append(
+                f"Arrivals of tasks whose samples are not all stored are incomplete: {', '.join(cut)}"
+            )
+        try:
+            names = [task.task for task in paced]
+            return arrivals(self._folder.samples, names, self._timeline.length_s)
+        except PacenoteError as error:
+            self.missing.append(f"No arrivals: {error.message}")
+            return {}
+
+    def telemetry(self) -> tuple[TelemetryLine, ...]:
+        from pacenote.race.race_timeline import telemetry_lines
+        from pacenote.report.page.race.machine import WANTED
+
+        if self._begin_ns is None:
+            self.missing.append("No telemetry: the race does not state when its first task began")
+            return ()
+        grid = (self._begin_ns, self._timeline.length_s, self._timeline.parts(self._tasks))
+        try:
+            return telemetry_lines(self._folder.telemetry, WANTED, grid)
+        except PacenoteError as error:
+            self.missing.append(f"No telemetry: {error.message}")
+            return ()
+
+    def pauses(self) -> tuple[GcPause, ...] | None:
+        """Returns the pauses of all nodes in the order of time, or None if there is no GC log."""
+        from pacenote.cli.recorded_figures import gc_logs
+
+        logs = gc_logs(self._folder.artifacts)
+        if not logs or self._begin_ns is None:
+            return None
+        found = [pause for node, files in logs.items() for pause in self._of_log(node, files)]
+        return tuple(sorted(found, key=lambda pause: pause.at_s))
+
+    def _of_log(self, node: str, files: Sequence[Path]) -> Iterator[GcPause]:
+        from pacenote.evidence.gc_log import GcLogReader
+        from pacenote.model.race_timeline import GcPause
+
+        begin_s = (self._begin_ns or 0) / 1e9
+        try:
+            pauses = GcLogReader(files).pauses()
+        except PacenoteError as error:
+            self.missing.append(f"GC pauses are missing: {error.message}")
+            return
+        yield from (GcPause(at - begin_s, ms, kind, node) for at, ms, kind in pauses if at >= begin_s)

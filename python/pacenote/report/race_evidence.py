@@ -1,0 +1,22 @@
+"""What is known of a race beside its record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pacenote.model.diagnosis import Diagnosis
+from pacenote.model.race_timeline import RaceObservations
+
+
+@dataclass(frozen=True, slots=True)
+class RaceEvidence:
+    """What was observed of a race over time, and what the diagnosis says about it."""
+
+    observed: RaceObservations = field(default_factory=RaceObservations)
+    """What was observed over time."""
+
+    diagnosis: Diagnosis | None = None
+    """The diagnosis, or None if there is none."""
+
+    is_running: bool = False
+    """Whether a different process runs the race."""
