@@ -29,6 +29,7 @@ import gc_log_openj9
 import generator
 import html_report
 import indexing
+import live_display
 import memory
 import node_counters
 import observing
@@ -64,6 +65,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "comparing": comparing.measure,
     "diagnosing": diagnosing.measure,
     "html_report": html_report.measure,
+    "live_display": live_display.measure,
     "gc_log": gc_log.measure,
     "gc_log_openj9": gc_log_openj9.measure,
     "sampling": sampling.measure,

@@ -8,14 +8,11 @@ import termios
 from datetime import UTC, datetime
 
 import pytest
-from rich.console import Console as RichConsole
 
 from pacenote.cli.console import Console
 from pacenote.cli.list_races import race_table
-from pacenote.cli.live_progress import progress_table
 from pacenote.cli.tables import Fit, table
 from pacenote.errors import TrackError
-from pacenote.model.result import RaceProgress, TaskProgress, TimeLeft
 from support.records import summary
 
 SENTENCE = "the engine that the track needs was not found in the folder of downloads"
@@ -127,11 +124,3 @@ def test_a_list_of_races_of_80_columns_has_challenge_and_version():
     assert headers.split() == ["ID", "Track", "Engine", "Car", "Result", "State"]
     assert "http_logs / appen" in line
     assert "opensearch 3.3.0" in line
-
-
-def test_the_title_of_the_live_table_is_not_wrapped_to_its_columns():
-    running = (TaskProgress("t", "ops", False, None, 5.0, None, None, 1, 0, None),)
-    progress = RaceProgress(2, 7, 65.2, running, left=TimeLeft(600.0, complete=True))
-    file = io.StringIO()
-    RichConsole(file=file, width=80).print(progress_table(progress, 80))
-    assert file.getvalue().splitlines()[0].rstrip() == "step 2 of 7, 1 min 5 s; race: about 10 min left"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.model.pacing_options import PacingOptions
-from pacenote.model.result import RaceProgress, TaskProgress
+from pacenote.model.race_progress import RaceProgress, TaskProgress
 from pacenote.race.engine_request import engine_request
 from pacenote.store.race_store import RaceStore
 from support.records import bulk, record, task

@@ -6,7 +6,7 @@ from typing import Any
 
 from lab.test_saturate import Listener
 from pacenote.lab.progress import ActivityListener, level_name, probe_name
-from pacenote.model.result import RaceProgress, TimeLeft
+from pacenote.model.race_progress import RaceProgress, TimeLeft
 
 
 class ProgressListener(Listener):

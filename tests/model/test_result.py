@@ -5,16 +5,8 @@ import json
 import pytest
 
 from pacenote.errors import PacenoteError
-from pacenote.model.result import (
-    LevelChange,
-    RaceProgress,
-    RetryWait,
-    Steadiness,
-    TaskProgress,
-    TaskResult,
-    TimeLeft,
-    percentiles_for,
-)
+from pacenote.model.race_progress import RaceProgress, RetryWait, TaskProgress, TimeLeft
+from pacenote.model.result import LevelChange, Steadiness, TaskResult, percentiles_for
 from support.records import bulk, paced, part, task, times
 
 _WARMING = Steadiness("warming", 34.0, (LevelChange(34.0, 34.0, 800.0, 1000.0, 0.25),), "throughput", 0.03)
@@ -73,7 +65,7 @@ def test_progress_survives_a_round_trip_through_json():
     running = TaskProgress("search", "ops", True, None, 812.5, 1.5, None, 812, 0, None)
     wait = RetryWait("search", "red", 3, 1.5, 600.0)
     progress = RaceProgress(2, 7, 1.5, (running,), (wait,), TimeLeft(30.0, complete=False))
-    assert RaceProgress.from_document(json.loads(json.dumps(progress.to_document()))) == progress
+    assert RaceProgress.from_json(json.dumps(progress.to_document())) == progress
 
 
 def test_a_percentile_is_looked_up_by_its_q():

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import DriverError
-from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.race_progress import RaceProgress
+from pacenote.model.result import TaskResult
 from pacenote.model.work import CallSequence, Request
 from pacenote.plan.document import (
     ClientAllocation,

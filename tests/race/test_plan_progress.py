@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.result import RaceProgress, TaskProgress, TimeLeft
+from pacenote.model.race_progress import RaceProgress, TaskProgress, TimeLeft
 from pacenote.model.track import Operation
 from pacenote.race.plan_progress import PlanProgress
 from pacenote.units import Rate

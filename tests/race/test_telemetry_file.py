@@ -13,7 +13,8 @@ import pytest
 
 from pacenote import _core
 from pacenote.errors import StoreError
-from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.race_progress import RaceProgress
+from pacenote.model.result import TaskResult
 from pacenote.model.telemetry_cuts import CounterCut, GaugeCut
 from pacenote.model.telemetry_sample import TelemetrySample, TelemetrySink
 from pacenote.race.drive import DriveResult

@@ -13,9 +13,10 @@ from pacenote.cli.console import Console
 from pacenote.cli.progress_text import ProgressEstimator, progress_line, race_line, result_line
 from pacenote.model.finding import name_tasks
 from pacenote.model.printable import single_line
+from pacenote.model.race_progress import RaceProgress
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import race_state
-from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.result import TaskResult
 from pacenote.units import format_count
 
 INTERVAL_S = 10.0

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 
 from pacenote.model.headline import early_end
 from pacenote.model.printable import single_line
+from pacenote.model.race_progress import RaceProgress, TaskProgress
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import RaceProgress, TaskProgress, TaskResult
+from pacenote.model.result import TaskResult
 from pacenote.units import format_bytes, format_count, format_number, format_seconds
 
 _REASON = 200
@@ -132,7 +133,8 @@ def rate_text(task: TaskProgress) -> str:
 def _progress_parts(task: TaskProgress) -> list[str]:
     parts = [rate_text(task), silence_text(task)]
     if task.p50_ms is not None and not task.one_off:
-        parts.append(f"service time p50 {format_seconds(task.p50_ms / 1e3)}")
+        times = "latency" if task.has_latency else "service time"
+        parts.append(f"{times} p50 {format_seconds(task.p50_ms / 1e3)}")
     if task.p99_ms is not None and not task.one_off:
         parts.append(f"p99 {format_seconds(task.p99_ms / 1e3)}")
     if task.errors:
@@ -160,13 +162,20 @@ def result_line(result: TaskResult) -> str:
         parts.append(f"{result.work.done:,} {result.unit}")
     if result.bytes_out:
         parts.append(f"{format_bytes(result.bytes_out)} sent")
-    if failures := _failures(result):
-        # Later tasks may depend on this one, so the reason is shown now and not only in the report.
-        reason = f" ({single_line(result.errors[0].reason)[:_REASON]})" if result.errors else ""
-        parts.append(f"{failures}{reason}")
+    if failures := failures_text(result):
+        parts.append(failures)
     how = early_end(result)
     end = "done:" if how is None else f"{how} after" if ended or not unanswered else f"{how}:"
     return f"{single_line(result.task)} {end} {', '.join(parts)}"
+
+
+def failures_text(result: TaskResult) -> str:
+    """Returns how much of a task failed and why, or an empty text. Later tasks may depend on this one, so the
+    reason is shown when it ends and not only in the report.
+    """
+    failures = _failures(result)
+    reason = f" ({single_line(result.errors[0].reason)[:_REASON]})" if failures and result.errors else ""
+    return f"{failures}{reason}"
 
 
 def _failures(result: TaskResult) -> str:

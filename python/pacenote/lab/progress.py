@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from pacenote.model.race_listener import DriveListener
-from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.race_progress import RaceProgress
+from pacenote.model.result import TaskResult
 
 TYPICAL_PROBES = (10, 30)
 """Numbers of probes of most searches."""

@@ -45,6 +45,15 @@ def encode(value: object) -> Any:
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
 
 
+def decode_quickly(kind: type[T], text: str) -> T:
+    """Reads JSON as `kind` at a fraction of the cost of `decode`, for what this process has written itself:
+    fields that are not known are ignored. Raises ValueError if it does not have the types of `kind`.
+    """
+    import msgspec
+
+    return msgspec.json.decode(text, type=kind)
+
+
 def decode(kind: type[T], document: object, path: str) -> T:
     """Reads a document as `kind`, a dataclass or any type of its fields; errors call the document `path`.
 

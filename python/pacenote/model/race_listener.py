@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from pacenote.model.race_progress import RaceProgress
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.result import TaskResult
 
 
 class DriveListener(Protocol):

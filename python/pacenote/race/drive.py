@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 from pacenote import _core
 from pacenote.errors import DriverError, StoreError
 from pacenote.model.race_listener import DriveListener
+from pacenote.model.race_progress import RaceProgress
 from pacenote.model.redaction import redact_result
-from pacenote.model.result import RaceProgress, TaskResult, in_plan_order
+from pacenote.model.result import TaskResult, in_plan_order
 from pacenote.model.secrets import redact
 from pacenote.race.stop_signals import StopRequests
 from pacenote.store.race_folder import RaceFolder
@@ -177,7 +178,7 @@ class _RunningDriver:
         if self._summary is None and now - self._last_progress_at >= PROGRESS_INTERVAL_S:
             self._last_progress_at = now
             self._check_engine()
-            self._listener.progress(RaceProgress.from_document(json.loads(self._driver.progress())))
+            self._listener.progress(RaceProgress.from_json(self._driver.progress()))
         self._stops.enforce()
 
     def _handle_event(self, event: _core.TaskFinished | _core.RaceFinished) -> None:

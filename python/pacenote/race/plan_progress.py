@@ -7,10 +7,11 @@ task is behind its schedule.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from pacenote.model.race_listener import DriveListener
-from pacenote.model.result import RaceProgress, TaskProgress, TaskResult, TimeLeft
+from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome, TimeLeft
+from pacenote.model.result import TaskResult
 from pacenote.model.task_rules import SILENT_S
 from pacenote.model.work import BulkWork, CallSequence, Composite, PagedRequest, Request, TaskWork
 from pacenote.plan.document import (
@@ -20,6 +21,7 @@ from pacenote.plan.document import (
     PlannedTask,
     Poisson,
     PythonScheduler,
+    Step,
     Uniform,
 )
 from pacenote.plan.duration import ExpectedDuration, pause_seconds, step_duration, task_seconds
@@ -35,6 +37,10 @@ _SETTLED_S = 10.0
 
 _SETTLED_SHARE = 0.05
 """Share of a task that must be done for this."""
+
+
+_NAMED = 8
+"""Number of tasks to come that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,11 @@ class PlanProgress:
         self._tasks = {task.name: task for task in plan.tasks}
         self._began_s: dict[str, float] = {}
         self._last_end: dict[str, _LastEnd] = {}
+        # The tasks of each step that have not begun, in the order of the plan.
+        self._to_come = [
+            dict.fromkeys(plan.tasks[number].name for number in sorted(_task_numbers(step)))
+            for step in plan.steps
+        ]
         # Expected durations of the steps that follow each step: computed once, because plans may be large.
         steps = [step_duration(plan, step) for step in reversed(plan.steps)]
         self._later = tuple(reversed([ExpectedDuration(), *accumulate(steps)]))
@@ -64,10 +75,13 @@ class PlanProgress:
         """Reports the running tasks."""
         tasks = tuple(self._completed(task, progress.elapsed_s) for task in progress.tasks)
         completed = replace(progress, tasks=tasks)
-        self._listener.progress(replace(completed, left=self._left(completed)))
+        self._listener.progress(
+            replace(completed, left=self._left(completed), to_come=self._tasks_to_come(progress))
+        )
 
     def task_finished(self, result: TaskResult) -> None:
         """Reports a task that has ended."""
+        self._begun(result.task)
         self._listener.task_finished(result)
 
     def warning(self, text: str) -> None:
@@ -95,12 +109,29 @@ class PlanProgress:
         silent_s = elapsed_s - last.seen_s
         return silent_s if silent_s >= expected_s else None
 
+    def _begun(self, name: str) -> None:
+        for tasks in self._to_come:
+            tasks.pop(name, None)
+
+    def _tasks_to_come(self, progress: RaceProgress) -> TasksToCome:
+        for task in progress.tasks:
+            self._begun(task.task)
+        # The tasks of steps that are over were skipped.
+        later = self._to_come[max(progress.step - 1, 0) :]
+        first = islice((name for tasks in later for name in tasks), _NAMED)
+        return TasksToCome(sum(map(len, later)), tuple(first))
+
     def _left(self, progress: RaceProgress) -> TimeLeft | None:
         later = self._later[progress.step]
         running = [task.eta_s for task in progress.tasks]
         seconds = later.seconds + max((eta_s or 0.0 for eta_s in running), default=0.0)
         complete = not later.open_tasks and bool(running) and None not in running
         return TimeLeft(seconds, complete) if complete or seconds >= _MIN_LEFT_S else None
+
+
+def _task_numbers(step: Step) -> set[int]:
+    """Returns the positions in the plan of the tasks that the clients of a step run."""
+    return {one.task for row in step.client_allocations for one in row.allocations}
 
 
 def _eta_s(progress: TaskProgress, task: PlannedTask, ran_s: float) -> float | None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from pacenote import _core
 from pacenote.model.race_listener import DriveListener
-from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.race_progress import RaceProgress
+from pacenote.model.result import TaskResult
 from pacenote.model.telemetry_sample import TelemetrySample
 from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import ObservedHost
