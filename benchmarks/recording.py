@@ -76,7 +76,7 @@ def _measure(jdk: Path, case: _Case, options: Options) -> tuple[tuple[float, ...
         file = recording.files[0]
         for _ in range(options.choose(10, 3)):
             started = time.process_time()
-            _core.read_recordings([path], None)
+            _core.read_recordings([path], [None])
             between = time.process_time()
             RecordingReader([path]).recording()
             core.append(file.events / 1e6 / (between - started))

@@ -47,6 +47,7 @@ __all__ = [
     "arrivals",
     "count_lines",
     "crc32c",
+    "engine_times",
     "generate",
     "generator_files",
     "generator_version",
@@ -644,11 +645,20 @@ def arrivals(file: _Path, tasks: set[str], length_s: int, most_rows: int) -> str
     if the file has more than `most_rows`. Raises CoreError if it cannot be read.
     """
 
-def read_recordings(files: list[_Path], window_ns: tuple[int, int] | None) -> str:
-    """Returns Flight Recorder recordings of one JVM as one: a `Recording` of `model/recording.py` as JSON.
+def engine_times(file: _Path, most_groups: int) -> str:
+    """Returns what the engine reports as its time, by task, from a `samples.parquet` file, as JSON.
 
-    Only events that begin within the window are counted, given by its start and end in ns since 1970. Handles
-    Ctrl-C after each chunk. Raises CoreError if a file cannot be opened.
+    Each task has `operations`, and the sums `took_ms` and `service_ns` of the measured operations that
+    succeeded and for which the engine reported `took`. At most `most_groups` row groups are read, spread over
+    the file. Raises CoreError if it cannot be read.
+    """
+
+def read_recordings(files: list[_Path], windows_ns: list[tuple[int, int] | None]) -> list[str]:
+    """Returns Flight Recorder recordings of one JVM as one, for each window: a `Recording` of
+    `model/recording.py` as JSON. The files are read once.
+
+    Only events that begin within the window are counted, given by its start and end in ns since 1970; None
+    counts all. Handles Ctrl-C after each chunk. Raises CoreError if a file cannot be opened.
     """
 
 def crc32c(file: _Path) -> int:

@@ -6,7 +6,8 @@ import pytest
 
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, TaskFacts, Window
-from pacenote.diagnose.race_facts import race_builder
+from pacenote.diagnose.race_facts import add_engine_times, race_builder
+from pacenote.model.engine_time import EngineTime
 from pacenote.model.finding import Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RecordedClient, Verdict
@@ -54,7 +55,7 @@ def test_results_of_tasks_are_figures_of_their_windows() -> None:
         "task.content_ratio": 2.0,
         "driver.time_share": 0.01,
         "task.paced": False,
-        "task.took_share": "this version does not add up what the engine reports",
+        "task.took_share": "the engine reports no time of its own (took)",
         "task.target_share": "the task has no target rate",
         "driver.lateness_p99_ms": "the task has no target rate",
         # 200 operations are too few for a p99.
@@ -119,6 +120,12 @@ def test_the_drivers_checks_of_itself_are_figures_of_the_steps_that_they_are_abo
     bare = race_builder(record(driver={})).build()
     for name in ("driver.cpu_share", "driver.core_wait_share", "driver.clock_gaps_s"):
         assert value(bare, name, "term") == "it was not recorded"
+
+
+def test_the_engines_own_time_is_a_part_of_the_service_time() -> None:
+    builder = race_builder(record(tasks=(bulk(),)))
+    add_engine_times(builder, {bulk().task: EngineTime(10, 395, 500_000_000)})
+    assert builder.build().number(Window(bulk().task), "task.took_share") == 0.8
 
 
 def test_reasons_of_the_verdict_are_figures_of_the_tasks_that_they_name() -> None:

@@ -205,8 +205,8 @@ def test_what_precedes_a_cut_is_read(small):
     rows = {row.name: row.text for row in summary_rows(reader.log())}
     assert rows["Nursery collections - Number of collections"] == "19"
     assert reader.read_input().problems == (
-        "1 files have no end: the JVM was still running, or was killed; what precedes is counted",
-        "1 pauses have no end; they are not counted",
+        "1 file has no end: the JVM was still running, or was killed; what precedes is counted",
+        "1 pause has no end, and cannot be counted",
     )
     damaged = small(gzip.compress(text.encode())[:-2000])
     assert any("compressed data is cut off" in problem for problem in damaged.read_input().problems)

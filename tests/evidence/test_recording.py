@@ -148,10 +148,10 @@ def test_every_group_is_that_of_the_jdks_own_reader(jdk, tmp_path):
     assert sorted(totals(again)) == sorted(groups)
     whole = totals_by(recording.outside_tlab, lambda each: each.object_class)
     middle = (recording.start_ns + recording.end_ns) // 2
-    halves = [
-        RecordingReader([path], window).recording()
-        for window in ((recording.start_ns, middle), (middle, recording.end_ns + 1))
-    ]
+    windows = ((recording.start_ns, middle), (middle, recording.end_ns + 1))
+    halves = [RecordingReader([path]).recording(window) for window in windows]
+    # More windows than are read at a time.
+    assert RecordingReader([path]).between(windows * 9) == (*halves,) * 9
     parts = [sum(each.values.total for each in half.outside_tlab) for half in halves]
     assert sum(parts) == sum(values.total for _, values in whole)
     assert min(parts) > 0

@@ -10,16 +10,17 @@ use pyo3::prelude::*;
 use crate::error::core_error;
 use crate::evidence::check_signals;
 
-/// Reads recordings of one JVM as one, and returns it as JSON. `window_ns` is the start and the end of a window.
+/// Reads recordings of one JVM as one, and returns it as JSON, once for each of the windows, which have a start and an end;
+/// `None` stands for all of the recording.
 #[pyfunction]
 pub fn read_recordings(
     py: Python<'_>,
     files: Vec<PathBuf>,
-    window_ns: Option<(i64, i64)>,
-) -> PyResult<String> {
+    windows_ns: Vec<Option<(i64, i64)>>,
+) -> PyResult<Vec<String>> {
     let mut raised = None;
     let read = py.detach(|| {
-        jfr::read_recordings(&files, window_ns, &mut || match Python::attach(check_signals) {
+        jfr::read_recording_windows(&files, &windows_ns, &mut || match Python::attach(check_signals) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 raised = Some(error);
@@ -30,8 +31,9 @@ pub fn read_recordings(
     match (raised, read) {
         (Some(raised), Err(EvidenceError::Interrupted { .. })) => Err(raised),
         (_, read) => {
-            let recording = read.map_err(core_error)?;
-            py.detach(|| serde_json::to_string(&recording)).map_err(core_error)
+            let recordings = read.map_err(core_error)?;
+            let documents = || recordings.iter().map(serde_json::to_string).collect::<Result<_, _>>();
+            py.detach(documents).map_err(core_error)
         }
     }
 }

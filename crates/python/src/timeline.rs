@@ -29,6 +29,13 @@ pub fn arrivals(
     found.map(|arrivals| serde_json::to_string(&arrivals).map_err(core_error)).transpose()
 }
 
+/// Returns what the engine reports as its time, by task, as a JSON document.
+#[pyfunction]
+pub fn engine_times(py: Python<'_>, file: PathBuf, most_groups: usize) -> PyResult<String> {
+    let found = py.detach(|| pacenote_record::engine_times(&file, most_groups)).map_err(core_error)?;
+    serde_json::to_string(&found).map_err(core_error)
+}
+
 /// Returns series of telemetry in parts of a race, as a JSON document. A name that ends with a dot stands for all names
 /// that begin with it. `grid` is the beginning of the first part in nanoseconds since 1970, the length of the parts in
 /// seconds, and their number.
@@ -55,5 +62,6 @@ pub fn telemetry_timeline(
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(race_timeline, module)?)?;
     module.add_function(wrap_pyfunction!(arrivals, module)?)?;
+    module.add_function(wrap_pyfunction!(engine_times, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry_timeline, module)?)
 }

@@ -25,6 +25,7 @@
 //! | `merged_histogram.rs`, `merged_series.rs` | [`merged_percentiles`]: percentiles of the series of one race or of several |
 //! | `telemetry.rs`, `telemetry_reader.rs`, `telemetry_cut.rs` | [`TelemetrySeries`]: values sampled over time; reading them, and cutting them per task |
 //! | `race_timeline.rs`, `arrivals.rs`, `telemetry_timeline.rs` | [`race_timeline`]: operations, arrivals and telemetry over time, in few points |
+//! | `engine_time.rs` | [`engine_times`]: what the engine reports as `took`, and the service times |
 //! | `column_reader.rs` | reading columns of Parquet files |
 //! | `table_file.rs` | [`TableFile`]: a Parquet file with any columns, for exports |
 //! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
@@ -41,6 +42,7 @@ mod column_reader;
 mod delivery;
 mod details;
 mod driver_time;
+mod engine_time;
 mod error;
 mod failure;
 mod files;
@@ -72,6 +74,7 @@ pub use column_reader::SERIES_READER;
 pub use delivery::{Delivery, WorkerTaskEnd};
 pub use details::{Details, ReservedDetails, SampleBatch, SampleDetails};
 pub use driver_time::{DriverTime, DriverTimeSummary};
+pub use engine_time::{EngineTime, engine_times};
 pub use error::RecordError;
 pub use failure::{Failure, FailureGroup, FailureGroups, FailureUnit};
 pub use files::recover_files;

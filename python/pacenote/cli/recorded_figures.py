@@ -11,6 +11,7 @@ from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.gc_facts import add_gc_figures
 from pacenote.diagnose.host_facts import add_host_figures
 from pacenote.diagnose.node_facts import NodeSettings, add_node_figures
+from pacenote.diagnose.race_facts import add_engine_times
 from pacenote.diagnose.recording_facts import add_recording_figures
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import RaceRecord
@@ -26,6 +27,7 @@ def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: P
     """Adds what the folder of a race has. What cannot be read is missing, with the reason."""
     from pacenote.race.telemetry_values import host_figures_by_task, sampled_nodes, telemetry_cuts
 
+    _add_engine_times(builder, folder / "samples.parquet")
     file, cuts = folder / "telemetry.parquet", TelemetryCuts()
     try:
         cuts = telemetry_cuts(file)
@@ -46,6 +48,17 @@ def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: P
         return
     _add_gc_logs(builder, folder / "artifacts", windows)
     _add_recordings(builder, folder / "artifacts", windows)
+
+
+def _add_engine_times(builder: EvidenceBuilder, samples: Path) -> None:
+    from pacenote.race.engine_times import engine_times
+
+    try:
+        add_engine_times(builder, engine_times(samples))
+    except PacenoteError as error:
+        builder.miss("task.took_share", error.message)
+        if samples.exists():
+            builder.damaged(error.message)
 
 
 def _measured_windows(record: RaceRecord, cuts: TelemetryCuts) -> Iterator[TaskTimes]:
@@ -116,15 +129,15 @@ def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[T
     if not recordings:
         builder.miss("recording", "the engine did not record a flight (--telemetry=jfr)")
     evidence = builder.build()
+    windows = [(task.begin_ns, task.end_ns) for task in tasks]
     for node, files in recordings.items():
-        for task in tasks:
-            window = Window(task.task, node)
+        try:
+            found = RecordingReader(files).between(windows)
+        except PacenoteError as error:
+            builder.miss("recording", error.message, Window(node=node))
+            builder.damaged(error.message)
+            continue
+        builder.damaged(*(f"{file.path}: {text}" for file in found[0].files for text in file.problems))
+        for task, recording in zip(tasks, found, strict=True):
             documents = evidence.number(Window(task.task), "task.documents")
-            try:
-                recording = RecordingReader(files, (task.begin_ns, task.end_ns)).recording()
-            except PacenoteError as error:
-                builder.miss("recording", error.message, window)
-                builder.damaged(error.message)
-                continue
-            builder.damaged(*(f"{file.path}: {text}" for file in recording.files for text in file.problems))
-            add_recording_figures(builder, window, recording, documents)
+            add_recording_figures(builder, Window(task.task, node), recording, documents)

@@ -123,7 +123,7 @@ def read(files: RecordingFiles, options: argparse.Namespace) -> Recording:
     and UsageError if one of these is not a valid time.
     """
     if files.window_ns is not None:
-        return RecordingReader(files.paths, files.window_ns).recording()
+        return RecordingReader(files.paths).recording(files.window_ns)
     whole = RecordingReader(files.paths).recording()
     if (options.window_from, options.window_to) == (None, None):
         return whole
@@ -136,7 +136,7 @@ def read(files: RecordingFiles, options: argparse.Namespace) -> Recording:
         raise UsageError(
             "--from and --to leave no time of the recording", hint=f"it begins at {_utc(whole.start_ns)}"
         )
-    return RecordingReader(files.paths, (first, last)).recording()
+    return RecordingReader(files.paths).recording((first, last))
 
 
 def _utc(time_ns: int) -> str:

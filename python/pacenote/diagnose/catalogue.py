@@ -16,7 +16,7 @@ from pacenote.diagnose.figure_units import KINDS, FigureTable, Unit
 from pacenote.model.messages import did_you_mean
 
 SOURCES: Mapping[str, str] = {
-    "race results": "results, verdict and the driver's checks of itself, in race.json",
+    "race results": "results, verdict and the driver's checks of itself, in race.json and samples.parquet",
     "engine totals": "the engine's counters before and after the race, in race.json",
     "node counters": "the engine's counters, sampled during the race, in telemetry.parquet",
     "host sampler": "the counters of the host of a node, sampled once a second, in telemetry.parquet",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window, WorkKind
 from pacenote.model.driver_facts import listed, number, part, threads_of
+from pacenote.model.engine_time import SHORT_MS, EngineTime
 from pacenote.model.finding import Cause
 from pacenote.model.imported import ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord, Verdict
@@ -67,10 +68,19 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
     _add_totals(builder, record.system)
     indexing_s = sum(task.window_s for task in tasks if indexes(task))
     builder.set(Window(), "total.indexing_tasks_s", indexing_s or None)
-    builder.miss("task.took_share", "this version does not add up what the engine reports")
+    builder.miss("task.took_share", "the engine reports no time of its own (took)")
     builder.set(Window(), "task.compressed", record.client.compress)
     builder.set(Window(), "task.tls", record.client.tls)
     return builder
+
+
+def add_engine_times(builder: EvidenceBuilder, times: Mapping[str, EngineTime]) -> None:
+    """Adds the part of the service time that the engine reports as its own."""
+    for task, time in times.items():
+        builder.set(Window(task), "task.took_share", time.took_share)
+        if time.took_share is None:
+            reason = f"service times below {SHORT_MS:.0f} ms are too short for whole milliseconds"
+            builder.miss("task.took_share", reason, Window(task))
 
 
 def _task_facts(task: TaskResult, tasks: Iterable[TaskResult], record: RaceRecord) -> TaskFacts:

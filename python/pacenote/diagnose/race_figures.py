@@ -30,7 +30,11 @@ RACE_RESULTS: FigureTable = {
     "task.content_ratio": ("ratio", "uncompressed request bodies / bytes written to sockets"),
     "task.compressed": ("truth", "whether the driver compressed the bodies of requests"),
     "task.tls": ("truth", "whether connections were encrypted"),
-    "task.took_share": ("share", "mean time that the engine reports (`took`) / mean service time"),
+    "task.took_share": (
+        "share",
+        "mean time that the engine reports (`took`) / mean service time, of operations for which it does; "
+        "missing if that is below 10 ms",
+    ),
     "driver.cpu_share": (
         "share",
         "CPU time of the busiest thread that sends requests, of a core: in its busiest ten seconds if they "

@@ -106,6 +106,19 @@ impl RecordingBuilder {
         self.window_ns.is_none_or(|(start, end)| (start..end).contains(&time_ns))
     }
 
+    /// Returns whether events may be counted of which the first and the last one begin at these times.
+    pub(super) fn overlaps(&self, first_ns: i64, last_ns: i64) -> bool {
+        self.window_ns.is_none_or(|(start, end)| first_ns < end && last_ns >= start)
+    }
+
+    /// Takes over what does not depend on the window from a recording of the same chunks.
+    pub(super) fn copy_facts(&mut self, other: &Self) {
+        for (own, others) in self.types.iter_mut().zip(&other.types) {
+            *own = TypeFacts { counted: own.counted, ..*others };
+        }
+        (self.start_ns, self.end_ns) = (other.start_ns, other.end_ns);
+    }
+
     /// Extends the time that the recording covers.
     pub(super) fn cover(&mut self, start_ns: i64, end_ns: i64) {
         self.start_ns = Some(self.start_ns.map_or(start_ns, |known| known.min(start_ns)));

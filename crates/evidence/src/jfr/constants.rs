@@ -80,6 +80,11 @@ impl ConstantMaps {
     /// Removes the constants of a chunk, and keeps the memory for those of the next.
     pub(super) fn clear(&mut self) {
         self.positions.clear();
+        self.forget_indexes();
+    }
+
+    /// Removes the indexes of constants in the tables of one recording, so that another one can have its own.
+    pub(super) fn forget_indexes(&mut self) {
         self.classes.clear();
         self.threads.clear();
         self.stacks.clear();

@@ -44,8 +44,8 @@ pub(super) struct ChunkDecoder {
 }
 
 impl ChunkDecoder {
-    /// Reads a chunk.
-    pub(super) fn read(&mut self, chunk: &Chunk, builder: &mut RecordingBuilder) -> ChunkSummary {
+    /// Reads a chunk for each of the windows.
+    pub(super) fn read(&mut self, chunk: &Chunk, builders: &mut [RecordingBuilder]) -> ChunkSummary {
         let mut summary = ChunkSummary::default();
         let (metadata, events) = self.scan(chunk, &mut summary.problems);
         let previous = self.types.take();
@@ -59,21 +59,42 @@ impl ChunkDecoder {
         summary.events = Some(events);
         self.find_constants(chunk, &mut types, &mut summary.problems);
         summary.problems.extend_from_slice(&types.problems);
-        for handler in types.handlers() {
-            builder.types[handler.event].supported = true;
+        let Some((first, others)) = builders.split_first_mut() else { return summary };
+        let read = self.read_events(chunk, &types, first);
+        for other in others {
+            if read.begin_ns.is_some_and(|(from, to)| other.overlaps(from, to)) {
+                self.read_events(chunk, &types, other);
+            } else {
+                other.copy_facts(first);
+            }
         }
-        let constants = Constants::new(&chunk.bytes, &types, &mut self.constants);
-        let mut reader =
-            EventReader { chunk, types: &types, constants, groups: &mut self.groups, builder, last: None };
-        let invalid = reader.read_events();
-        let last_ns = reader.last.map(|ticks| chunk.clock.time_after_start_ns(ticks));
-        let end_ns = chunk.clock.start_ns.saturating_add(chunk.clock.duration_ns);
-        builder.cover(chunk.clock.start_ns, last_ns.map_or(end_ns, |last| last.max(end_ns)));
-        if invalid > 0 {
-            summary.problems.push(format!("has {invalid} events that cannot be decoded"));
+        if read.invalid > 0 {
+            summary.problems.push(format!("has {} events that cannot be decoded", read.invalid));
         }
         self.types = Some(types);
         summary
+    }
+
+    /// Reads the events of a chunk for one window.
+    fn read_events(
+        &mut self,
+        chunk: &Chunk,
+        types: &ChunkTypes,
+        builder: &mut RecordingBuilder,
+    ) -> ReadEvents {
+        for handler in types.handlers() {
+            builder.types[handler.event].supported = true;
+        }
+        self.constants.forget_indexes();
+        let constants = Constants::new(&chunk.bytes, types, &mut self.constants);
+        let mut reader =
+            EventReader { chunk, types, constants, groups: &mut self.groups, builder, begin: None };
+        let invalid = reader.read_events();
+        let time_ns = |ticks| chunk.clock.time_after_start_ns(ticks);
+        let begin_ns = reader.begin.map(|(first, last)| (time_ns(first), time_ns(last)));
+        let end_ns = chunk.clock.start_ns.saturating_add(chunk.clock.duration_ns);
+        builder.cover(chunk.clock.start_ns, begin_ns.map_or(end_ns, |(_, last)| last.max(end_ns)));
+        ReadEvents { invalid, begin_ns }
     }
 
     /// Finds the checkpoints, and returns the last metadata event and the number of other events.
@@ -120,6 +141,15 @@ impl ChunkDecoder {
             }
         }
     }
+}
+
+/// What was seen of the events of a chunk.
+#[derive(Clone, Copy, Debug)]
+struct ReadEvents {
+    /// Number of events that are invalid.
+    invalid: u64,
+    /// When the first and the last one of them began, in ns since 1970; `None` if there are none.
+    begin_ns: Option<(i64, i64)>,
 }
 
 /// The type of an event, and where its content begins and ends in the chunk.
@@ -186,8 +216,8 @@ struct EventReader<'a> {
     constants: Constants<'a>,
     groups: &'a mut IndexedMap<ChunkGroupKey, GroupValues>,
     builder: &'a mut RecordingBuilder,
-    /// When the last event began, in ticks since the start of the chunk.
-    last: Option<i64>,
+    /// When the first and the last event began, in ticks since the start of the chunk.
+    begin: Option<(i64, i64)>,
 }
 
 impl EventReader<'_> {
@@ -216,7 +246,9 @@ impl EventReader<'_> {
     /// Adds an event, given its values and its end in the chunk.
     #[inline]
     fn event(&mut self, index: usize, handler: &Handler, (slots, end): (&Slots, usize)) {
-        self.last = self.last.max(Some(self.chunk.clock.since_start(slots[START])));
+        let began = self.chunk.clock.since_start(slots[START]);
+        self.begin =
+            Some(self.begin.map_or((began, began), |(first, last)| (first.min(began), last.max(began))));
         self.builder.types[handler.event].events += 1;
         if handler.kind == EventKind::Setting {
             self.setting(handler, slots, end);

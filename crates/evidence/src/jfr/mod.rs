@@ -54,9 +54,27 @@ use builder::RecordingBuilder;
 use chunk::ChunkReader;
 use decoder::ChunkDecoder;
 
-/// Reads recordings of one JVM, plain or compressed with gzip, as one recording. `window_ns` limits it to events that
-/// begin within a window, given by its start and end in ns since 1970. `progress` is called after each chunk and can
-/// end the reading.
+/// Reads recordings of one JVM, plain or compressed with gzip, as one recording, as [`read_recording_windows`] does for one
+/// window.
+///
+/// # Errors
+///
+/// Those of [`read_recording_windows`].
+pub fn read_recordings(
+    paths: &[PathBuf],
+    window_ns: Option<(i64, i64)>,
+    progress: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Recording, EvidenceError> {
+    let mut found = read_recording_windows(paths, &[window_ns], progress)?;
+    Ok(found.remove(0))
+}
+
+/// Reads recordings of one JVM, plain or compressed with gzip, as one recording, and returns it once for each window: with
+/// the events that begin between two times in ns since 1970, or with all events for `None`. `progress` is called after
+/// each chunk and can end the reading.
+///
+/// The files are read once. The events of a chunk are decoded for the first window, and again for each other one in which
+/// some of them begin.
 ///
 /// What cannot be read of a file is named in [`RecordingFile::problems`]; the rest is read.
 ///
@@ -64,19 +82,19 @@ use decoder::ChunkDecoder;
 ///
 /// [`EvidenceError::Read`] and [`EvidenceError::NotAFile`] if a file cannot be read at all, and
 /// [`EvidenceError::Interrupted`] if `progress` ended the reading.
-pub fn read_recordings(
+pub fn read_recording_windows(
     paths: &[PathBuf],
-    window_ns: Option<(i64, i64)>,
+    windows_ns: &[Option<(i64, i64)>],
     progress: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<Recording, EvidenceError> {
-    let mut builder = RecordingBuilder::new(window_ns);
+) -> Result<Vec<Recording>, EvidenceError> {
+    let mut builders: Vec<_> = windows_ns.iter().copied().map(RecordingBuilder::new).collect();
     let mut decoder = ChunkDecoder::default();
     for path in paths {
         let mut reader = ChunkReader::new(Source::open(path)?);
         let (mut chunks, mut events) = (0, 0);
         let mut buffer = Vec::new();
         while let Some(chunk) = reader.next(buffer)? {
-            let summary = decoder.read(&chunk, &mut builder);
+            let summary = decoder.read(&chunk, &mut builders);
             let number = reader.chunks();
             for problem in summary.problems {
                 reader.problem(format!("chunk {number} {problem}"));
@@ -89,7 +107,10 @@ pub fn read_recordings(
             }
         }
         let path = path.to_string_lossy().into_owned();
-        builder.add_file(RecordingFile { path, chunks, events, problems: reader.problems });
+        for builder in &mut builders {
+            let problems = reader.problems.clone();
+            builder.add_file(RecordingFile { path: path.clone(), chunks, events, problems });
+        }
     }
-    Ok(builder.build())
+    Ok(builders.into_iter().map(RecordingBuilder::build).collect())
 }

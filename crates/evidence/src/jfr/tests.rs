@@ -11,6 +11,10 @@ use super::test_chunk::{
 use super::*;
 
 fn read_window(files: &[&[u8]], window_ns: Option<(i64, i64)>) -> Recording {
+    read_windows(files, &[window_ns]).remove(0)
+}
+
+fn read_windows(files: &[&[u8]], windows_ns: &[Option<(i64, i64)>]) -> Vec<Recording> {
     let folder = tempfile::tempdir().unwrap();
     let mut paths = Vec::new();
     for (index, bytes) in files.iter().enumerate() {
@@ -18,7 +22,11 @@ fn read_window(files: &[&[u8]], window_ns: Option<(i64, i64)>) -> Recording {
         std::fs::write(&path, bytes).unwrap();
         paths.push(path);
     }
-    read_recordings(&paths, window_ns, &mut || ControlFlow::Continue(())).unwrap()
+    let mut found = read_recording_windows(&paths, windows_ns, &mut || ControlFlow::Continue(())).unwrap();
+    for file in found.iter_mut().flat_map(|recording| &mut recording.files) {
+        file.path = file.path.replace(&folder.path().display().to_string(), "");
+    }
+    found
 }
 
 fn read(bytes: &[u8]) -> Recording {
@@ -128,6 +136,29 @@ fn only_events_that_begin_in_the_window_are_counted() {
         assert_eq!(state(&recording, "jdk.ObjectAllocationInNewTLAB"), EventState::Recorded);
         assert_eq!(recording.pauses.len(), usize::from(window.1 == i64::MAX));
     }
+}
+
+#[test]
+fn windows_that_are_read_together_have_what_each_has_alone() {
+    let mut other = sample("com.oracle.jdk.", 1000);
+    other.version = (1, 0);
+    let files = [&*sample("jdk.", 1).bytes(), &*other.bytes(), b"FLR\0 but no recording"];
+    let windows = [
+        Some((1_000_101, i64::MAX)),
+        Some((1_000_000, 1_000_050)),
+        None,
+        Some((1_000_000, 1_000_101)),
+        Some((0, 1)),
+    ];
+    let together = read_windows(&files, &windows);
+    assert_eq!(together.len(), windows.len());
+    for (recording, window) in together.iter().zip(windows) {
+        assert_eq!(*recording, read_window(&files, window), "{window:?}");
+    }
+    let totals =
+        |recording: &Recording| recording.in_new_tlab.iter().map(|each| each.values.total).sum::<u64>();
+    assert_eq!(together.iter().map(totals).collect::<Vec<_>>(), [0, 200, 900, 900, 0]);
+    assert!(read_windows(&files, &[]).is_empty());
 }
 
 #[test]

@@ -77,16 +77,19 @@ pub fn read_openj9_logs(
 fn add_problems(log: &OpenJ9Log, problems: &mut Vec<String>) {
     let found = &log.problems;
     if found.cut_files > 0 {
+        let files = if found.cut_files == 1 { "file has" } else { "files have" };
         problems.push(format!(
-            "{} files have no end: the JVM was still running, or was killed; what precedes is counted",
+            "{} {files} no end: the JVM was still running, or was killed; what precedes is counted",
             found.cut_files
         ));
     }
     if found.cut_stops > 0 {
-        problems.push(format!("{} pauses have no end; they are not counted", found.cut_stops));
+        let pauses = if found.cut_stops == 1 { "pause has" } else { "pauses have" };
+        problems.push(format!("{} {pauses} no end, and cannot be counted", found.cut_stops));
     }
     if found.cut_tags > 0 {
-        problems.push(format!("{} elements are cut off; they are not counted", found.cut_tags));
+        let elements = if found.cut_tags == 1 { "element is" } else { "elements are" };
+        problems.push(format!("{} {elements} cut off and not counted", found.cut_tags));
     }
     if found.is_limited {
         problems.push("the log has too many pauses: the last ones are not counted".to_owned());
