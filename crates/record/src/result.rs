@@ -280,10 +280,15 @@ pub struct TaskProgress {
     pub done_share: Option<f64>,
     /// Work per second in the last whole second.
     pub rate: f64,
-    /// Median service time in the last whole second, in milliseconds.
+    /// Whether the task has a schedule, so that its percentiles are those of latency; otherwise they are those of
+    /// service time.
+    pub has_latency: bool,
+    /// Median latency or service time in the last whole second, in milliseconds.
     pub p50_ms: Option<f64>,
-    /// 99th percentile of service time in the last whole second, in milliseconds.
+    /// 99th percentile of latency or service time in the last whole second, in milliseconds.
     pub p99_ms: Option<f64>,
+    /// 99th percentile of lateness in the last whole second, in milliseconds; `null` without a schedule.
+    pub late_p99_ms: Option<f64>,
     /// Operations that have ended so far.
     #[serde(rename = "operations")]
     pub ended: u64,

@@ -269,6 +269,27 @@ fn progress_shows_the_last_whole_second() {
 }
 
 #[test]
+fn progress_of_a_task_with_a_schedule_shows_latency_and_lateness() {
+    for is_paced in [true, false] {
+        let mut race = Race::new(TaskInfo { paced: is_paced, ..info() }, 1);
+        let mut recorder = race.recorder(is_paced);
+        for number in 1..300_u64 {
+            // Sent 2 ms after it was due, and done 5 ms later.
+            let sent = number * 10 * MS;
+            let one = sample(sent, sent + 5 * MS);
+            record(&mut recorder, if is_paced { paced(sent - 2 * MS, 0, one) } else { one });
+        }
+        recorder.flush();
+        race.collect();
+        let progress = race.collector.progress(3000 * MS);
+        let about = |value: Option<f64>, ms: f64| value.is_some_and(|value| (value / ms - 1.0).abs() < 0.01);
+        assert_eq!(progress[0].has_latency, is_paced);
+        assert!(about(progress[0].p50_ms, if is_paced { 7.0 } else { 5.0 }), "{progress:?}");
+        assert_eq!(about(progress[0].late_p99_ms, 2.0), is_paced, "{progress:?}");
+    }
+}
+
+#[test]
 fn progress_shows_no_rate_before_a_second_is_over() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);

@@ -422,8 +422,10 @@ impl TaskTotals {
         let RecentSecond { second_index, stats } = &self.previous_second;
         let recent =
             second_index.is_some_and(|index| index + 3 > elapsed_ns / SECOND_NS) && !stats.is_empty();
-        let service = &stats.service_time;
-        let at = |q| (recent && service.count() > 0).then(|| ms(service.at_rank(rank(service.count(), q))));
+        let at = |times: &DurationHistogram, q| {
+            (recent && times.count() > 0).then(|| ms(times.at_rank(rank(times.count(), q))))
+        };
+        let times = stats.latency.as_ref().unwrap_or(&stats.service_time);
         TaskProgress {
             task: self.info.name.clone(),
             unit: self.info.unit.clone(),
@@ -431,8 +433,10 @@ impl TaskTotals {
                 && !self.stats[SampleType::Warmup.index()].is_empty(),
             done_share,
             rate: if recent { stats.counts.weight as f64 } else { 0.0 },
-            p50_ms: at(0.5),
-            p99_ms: at(0.99),
+            has_latency: self.info.paced,
+            p50_ms: at(times, 0.5),
+            p99_ms: at(times, 0.99),
+            late_p99_ms: stats.lateness.as_ref().and_then(|lateness| at(lateness, 0.99)),
             ended: counts.ended,
             failed: counts.failed,
             eta_s: done_share
