@@ -38,6 +38,7 @@ import rally
 import recording
 import sampling
 import searches
+import serving
 import startup
 import tls
 import verdicts
@@ -66,6 +67,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "diagnosing": diagnosing.measure,
     "html_report": html_report.measure,
     "live_display": live_display.measure,
+    "serving": serving.measure,
     "gc_log": gc_log.measure,
     "gc_log_openj9": gc_log_openj9.measure,
     "sampling": sampling.measure,

@@ -77,10 +77,6 @@ def test_no_command_is_a_usage_error(run):
         (["rase"], "error: unknown command 'rase'\nhint: did you mean race?\n"),
         (["xyz"], "error: unknown command 'xyz'\nhint: see `pacenote --help`\n"),
         (
-            ["serve"],
-            "error: `pacenote serve` is not available yet\nhint: it comes later; `pacenote report` ",
-        ),
-        (
             ["--quiet", "race"],
             "error: expected a command, not '--quiet'\nhint: pacenote COMMAND [options]\n",
         ),
@@ -133,13 +129,6 @@ def test_usage_errors(run, arguments, error):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith(error)
-
-
-@pytest.mark.parametrize("arguments", [("serve", "--help"), ("serve", "-h"), ("help", "serve")])
-def test_help_about_a_command_that_is_not_available_says_what_to_do_instead(run, arguments):
-    code, out, err = run(*arguments)
-    assert (code, err) == (0, "")
-    assert out.startswith("`pacenote serve` is not available yet: it comes later; `pacenote report` ")
 
 
 def test_errors_have_an_exit_code_and_a_hint(run, fake_race):

@@ -11,7 +11,7 @@ from pacenote.cli import main as main_module
 from pacenote.cli import race
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.cli.unavailable import UNAVAILABLE_COMMANDS, UnavailableOption
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 from support.records import record
 
@@ -124,14 +124,6 @@ def test_each_unavailable_option_has_a_way_out(command: str) -> None:
     assert all(option.hint for option in module.UNAVAILABLE_OPTIONS.values())
 
 
-@pytest.mark.parametrize("command", UNAVAILABLE_COMMANDS)
-def test_commands_to_come_are_refused_with_a_way_out(run, command: str) -> None:
-    code, _, err = run(command)
-    first, second = err.splitlines()
-    assert (code, first) == (2, f"error: `pacenote {command}` is not available yet")
-    assert second.startswith("hint: ")
-
-
 GROUPS = ("track:", "cluster:", "nodes:", "load:", "report:", "telemetry:", "advanced:")
 
 
@@ -207,6 +199,6 @@ def test_an_option_that_saturate_refuses_is_not_in_its_help(run) -> None:
 def test_the_readme_names_everything_that_is_refused() -> None:
     page = (Path(main_module.__file__).parents[3] / "README.md").read_text("utf-8")
     section = page.partition("## What it does not do yet")[2].partition("\n## ")[0]
-    refused = {*race.UNAVAILABLE_OPTIONS, *list_command.UNAVAILABLE_OPTIONS, *UNAVAILABLE_COMMANDS}
-    assert len(refused) > 5
+    refused = {*race.UNAVAILABLE_OPTIONS, *list_command.UNAVAILABLE_OPTIONS}
+    assert len(refused) > 3
     assert [name for name in sorted(refused) if f"`{name}`" not in section] == []

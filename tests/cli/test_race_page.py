@@ -126,7 +126,7 @@ def test_a_defect_of_the_page_does_not_make_a_race_fail(folder, monkeypatch):
     def broken(*_: object, **__: object) -> str:
         raise StopIteration
 
-    monkeypatch.setattr("pacenote.cli.race_page._page_text", broken)
+    monkeypatch.setattr("pacenote.cli.race_page.page_text", broken)
     err = io.StringIO()
     add_page(folder.path, None, Console(io.StringIO(), err))
     assert "the page of the race was not written: a defect of Pacenote: StopIteration" in err.getvalue()

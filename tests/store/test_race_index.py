@@ -87,6 +87,39 @@ def test_races_are_filtered(store):
     assert ids(store, benchmark_name="nightly") == ["d"]
 
 
+def test_races_are_searched(store):
+    fill(store, "a", "b")
+    store.create(record("ABC", challenge="Straße", user_tags={"disk": "local SSD", "run": 4, "\ud800": "%_"}))
+    assert ids(store, search=("HTTP_LOGS",)) == ["b", "ABC", "a"]
+    for text in ("abc", "STRASSE", "disk=local ssd", "run=4", "%_", "\ud800=%"):
+        assert ids(store, search=(text,)) == ["ABC"]
+    assert ids(store, search=("intention=baseline", "opensearch", "3.3", "valid")) == ["b", "a"]
+    assert ids(store, search=("opensearch", "run=4", "b")) == ["ABC"]
+    assert ids(store, search=("http%",)) == []
+    file = store.races / "a" / "race.json"
+    file.write_text("{")
+    assert ids(store, search=("unreadable",)) == ["a"]
+
+
+def test_a_page_of_the_list_has_the_number_of_all_that_match(store):
+    fill(store, "a", "b", "c", "d")
+    for criteria in ({}, {"search": ("http",)}, {"user_tags": {"intention": "baseline"}}):
+        found = store.find(RaceFilter(limit=2, offset=1, **criteria))
+        assert [race.race_id for race in found.races] == ["c", "b"]
+        assert found.total == 4
+    assert store.find(RaceFilter(limit=2, offset=9)).races == ()
+
+
+def test_the_newest_races_are_found_without_sorting(store):
+    fill(store, "a")
+    assert ids(store) == ["a"]
+    with sqlite3.connect(store.races / "index.sqlite") as database:
+        query = "EXPLAIN QUERY PLAN SELECT id FROM races ORDER BY timestamp DESC, id LIMIT 50"
+        plan = " ".join(row[3] for row in database.execute(query))
+    assert "newest" in plan
+    assert "TEMP B-TREE" not in plan
+
+
 def test_tags_keep_their_types_and_are_filtered_as_text(store):
     tags = {"run": 4, "cold": True, "disks": ["a", "b"], "share": 0.5, "none": None}
     store.create(record("d", user_tags=tags))

@@ -210,3 +210,14 @@ def test_a_race_that_cannot_be_deleted_completely_is_not_listed(store, monkeypat
     assert store.list(RaceFilter()) == []
     store.delete(store.folder("race-1"))
     assert not folder.path.exists()
+
+
+@pytest.mark.parametrize(
+    "race_id",
+    ["", ".", "..", "../home", "races/a", "a/../a", "a\0", "\ud800", "x" * 300, "latest", "index.sqlite"],
+)
+def test_an_exact_id_is_the_name_of_a_stored_race(store, race_id):
+    store.create(record("a"))
+    assert store.exact_folder("a").path == store.races / "a"
+    with pytest.raises(StoreError, match="no race"):
+        store.exact_folder(race_id)

@@ -114,22 +114,12 @@ def _add_report_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the comparison, and returns 0, or 3 if `--fail-on` says so. Raises PacenoteError."""
-    from pacenote.compare.groups import compare_groups
-    from pacenote.model.comparison import ComparisonOptions
-
     check_report_size(options)
     options.report_file = check_report_file(options.report_file)
     store = RaceStore()
     check_home(store.home)
     baseline, contender = _groups(store, options, console)
-    asked = ComparisonOptions(
-        options.primary,
-        options.smallest_effect,
-        noise=_noise(baseline.races, contender.races),
-        names=store.short_ids([race_id for side in (baseline, contender) for race_id, _ in side.folders]),
-        left_out=(*baseline.left_out, *contender.left_out),
-    )
-    comparison = compare_groups(baseline.races, contender.races, asked)
+    comparison, asked = _compared(store, baseline, contender, options)
     gates = gate_result(comparison, options.fail_on or ())
     if _shows_merged(options, console):
         comparison = _with_merged(comparison, baseline, contender, asked)
@@ -142,6 +132,34 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for text in filter(None, (gates.text, *gates.warnings)):
         console.warning(text)
     return VoidRace.exit_code if gates.text else 0
+
+
+def comparison_page(store: RaceStore, baseline: Sequence[str], contender: Sequence[str]) -> str:
+    """Returns the comparison of stored races as a page. Raises PacenoteError."""
+    from pacenote.store.race_groups import find_group
+
+    options = argparse.Namespace(baseline=baseline, contender=contender, primary=(), smallest_effect=None)
+    old, new = find_group(store, baseline), find_group(store, contender)
+    comparison, asked = _compared(store, old, new, options)
+    comparison = _with_merged(comparison, old, new, asked)
+    return _page(comparison, options, (old.races[0], new.races[0]))
+
+
+def _compared(
+    store: RaceStore, baseline: FoundGroup, contender: FoundGroup, options: argparse.Namespace
+) -> tuple[Comparison, ComparisonOptions]:
+    """Returns the comparison of both sides, and how they are compared."""
+    from pacenote.compare.groups import compare_groups
+    from pacenote.model.comparison import ComparisonOptions
+
+    asked = ComparisonOptions(
+        options.primary,
+        options.smallest_effect,
+        noise=_noise(baseline.races, contender.races),
+        names=store.short_ids([race_id for side in (baseline, contender) for race_id, _ in side.folders]),
+        left_out=(*baseline.left_out, *contender.left_out),
+    )
+    return compare_groups(baseline.races, contender.races, asked), asked
 
 
 def _groups(store: RaceStore, options: argparse.Namespace, console: Console) -> Sequence[FoundGroup]:

@@ -20,7 +20,6 @@ from types import ModuleType
 from pacenote.cli.console import Console
 from pacenote.cli.option_secrets import hide_option_secrets
 from pacenote.cli.parser import Parser, similar
-from pacenote.cli.unavailable import UNAVAILABLE_COMMANDS
 from pacenote.errors import Interrupted, PacenoteError, UsageError
 
 COMMANDS = {
@@ -48,6 +47,7 @@ COMMANDS = {
     "gc": "print the statistics of GC logs: pauses, stops, allocation, several side by side",
     "jfr": "show recordings of the JVM's Flight Recorder: allocation, methods, locks, flame graphs",
     "host": "print and check this machine: what hurts an engine, and how to change it",
+    "serve": "show the stored races in a browser: reports, comparisons, running races",
     "delete": "delete stored races or annotations",
     "add": "add an annotation to the results of a day",
     "generate": "generate the documents of a track's corpus",
@@ -144,9 +144,6 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
 
         console.result(f"pacenote {pacenote_version() or '(from its sources)'}\n")
         return 0
-    if name in UNAVAILABLE_COMMANDS and not {"-h", "--help"}.isdisjoint(rest):
-        console.result(f"`pacenote {name}` is not available yet: {UNAVAILABLE_COMMANDS[name]}\n")
-        return 0
     _check_current_folder()
     command = command_module(_known_command(name))
     parser = Parser(name, COMMANDS[name], console, command.UNAVAILABLE_OPTIONS)
@@ -214,8 +211,6 @@ def _known_command(name: str) -> str:
         return name
     if name.startswith("-"):
         raise UsageError(f"expected a command, not '{name}'", hint="pacenote COMMAND [options]")
-    if name in UNAVAILABLE_COMMANDS:
-        raise UsageError(f"`pacenote {name}` is not available yet", hint=UNAVAILABLE_COMMANDS[name])
     raise UsageError(f"unknown command '{name}'", hint=_meant_command(name) or "see `pacenote --help`")
 
 

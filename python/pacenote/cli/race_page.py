@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # Not needed for --help.
 
 def write_page(record: RaceRecord, folder: RaceFolder, file: str, console: Console) -> None:
     """Writes the page of a race or a saturation, and prints its path. Raises StoreError."""
-    text = _page_text(record, folder, None, is_running=folder.is_in_use())
+    text = page_text(record, folder, None, is_running=folder.is_in_use())
     path = Path(file) if file else folder.page
     if file:
         write_page_file(path, text)
@@ -41,15 +41,16 @@ def add_page(folder: Path, evidence: RaceEvidence | None, console: Console) -> N
 
     def write() -> Path:
         # The stored record has no secrets.
-        race.write_page(_page_text(race.read(), race, evidence, is_running=False))
+        race.write_page(page_text(race.read(), race, evidence, is_running=False))
         return race.page
 
     add_page_file(write, "race", console)
 
 
-def _page_text(
+def page_text(
     record: RaceRecord, folder: RaceFolder, evidence: RaceEvidence | None, *, is_running: bool
 ) -> str:
+    """Returns the page of a race or a saturation. A complete race without a diagnosis is diagnosed."""
     from pacenote.report.render.race_page import render_race_page
 
     saturation = folder.read_saturation()

@@ -1,4 +1,4 @@
-"""Options and commands of Rally that Pacenote does not have yet, each with what to do instead."""
+"""Options of Rally that Pacenote does not have yet, each with what to do instead."""
 
 from __future__ import annotations
 
@@ -48,9 +48,3 @@ _OPTIONS = {
 def unavailable_options(names: Iterable[str]) -> Mapping[str, UnavailableOption]:
     """Returns these options by name."""
     return {name: _OPTIONS[name] for name in names}
-
-
-UNAVAILABLE_COMMANDS = {
-    "serve": "it comes later; `pacenote report` shows a race",
-}
-"""Commands of Rally, and commands to come, that Pacenote does not have yet, with what to do instead."""

@@ -85,6 +85,7 @@ from pacenote.race.start_gate import pass_gate
 from pacenote.race.starting_state import bring_about, cool_down
 from pacenote.race.stop_signals import interrupting, postponed
 from pacenote.race.stored_data import storing_data
+from pacenote.race.stored_progress import storing_progress
 from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
 from pacenote.race.target_rates import target_rates
 from pacenote.race.targets import check_clusters, host_counts, with_targets
@@ -172,8 +173,9 @@ class RaceContext:
                 self._settings_of_existing_cluster(plan),
                 self._with_api_keys(plan) as authorized,
                 on_cpus(self.request.driver_cpus),
+                storing_progress(events or self.listener, self.folder) as stored,
             ):
-                listener = PlanProgress(events or self.listener, plan)
+                listener = PlanProgress(stored, plan)
                 driven = drive(authorized.to_json(), folder, exit_reason, listener, python_tasks)
         except KeyboardInterrupt:
             # A signal while the settings are restored must not lose the result.

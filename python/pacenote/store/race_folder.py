@@ -53,6 +53,7 @@ from pacenote.store.atomic_files import (
     write_atomically,
 )
 from pacenote.store.json_file import parse_json, read_json
+from pacenote.store.progress_file import PROGRESS_FILE
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
 from pacenote.units import format_count
@@ -172,6 +173,11 @@ class RaceFolder:
         return self.path / "report.html"
 
     @property
+    def progress_file(self) -> Path:
+        """How far the tasks are that run."""
+        return self.path / PROGRESS_FILE
+
+    @property
     def saturation(self) -> Path:
         """The result of `pacenote saturate`; other races do not have it."""
         return self.path / "saturation.json"
@@ -224,6 +230,8 @@ class RaceFolder:
             release_rest(self.journal)
         if not self.is_in_use():
             remove_abandoned(self.path)
+            with contextlib.suppress(OSError):
+                self.progress_file.unlink(missing_ok=True)
 
     @property
     def _reserved(self) -> Path:
@@ -403,30 +411,26 @@ class RaceFolder:
             raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None
         return record if record.complete else redact_record(self._with_journal(record), secrets)
 
+    def planned_steps(self) -> tuple[tuple[str, ...], ...]:
+        """Returns the tasks of each step of the plan; none if the plan is not stored yet or not readable."""
+        try:
+            plan = read_json(self.plan_json)
+            names = [task["name"] for task in plan["tasks"]]
+            return tuple(
+                tuple(
+                    dict.fromkeys(names[one["task"]] for slot in step["slots"] for one in slot["allocations"])
+                )
+                for step in plan["steps"]
+            )
+        except (OSError, ValueError, RecursionError, LookupError, TypeError):
+            return ()
+
     def reached(self, record: RaceRecord) -> ReachedStep | None:
         """Returns how far a race got that is still running or ended early, or None if its plan is
         not known.
         """
-        ended = {result.task for result in record.tasks if early_end(result) is None}
-        try:
-            plan = read_json(self.plan_json)
-            names = [task["name"] for task in plan["tasks"]]
-            tasks = [
-                dict.fromkeys(names[one["task"]] for slot in step["slots"] for one in slot["allocations"])
-                for step in plan["steps"]
-            ]
-        except (OSError, ValueError, RecursionError, LookupError, TypeError):
-            return None
-        if not tasks:
-            return None
-        before = min(sum(step.keys() <= ended for step in tasks), len(tasks) - 1)
-        begun = {result.task for result in record.tasks} | tasks[before].keys()
-        return ReachedStep(
-            before + 1,
-            len(tasks),
-            tuple(name for name in tasks[before] if name not in ended),
-            tuple(name for step in tasks for name in step if name not in begun),
-        )
+        steps = self.planned_steps()
+        return reached_step(record, steps) if steps else None
 
     def _with_journal(self, record: RaceRecord) -> RaceRecord:
         results, damage = self._read_journal()
@@ -462,6 +466,19 @@ class RaceFolder:
         left_out += ["the incomplete last line"] if is_cut else []
         lost = f"{' and '.join(left_out)} of {self.journal.name} left out: results are lost"
         return results, lost if left_out else ""
+
+
+def reached_step(record: RaceRecord, steps: Sequence[Sequence[str]]) -> ReachedStep:
+    """Returns how far a race got whose plan has these tasks by step; there is at least one step."""
+    ended = {result.task for result in record.tasks if early_end(result) is None}
+    before = min(sum(ended.issuperset(step) for step in steps), len(steps) - 1)
+    begun = {result.task for result in record.tasks}.union(steps[before])
+    return ReachedStep(
+        before + 1,
+        len(steps),
+        tuple(name for name in steps[before] if name not in ended),
+        tuple(name for step in steps for name in step if name not in begun),
+    )
 
 
 def _losses(folder: Path) -> Iterator[str]:

@@ -9,7 +9,6 @@ may query at the same time (WAL and a busy timeout). If the index cannot be writ
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import sqlite3
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from pacenote.errors import PacenoteError
 from pacenote.model.headline import headline
+from pacenote.model.printable import encodable
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.user_tags import tag_texts
@@ -32,13 +32,14 @@ INDEX_FILE = "index.sqlite"
 INDEX_FILES = tuple(f"{INDEX_FILE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
 """Names of the files of the index, which no race may have."""
 
-_SCHEMA_VERSION = 4
+_SCHEMA_VERSION = 5
 _BUSY_TIMEOUT_S = 10.0
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _COLUMNS = (
     "id, timestamp, track, track_revision, challenge, car, distribution, version, revision, user_tags, "
     "verdict, state, headline"
 )
+_ALL_COLUMNS = f"{_COLUMNS}, search_text, stamp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,9 @@ class RaceFilter:
     limit: int = 10
     """Maximum number of races."""
 
+    offset: int = 0
+    """Number of matching races to leave out, of the newest ones."""
+
     track: str | None = None
     """Name of the track."""
 
@@ -110,6 +114,22 @@ class RaceFilter:
     user_tags: Mapping[str, object] = field(default_factory=dict)
     """Tags that a race must have, compared as text; all of them must match."""
 
+    search: tuple[str, ...] = ()
+    """Texts that must all occur in what describes a race: its id, track, challenge, car, engine, tags (as
+    `name=value`), verdict or state. Case does not matter.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRaces:
+    """The races that match a filter."""
+
+    races: tuple[RaceSummary, ...]
+    """Those within its limit, newest first."""
+
+    total: int
+    """Number of all that match."""
+
 
 class RaceIndex:
     """Finds races below the folder `races`. Every method returns the current state of the disk."""
@@ -118,13 +138,19 @@ class RaceIndex:
         self._races = races
         self._file = races / INDEX_FILE
 
-    def find(self, criteria: RaceFilter) -> list[RaceSummary]:
+    def find(self, criteria: RaceFilter) -> FoundRaces:
         """Returns the races that match, newest first."""
-        query, values = _query(criteria)
+        conditions, values = _conditions(criteria)
+        query = f"SELECT {_COLUMNS} FROM races{conditions} ORDER BY timestamp DESC, id"
+        first, last = criteria.offset, criteria.offset + criteria.limit
         with self._updated() as database:
-            races = map(_summary, database.execute(query, values))
-            matching = (race for race in races if _tags_match(race.user_tags, criteria))
-            return list(itertools.islice(matching, criteria.limit))
+            if criteria.user_tags or criteria.benchmark_name:
+                races = map(_summary, database.execute(query, values))
+                matching = tuple(race for race in races if _tags_match(race.user_tags, criteria))
+                return FoundRaces(matching[first:last], len(matching))
+            (total,) = database.execute(f"SELECT count(*) FROM races{conditions}", values).fetchone()
+            rows = database.execute(f"{query} LIMIT ? OFFSET ?", (*values, criteria.limit, criteria.offset))
+            return FoundRaces(tuple(map(_summary, rows)), total)
 
     def ids(self) -> list[str]:
         """Returns the ids of all races, sorted."""
@@ -206,7 +232,7 @@ def _update(database: sqlite3.Connection, races: Path) -> None:
         for name, fingerprint in present.items():
             if indexed.get(name) != fingerprint:
                 database.execute(
-                    f"INSERT OR REPLACE INTO races ({_COLUMNS}, stamp) VALUES ({', '.join('?' * 14)})",
+                    f"INSERT OR REPLACE INTO races ({_ALL_COLUMNS}) VALUES ({', '.join('?' * 15)})",
                     (*_row(races / name), fingerprint),
                 )
         database.execute("COMMIT")
@@ -222,8 +248,12 @@ def _prepare_table(database: sqlite3.Connection) -> None:
     if version == _SCHEMA_VERSION:
         return
     database.execute("DROP TABLE IF EXISTS races")
-    columns = ", ".join(f"{name} TEXT NOT NULL" for name in _COLUMNS.split(", ")[1:])
-    database.execute(f"CREATE TABLE races (id TEXT PRIMARY KEY, {columns}, stamp TEXT NOT NULL)")
+    columns = ", ".join(f"{name} TEXT NOT NULL" for name in _ALL_COLUMNS.split(", ")[1:])
+    database.execute(f"CREATE TABLE races (id TEXT PRIMARY KEY, {columns})")
+    # The order of lists: the newest races are found without sorting all.
+    database.execute("CREATE INDEX newest ON races (timestamp DESC, id)")
+    # All that an update compares, without reading the other columns.
+    database.execute("CREATE INDEX stamps ON races (id, stamp)")
     database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
 
@@ -239,17 +269,17 @@ def _fingerprints(races: Path) -> dict[str, str]:
     fingerprints: dict[str, str] = {}
     with contextlib.suppress(OSError), os.scandir(races) as entries:
         for entry in entries:
-            fingerprint = _fingerprint(Path(entry.path, "race.json"))
+            fingerprint = _fingerprint(f"{entry.path}/race.json")
             # SQLite does not store names that are not UTF-8, and users cannot type them.
             if fingerprint and entry.name.isprintable():
                 fingerprints[entry.name] = fingerprint
     return fingerprints
 
 
-def _fingerprint(record: Path) -> str | None:
+def _fingerprint(record: str) -> str | None:
     """Returns None if the file does not exist or is not a regular file."""
     try:
-        status = record.stat()
+        status = os.stat(record)  # noqa: PTH116  # a `Path` for each of thousands of races takes longer
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -258,13 +288,13 @@ def _fingerprint(record: Path) -> str | None:
 
 
 def _row(folder: Path) -> tuple[str, ...]:
-    """Returns the values of `_COLUMNS`."""
+    """Returns the values of `_ALL_COLUMNS` without the last one."""
     try:
         record = RaceRecord.from_document(read_json(folder / "race.json"))
     except (OSError, ValueError, RecursionError, PacenoteError):
-        return (folder.name, *[""] * 8, "{}", "", "unreadable", "")
+        return (folder.name, *[""] * 8, "{}", "", "unreadable", "", f"{folder.name}\nunreadable".casefold())
     cluster = record.cluster
-    return (
+    described = (
         folder.name,
         record.timestamp.strftime(TIMESTAMP_FORMAT),
         record.track.name,
@@ -274,15 +304,20 @@ def _row(folder: Path) -> tuple[str, ...]:
         cluster.distribution or "",
         cluster.version or "",
         cluster.build_hash or "",
+    )
+    tags = (f"{name}={value}" for name, value in tag_texts(record.user_tags).items())
+    state = (record.verdict.state, race_state(record))
+    return (
+        *described,
         json.dumps(dict(record.user_tags)),
-        record.verdict.state,
-        race_state(record),
+        *state,
         headline(record),
+        encodable("\n".join((*described, *tags, *state))).casefold(),
     )
 
 
-def _query(criteria: RaceFilter) -> tuple[str, list[str]]:
-    """Returns the SQL statement and the values of its parameters."""
+def _conditions(criteria: RaceFilter) -> tuple[str, list[str]]:
+    """Returns the WHERE clause and the values of its parameters."""
     conditions: list[str] = []
     values: list[str] = []
     for condition, value in (
@@ -290,12 +325,12 @@ def _query(criteria: RaceFilter) -> tuple[str, list[str]]:
         ("challenge = ?", criteria.challenge),
         ("substr(timestamp, 1, 8) >= ?", _day(criteria.from_date)),
         ("substr(timestamp, 1, 8) <= ?", _day(criteria.to_date)),
+        *(("instr(search_text, ?)", encodable(text).casefold()) for text in criteria.search),
     ):
         if value is not None:
             conditions.append(condition)
             values.append(value)
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT {_COLUMNS} FROM races{where} ORDER BY timestamp DESC, id", values
+    return f" WHERE {' AND '.join(conditions)}" if conditions else "", values
 
 
 def _day(day: date | None) -> str | None:

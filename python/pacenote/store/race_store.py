@@ -20,11 +20,12 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.model.imported import UNSTATED_TIME
+from pacenote.model.printable import printable
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, sync_folder
 from pacenote.store.home import RACES, default_home
 from pacenote.store.race_folder import ExpectedResult, RaceFolder
-from pacenote.store.race_index import INDEX_FILES, RaceFilter, RaceIndex, RaceSummary
+from pacenote.store.race_index import INDEX_FILES, FoundRaces, RaceFilter, RaceIndex, RaceSummary
 
 LATEST = "latest"
 """Refers to the newest race instead of an id; therefore, it is not a valid race id."""
@@ -119,6 +120,17 @@ class RaceStore:
             return RaceFolder(self.races / reference)
         return RaceFolder(self.races / self._resolve(reference))
 
+    def exact_folder(self, race_id: str) -> RaceFolder:
+        """Returns the folder of the race with exactly this id, which may come from anywhere. Raises
+        StoreError.
+        """
+        if race_id not in ("", ".", "..") and race_id.isprintable() and "/" not in race_id:
+            folder = RaceFolder(self.races / race_id)
+            with contextlib.suppress(OSError):  # The name is too long.
+                if folder.race_json.is_file():
+                    return folder
+        raise StoreError(f"no race '{printable(race_id)}' in {self.races}")
+
     def load(self, reference: str) -> RaceRecord:
         """Returns the record of a race, by its id, a unique prefix of it, or `latest`. Raises StoreError."""
         return self.folder(reference).read()
@@ -146,7 +158,12 @@ class RaceStore:
 
     def list(self, criteria: RaceFilter) -> list[RaceSummary]:
         """Returns the races that match, newest first, including those that are running or were killed."""
-        return [self._with_process(race) for race in self._index().find(criteria)]
+        return list(self.find(criteria).races)
+
+    def find(self, criteria: RaceFilter) -> FoundRaces:
+        """Returns what `list` does, and how many races match."""
+        found = self._index().find(criteria)
+        return replace(found, races=tuple(map(self._with_process, found.races)))
 
     def _with_process(self, race: RaceSummary) -> RaceSummary:
         """Returns the summary of a race, which states of an unfinished one whether it is running."""

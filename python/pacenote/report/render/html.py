@@ -39,14 +39,14 @@ def resource(folder: str, name: str) -> str:
 def document(frame: Frame, parts: dict[str, str]) -> str:
     """Returns the document with its parts by mark; they are inserted as they are."""
     policy = (
-        f"default-src 'none'; style-src {_hash(frame.style)}; script-src {_hash(frame.script)}; "
+        f"default-src 'none'; style-src {source_hash(frame.style)}; script-src {source_hash(frame.script)}; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = {**parts, "POLICY": policy, "STYLE": frame.style, "SCRIPT": frame.script}
     return re.sub(r"@@([A-Z]+)@@", lambda mark: parts[mark[1]], frame.template)
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
     """Returns the source expression of a content security policy that allows exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 

@@ -1,0 +1,109 @@
+"""Who may use the server: whoever has its address with the token.
+
+Other users of this machine reach the server too, and so do pages of other sites in the user's browser. The
+address that `pacenote serve` prints has a token, for which the browser gets a cookie. A cookie for a host is
+sent to all ports of it, so that servers of others could receive it: it is therefore limited to a path that
+differs at each start.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from pacenote.errors import PacenoteError
+
+TOKEN = "token"  # noqa: S105  # its name
+"""Name of the token in the address, and of the proof in forms."""
+
+COOKIE = "pacenote"
+"""Name of the cookie."""
+
+_HOSTS = frozenset(("127.0.0.1", "localhost", "::1"))
+"""Names of this machine. Any other host name in a request belongs to a page that resolves it to this one."""
+
+_OWN_PAGES = ("same-origin", "none")
+"""Values of `Sec-Fetch-Site` for requests that pages of this server make, or the user."""
+
+
+class AccessDenied(PacenoteError):
+    """A request that is not answered, with the reason."""
+
+
+def _secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The secrets of one start of the server."""
+
+    token: str = field(default_factory=_secret, repr=False)
+    """In the address that is printed."""
+
+    session: str = field(default_factory=_secret, repr=False)
+    """In the cookie."""
+
+    proof: str = field(default_factory=_secret, repr=False)
+    """In forms that change something."""
+
+    root: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(6)}/")
+    """Path of all pages, which begins and ends with a slash; not a secret."""
+
+    def has_token(self, given: str) -> bool:
+        """Returns whether a text is the token of the address."""
+        return _equal(given, self.token)
+
+    def cookie(self) -> str:
+        """Returns the value of the header `Set-Cookie`."""
+        return f"{COOKIE}={self.session}; Path={self.root}; HttpOnly; SameSite=Strict"
+
+    def check_host(self, headers: Mapping[str, str]) -> None:
+        """Raises AccessDenied unless the request names this machine: the name of a page that resolves to it
+        (DNS rebinding) is a different one.
+        """
+        if _host(headers.get("Host", "")) not in _HOSTS:
+            raise AccessDenied("this server is only reachable as 127.0.0.1, localhost or [::1]")
+
+    def check_reading(self, headers: Mapping[str, str]) -> None:
+        """Raises AccessDenied unless a page of this server or the user makes the request, with the cookie."""
+        if headers.get("Sec-Fetch-Site", "none") not in _OWN_PAGES:
+            raise AccessDenied("pages of other sites cannot use this server")
+        if not any(_equal(given, self.session) for given in _cookies(headers.get("Cookie", ""))):
+            raise AccessDenied(
+                "this browser has not opened the address that `pacenote serve` printed",
+                hint="open that address; each start of the server has a new one",
+            )
+
+    def check_writing(self, headers: Mapping[str, str], given: str) -> None:
+        """Raises AccessDenied unless a form of this server makes the request."""
+        origin = headers.get("Origin", "")
+        if origin != f"http://{headers.get('Host', '')}" or not _equal(given, self.proof):
+            raise AccessDenied("only forms of this server can change something", hint="reload the page")
+
+
+def _equal(given: str, expected: str) -> bool:
+    """Compares in a time that does not depend on the number of characters that agree."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode())
+
+
+def _host(header: str) -> str:
+    """Returns the name in a `Host` header without its port, or an empty text if it is malformed."""
+    try:
+        split = urlsplit(f"//{header}")
+        return "" if split.netloc != header or "@" in header else split.hostname or ""
+    except ValueError:
+        return ""
+
+
+def _cookies(header: str) -> list[str]:
+    """Returns the values of all cookies with this name: an earlier start may have left one for this path."""
+    found = []
+    for part in header.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            found.append(value)
+    return found

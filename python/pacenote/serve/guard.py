@@ -1,0 +1,117 @@
+"""What every request passes: who may send it, and what the browser may do with the response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.messages import DEFECT
+from pacenote.serve.access import TOKEN, Access, AccessDenied
+from pacenote.serve.document import OwnPage, attribute, message_page, rendered
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+_READING = ("GET", "HEAD")
+_NO_POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+
+class RequestGuard:
+    """Checks requests before they are answered, and turns errors into pages."""
+
+    def __init__(self, access: Access, warn: Callable[[str], None]) -> None:
+        """`warn` receives a line about a defect."""
+        self._access = access
+        self._warn = warn
+
+    def protect(self, application: web.Application) -> None:
+        """Makes all requests to an application pass."""
+        application.middlewares.append(self._middleware())
+        application.on_response_prepare.append(_add_headers)
+
+    def _middleware(self) -> Middleware:
+        @web.middleware
+        async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+            try:
+                return await self._checked(request, handler)
+            except web.HTTPException as error:
+                if error.status < web.HTTPBadRequest.status_code:
+                    raise
+                return self._message(
+                    error.status, "There is no such page" if error.status == 404 else error.reason
+                )
+            except AccessDenied as error:
+                return self._message(403, "No access", error.message, error.hint)
+            except StoreError as error:
+                return self._message(404, "Not found", error.message, error.hint)
+            except PacenoteError as error:
+                return self._message(422, "Not available", error.message, error.hint)
+            except ConnectionError:
+                raise
+            except Exception as error:
+                text = f"{DEFECT}: {type(error).__name__}: {error}"
+                self._warn(text)
+                return self._message(500, "This page cannot be shown", text)
+
+        return check
+
+    async def _checked(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        self._access.check_host(request.headers)
+        if request.method in _READING and request.path == self._access.root and TOKEN in request.query:
+            return self._enter(request.query[TOKEN])
+        self._access.check_reading(request.headers)
+        if request.method not in _READING:
+            given = (await request.post()).get(TOKEN)
+            self._access.check_writing(request.headers, given if isinstance(given, str) else "")
+        return await handler(request)
+
+    def _enter(self, token: str) -> web.Response:
+        """Gives a browser with the right token the cookie, and an address without the token.
+
+        The page itself loads that address: the browser would not send the cookie after a redirection if
+        another site has the link.
+        """
+        if not self._access.has_token(token):
+            raise AccessDenied(
+                "this is not the address of the running server",
+                hint="open the one that it printed at its start",
+            )
+        root = attribute(self._access.root)
+        response = web.Response(
+            text=f"<!DOCTYPE html>\n<html lang=en><title>Pacenote</title><meta http-equiv=refresh "
+            f'content="0; url={root}"><p><a href="{root}">Continue</a></p></html>\n',
+            content_type="text/html",
+        )
+        response.headers["Set-Cookie"] = self._access.cookie()
+        return response
+
+    def _message(self, status: int, title: str, *texts: str) -> web.Response:
+        return page_response(message_page(self._access.root, title, texts), status)
+
+
+def page_response(page: OwnPage, status: int = 200) -> web.Response:
+    """Returns a page of the server as a response with its policy."""
+    text, policy = rendered(page)
+    return document_response(text, policy, status)
+
+
+def document_response(text: str, policy: str, status: int = 200) -> web.Response:
+    """Returns an HTML document as a response with a policy."""
+    headers = {"Content-Security-Policy": policy}
+    return web.Response(text=text, content_type="text/html", headers=headers, status=status)
+
+
+async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
+    for name, value in _HEADERS.items():
+        response.headers[name] = value
+    response.headers.setdefault("Content-Security-Policy", _NO_POLICY)
+    # Which library answers, and its version, is nobody's business.
+    response.headers.pop("Server", None)

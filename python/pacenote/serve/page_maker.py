@@ -1,0 +1,76 @@
+"""What the server shows besides its own pages: reports, which are stored or made by the caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Protocol
+
+from pacenote.errors import StoreError
+from pacenote.store.atomic_files import is_regular_file, read_regular_file
+from pacenote.store.race_folder import RaceFolder
+
+_KEPT = 8
+"""Reports that are kept in memory."""
+
+
+class PageMaker(Protocol):
+    """Makes pages that are documents of their own. Different threads call it, but not at the same time."""
+
+    def race(self, folder: RaceFolder) -> str:
+        """Returns the report of a race that does not run, as HTML. Raises PacenoteError."""
+
+    def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> str:
+        """Returns the comparison of races as HTML. Raises PacenoteError."""
+
+
+class Reports:
+    """The reports of races and of comparisons. One is made at a time: an engine may be measured here."""
+
+    def __init__(self, maker: PageMaker) -> None:
+        self._maker = maker
+        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._turn = asyncio.Lock()
+
+    async def race(self, folder: RaceFolder) -> bytes:
+        """Returns the stored page of a race, or a new one if that is missing or older than the record.
+
+        Nothing is stored. Raises PacenoteError.
+        """
+        stored = await asyncio.to_thread(_stored_page, folder)
+        if stored is not None:
+            return stored
+        return await self._made(_version(folder), partial(self._maker.race, folder))
+
+    async def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> bytes:
+        """Returns the comparison of races. Raises PacenoteError."""
+        key = (tuple(map(_version, baseline)), tuple(map(_version, contender)))
+        return await self._made(key, partial(self._maker.comparison, baseline, contender))
+
+    async def _made(self, key: Hashable, make: Callable[[], str]) -> bytes:
+        async with self._turn:
+            if key not in self._kept:
+                self._kept[key] = (await asyncio.to_thread(make)).encode()
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            return self._kept[key]
+
+
+def _stored_page(folder: RaceFolder) -> bytes | None:
+    try:
+        page, record = folder.page.lstat(), folder.race_json.stat()
+        if is_regular_file(page) and page.st_mtime_ns >= record.st_mtime_ns:
+            return read_regular_file(folder.page)
+    except OSError:
+        pass
+    return None
+
+
+def _version(folder: RaceFolder) -> tuple[str, int]:
+    """Returns what changes when the record of a race does. Raises StoreError."""
+    try:
+        return folder.path.name, folder.race_json.stat().st_mtime_ns
+    except OSError as error:
+        raise StoreError(f"race '{folder.path.name}' cannot be read: {error.strerror}") from error

@@ -1,0 +1,74 @@
+"""The files of a race that can be downloaded: those that are in its folder, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.errors import StoreError
+
+_MAX_FILES = 2_000
+_MAX_DEPTH = 4
+
+_TYPES = {
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".log": "text/plain; charset=utf-8",
+    ".parquet": "application/vnd.apache.parquet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFile:
+    """A file in the folder of a race."""
+
+    name: str
+    """Its path in the folder, with slashes."""
+
+    path: Path
+    """Where it is."""
+
+    size: int
+    """Size in bytes."""
+
+    @property
+    def content_type(self) -> str:
+        """The media type with which it is sent."""
+        return _TYPES.get(self.path.suffix, "application/octet-stream")
+
+
+def folder_files(folder: Path) -> list[FolderFile]:
+    """Returns the regular files of a race, sorted by name: no links, and no hidden files."""
+    found: list[FolderFile] = []
+    for file in _files(folder, "", _MAX_DEPTH):
+        found.append(file)
+        if len(found) == _MAX_FILES:
+            break
+    return sorted(found, key=lambda file: (file.name.count("/") > 0, file.name))
+
+
+def folder_file(folder: Path, name: str) -> FolderFile:
+    """Returns the file with exactly this name. Raises StoreError.
+
+    The name comes from anywhere: it is compared with the names that exist, and never used as a path.
+    """
+    for file in _files(folder, "", _MAX_DEPTH):
+        if file.name == name:
+            return file
+    raise StoreError("this race has no such file")
+
+
+def _files(folder: Path, prefix: str, depth: int) -> Iterator[FolderFile]:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") or not entry.name.isprintable():
+                continue
+            name = f"{prefix}{entry.name}"
+            if entry.is_dir(follow_symlinks=False) and depth > 1:
+                yield from _files(Path(entry.path), f"{name}/", depth - 1)
+            elif entry.is_file(follow_symlinks=False):
+                size = entry.stat(follow_symlinks=False).st_size
+                yield FolderFile(name, Path(entry.path), size)

@@ -1,0 +1,104 @@
+"""The server: one socket of this machine, until the process is to end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from pacenote.errors import PacenoteError
+from pacenote.serve.access import TOKEN, Access
+from pacenote.serve.guard import RequestGuard
+from pacenote.serve.handlers import Handlers
+from pacenote.serve.live_updates import INTERVAL_S, LiveUpdates
+from pacenote.serve.page_maker import PageMaker, Reports
+from pacenote.store.race_store import RaceStore
+
+_BODY_BYTES = 64 << 10
+"""Largest body of a request."""
+
+_SHUTDOWN_S = 1.0
+"""Seconds that responses have to end when the server does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Where the server listens, and what it tells its caller."""
+
+    host: str
+    """Address of this machine, `127.0.0.1` or `::1`."""
+
+    port: int
+    """Its port; 0 for one that is free."""
+
+    ready: Callable[[str], None]
+    """Receives the address with the token when requests are answered."""
+
+    warn: Callable[[str], None]
+    """Receives a line about a defect."""
+
+    signals: Sequence[signal.Signals] = ()
+    """The signals that end the server; only the main thread may have some."""
+
+    live_interval_s: float = INTERVAL_S
+    """Seconds between two readings of a running race."""
+
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Ends the server when it is set in its event loop."""
+
+
+async def serve(store: RaceStore, maker: PageMaker, options: ServeOptions) -> None:
+    """Answers requests until the server is to end. Raises PacenoteError if it cannot listen."""
+    access = Access()
+    updates = LiveUpdates(options.live_interval_s)
+    application = web.Application(client_max_size=_BODY_BYTES)
+    RequestGuard(access, options.warn).protect(application)
+    Handlers(store, access, Reports(maker), updates).add_routes(application)
+    # Its lines would contain addresses, and malformed requests.
+    silent = logging.getLogger("pacenote.serve")
+    silent.disabled = True
+    runner = web.AppRunner(application, access_log=None, logger=silent, shutdown_timeout=_SHUTDOWN_S)
+    with _listening_socket(options) as listener:
+        await runner.setup()
+        try:
+            await web.SockSite(runner, listener).start()
+            loop = asyncio.get_running_loop()
+            for number in options.signals:
+                loop.add_signal_handler(number, options.stop.set)
+            options.ready(_address(listener, access))
+            await options.stop.wait()
+        finally:
+            updates.stop()
+            await runner.cleanup()
+
+
+def _listening_socket(options: ServeOptions) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((options.host, options.port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        where = f"port {options.port} of {options.host}"
+        if error.errno == errno.EADDRINUSE:
+            raise PacenoteError(
+                f"{where} is in use", hint="choose another with --port=N, or --port=0 for one that is free"
+            ) from error
+        raise PacenoteError(
+            f"cannot listen on {where}: {error.strerror}", hint="choose another with --port=N or --host"
+        ) from error
+    return listener
+
+
+def _address(listener: socket.socket, access: Access) -> str:
+    host, port, *_ = listener.getsockname()
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}{access.root}?{TOKEN}={access.token}"

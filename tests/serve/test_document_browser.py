@@ -1,0 +1,131 @@
+"""The pages of the server in Chromium, if it is installed: cookie, policies, live updates, accessibility.
+
+The rules of axe-core come from the npm registry; they are not part of Pacenote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from urllib.parse import urlencode
+
+import pytest
+
+from pacenote.model.race_record import RecordedTrack
+from report.render.test_flame_graph import HOSTILE
+from report.render.test_race_page_browser import axe as axe  # a fixture
+from serve.test_live_updates import PROGRESS, RunningRace
+from support.browser import CHROMIUM, BrowserPage, browser_page
+from support.records import bulk, record
+
+pytestmark = pytest.mark.process
+
+RUN_AXE = """
+axe.run(document, { resultTypes: ["violations"], iframes: false }).then((found) => JSON.stringify(
+  found.violations.map((each) => ({ id: each.id, nodes: each.nodes.map((node) => node.html) }))))
+"""
+_PHONE, _DESK = 420, 1280
+
+
+@pytest.fixture
+def full_site(site):
+    """A server with a race, one with hostile names, and one that runs."""
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed: the pages of the server are not tested in a browser")
+    year = record().timestamp.replace(year=2027)
+    site.store.create(record("plain", tasks=(bulk(),))).write_page("<!DOCTYPE html><h1>Stored</h1>")
+    site.store.create(record("hostile", track=RecordedTrack(HOSTILE), timestamp=year))
+    return site
+
+
+@asynccontextmanager
+async def opened(site, profile) -> AsyncIterator[BrowserPage]:
+    """Opens the printed address, which leads to the list."""
+    async with browser_page(profile) as page:
+        await page.go(site.address)
+        await page.until("location.search === '' && document.querySelector('table.races') !== null")
+        yield page
+
+
+def base(site) -> str:
+    return f"http://{site.host}{site.root}"
+
+
+def test_the_address_leads_to_pages_without_errors(full_site, tmp_path):
+    async def run():
+        async with opened(full_site, tmp_path / "profile") as page:
+            assert await page.value("document.cookie") == ""
+            await page.value("document.querySelector('.track a[href$=plain]').click()")
+            await page.until("document.querySelector('iframe') !== null")
+            # The frame has an origin of its own.
+            assert await page.value("document.querySelector('iframe').contentDocument") is None
+            await page.go(f"{base(full_site)}race/plain/notes")
+            await page.until("document.getElementById('message') !== null")
+            await page.value("document.getElementById('message').value = 'a new disk'")
+            await page.value("document.querySelector('form.add button').click()")
+            await page.until("document.querySelector('.notes li') !== null")
+            await page.value("document.querySelector('.notes button').click()")
+            await page.until(
+                "document.querySelector('.notes li') === null && document.querySelector('.empty') !== null"
+            )
+            assert page.logged == []
+
+    asyncio.run(run())
+
+
+def test_a_running_race_is_followed_to_its_report(full_site, tmp_path):
+    async def run():
+        race = RunningRace(full_site.store)
+        async with opened(full_site, tmp_path / "profile") as page:
+            await page.go(f"{base(full_site)}race/race-1")
+            assert "being prepared" in await page.value("document.body.textContent")
+            race.begin()
+            await page.until("document.querySelector('progress') !== null")
+            for rate in (10.0, 20.0):
+                task = replace(PROGRESS.tasks[0], task=HOSTILE, rate=rate)
+                race.file.write(replace(PROGRESS, tasks=(task,)))
+                await asyncio.sleep(0.05)
+            await page.until("document.querySelector('.spark') !== null")
+            assert "alert(1)" in await page.value("document.getElementById('running').textContent")
+            race.end()
+            await page.until("document.querySelector('iframe') !== null")
+            assert page.logged == []
+
+    asyncio.run(run())
+
+
+def test_pages_are_accessible_and_fit_a_phone(full_site, axe, tmp_path):
+    race = RunningRace(full_site.store)
+    race.begin()
+    query = urlencode({"baseline": "plain", "contender": "race-1"})
+    paths = (
+        "",
+        f"?{query}&search=x",
+        "race/plain",
+        "race/plain/files",
+        "race/plain/notes",
+        "race/race-1",
+        f"compare?{query}",
+    )
+
+    async def run():
+        found = []
+        async with opened(full_site, tmp_path / "profile") as page:
+            for path in paths:
+                await page.go(base(full_site) + path)
+                await page.value(f"{axe}; true")
+                for width, scheme in ((_DESK, "light"), (_DESK, "dark"), (_PHONE, "light"), (_PHONE, "dark")):
+                    await page.show_as(width, scheme)
+                    assert await page.value("document.documentElement.scrollWidth <= innerWidth"), (
+                        path,
+                        width,
+                    )
+                    problems = json.loads(await page.value(RUN_AXE))
+                    found += [(path, width, scheme, problem) for problem in problems]
+            assert page.logged == []
+        return found
+
+    assert asyncio.run(run()) == []
