@@ -55,7 +55,7 @@ def test_results_of_tasks_are_figures_of_their_windows() -> None:
         "task.content_ratio": 2.0,
         "driver.time_share": 0.01,
         "task.paced": False,
-        "task.took_share": "the engine reports no time of its own (took)",
+        "task.took_share": "no sample that was read has a time of the engine (took)",
         "task.target_share": "the task has no target rate",
         "driver.lateness_p99_ms": "the task has no target rate",
         # 200 operations are too few for a p99.

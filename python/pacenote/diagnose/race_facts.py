@@ -68,7 +68,7 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
     _add_totals(builder, record.system)
     indexing_s = sum(task.window_s for task in tasks if indexes(task))
     builder.set(Window(), "total.indexing_tasks_s", indexing_s or None)
-    builder.miss("task.took_share", "the engine reports no time of its own (took)")
+    builder.miss("task.took_share", "no sample that was read has a time of the engine (took)")
     builder.set(Window(), "task.compressed", record.client.compress)
     builder.set(Window(), "task.tls", record.client.tls)
     return builder

@@ -8,8 +8,8 @@ from pathlib import Path
 from pacenote.errors import StoreError
 from pacenote.model.engine_time import EngineTime
 
-MOST_GROUPS = 16
-"""Largest number of row groups of `samples.parquet` that are read: 2 million operations."""
+MOST_GROUPS = 8
+"""Largest number of row groups of `samples.parquet` that are read: a million operations."""
 
 
 def engine_times(file: Path) -> dict[str, EngineTime]:
