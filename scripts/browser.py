@@ -12,6 +12,7 @@ to be installed besides Chromium.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -29,6 +30,9 @@ _OPTIONS = (
     *("--disable-background-networking", "--remote-debugging-pipe", "--force-color-profile=srgb"),
     "--disable-lcd-text",
 )
+
+_CLOSE_S = 5.0
+"""Seconds that the browser has to end."""
 
 _OPENED = """
 new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve({
@@ -49,7 +53,7 @@ class Browser:
     """A running browser with one page."""
 
     def __init__(self, program: str) -> None:
-        self._profile = tempfile.TemporaryDirectory()
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
 
@@ -85,6 +89,10 @@ class Browser:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends the browser and removes its profile."""
+        with contextlib.suppress(RuntimeError, OSError, subprocess.TimeoutExpired):
+            # Otherwise its processes would still write to the profile.
+            self._call("Browser.close")
+            self._process.wait(_CLOSE_S)
         self._process.kill()
         self._process.wait()
         os.close(self._in)
