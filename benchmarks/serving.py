@@ -21,8 +21,8 @@ from comparing import example_task
 from machine import PACENOTE, temporary_folder
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
+from pacenote.model.race_progress import RaceProgress, TaskProgress
 from pacenote.model.race_record import RaceRecord, RecordedCluster, RecordedTrack, Verdict
-from pacenote.model.result import RaceProgress, TaskProgress
 from pacenote.store.progress_file import ProgressFile
 from pacenote.store.race_store import RaceStore
 

@@ -11,7 +11,7 @@ from http.client import HTTPResponse
 
 import pytest
 
-from pacenote.model.result import RaceProgress, RetryWait, TaskProgress, TimeLeft
+from pacenote.model.race_progress import RaceProgress, RetryWait, TaskProgress, TimeLeft
 from pacenote.serve import live_updates
 from pacenote.serve.live_race import LiveReader
 from pacenote.serve.live_updates import LiveUpdates

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pacenote.model.result import RaceProgress, RetryWait, TaskProgress
+from pacenote.model.race_progress import RaceProgress, RetryWait, TaskProgress
 from pacenote.store.progress_file import PROGRESS_FILE, ProgressFile, read_progress
 
 TASK = TaskProgress("index", "docs", False, 0.25, 1_234.0, 2.0, 8.0, 500, 1, 30.0)

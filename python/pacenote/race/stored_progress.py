@@ -7,7 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from pacenote.model.race_listener import DriveListener
-from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.race_progress import RaceProgress
+from pacenote.model.result import TaskResult
 from pacenote.store.progress_file import ProgressFile
 from pacenote.store.race_folder import RaceFolder
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pacenote.model.headline import early_end
 from pacenote.model.printable import shortened, single_line
-from pacenote.model.result import RaceProgress, TaskProgress, TaskResult
+from pacenote.model.race_progress import RaceProgress, TaskProgress
+from pacenote.model.result import TaskResult
 from pacenote.report.render.html import escaped
 from pacenote.serve.document import OwnPage, attribute
 from pacenote.serve.live_race import LiveRace
@@ -22,7 +23,7 @@ _LATE_S = 5.0
 _SHOWN_WAIT_S = 2.0
 """Seconds that an operation must be retried before this is shown."""
 
-_RUNNING = ("Task", "Done", "Rate", "", "Service p50", "p99", "Errors", "Left")
+_RUNNING = ("Task", "Done", "Rate", "", "p50", "p99", "Late p99", "Errors", "Left")
 _ENDED = ("Task", "Duration", "Throughput", "p50", "p99", "Errors")
 _WIDTH, _HEIGHT = 120, 20
 """Size of a sparkline, in its own units."""
@@ -84,12 +85,14 @@ def _running_cells(task: TaskProgress, race: LiveRace) -> Iterator[str]:
     yield escaped(task.task)
     yield _done(task)
     if task.one_off:
-        yield from ("", "", "", "")
+        yield from ("", "", "", "", "")
     else:
         target = "" if task.target is None else f" of {format_number(task.target)}"
         yield escaped(f"{task.rate:,.0f}{target} {task.unit}/s")
         yield _sparkline(race.rates.get(task.task, ()))
-        yield from (escaped(_ms(value)) for value in (task.p50_ms, task.p99_ms))
+        kind = "latency" if task.has_latency else "service time"
+        yield "" if task.p50_ms is None else f"{escaped(_ms(task.p50_ms))}<span class=quiet>{kind}</span>"
+        yield from (escaped(_ms(value)) for value in (task.p99_ms, task.late_p99_ms))
     yield f"<span class=wrong>{task.errors:,}</span>" if task.errors else "0"
     yield "" if task.eta_s is None else escaped(format_seconds(round(task.eta_s)))
 

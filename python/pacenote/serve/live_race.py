@@ -7,8 +7,8 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pacenote.model.race_progress import RaceProgress
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import RaceProgress
 from pacenote.store.progress_file import read_progress
 from pacenote.store.race_folder import RaceFolder, reached_step
 

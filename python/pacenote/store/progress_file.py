@@ -15,9 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from pacenote.errors import PacenoteError
 from pacenote.model.printable import encodable_value
-from pacenote.model.result import RaceProgress
+from pacenote.model.race_progress import RaceProgress
 from pacenote.model.secrets import redact_value
 from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file
 
@@ -89,9 +88,8 @@ def _read(descriptor: int) -> StoredProgress | None:
         checksum, _, text = os.pread(descriptor, _MAX_BYTES, 0).partition(b"\n")[0].partition(b" ")
         if checksum == _checksum(text):
             # A different version of Pacenote may have other fields.
-            with contextlib.suppress(ValueError, PacenoteError):
-                progress = RaceProgress.from_document(msgspec.json.decode(text))
-                return StoredProgress(progress, status.st_mtime)
+            with contextlib.suppress(ValueError):
+                return StoredProgress(RaceProgress.from_json(text.decode()), status.st_mtime)
             return None
     return None
 
