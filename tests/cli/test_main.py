@@ -352,7 +352,7 @@ def test_characters_outside_the_encoding_are_not_an_error():
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=20
     )
-    assert (done.stdout, done.stderr) == ("12 ? error?\n", "")
+    assert (done.stdout, done.stderr) == ("12 x error.\n", "")
 
 
 def shell(line):
