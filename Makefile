@@ -28,10 +28,11 @@ unit: $(VENV)/.built
 ## Tests that wait for other processes or for whole races against local servers, several at a time; then those that start
 ## a real engine, one after another.
 engine: $(VENV)/.built
-	$(BIN)/python scripts/run_tests.py process
+	@failed=0; $(BIN)/python scripts/run_tests.py process || failed=1; \
 	$(BIN)/pytest -m engine --durations=10 tests/e2e || \
 		{ echo "unstable if they pass now: the failed tests run again" && \
-		$(BIN)/pytest -m engine --last-failed --last-failed-no-failures=none tests/e2e; }
+		$(BIN)/pytest -m engine --last-failed --last-failed-no-failures=none tests/e2e; } || failed=1; \
+	exit $$failed
 
 lint: $(VENV)/.built
 	cargo fmt --all --check
