@@ -11,6 +11,8 @@ ALLOWED = {
     "python/pacenote/report/summary.py": "reports do not import operation types",
     "python/pacenote/report/saturation.py": "`search` is a kind of measurement there",
     "python/pacenote/operations/supplied_bulk.py": "`refresh` is a parameter there",
+    "python/pacenote/metrics_store/store.py": "`refresh` is a parameter there",
+    "python/pacenote/metrics_store/store_annotations.py": "`refresh` is a parameter there",
     "python/pacenote/python_tasks/results.py": "`bulk` is an error type there",
     "python/pacenote/plugins/rally_api/type_sources.py": "Rally's parameter sources of types",
     "python/pacenote/plugins/rally_api/esrally/driver/runner.py": "Rally's classes of runners",

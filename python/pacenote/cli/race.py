@@ -75,8 +75,11 @@ UNAVAILABLE_OPTIONS = unavailable_options((
 ))
 
 
-def add_options(parser: Parser) -> None:
-    """Adds Rally's options of `race`, and those that only Pacenote has."""
+def add_options(parser: Parser, *, writes_page: bool = True) -> None:
+    """Adds Rally's options of `race`, and those that only Pacenote has.
+
+    With `writes_page`, one of them says whether the race ends with a page.
+    """
     _add_track_options(parser)
     _add_cluster_options(parser)
     add_data_options(parser)
@@ -87,9 +90,10 @@ def add_options(parser: Parser) -> None:
     with parser.group("report"):
         add_report_options(parser)
         add_store_option(parser)
-        parser.add_flag(
-            "--html", help="end with a page in the folder of the race (default: yes)", default=True
-        )
+        if writes_page:
+            parser.add_flag(
+                "--html", help="end with a page in the folder of the race (default: yes)", default=True
+            )
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

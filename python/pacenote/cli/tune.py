@@ -73,7 +73,7 @@ def add_options(parser: Parser) -> None:
             "search, and print its path in place of the report",
         )
         parser.add_flag("--change-durability", help="also use knobs that may lose documents in a crash")
-    race.add_options(parser)
+    race.add_options(parser, writes_page=False)
     # Searches and their confirmations have data and orders of their own, unless they are to be repeated.
     parser.set_defaults(seed=None)
 
