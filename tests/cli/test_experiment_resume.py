@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cli.stored_experiment import _NoCheck
+from pacenote.cli.stored_experiment import NoOptionCheck
 from pacenote.lab.experiment.read_file import read_experiment
 from pacenote.lab.experiment.start import create_experiment
 from pacenote.model.experiment import ExperimentPlan, JournalEntry, PlannedRace
@@ -179,7 +179,7 @@ def ladder(folder, home):
     def create(keep=lambda _race: True):
         text = (folder / "ab.toml").read_text().replace("blocks = 3", 'blocks = 3\ndesign = "ladder"')
         found = create_experiment(
-            ExperimentStore(home), read_experiment(text, "ab", "ab.toml", _NoCheck()), text
+            ExperimentStore(home), read_experiment(text, "ab", "ab.toml", NoOptionCheck()), text
         )
         document = json.loads(found.plan_json.read_text())
         races = [race for race in document["races"] if keep(race)]
