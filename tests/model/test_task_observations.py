@@ -9,6 +9,7 @@ import pytest
 from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.model.cluster_states import ClusterState
 from pacenote.model.race_record import RaceRecord, RecordedCluster
+from pacenote.model.reported_cpu import nodes_beside
 from pacenote.model.task_observations import (
     KEY,
     OTHER_SHARE,
@@ -83,6 +84,22 @@ def test_observations_are_those_of_the_host_that_is_busiest_with_others() -> Non
     assert found.cluster == ClusterState("yellow", 2.0)
     assert task_observations(cuts, {}, {TASK: 0.3}, [])[TASK].other_share == 0.3
     assert task_observations(cuts, {}, {}, [])[TASK].other_share is None
+
+
+def test_other_nodes_on_the_same_host_are_not_other_programs() -> None:
+    cuts = telemetry(
+        "node-counters",
+        *(counter("process.cpu.total", 1200, node=node) for node in ("one", "two")),
+        *(gauge("os.cpu.percent", 70.0, node=node) for node in ("one", "two")),
+    )
+    facts = {f"node.{node}.os.allocated_processors": "4" for node in ("one", "two", "silent")}
+    together = [{"name": name, "host": "10.0.0.1"} for name in ("one", "two")]
+    apart = [{"name": "one", "host": "10.0.0.1"}, {"name": "two", "host": "10.0.0.2"}, {"name": "no host"}]
+    for nodes, share in ((together, 0.1), (apart, 0.4), ([], 0.4)):
+        found = task_observations(cuts, facts, {}, [], nodes_beside(nodes))
+        assert found[TASK].other_share == pytest.approx(share)
+    with_silent = [*together, {"name": "silent", "host": "10.0.0.1"}]
+    assert task_observations(cuts, facts, {}, [], nodes_beside(with_silent))[TASK].other_share is None
 
 
 def test_what_is_not_known_is_not_stored() -> None:

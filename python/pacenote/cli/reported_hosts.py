@@ -10,6 +10,7 @@ from pacenote.diagnose.engine_host_facts import add_engine_host_figures
 from pacenote.diagnose.facts import EvidenceBuilder
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.reported_cpu import nodes_beside
 from pacenote.model.snapshot import RaceSnapshot
 
 
@@ -25,7 +26,7 @@ def add_reported_hosts(
         return  # That is the reason why the node counters are missing.
     sampler = record.telemetry.get("host-sampler")
     sampled = sampler.get("nodes", ()) if isinstance(sampler, Mapping) else ()
-    add_engine_host_figures(builder, cuts, tuple(sampled))
+    add_engine_host_figures(builder, cuts, tuple(sampled), nodes_beside(record.cluster.nodes))
     parts = (snapshot.before, snapshot.after) if snapshot is not None else ()
     facts = {key: value for part in parts if part is not None for key, value in part.facts.items()}
     add_cluster_states(builder, cuts, facts)

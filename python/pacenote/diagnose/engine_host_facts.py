@@ -5,11 +5,12 @@ They have the names of those of the host sampler, and the node counters as their
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.model.reported_cpu import NODES, reported_cpu
+from pacenote.model.reported_cpu import NODES, ReportedCpu, reported_cpu
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries, ratio, total
 
@@ -36,8 +37,15 @@ class _Disk:
     written_kib_per_s: float | None
 
 
-def add_engine_host_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, sampled: Collection[str]) -> None:
-    """Adds the figures of the hosts of all nodes but those whose hosts were sampled, by task."""
+def add_engine_host_figures(
+    builder: EvidenceBuilder,
+    cuts: TelemetryCuts,
+    sampled: Collection[str],
+    beside: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> None:
+    """Adds the figures of the hosts of all nodes but those whose hosts were sampled, by task; `beside` has
+    the other nodes on the host of each node.
+    """
     evidence = builder.build()
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(_DEVICE, task.task), task.duration_s)
@@ -47,7 +55,8 @@ def add_engine_host_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, sampl
             window = Window(task.task, node)
             cores = evidence.value(window, "engine.processors")
             known = cores if isinstance(cores, float) and cores > 0 else None
-            for name, value in (*_cpu(series, node, known), *_disks(series, node)):
+            reported = reported_cpu(series, node, known, beside.get(node, ()))
+            for name, value in (*_cpu(reported), *_throttling(series, node, known), *_disks(series, node)):
                 builder.set(window, name, value, SOURCE)
             swap = series.largest("os.swap.used", node=node)
             builder.set(window, "memory.swap_used_bytes", swap, SOURCE)
@@ -56,11 +65,13 @@ def add_engine_host_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, sampl
                 builder.miss(name, _NO_HISTORY, window)
 
 
-def _cpu(series: TaskSeries, node: str, cores: float | None) -> _Figures:
-    reported = reported_cpu(series, node, cores)
+def _cpu(reported: ReportedCpu) -> _Figures:
     yield "cpu.engine_share", reported.engine_share
     yield "cpu.idle_share", reported.idle_share
     yield "cpu.other_share", reported.other_share
+
+
+def _throttling(series: TaskSeries, node: str, cores: float | None) -> _Figures:
     stat = "os.cgroup.cpu.stat"
     periods = series.increase(f"{stat}.number_of_elapsed_periods", node=node)
     stopped = series.increase(f"{stat}.number_of_times_throttled", node=node)

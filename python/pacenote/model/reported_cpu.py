@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pacenote.model.telemetry_series import TaskSeries, ratio
+from pacenote.model.telemetry_series import TaskSeries, ratio, total
 
 NODES = "process.cpu.total"
 """The counter with the CPU time of a node, which every node reports."""
@@ -23,16 +24,31 @@ class ReportedCpu:
     """Idle time."""
 
     other_share: float | None = None
-    """Time in other processes."""
+    """Time in processes of no node."""
 
 
-def reported_cpu(series: TaskSeries, node: str, cores: float | None) -> ReportedCpu:
-    """Returns how busy the host of a node with this number of processors was."""
+def nodes_beside(nodes: Iterable[Mapping[str, object]]) -> dict[str, tuple[str, ...]]:
+    """Returns the other nodes on the host of each node, by its name; `nodes` are those of a race record."""
+    by_host: dict[object, list[str]] = {}
+    for node in nodes:
+        if host := node.get("host"):
+            by_host.setdefault(host, []).append(str(node.get("name")))
+    return {
+        name: tuple(other for other in names if other != name) for names in by_host.values() for name in names
+    }
+
+
+def reported_cpu(
+    series: TaskSeries, node: str, cores: float | None, beside: Iterable[str] = ()
+) -> ReportedCpu:
+    """Returns how busy the host of a node with this number of processors was; the nodes `beside` run on the
+    same host.
+    """
     load = series.gauge("os.cpu.percent", node=node)
-    engine = ratio(series.share(NODES, node=node), cores)
+    engine, *others = (ratio(series.share(NODES, node=each), cores) for each in (node, *beside))
     # A load that the engine does not know is negative.
     if load is None or load.min < 0:
         return ReportedCpu(engine)
-    used = load.mean / 100
-    other = None if engine is None else max(0.0, used - engine)
+    used, nodes = load.mean / 100, total((engine, *others))
+    other = None if nodes is None or engine is None or None in others else max(0.0, used - nodes)
     return ReportedCpu(engine, max(0.0, 1 - used), other)

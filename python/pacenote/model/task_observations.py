@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
@@ -62,28 +63,37 @@ class TaskObservation:
 
 
 def task_observations(
-    cuts: TelemetryCuts, facts: Mapping[str, str], other_shares: Mapping[str, float], sampled: Collection[str]
+    cuts: TelemetryCuts,
+    facts: Mapping[str, str],
+    other_shares: Mapping[str, float],
+    sampled: Collection[str],
+    beside: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> dict[str, TaskObservation]:
     """Returns what was observed of each task. `facts` is the configuration of the engine; `other_shares` are
-    those of the host that was sampled, on which the nodes `sampled` ran.
+    those of the host that was sampled, on which the nodes `sampled` ran; `beside` has the other nodes on the
+    host of each node.
     """
     states = cluster_states(cuts, facts)
     found = {}
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
-        shares = [other_shares.get(task.task), *_reported_shares(series, facts, sampled)]
+        shares = [other_shares.get(task.task), *_reported_shares(series, facts, sampled, beside)]
         known = [share for share in shares if share is not None]
         found[task.task] = TaskObservation(max(known, default=None), states[task.task])
     return found
 
 
 def _reported_shares(
-    series: TaskSeries, facts: Mapping[str, str], sampled: Collection[str]
+    series: TaskSeries,
+    facts: Mapping[str, str],
+    sampled: Collection[str],
+    beside: Mapping[str, Collection[str]],
 ) -> Iterator[float | None]:
     for node in series.values_of(NODES, "node"):
         if node not in sampled:
             cores = facts.get(f"node.{node}.os.allocated_processors", "")
-            yield reported_cpu(series, node, float(cores) if cores.isdigit() else None).other_share
+            known = float(cores) if cores.isdecimal() else None
+            yield reported_cpu(series, node, known, beside.get(node, ())).other_share
 
 
 def observed_findings(record: RaceRecord) -> Iterator[Finding]:

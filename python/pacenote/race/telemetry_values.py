@@ -11,6 +11,7 @@ from typing import Any
 
 from pacenote.errors import StoreError
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.reported_cpu import nodes_beside
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_observations import task_observations, with_observations
 from pacenote.model.telemetry_cuts import TelemetryCuts
@@ -121,4 +122,5 @@ def observe_tasks(record: RaceRecord, file: Path, snapshot: RaceSnapshot | None)
         if isinstance(share := figures.get("cpu.other_share"), float)
     }
     facts = snapshot.before.facts if snapshot is not None else {}
-    return with_observations(record, task_observations(cuts, facts, shares, nodes))
+    beside = nodes_beside(record.cluster.nodes)
+    return with_observations(record, task_observations(cuts, facts, shares, nodes, beside))
