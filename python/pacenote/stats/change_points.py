@@ -333,9 +333,18 @@ def _placed_again(logs: Sequence[float], cuts: Sequence[int]) -> list[int]:
     for number in range(len(placed)):
         start = placed[number - 1] if number else 0
         end = placed[number + 1] if number + 1 < len(placed) else len(logs)
-        places = range(start + MIN_SEGMENT, end - MIN_SEGMENT + 1)
-        placed[number] = min(places, key=lambda cut: _squares(logs[start:cut]) + _squares(logs[cut:end]))
+        placed[number] = start + _best_cut(logs[start:end])
     return placed
+
+
+def _best_cut(part: Sequence[float]) -> int:
+    """Returns where a division in two leaves the least squared error."""
+    count, mean = len(part), math.fsum(part) / len(part)
+    sums = list(itertools.accumulate(value - mean for value in part))
+    # A division after n values reduces the error by the square of their sum * count / (n * (count - n)).
+    return max(
+        range(MIN_SEGMENT, count - MIN_SEGMENT + 1), key=lambda n: sums[n - 1] ** 2 / (n * (count - n))
+    )
 
 
 def _squares(part: Sequence[float]) -> float:
