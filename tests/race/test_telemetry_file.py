@@ -24,10 +24,11 @@ from pacenote.race.telemetry_values import (
     device_histories,
     device_readings,
     host_figures_by_task,
+    observe_tasks,
     telemetry_cuts,
 )
 from pacenote.store.race_folder import RaceFolder
-from support.records import task
+from support.records import record, task
 
 SECOND_NS = 10**9
 START_NS = 1_700_000_000 * SECOND_NS
@@ -174,3 +175,20 @@ def test_other_kinds_of_samples_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(_core.CoreError, match='no kind of samples "rate"'):
         file.write(0, [("host", "x", 1.0, "", "rate", {})])
     assert file.close() == 0
+
+
+def test_a_defect_in_what_is_read_of_the_samples_does_not_make_a_race_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(file: Path) -> None:
+        raise IndexError(f"of {file.name}")
+
+    measured = record(tasks=(task("term"),))
+    assert observe_tasks(measured, tmp_path / "none.parquet", None) == measured
+    monkeypatch.setattr("pacenote.race.telemetry_values.telemetry_cuts", broken)
+    found = observe_tasks(measured, tmp_path / "t.parquet", None)
+    assert found.telemetry_errors == (
+        *measured.telemetry_errors,
+        "state of cluster and host by task: a defect of Pacenote: IndexError: of t.parquet",
+    )
+    assert dataclasses.replace(found, telemetry_errors=measured.telemetry_errors) == measured

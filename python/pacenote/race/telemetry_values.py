@@ -5,15 +5,17 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pacenote.errors import StoreError
+from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.reported_cpu import nodes_beside
 from pacenote.model.snapshot import RaceSnapshot
-from pacenote.model.task_observations import task_observations, with_observations
+from pacenote.model.task_observations import TaskObservation, task_observations, with_observations
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_sample import TelemetrySample
 from pacenote.stats.device_history import SERIES, DeviceInterval, Point, device_history
@@ -111,10 +113,19 @@ def observe_tasks(record: RaceRecord, file: Path, snapshot: RaceSnapshot | None)
     A file that cannot be read says nothing.
     """
     try:
-        cuts = telemetry_cuts(file)
-        hosts = host_figures_by_task(file, cuts, record.telemetry)
+        return with_observations(record, _observations(record, file, snapshot))
     except StoreError:
         return record
+    except Exception as error:  # The race has been measured: telemetry does not make it fail.
+        problem = f"state of cluster and host by task: {DEFECT}: {type(error).__name__}: {error}"
+        return replace(record, telemetry_errors=(*record.telemetry_errors, problem))
+
+
+def _observations(
+    record: RaceRecord, file: Path, snapshot: RaceSnapshot | None
+) -> dict[str, TaskObservation]:
+    cuts = telemetry_cuts(file)
+    hosts = host_figures_by_task(file, cuts, record.telemetry)
     nodes = sampled_nodes(record.telemetry)
     shares = {
         task: share
@@ -123,4 +134,4 @@ def observe_tasks(record: RaceRecord, file: Path, snapshot: RaceSnapshot | None)
     }
     facts = snapshot.before.facts if snapshot is not None else {}
     beside = nodes_beside(record.cluster.nodes)
-    return with_observations(record, task_observations(cuts, facts, shares, nodes, beside))
+    return task_observations(cuts, facts, shares, nodes, beside)
