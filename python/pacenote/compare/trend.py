@@ -54,7 +54,7 @@ from pacenote.stats.words import word_of
 from pacenote.units import format_count
 
 FAMILY_LEVEL = 0.01
-"""Probability that any change is found in all metrics together if none changed, at most."""
+"""The sum of the levels of significance of all metrics, at most."""
 
 _MAX_DOUBTFUL = 0.5
 """Share of the values of a level that may be doubtful if a change is to be more than probable."""

@@ -84,13 +84,13 @@ class TrendLevel:
     """Number of its races that have the metric."""
 
     value: float
-    """The median of the metric, in its unit."""
+    """The mean of the metric without outliers, in its unit: the geometric one, unless it is an error rate."""
 
     low: float
-    """Lower bound of the 95 % interval of the mean level, in its unit."""
+    """Lower bound of the 95 % interval of that mean, in its unit."""
 
     high: float
-    """Upper bound of the 95 % interval of the mean level, in its unit."""
+    """Upper bound of the 95 % interval of that mean, in its unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class Trend:
     """Index of the first race from which on a change is new; the number of races if none is."""
 
     level: float
-    """Probability that a change is found of a metric that did not change, if its noise is normal."""
+    """The level of significance of each metric: the p-value below which it changed."""
 
     left_out: tuple[str, ...] = ()
     """Which races were left out, and why, one sentence each."""

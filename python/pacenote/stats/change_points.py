@@ -44,7 +44,7 @@ MIN_RACES = 2 * MIN_SEGMENT
 """Number of races from which on there can be a change point."""
 
 LEVEL = 0.001
-"""Probability that a change point is found in a series without any, if its noise is normal."""
+"""The p-value below which a place is a change point; docs/trend.md has the false alarms that this leaves."""
 
 OUTLIER_DEVIATIONS = 4.0
 """Standard deviations from the median of the races around it beyond which a value is an outlier."""
