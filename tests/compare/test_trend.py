@@ -22,6 +22,7 @@ from pacenote.model.race_state import race_state
 from pacenote.model.result import OperationTotals
 from pacenote.model.trend import MetricTrend, Trend, TrendOptions
 from pacenote.report.render.trend import render_trend_csv
+from pacenote.report.screen.screen import Command
 from pacenote.report.screen.text import plain_text
 from pacenote.report.screen.trend import trend_lines
 from support.records import times
@@ -146,6 +147,7 @@ def test_one_race_that_is_far_off_is_to_be_repeated():
     assert "one race is no verdict: repeat it" in text
     two = trend_of(nights(20, rate=step(18, 0.7)))
     assert "two races are no verdict: run one more" in " ".join(shown(two).split())
+    assert re.search(r"last 2 races -(29|30)\.", shown(two))
     assert trend_of(nights(20, rate=step(17, 0.7))).answer == "regression"
 
 
@@ -344,9 +346,10 @@ def test_names_with_control_characters_reach_no_terminal():
         )
         for night, each in enumerate(nights(12, rate=step(8, 0.8)))
     ]
-    text = shown(trend_of(records))
+    text = shown(trend_of(records)) + plain_text(trend_lines(trend_of(records), [Command(evil, "this")], 80))
     assert "\x1b" not in text
     assert "a [31m<b> |x" in text
+    assert "Next          a [31m<b> |x   this" in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])

@@ -177,7 +177,8 @@ def verdict_text(trend: Trend, each: MetricTrend) -> str:
     if each.drift is not None:
         return f"drifts, {each.drift.word}"
     if each.deviation is not None and not each.regressions:
-        return f"last race {_deviation_text(each)}"
+        races = "last race" if each.deviation.races == 1 else f"last {each.deviation.races} races"
+        return f"{races} {_deviation_text(each)}"
     last = each.last_change
     if last is None:
         return "no change"

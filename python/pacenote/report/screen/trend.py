@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pacenote.model.printable import shortened_alike, whole_line
+from pacenote.model.printable import printable, shortened_alike, whole_line
 from pacenote.model.trend import Trend, TrendAnswer, TrendEvent
 from pacenote.report.comparison_texts import short_metric_name
 from pacenote.report.screen.comparison import STYLES
@@ -193,5 +193,6 @@ def _commands(commands: Sequence[Command], width: int) -> Iterator[Line]:
     for number, command in enumerate(commands):
         label = Span(f" {'Next' if number == 0 else '':{_LABEL}} ", "title")
         purpose = f"   {command.purpose}"
-        fits = len(label.text) + len(command.text) + len(purpose) <= width
-        yield (label, Span(command.text), *((Span(purpose, "quiet"),) if fits else ()))
+        text = printable(command.text)
+        fits = len(label.text) + len(text) + len(purpose) <= width
+        yield (label, Span(text), *((Span(purpose, "quiet"),) if fits else ()))
