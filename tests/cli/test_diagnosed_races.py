@@ -8,11 +8,13 @@ import pytest
 
 from importers.samples import PUBLISHED
 from pacenote.cli.diagnosed_races import unfinished_races
+from pacenote.cli.recorded_evidence import read_evidence
 from pacenote.errors import StoreError
 from pacenote.model.comparison import ComparedRace
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
+from pacenote.store.race_groups import FoundGroup
 from pacenote.store.race_store import RaceStore
 from support.records import bulk, record, task
 
@@ -107,6 +109,16 @@ def test_damaged_files_are_named_once_before_what_is_found(run, content: bytes) 
     lines = [line for line in section.splitlines() if str(folder.path) in line]
     assert len(lines) == len(FILES)
     assert all(any(f"{folder.path / name}" in line for line in lines) for name in FILES)
+
+
+@pytest.mark.parametrize(("state", "is_named"), [("killed", True), ("running", False)])
+def test_files_that_a_running_race_still_writes_are_not_damaged(state: str, is_named: bool) -> None:
+    race = unfinished(tasks=(bulk(),))
+    folder = RaceStore().create(race)
+    folder.samples.write_bytes(b"PAR1, without an end")
+    compared = ComparedRace(race, state=state)  # type: ignore[arg-type]
+    (found,) = read_evidence(FoundGroup((compared,), {compared.key: folder.path}, ()))
+    assert any("samples.parquet" in text for text in found.unread) == is_named
 
 
 def test_files_that_are_missing_are_not_damaged(run) -> None:

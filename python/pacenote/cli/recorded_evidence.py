@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,9 @@ def read_evidence(group: FoundGroup) -> tuple[Evidence, ...]:
     for race in group.races:
         builder = _race_evidence(race, group.folders[race.key])
         _add_comparison(builder, sides)
-        found.append(builder.build())
+        evidence = builder.build()
+        # A race that is running still writes its files: they are not damaged.
+        found.append(replace(evidence, unread=()) if race.state == "running" else evidence)
     return tuple(found)
 
 
