@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from pacenote.model.comparison import MetricWord
 from pacenote.model.messages import list_with_rest
@@ -224,18 +225,41 @@ def changes_of(trend: Trend, event: TrendEvent) -> list[tuple[MetricTrend, Trend
     ]
 
 
-def shown_facts(event: TrendEvent) -> tuple[list[str], list[str]]:
-    """Returns what differs only at an event, and what also differs elsewhere, each fact in a line."""
+@dataclass(frozen=True, slots=True)
+class ShownFact:
+    """A fact that differs at an event, as texts of one line."""
+
+    key: str
+    """Its name."""
+
+    old: str
+    """Its values in the last race before the event."""
+
+    new: str
+    """Its values in the first race after it."""
+
+    @property
+    def text(self) -> str:
+        """All of it in one line."""
+        return f"{self.key}: {self.old} → {self.new}"
+
+
+def shown_facts(event: TrendEvent) -> tuple[list[ShownFact], list[ShownFact]]:
+    """Returns what differs only at an event, and what also differs elsewhere."""
     here = [fact for fact in event.facts if fact.only_here]
     elsewhere = [fact for fact in event.facts if not fact.only_here]
-    return _fact_lines(here), _fact_lines(elsewhere)
+    return _shown(here), _shown(elsewhere)
 
 
-def _fact_lines(facts: Sequence[ChangedFact]) -> list[str]:
+def _shown(facts: Sequence[ChangedFact]) -> list[ShownFact]:
     return [
-        whole_line(f"{each.key}: {', '.join(each.baseline) or '–'} → {', '.join(each.contender) or '–'}")
+        ShownFact(whole_line(each.key), *(_values(values) for values in (each.baseline, each.contender)))
         for each in shown_differences([fact.difference for fact in facts])
     ]
+
+
+def _values(values: Sequence[str]) -> str:
+    return whole_line(", ".join(values)) or "–"
 
 
 def revision_text(trend: Trend, event: TrendEvent) -> str:

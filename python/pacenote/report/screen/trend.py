@@ -12,6 +12,7 @@ from pacenote.report.screen.layout import MAX_WIDTH, MIN_WIDTH
 from pacenote.report.screen.screen import Command
 from pacenote.report.screen.text import Line, Span, Style, hanging, shortened
 from pacenote.report.trend import (
+    ShownFact,
     answer_text,
     badge_text,
     change_sentence,
@@ -181,12 +182,10 @@ def _event(trend: Trend, event: TrendEvent, width: int) -> Iterator[Line]:
         yield from hanging(Span(f"    {'':16}", "quiet"), text, width, "quiet")
 
 
-def _fitting(fact: str, width: int) -> str:
+def _fitting(fact: ShownFact, width: int) -> str:
     """Returns a fact whose values are shortened to what a screen has room for."""
-    key, _, values = fact.partition(": ")
-    old, arrow, new = values.partition(" → ")
-    shown = shortened_alike([old, new], max(20, width - 40 - len(key) // 2))
-    return f"{key}: {shown[0]}{arrow}{shown[1]}"
+    old, new = shortened_alike([fact.old, fact.new], max(20, width - 40 - len(fact.key) // 2))
+    return ShownFact(fact.key, old, new).text
 
 
 def _commands(commands: Sequence[Command], width: int) -> Iterator[Line]:

@@ -79,6 +79,16 @@ def test_each_chart_has_its_races_levels_and_changes_and_a_table():
     assert [cell.text for cell in facts[0]] == ["race.car_params.heap", "1g", "512m", "only here"]
 
 
+def test_values_of_facts_are_not_taken_apart():
+    records = [
+        replace(each, car_params={"a: b": "x → y" if night < 14 else "z: → w"})
+        for night, each in enumerate(nights(20, rate=step(14, 0.85)))
+    ]
+    tables = {table.id: table for table in blocks(page_of(trend_of(records)), PageTable)}
+    facts = tables["data-change-1"].groups[0].rows
+    assert [cell.text for cell in facts[0]] == ["race.car_params.a: b", "x → y", "z: → w", "only here"]
+
+
 def test_too_few_races_have_a_page():
     page = page_of(trend_of(nights(2)))
     assert page.badge == "too few races"

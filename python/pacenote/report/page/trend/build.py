@@ -28,6 +28,7 @@ from pacenote.report.page.page import (
 from pacenote.report.page.tone import Tone
 from pacenote.report.page.trend.charts import charts, event_number, value_tables, verdict_tone
 from pacenote.report.trend import (
+    ShownFact,
     answer_text,
     badge_text,
     change_sentence,
@@ -156,7 +157,7 @@ def _newest_event(trend: Trend) -> Iterator[Text]:
     yield Text(f"{event_title(trend, event)}.")
     here, elsewhere = shown_facts(event)
     for fact in here[:_NAMED]:
-        yield Text(f"Changed here and nowhere else: {shortened(fact, _MOST_FACT)}")
+        yield Text(f"Changed here and nowhere else: {shortened(fact.text, _MOST_FACT)}")
     if engine := revision_text(trend, event):
         yield Text(f"Engine: {engine}")
     if more := max(0, len(here) - _NAMED) + len(elsewhere):
@@ -256,10 +257,9 @@ def _fact_table(trend: Trend, event: TrendEvent) -> Iterator[Block]:
         yield Text(f"And {format_count(more, 'more fact')}: `pacenote diff` has all.", "quiet")
 
 
-def _fact_cells(fact: str) -> tuple[PageCell, PageCell, PageCell]:
-    key, _, values = fact.partition(": ")
-    old, _, new = values.partition(" → ")
-    return PageCell(key), PageCell(shortened(old, _MOST_FACT)), PageCell(shortened(new, _MOST_FACT))
+def _fact_cells(fact: ShownFact) -> tuple[PageCell, PageCell, PageCell]:
+    old, new = (PageCell(shortened(text, _MOST_FACT)) for text in (fact.old, fact.new))
+    return PageCell(fact.key), old, new
 
 
 def _race_blocks(trend: Trend) -> Iterator[Block]:
