@@ -102,6 +102,8 @@ def test_concurrent_work_of_the_collector_counts_as_its_cost() -> None:
         assert found.state == state
     assert found.bound == pytest.approx(1 / (1 - 0.17) - 1)
     assert "concurrent phases took up to 13.0 % of the processors" in found.text
+    unknown = answer(RULES["H1"], {**figures, "gc.stop_share": 0.164})
+    assert (unknown.state, "concurrent" in unknown.text) == ("fired", False)
 
 
 def test_one_failed_evacuation_of_many_does_not_mean_that_the_heap_is_full() -> None:
