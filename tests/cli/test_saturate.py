@@ -26,7 +26,7 @@ SHORT = (
 )
 
 
-def test_an_engine_that_is_gone_ends_the_search_with_its_reason_and_the_probes_so_far(run, tmp_path):
+def test_an_engine_that_is_gone_ends_the_search_with_its_reason_and_the_probes_so_far(run, home, tmp_path):
     engine = EngineThatStops(160, refuses=True)
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [{"operation": OPERATION}]}))
     with ExitStack() as stack:
@@ -39,8 +39,10 @@ def test_an_engine_that_is_gone_ends_the_search_with_its_reason_and_the_probes_s
         threading.Thread(target=shut_down, daemon=True).start()
         options = ("--pipeline=benchmark-only", f"--target-hosts={server.address}", "--race-id=r")
         params = "--track-params=api_key:x"
-        code, out, err = run("saturate", f"--track-path={tmp_path}", *options, params, *SHORT, "--quiet")
+        quiet = ("--quiet", "--no-html")
+        code, out, err = run("saturate", f"--track-path={tmp_path}", *options, params, *SHORT, *quiet)
     assert code == 3
+    assert not (home / "races" / "r" / "report.html").exists()
     assert "Traceback" not in err
     (line,) = [line for line in out.splitlines() if line.startswith("- the search ended early (")]
     assert server.address in line

@@ -145,7 +145,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         with printing_report(stopped=stopped):
             folder = request.race.home / RACES / record.race_id
             show_saturation(result, record, folder, options, console)
-            add_page(folder, None, console)
+            if options.html:
+                add_page(folder, None, console)
             if options.owns_process:
                 block_signals()
     if saturation.error is not None:
