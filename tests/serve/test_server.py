@@ -35,8 +35,18 @@ def test_nothing_is_shown_without_the_cookie(site, path):
         response, text = site.send("GET", f"{site.root}{path}", headers)
         assert response.status == 403
         assert "http_logs" not in text
-    response, _ = site.send("GET", "/", {})
-    assert response.status == 403
+
+
+def test_nobody_without_the_cookie_learns_the_path_of_the_pages(site):
+    for method, path, headers in (
+        ("GET", "/", {}),
+        ("GET", "/?token=x", {}),
+        ("POST", "/", {}),
+        ("GET", "/", {"Host": "evil.example"}),
+    ):
+        response, text = site.send(method, path, headers)
+        assert response.status == 403
+        assert site.root.strip("/") not in f"{response.headers}{text}"
 
 
 def test_a_wrong_token_is_refused(site):

@@ -51,7 +51,9 @@ class Access:
     """In forms that change something."""
 
     root: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(6)}/")
-    """Path of all pages, which begins and ends with a slash; not a secret."""
+    """Path of all pages, which begins and ends with a slash. Nobody without the cookie learns it: a server on
+    another port of this host would get the cookie at the same path.
+    """
 
     def has_token(self, given: str) -> bool:
         """Returns whether a text is the token of the address."""

@@ -71,12 +71,13 @@ def attribute(text: str) -> str:
     return html.escape(shown(text))
 
 
-def bar(root: str, links: str = "") -> str:
-    """Returns the top of a page, with links that are escaped."""
-    return f'<header class=bar><a class=home href="{attribute(root)}">Pacenote</a>{links}</header>'
+def bar(root: str | None, links: str = "") -> str:
+    """Returns the top of a page, with links that are escaped. `root` is None on a page for anybody."""
+    target = f' href="{attribute(root)}"' if root is not None else ""
+    return f"<header class=bar><a class=home{target}>Pacenote</a>{links}</header>"
 
 
-def message_page(root: str, title: str, texts: tuple[str, ...]) -> OwnPage:
+def message_page(root: str | None, title: str, texts: tuple[str, ...]) -> OwnPage:
     """Returns a page with a message; empty texts are left out."""
     paragraphs = "".join(f"<p>{escaped(text)}</p>" for text in texts if text)
     return OwnPage(title, f"{bar(root)}<main><h1>{escaped(title)}</h1>{paragraphs}</main>")

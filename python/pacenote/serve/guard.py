@@ -49,7 +49,8 @@ class RequestGuard:
                     error.status, "There is no such page" if error.status == 404 else error.reason
                 )
             except AccessDenied as error:
-                return self._message(403, "No access", error.message, error.hint)
+                # Whoever sent it may be anybody, who does not learn the root.
+                return page_response(message_page(None, "No access", (error.message, error.hint)), 403)
             except StoreError as error:
                 return self._message(404, "Not found", error.message, error.hint)
             except PacenoteError as error:
