@@ -1,6 +1,7 @@
 """Reserved room stays usable when the disk is full."""
 
 import dataclasses
+import fcntl
 import os
 import resource
 import stat
@@ -14,7 +15,7 @@ import pytest
 from pacenote.errors import StoreError
 from pacenote.model.result import FailureGroup, SubOperationResult
 from pacenote.store.race_folder import RECORD_BYTES, ExpectedResult, RaceFolder
-from pacenote.store.reserved_file import ReservedFile, release_abandoned
+from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned
 from report.test_saturation import FOUND, PROBE
 from support.disks import fill, small_disk
 from support.records import bulk, paced, record
@@ -145,6 +146,16 @@ def test_room_of_a_killed_race_is_released(tmp_path):
         assert os.statvfs(disk).f_bfree * os.statvfs(disk).f_frsize > (1024 - 20) << 10
         assert [path.name for path in disk.iterdir()] == ["tasks.jsonl"]
         assert len((disk / "tasks.jsonl").read_bytes().splitlines()) == 1
+
+
+def test_a_process_that_asks_is_not_taken_for_one_that_uses_the_file(tmp_path):
+    path = tmp_path / "reserved"
+    reserved = ReservedFile(path, 1)
+    assert is_locked(path)
+    reserved.close()
+    with path.open() as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)  # As `is_locked` does for a moment.
+        assert not is_locked(path)
 
 
 def test_reserved_files_are_empty_and_private(tmp_path):

@@ -107,8 +107,10 @@ def release_abandoned(path: Path) -> bool:
 def is_locked(path: Path) -> bool:
     """Returns whether another process uses a file with reserved room."""
     try:
-        with _opened(path) as descriptor:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # NFS has shared locks only for files that are open for reading.
+        with _opened(path, os.O_RDONLY) as descriptor:
+            # Shared, so that two processes that ask at the same time do not take each other for the race.
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
@@ -117,9 +119,9 @@ def is_locked(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Generator[int, None, None]:
-    """Opens an existing file for writing. Raises OSError, also if it is a link."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+def _opened(path: Path, access: int = os.O_WRONLY) -> Generator[int, None, None]:
+    """Opens an existing file, by default for writing. Raises OSError, also if it is a link."""
+    descriptor = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
         yield descriptor
     finally:
