@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -99,6 +100,15 @@ def test_races_are_searched(store):
     file = store.races / "a" / "race.json"
     file.write_text("{")
     assert ids(store, search=("unreadable",)) == ["a"]
+
+
+def test_races_are_searched_by_the_state_that_lists_show(store):
+    running = store.create(replace(record("now"), complete=False))
+    store.create(replace(record("then"), complete=False))._final_record.close()
+    assert ids(store, search=("running",)) == ["now"]
+    assert ids(store, search=("http", "KILLED")) == ["then"]
+    running._final_record.close()
+    assert ids(store, search=("running",)) == []
 
 
 def test_a_page_of_the_list_has_the_number_of_all_that_match(store):

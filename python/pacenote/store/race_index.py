@@ -12,7 +12,7 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -40,6 +40,7 @@ _COLUMNS = (
     "verdict, state, headline"
 )
 _ALL_COLUMNS = f"{_COLUMNS}, search_text, stamp"
+_SEARCHED = "search_text || CASE state WHEN 'unfinished' THEN char(10) || unfinished_state(id) ELSE '' END"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +135,10 @@ class FoundRaces:
 class RaceIndex:
     """Finds races below the folder `races`. Every method returns the current state of the disk."""
 
-    def __init__(self, races: Path) -> None:
+    def __init__(self, races: Path, unfinished_state: Callable[[str], RaceState]) -> None:
+        """`unfinished_state` returns for the id of an unfinished race whether it is running or was killed."""
         self._races = races
+        self._unfinished_state = unfinished_state
         self._file = races / INDEX_FILE
 
     def find(self, criteria: RaceFilter) -> FoundRaces:
@@ -166,6 +169,7 @@ class RaceIndex:
     def _updated(self) -> Generator[sqlite3.Connection, None, None]:
         """Yields an up-to-date index: the file, rebuilt if it is damaged, or one in memory."""
         database = self._open()
+        database.create_function("unfinished_state", 1, self._unfinished_state)
         try:
             yield database
         finally:
@@ -325,7 +329,7 @@ def _conditions(criteria: RaceFilter) -> tuple[str, list[str]]:
         ("challenge = ?", criteria.challenge),
         ("substr(timestamp, 1, 8) >= ?", _day(criteria.from_date)),
         ("substr(timestamp, 1, 8) <= ?", _day(criteria.to_date)),
-        *(("instr(search_text, ?)", encodable(text).casefold()) for text in criteria.search),
+        *((f"instr({_SEARCHED}, ?)", encodable(text).casefold()) for text in criteria.search),
     ):
         if value is not None:
             conditions.append(condition)

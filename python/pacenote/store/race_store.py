@@ -22,6 +22,7 @@ from pacenote.errors import StoreError
 from pacenote.model.imported import UNSTATED_TIME
 from pacenote.model.printable import printable
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_state import RaceState
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, sync_folder
 from pacenote.store.home import RACES, default_home
 from pacenote.store.race_folder import ExpectedResult, RaceFolder
@@ -169,11 +170,13 @@ class RaceStore:
         """Returns the summary of a race, which states of an unfinished one whether it is running."""
         if race.state != "unfinished":
             return race
-        in_use = RaceFolder(self.races / race.race_id).is_in_use()
-        return replace(race, state="running" if in_use else "killed")
+        return replace(race, state=self._unfinished_state(race.race_id))
+
+    def _unfinished_state(self, race_id: str) -> RaceState:
+        return "running" if RaceFolder(self.races / race_id).is_in_use() else "killed"
 
     def _index(self) -> RaceIndex:
-        return RaceIndex(self.races)
+        return RaceIndex(self.races, self._unfinished_state)
 
     def _resolve(self, reference: str) -> str:
         if reference == LATEST:
