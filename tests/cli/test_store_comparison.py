@@ -49,6 +49,13 @@ def test_races_here_are_compared_as_without_a_store(run, races, home):
     assert with_store[0] == 0
 
 
+def test_an_ambiguous_prefix_is_not_resolved_by_the_store(run, races, home):
+    RaceStore(home).create(race("three", 1.0))
+    RaceStore(home).create(race("thirty", 1.0))
+    code, _, err = run("compare", "--baseline=here", "--contender=th")
+    assert (code, "'th' matches 2 races" in err) == (64, True)
+
+
 def test_a_race_that_is_nowhere_is_an_error(run, races):
     code, _, err = run("compare", "--baseline=here", "--contender=nope")
     assert (code, "no race 'nope'" in err) == (64, True)

@@ -61,6 +61,23 @@ def test_an_unknown_race_deletes_nothing(run, races, home):
     assert (stored(races), folders(home)) == ({"both", "store"}, ["both", "here"])
 
 
+def test_an_ambiguous_prefix_deletes_nothing(run, races, home):
+    RaceStore(home).create(record("bare"))
+    before = stored(races), folders(home)
+    code, _, err = run("delete", "race", "--id=b")
+    assert (code, "'b' matches 2 races: bare, both" in err) == (64, True)
+    assert (stored(races), folders(home)) == before
+
+
+def test_what_is_no_id_deletes_nothing_in_the_store(run, races, home):
+    store = RaceStore(home)
+    store.delete(*(store.folder(name) for name in folders(home)))
+    MetricsStore(races.client()).write(record("latest-1"), MetricSources())
+    before = stored(races)
+    assert run("delete", "race", "--id=latest")[0] == 64
+    assert stored(races) == before
+
+
 def test_a_store_that_does_not_answer_deletes_nothing(run, races, home):
     races.answer = lambda request: json_response({"error": {"reason": "no"}}, 400)
     code, _, err = run("delete", "race", "--id=both")

@@ -24,7 +24,7 @@ from pacenote.metrics_store.store import MetricsStore
 from pacenote.model.comparison import ComparedRace, RaceKey
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.race_groups import FoundGroup, find_group
-from pacenote.store.race_store import RaceStore, is_race_id
+from pacenote.store.race_store import AmbiguousRace, RaceStore, is_race_id
 
 
 def find_groups(
@@ -61,6 +61,8 @@ class _Finder:
         """Returns the races of one reference. Raises StoreError."""
         try:
             return find_group(self._store, (reference,))
+        except AmbiguousRace:
+            raise
         except StoreError as error:
             document = MetricsStore(self._client).race(reference) if is_race_id(reference) else None
             if document is None:

@@ -12,7 +12,7 @@ from pacenote.metrics_store.store import MetricsStore
 from pacenote.metrics_store.store_annotations import StoreAnnotations
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.race_folder import RaceFolder
-from pacenote.store.race_store import RaceStore
+from pacenote.store.race_store import AmbiguousRace, RaceStore, is_race_id
 
 _HERE_ONLY = "`--no-metrics-store` deletes only what is on this machine"
 
@@ -98,7 +98,11 @@ def _find(reference: str, store: RaceStore, stored: MetricsStore) -> _FoundRace:
     """Returns the race with an id, or the only one whose id begins with the reference. Raises StoreError."""
     try:
         folder = store.folder(reference)
+    except AmbiguousRace:
+        raise
     except StoreError as error:
+        if not is_race_id(reference):
+            raise
         document = stored.race(reference)
         if document is not None:
             return _FoundRace(str(document["race-id"]), None, in_store=True)

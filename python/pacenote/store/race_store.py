@@ -49,6 +49,10 @@ _RESERVED = frozenset((LATEST, *INDEX_FILES))
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
+class AmbiguousRace(StoreError):
+    """The ids of several races begin with what the user gave."""
+
+
 def check_home(home: Path) -> None:
     """Raises StoreError if the home folder or its `races` exists but is not a readable folder.
 
@@ -188,7 +192,7 @@ class RaceStore:
         if not matches:
             raise StoreError(f"no race '{reference}' in {self.races}", hint=hint)
         shown = ", ".join(matches[:3]) + (", …" if len(matches) > 3 else "")
-        raise StoreError(
+        raise AmbiguousRace(
             f"'{reference}' matches {len(matches)} races: {shown}", hint="give more characters of the id"
         )
 
