@@ -72,6 +72,14 @@ def test_refused_documents_are_counted_by_reason():
     assert writer.written.refused == {"failed to parse field [a]": 2}
 
 
+def test_reasons_that_differ_for_each_document_do_not_take_memory():
+    written = bulk.Written()
+    for number in range(1_000):
+        written.refuse(f"failed to parse field [a] in document with id '{number}'")
+    assert len(written.refused) == bulk.MOST_REASONS + 1
+    assert written.refused[bulk.OTHER_REASONS] == 1_000 - bulk.MOST_REASONS
+
+
 def test_a_reply_for_other_documents_is_an_error():
     reply = json_response({"errors": True, "items": []})
     with fake_store(answer=lambda request: reply) as store:

@@ -102,9 +102,14 @@ def _refused(written: Written) -> str:
     """Returns which documents the store refused, with the most frequent reason; empty if none."""
     if not written.refused:
         return ""
-    (reason, _), *others = written.refused.most_common()
-    more = f", and for {format_count(len(others), 'other reason')}" if others else ""
-    return f"it refused {format_count(written.refused.total(), 'document')}: {reason}{more}"
+    from pacenote.metrics_store.bulk import OTHER_REASONS
+
+    reasons = (reason for reason, _ in written.refused.most_common() if reason != OTHER_REASONS)
+    reason = next(reasons, OTHER_REASONS)
+    total = written.refused.total()
+    others = total - written.refused[reason]
+    more = f", and {others:,} for other reasons" if others else ""
+    return f"it refused {format_count(total, 'document')}: {reason}{more}"
 
 
 def _unsuitable(record: RaceRecord, state: RaceState) -> str:

@@ -16,6 +16,12 @@ MOST_DOCUMENTS = 5_000
 MOST_BYTES = 5 << 20
 """Bytes from which on a request gets no further document."""
 
+MOST_REASONS = 100
+"""The most reasons of refusals that are counted separately."""
+
+OTHER_REASONS = "other reasons"
+"""What all further reasons are counted as."""
+
 _EXISTS = 409
 _FILTER = {"filter_path": "errors,items.*.status,items.*.error.type,items.*.error.reason"}
 
@@ -28,7 +34,13 @@ class Written:
     """Documents that the store has now."""
 
     refused: Counter[str] = field(default_factory=Counter)
-    """Documents that the store refused, by reason."""
+    """Documents that the store refused, by reason; beyond `MOST_REASONS`, all others are `OTHER_REASONS`."""
+
+    def refuse(self, reason: str) -> None:
+        """Counts a document that the store refused."""
+        # Reasons name ids and values, so that each of millions of documents may have its own.
+        is_kept = reason in self.refused or len(self.refused) < MOST_REASONS
+        self.refused[reason if is_kept else OTHER_REASONS] += 1
 
 
 class BulkWriter:
@@ -82,7 +94,7 @@ class BulkWriter:
             elif 200 <= status < 300 or status == _EXISTS:
                 self.written.documents += 1
             else:
-                self.written.refused[self._client.reason(outcome)] += 1
+                self.written.refuse(self._client.reason(outcome))
         return waiting
 
     def _body(self, documents: Sequence[Document]) -> bytes:
