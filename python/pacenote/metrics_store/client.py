@@ -20,9 +20,6 @@ from pacenote.net.rest import Params, RestClient, RestResponse, UntrustedCertifi
 RETRIED = frozenset({429, 502, 503, 504})
 """Statuses of a store that is overloaded or not ready, as in Rally."""
 
-LATER = "the race is in its folder: `pacenote export RACE --to-store` writes it later"
-"""The next step if a store cannot be written to."""
-
 _CONNECT_TIMEOUT_S = 10.0
 _TIMEOUT_S = 60.0
 """Seconds within which the store must answer a request, as in Rally."""
