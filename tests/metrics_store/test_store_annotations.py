@@ -38,6 +38,12 @@ def test_an_annotation_is_added_listed_and_deleted():
         assert (found.delete("a1"), found.delete("a1")) == (True, False)
 
 
+def test_ids_of_other_programs_are_one_part_of_the_path():
+    with fake_store(answer=lambda request: json_response({})) as store:
+        StoreAnnotations(store.client()).delete("../../rally-races-v1?x")
+        assert store.requests[0].path == "/rally-annotations/_doc/..%2F..%2Frally-races-v1%3Fx"
+
+
 def test_the_index_has_rallys_template():
     with fake_store() as store:
         StoreAnnotations(store.client()).add(NOTE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from pacenote.metrics_store.client import StoreClient
 from pacenote.metrics_store.templates import ANNOTATIONS, annotations_template
@@ -34,7 +35,7 @@ class StoreAnnotations:
         """Writes an annotation, with its id. Raises StoreUnavailable."""
         self._create_index()
         document = {key: getattr(annotation, name) for key, name in _KEYS.items()}
-        path = f"/{ANNOTATIONS}/_doc/{annotation.annotation_id}"
+        path = _path(annotation.annotation_id)
         self._client.request("PUT", path, document, {"refresh": True})
 
     def list(self) -> list[Annotation]:
@@ -54,7 +55,7 @@ class StoreAnnotations:
 
     def delete(self, annotation_id: str) -> bool:
         """Deletes an annotation. Returns whether the store had it. Raises StoreUnavailable."""
-        path = f"/{ANNOTATIONS}/_doc/{annotation_id}"
+        path = _path(annotation_id)
         response = self._client.exchange("DELETE", path, None, {"refresh": True})
         if not response.ok and response.status != _MISSING:
             raise self._client.refusal(f"DELETE {path}", response)
@@ -68,6 +69,11 @@ class StoreAnnotations:
         # Another process may have created it meanwhile.
         if not response.ok and response.status != _BAD_REQUEST:
             raise self._client.refusal(f"PUT /{ANNOTATIONS}", response)
+
+
+def _path(annotation_id: str) -> str:
+    # Other programs write annotations, too, with any ids.
+    return f"/{ANNOTATIONS}/_doc/{quote(annotation_id, safe='')}"
 
 
 def _annotation(annotation_id: str, document: Mapping[str, Any]) -> Annotation:
