@@ -129,9 +129,11 @@ class Handlers:
     async def add_note(self, request: web.Request) -> web.StreamResponse:
         """Stores a note about the day of a race."""
         _, heading = await self._race(request)
+        if heading.record is None:
+            raise StoreError("the record of this race cannot be read, so that its day is not known")
         form = await request.post()
         message = " ".join(str(form.get("message", "")).split())
-        if not message or len(message) > MAX_MESSAGE or heading.record is None:
+        if not message or len(message) > MAX_MESSAGE:
             raise UsageError(f"a note has 1 to {MAX_MESSAGE:,} characters")
         note = Annotation(
             annotation_id=str(uuid.uuid4()),
