@@ -101,6 +101,8 @@ def test_concurrent_work_of_the_collector_counts_as_its_cost() -> None:
         found = answer(RULES["H1"], {**figures, "gc.concurrent_cpu_share": share})
         assert found.state == state
     assert found.bound == pytest.approx(1 / (1 - 0.17) - 1)
+    idle = answer(RULES["H1"], {**figures, "gc.concurrent_cpu_share": 0.13, "cpu.idle_share": 0.25})
+    assert idle.state == "ruled out", "phases that use idle processors cost nothing"
     assert "concurrent phases took up to 13.0 % of the processors" in found.text
     unknown = answer(RULES["H1"], {**figures, "gc.stop_share": 0.164})
     assert (unknown.state, "concurrent" in unknown.text) == ("fired", False)

@@ -1,4 +1,4 @@
-"""A disk is fuller than the engine allows by its own settings, in any of their forms."""
+"""States of the cluster: brief ones do not count, and a disk is full by the settings of the engine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.diagnose.cluster_facts import add_cluster_states
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import EvidenceBuilder, Window
+from pacenote.model.cluster_states import cluster_states
 
 DISK = "setting.cluster.routing.allocation.disk"
 GIB = float(1 << 30)
@@ -66,3 +67,19 @@ def test_a_node_without_space_says_nothing() -> None:
     cuts = telemetry("node-counters", counter("process.cpu.total", 1, node="a"))
     add_cluster_states(builder, cuts, {f"{DISK}.watermark.low": "85%"})
     assert isinstance(builder.build().value(Window(TASK), "cluster.disk_watermark"), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "health"),
+    [([0] * 19 + [1], "green"), ([0] * 8 + [1] * 2, "yellow"), ([0] * 19 + [2], "red"), ([], None)],
+)
+def test_a_brief_yellow_state_does_not_count(statuses: list[int], health: str | None) -> None:
+    series = [gauge("cluster.status", *statuses)] if statuses else []
+    (state,) = cluster_states(telemetry("node-counters", *series), {}).values()
+    assert state.health == health
+
+
+def test_a_shard_that_moves_briefly_does_not_count() -> None:
+    for moving, expected in (([0] * 19 + [1], 0), ([0, 2], 2)):
+        cuts = telemetry("node-counters", gauge("cluster.relocating_shards", *moving))
+        assert cluster_states(cuts, {})[TASK].relocating_shards == expected

@@ -23,6 +23,9 @@ NO_WATERMARK = "the engine does not check watermarks"
 UNKNOWN_WATERMARK = "the watermarks of the engine are not known"
 """Why that is not known if the settings do not say."""
 
+LEAST_SHARE = 0.1
+"""Part of a task from which on a state counts: new indices are yellow until their replicas have started."""
+
 _HEALTH: tuple[Health, ...] = ("green", "yellow", "red")
 _SETTING = "setting.cluster.routing.allocation.disk"
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)b", re.IGNORECASE)
@@ -35,10 +38,10 @@ class ClusterState:
     """The worst state of the cluster while a task ran; None for what is not known."""
 
     health: Health | None = None
-    """The worst health."""
+    """The worst health; yellow only if it lasted for at least a tenth of the task."""
 
     relocating_shards: float | None = None
-    """The most shards that moved to another node at a time."""
+    """The most shards that moved to another node at a time; 0 if that was brief."""
 
     above_watermark: bool | None = None
     """Whether the disk of a node was fuller than the low watermark of the engine."""
@@ -66,13 +69,28 @@ def cluster_states(cuts: TelemetryCuts, facts: Mapping[str, str]) -> dict[str, C
     found = {}
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
-        status = series.largest("cluster.status")
         found[task.task] = ClusterState(
-            None if status is None else _HEALTH[round(status)],
-            series.largest("cluster.relocating_shards"),
+            _health(series),
+            _relocating_shards(series),
             _is_exceeded(watermark, series) if isinstance(watermark, Watermark) else None,
         )
     return found
+
+
+def _health(series: TaskSeries) -> Health | None:
+    """Returns the worst health; red counts at once, because data was missing."""
+    status = series.gauge("cluster.status")
+    if status is None:
+        return None
+    is_brief = status.max < len(_HEALTH) - 1 and status.mean < LEAST_SHARE
+    return _HEALTH[0 if is_brief else round(status.max)]
+
+
+def _relocating_shards(series: TaskSeries) -> float | None:
+    shards = series.gauge("cluster.relocating_shards")
+    if shards is None:
+        return None
+    return shards.max if shards.mean >= LEAST_SHARE else 0.0
 
 
 def low_watermark(facts: Mapping[str, str]) -> Watermark | str:
