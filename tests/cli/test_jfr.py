@@ -24,13 +24,13 @@ def reader(monkeypatch):
     reads = []
 
     class FakeReader:
-        def __init__(self, paths, window_ns=None):
-            reads.append(([path.name for path in paths], window_ns))
-            self.window_ns = window_ns
+        def __init__(self, paths):
+            self.names = [path.name for path in paths]
             self.found = recordings[paths[0].name]
 
-        def recording(self):
-            return replace(self.found, window_ns=self.window_ns)
+        def recording(self, window_ns=None):
+            reads.append((self.names, window_ns))
+            return replace(self.found, window_ns=window_ns)
 
     monkeypatch.setattr("pacenote.cli.recordings.RecordingReader", FakeReader)
     recordings.update({"race.jfr": made(3), "old.jfr": made(1)})
