@@ -108,6 +108,11 @@ def test_concurrent_work_of_the_collector_counts_as_its_cost() -> None:
     assert (unknown.state, "concurrent" in unknown.text) == ("fired", False)
 
 
+def test_rare_young_collections_do_not_ask_for_another_tenure_age() -> None:
+    for share, state in ((0.014, "ruled out"), (0.0629, "fired")):
+        assert answer(RULES["H7"], {**CASES["H7"].fires, "gc.young_s_per_s": share}).state == state
+
+
 def test_one_failed_evacuation_of_many_does_not_mean_that_the_heap_is_full() -> None:
     figures = {**CASES["H6"].fires, **CASES["H6"].ruled_out, "gc.pauses": 26}
     for count, state in ((1, "ruled out"), (2, "fired")):
