@@ -32,7 +32,7 @@ def test_it_answers_until_a_signal_ends_it(home, number):
         out, errors = process.communicate(timeout=30)
     assert (process.returncode, out) == (0, "")
     assert errors.splitlines() == [
-        f"shows the races in {home / 'races'} to whoever has this address; Ctrl-C ends it"
+        f"shows the races in {home / 'races'} to everyone who has this address; Ctrl-C stops it"
     ]
 
 

@@ -50,7 +50,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     def announce(address: str) -> None:
         console.result(f"{address}\n")
-        console.progress(f"shows the races in {store.races} to whoever has this address; Ctrl-C ends it")
+        console.progress(
+            f"shows the races in {store.races} to everyone who has this address; Ctrl-C stops it"
+        )
 
     asked = ServeOptions(options.host, options.port, announce, console.warning, handled_signals())
     asyncio.run(serve(store, _PageMaker(store), asked))

@@ -36,7 +36,7 @@ class ExportedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ExportedEngine:
-    """The engine of a race; null stands for what is not known."""
+    """The engine of a race; unknown values are null."""
 
     distribution: str | None = None
     """`elasticsearch` or `opensearch`."""
@@ -56,7 +56,7 @@ class ExportedEngine:
 
 @dataclass(frozen=True, slots=True)
 class ExportedHost:
-    """The host of the load driver; null stands for what is not known."""
+    """The host of the load driver; unknown values are null."""
 
     name: str | None = None
     """The name of the host."""
