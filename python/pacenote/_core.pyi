@@ -721,6 +721,24 @@ class HostSampler:
         CoreError if it has been stopped before.
         """
 
+_StoredSample: TypeAlias = tuple[
+    str, str, str, bool, int, str, int, int, int, int, bool, int, str, str | None
+]
+"""A row of `samples.parquet`: the fields of `metrics_store/samples.py`'s `StoredSample`, in their order."""
+
+@final
+class SampleReader:
+    """A `samples.parquet` file that is being read. Memory depends on its row groups, not on its length."""
+
+    def __new__(cls, file: _Path) -> Self:
+        """Opens the file. Raises CoreError if it cannot be read."""
+
+    def next_rows(self, most: int) -> list[_StoredSample]:
+        """Returns the next rows, at most `most`; none at the end of the file.
+
+        Raises CoreError if the file is damaged.
+        """
+
 @final
 class TableFile:
     """A Parquet file with any columns that is being written."""

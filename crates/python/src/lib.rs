@@ -11,6 +11,7 @@
 //! | `bridge.rs` | [`bridge::PyBridge`]: the calls that Python tasks make |
 //! | `events.rs`, `values.rs` | events for Python tasks, and the values that are passed |
 //! | `telemetry.rs` | writing and reading the telemetry of a race, sampling the host |
+//! | `samples.rs` | reading the samples of a race |
 //! | `timeline.rs` | what a race did over time, in few points |
 //! | `table.rs` | writing Parquet files with any columns |
 //! | `corpus.rs` | generating, unpacking and counting data files |
@@ -31,6 +32,7 @@ mod events;
 mod evidence;
 mod panics;
 mod recording;
+mod samples;
 mod table;
 mod telemetry;
 mod timeline;
@@ -58,6 +60,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     values::register(module)?;
     telemetry::register(module)?;
     timeline::register(module)?;
+    module.add_class::<samples::PySampleReader>()?;
     module.add_class::<table::PyTableFile>()?;
     module.add_function(wrap_pyfunction!(driver::recover_files, module)?)?;
     module.add_function(wrap_pyfunction!(driver::merged_percentiles, module)?)?;

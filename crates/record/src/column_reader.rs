@@ -115,6 +115,22 @@ pub fn integers(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<i64>, 
     Ok(values)
 }
 
+/// Returns the values of a column of unsigned integers of 32 bits, which has no nulls.
+///
+/// # Errors
+///
+/// An error if there is no such column, or if it is damaged.
+pub fn unsigned_integers(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<u32>, ReadError> {
+    let (reader, level, rows) = column(row_group, name)?;
+    let (ColumnReader::Int32ColumnReader(mut reader), 0) = (reader, level) else {
+        return Err(wrong_type(name));
+    };
+    let mut values = Vec::new();
+    let (read, ..) = reader.read_records(rows, None, None, &mut values)?;
+    check_rows(name, read, rows)?;
+    Ok(values.into_iter().map(i32::cast_unsigned).collect())
+}
+
 /// Returns the values of a column of booleans, which has no nulls.
 ///
 /// # Errors

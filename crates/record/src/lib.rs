@@ -26,6 +26,7 @@
 //! | `telemetry.rs`, `telemetry_reader.rs`, `telemetry_cut.rs` | [`TelemetrySeries`]: values sampled over time; reading them, and cutting them per task |
 //! | `race_timeline.rs`, `arrivals.rs`, `telemetry_timeline.rs` | [`race_timeline`]: operations, arrivals and telemetry over time, in few points |
 //! | `engine_time.rs` | [`engine_times`]: what the engine reports as `took`, and the service times |
+//! | `sample_reader.rs` | [`SampleReader`]: the samples of a race, one row group at a time |
 //! | `column_reader.rs` | reading columns of Parquet files |
 //! | `table_file.rs` | [`TableFile`]: a Parquet file with any columns, for exports |
 //! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
@@ -55,6 +56,7 @@ mod race_timeline;
 mod recorder;
 mod result;
 mod sample;
+mod sample_reader;
 mod sender;
 mod table_file;
 mod telemetry;
@@ -93,6 +95,7 @@ pub use result::{
     SubOperationResult, TaskProgress, TaskResult, Throughput, WorkTotals,
 };
 pub use sample::{ErrorClass, OperationTimes, Sample, SampleResult, SampleType, Traffic};
+pub use sample_reader::{SampleReader, StoredSample};
 pub use sender::RecordSender;
 pub use table_file::{ColumnKind, ColumnValues, TableColumn, TableFile};
 pub use telemetry::{Point, SeriesKind, SeriesNumber, TaskWindow, TelemetrySeries};

@@ -1,15 +1,16 @@
-"""The samples of a race, read from its folder in batches, so that memory does not depend on their number."""
+"""The samples of a race, read from its folder in parts, so that memory does not depend on their number."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pacenote import _core
 from pacenote.errors import StoreError
 
-_BATCH_ROWS = 16_384
+_ROWS = 4096
+"""Number of samples that are Python objects at the same time."""
 
 
 class StoredSample(NamedTuple):
@@ -65,29 +66,14 @@ class SampleFile:
     """`samples.parquet` of a race."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file. Raises StoreError if it cannot be read."""
+        """`path` is the file."""
         self._path = path
-        try:
-            parquet: Any = importlib.import_module("pyarrow.parquet")
-        except ImportError:
-            raise StoreError(
-                "reading samples needs pyarrow, which is not installed", hint="`pip install pyarrow`"
-            ) from None
-        try:
-            self._file = parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
-        except (OSError, ValueError) as error:
-            raise StoreError(f"cannot read {path}: {_reason(error)}") from error
 
     def __iter__(self) -> Iterator[StoredSample]:
-        """Yields the samples in the order of the file. Raises StoreError if it is damaged."""
-        columns = list(StoredSample._fields)
+        """Yields the samples in the order of the file. Raises StoreError if it cannot be read."""
         try:
-            for batch in self._file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
-                found = {name: batch.column(name).to_pylist() for name in columns}
-                yield from map(StoredSample._make, zip(*found.values(), strict=True))
-        except (OSError, ValueError, KeyError) as error:
-            raise StoreError(f"cannot read {self._path}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)).lower()
+            reader = _core.SampleReader(self._path)
+            while rows := reader.next_rows(_ROWS):
+                yield from map(StoredSample._make, rows)
+        except _core.CoreError as error:
+            raise StoreError(f"the samples cannot be read: {error}") from error
