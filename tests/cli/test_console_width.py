@@ -11,6 +11,7 @@ import pytest
 
 from pacenote.cli.console import Console
 from pacenote.cli.list_races import race_table
+from pacenote.cli.store_listing import ListedRace
 from pacenote.cli.tables import Fit, table
 from pacenote.errors import TrackError
 from support.records import summary
@@ -119,7 +120,7 @@ def test_all_columns_of_a_table_can_break():
 def test_a_list_of_races_of_80_columns_has_challenge_and_version():
     race = summary(challenge="append-fast")
     now = datetime(2026, 3, 1, 13, 30, 15, tzinfo=UTC)
-    headers, _, line = race_table([race], {race.race_id: "b625d810"}, now, 80).splitlines()
+    headers, _, line = race_table([ListedRace(race)], {race.race_id: "b625d810"}, now, 80).splitlines()
     assert len(line) <= 80
     assert headers.split() == ["ID", "Track", "Engine", "Car", "Result", "State"]
     assert "http_logs / appen" in line

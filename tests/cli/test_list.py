@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pacenote.cli.list_races import race_table
+from pacenote.cli.store_listing import ListedRace
 from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.provision.containers.compose import ContainerSpec, compose_text
 from pacenote.store.home import default_home
@@ -94,9 +95,9 @@ def test_a_list_of_races_fits_its_width():
     ]
     ids = {"b625d810-94f3-4db7-b65f-d6554a032a0e": "b625d810", "x": "x", "broken": "broken"}
     now = datetime(2026, 3, 1, 12, 33, 15, tzinfo=UTC)
-    text = race_table(found, ids, now, 100)
+    text = race_table([*map(ListedRace, found)], ids, now, 100)
     assert text == WIDE
-    assert max(map(len, race_table(found, ids, now, 80).splitlines())) <= 80
+    assert max(map(len, race_table([*map(ListedRace, found)], ids, now, 80).splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_a_list_of_races_fits_its_width():
 )
 def test_races_of_an_experiment_are_told_apart(tags, shown):
     now = datetime(2026, 3, 1, 12, 33, 15, tzinfo=UTC)
-    text = race_table([summary(user_tags=tags)], {summary().race_id: "b"}, now, 200)
+    text = race_table([ListedRace(summary(user_tags=tags))], {summary().race_id: "b"}, now, 200)
     assert f"  {shown}  " in text
 
 
@@ -121,7 +122,7 @@ def test_races_of_an_experiment_are_told_apart(tags, shown):
 )
 def test_the_age_of_a_race_is_shown_in_one_unit(seconds, age):
     now = datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC) + timedelta(seconds=seconds)
-    line = race_table([summary()], {summary().race_id: "b"}, now, 200).splitlines()[2]
+    line = race_table([ListedRace(summary())], {summary().race_id: "b"}, now, 200).splitlines()[2]
     assert line.partition("http_logs")[0].split() == ["b", *age.split()]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from pacenote.metrics_store.metrics_documents import MetricSources
@@ -51,6 +54,25 @@ def test_a_dry_run_deletes_nothing(run, races, home):
     code, out, _ = run("delete", "race", "--id=both", "--dry-run")
     assert (code, out) == (0, "would delete race both (here and in the metrics store)\n")
     assert (stored(races), folders(home)) == ({"both", "store"}, ["both", "here"])
+
+
+def test_a_race_of_another_machine_with_the_same_id_is_kept(run, races, home):
+    other = replace(record("both"), timestamp=record("both").timestamp + timedelta(days=1))
+    MetricsStore(races.client()).write(other, MetricSources())
+    assert run("delete", "race", "--id=both")[1] == "deleted race both (here and in the metrics store)\n"
+    assert stored(races) == {"both", "store"}
+    assert run("delete", "race", "--id=both")[1] == "deleted race both (in the metrics store)\n"
+    assert stored(races) == {"store"}
+
+
+def test_a_race_is_kept_here_if_the_store_cannot_delete_it(run, races, home):
+    def refuse(request):
+        refused = request.path.endswith("_delete_by_query")
+        return json_response({"error": {"reason": "read-only"}}, 403) if refused else None
+
+    races.answer = refuse
+    assert run("delete", "race", "--id=both")[0] == 64
+    assert folders(home) == ["both", "here"]
 
 
 def test_an_unknown_race_deletes_nothing(run, races, home):

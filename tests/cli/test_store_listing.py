@@ -55,6 +55,15 @@ def test_what_is_here_is_shown_of_a_race_that_is_in_both(run, races):
     }
 
 
+def test_a_race_of_another_machine_with_the_same_id_is_another_race(run, races):
+    other = replace(record("here"), timestamp=record().timestamp - timedelta(days=1))
+    MetricsStore(races.client()).write(other, MetricSources())
+    rows = [row.split() for row in run("list", "races")[1].splitlines()[2:]]
+    assert [(row[0], row[-1]) for row in rows[-2:]] == [("here", "here"), ("here", "store")]
+    documents = json.loads(run("list", "races", "--format=json")[1])["races"]
+    assert [one["race-timestamp"][:8] for one in documents[-2:]] == ["20260301", "20260228"]
+
+
 def test_races_of_other_environments_are_not_listed(run, races, home):
     (home / "pacenote.toml").write_text('environment-name = "ci"\n')
     out = run("list", "races")[1]

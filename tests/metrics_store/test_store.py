@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from pacenote.errors import StoreError
 from pacenote.metrics_store.client import StoreUnavailable
 from pacenote.metrics_store.metrics_documents import MetricSources
+from pacenote.metrics_store.race_documents import race_timestamp
 from pacenote.metrics_store.samples import StoredSample
 from pacenote.metrics_store.store import MetricsStore, StoreQuery
 from support.http_server import json_response
@@ -114,13 +115,36 @@ def test_a_race_is_found_by_its_id_or_a_unique_prefix():
             found.race("ab")
 
 
+def test_races_of_two_machines_with_the_same_id_are_kept():
+    first = record("nightly")
+    second = replace(first, timestamp=first.timestamp + timedelta(days=1))
+    with fake_store() as store:
+        found = write(store, first, second)
+        assert counts(store) == [2 * count for count in counts_of(first)]
+        write(store, second)
+        assert [one["race-timestamp"] for one in found.races(StoreQuery())] == [
+            race_timestamp(second),
+            race_timestamp(first),
+        ]
+        with pytest.raises(StoreError, match="2 races in the metrics store have the id 'nightly'"):
+            found.race("nightly")
+        assert found.delete("nightly", race_timestamp(first)) == sum(counts_of(first))
+        assert found.race("nightly")["race-timestamp"] == race_timestamp(second)
+
+
+def counts_of(race) -> list[int]:
+    with fake_store() as store:
+        write(store, race)
+        return counts(store)
+
+
 def test_all_documents_of_a_race_are_deleted():
     with fake_store() as store:
         found = write(store, record(), record("race-2"))
         total = sum(counts(store))
         assert found.delete("race-1") == total / 2
         assert [one["race-id"] for one in found.races(StoreQuery())] == ["race-2"]
-        assert found.count("race-1", "metrics") == 0
+        assert found.count("race-1") == 0
         assert found.delete("race-1") == 0
 
 

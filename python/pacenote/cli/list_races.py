@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pacenote.cli.console import Console
-from pacenote.cli.store_listing import STORE, merged_races, stored_races
+from pacenote.cli.store_listing import STORE, ListedRace, merged_races, stored_races
 from pacenote.cli.tables import Fit, json_text, table
 from pacenote.errors import StoreError
 from pacenote.model.race_record import TIMESTAMP_FORMAT
@@ -43,36 +43,30 @@ def list_races(options: argparse.Namespace, console: Console) -> str:
         to_date=options.to_date,
         user_tags=options.user_tags,
     )
-    races = store.list(criteria)
+    races = [ListedRace(race) for race in store.list(criteria)]
     stored = stored_races(options, criteria, console)
-    places: Mapping[str, str] = {}
     if stored is not None:
-        merged = merged_races(races, stored, options.limit)
-        races, places = [race for race, _ in merged], {race.race_id: place for race, place in merged}
+        races = merged_races([race.summary for race in races], stored, options.limit)
     if options.format == "json":
-        documents = stored.documents if stored is not None else {}
-        return json_text({"races": [_document(race, store, documents, places) for race in races]})
+        return json_text({"races": [_document(race, store) for race in races]})
     if not races:
         return "No races found.\n"
-    ids = store.short_ids(race.race_id for race in races)
-    return race_table(races, ids, datetime.now(UTC), console.result_width or _WIDTH, places)
+    ids = store.short_ids(race.summary.race_id for race in races)
+    return race_table(races, ids, datetime.now(UTC), console.result_width or _WIDTH)
 
 
 def race_table(
-    races: Sequence[RaceSummary],
+    races: Sequence[ListedRace],
     ids: Mapping[str, str],
     now: datetime,
     width: int,
-    places: Mapping[str, str] | None = None,
 ) -> str:
-    """Returns one line per race, of at most `width` columns; `ids` are the short ids of the races, and
-    `places` where they are, if there is a metrics store.
-    """
-    rows = [_cells(race, ids[race.race_id], now) for race in races]
+    """Returns one line per race, of at most `width` columns; `ids` are the short ids of the races."""
+    rows = [_cells(race.summary, ids[race.summary.race_id], now) for race in races]
     headers: tuple[str, ...] = _HEADERS
-    if places:
+    if any(race.place for race in races):
         headers = (*_HEADERS, "Where")
-        rows = [[*cells, places[race.race_id]] for race, cells in zip(races, rows, strict=True)]
+        rows = [[*cells, race.place] for race, cells in zip(races, rows, strict=True)]
     return table(headers, rows, Fit(width, _SHORTENED, _DROPPED))
 
 
@@ -108,17 +102,15 @@ def age_text(began: datetime, now: datetime) -> str:
     return next((f"{seconds // length} {unit}" for length, unit in _AGES if seconds >= length), "")
 
 
-def _document(
-    race: RaceSummary, store: RaceStore, stored: Mapping[str, Mapping[str, Any]], places: Mapping[str, str]
-) -> dict[str, Any]:
+def _document(race: ListedRace, store: RaceStore) -> dict[str, Any]:
     """Returns the record of a race as in Rally's list, with the state of the race, and where it is if there
     is a metrics store.
     """
-    place = places.get(race.race_id)
-    document: dict[str, Any] = {"race-id": race.race_id}
-    if place == STORE:
-        document = dict(stored[race.race_id])
+    document: dict[str, Any] = {"race-id": race.summary.race_id}
+    if race.place == STORE:
+        document = dict(race.document or document)
     else:
         with contextlib.suppress(StoreError):
-            document = store.load(race.race_id).to_document()
-    return document | {"state": race.state} | ({"stored-in": place.split(", ")} if place else {})
+            document = store.load(race.summary.race_id).to_document()
+    places = {"stored-in": race.place.split(", ")} if race.place else {}
+    return document | {"state": race.summary.state} | places

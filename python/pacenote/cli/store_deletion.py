@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pacenote.cli.console import Console
 from pacenote.errors import StoreError
 from pacenote.metrics_store.client import StoreClient, StoreUnavailable
+from pacenote.metrics_store.race_documents import race_timestamp
 from pacenote.metrics_store.store import MetricsStore
 from pacenote.metrics_store.store_annotations import StoreAnnotations
 from pacenote.store.annotations import AnnotationStore
@@ -29,6 +30,9 @@ class _FoundRace:
 
     in_store: bool
     """Whether the metrics store has it."""
+
+    timestamp: str = ""
+    """When it began, as Rally writes times; empty if all races of the store with its id are to be deleted."""
 
     @property
     def places(self) -> str:
@@ -55,10 +59,12 @@ class StoreDeletion:
             found = {race.race_id: race for race in (_find(one, store, stored) for one in ids)}
             folders = [race.folder for race in found.values() if race.folder is not None]
             if not self._dry_run:
-                # Folders first: it is an error if a race is running, and then nothing is deleted.
-                store.delete(*folders)
+                store.check_ended(folders)
+                # If the store fails, the races are still here, and can be deleted again.
                 for race in found.values():
-                    stored.delete(race.race_id)
+                    if race.in_store:
+                        stored.delete(race.race_id, race.timestamp)
+                store.delete(*folders)
         except StoreUnavailable as error:
             raise _with_hint(error) from None
         finally:
@@ -106,11 +112,16 @@ def _find(reference: str, store: RaceStore, stored: MetricsStore) -> _FoundRace:
         document = stored.race(reference)
         if document is not None:
             return _FoundRace(str(document["race-id"]), None, in_store=True)
-        if stored.has(reference):
+        if stored.count(reference):
             return _FoundRace(reference, None, in_store=True)
         raise StoreError(f"{error.message}, nor in the metrics store", hint=error.hint) from None
     race_id = folder.path.name
-    return _FoundRace(race_id, folder, in_store=stored.has(race_id))
+    try:
+        timestamp = race_timestamp(folder.read())
+    except StoreError:
+        # The store may have the race of another machine with this id: what is not known is not deleted.
+        return _FoundRace(race_id, folder, in_store=False)
+    return _FoundRace(race_id, folder, stored.count(race_id, timestamp) > 0, timestamp)
 
 
 def _with_hint(error: StoreUnavailable) -> StoreUnavailable:

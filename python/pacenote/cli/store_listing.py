@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pacenote.cli.console import Console
@@ -29,38 +29,45 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRaces:
-    """The races of a metrics store."""
+class ListedRace:
+    """A race in a list."""
 
-    summaries: Mapping[str, RaceSummary] = field(default_factory=dict)
-    """What a list shows of them, by id."""
+    summary: RaceSummary
+    """What the list shows of it."""
 
-    documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Their documents, by id."""
+    place: str = ""
+    """Where it is; empty if there is no metrics store."""
+
+    document: Mapping[str, Any] | None = None
+    """Its document in the metrics store, or None if it is not there."""
 
 
-def stored_races(options: argparse.Namespace, criteria: RaceFilter, console: Console) -> StoredRaces | None:
+def stored_races(
+    options: argparse.Namespace, criteria: RaceFilter, console: Console
+) -> list[ListedRace] | None:
     """Returns the races that match in the metrics store, or None if there is none or it does not answer,
     which is a warning.
     """
     documents = _answer(options, console, lambda client: _documents(client, options, criteria))
     if documents is None:
         return None
-    by_id = {str(one["race-id"]): one for one in documents if one.get("race-id")}
-    return StoredRaces({race_id: _summary(race_id, one) for race_id, one in by_id.items()}, by_id)
+    listed = (one for one in documents if one.get("race-id"))
+    return [ListedRace(_summary(str(one["race-id"]), one), STORE, one) for one in listed]
 
 
-def merged_races(
-    own: Sequence[RaceSummary], stored: StoredRaces, limit: int
-) -> list[tuple[RaceSummary, str]]:
+def merged_races(own: Sequence[RaceSummary], stored: Sequence[ListedRace], limit: int) -> list[ListedRace]:
     """Returns races of this machine and of the store, newest first, each with where it is. What this machine
-    has of a race is shown, because its folder has all of it.
+    has of a race is shown, because its folder has all of it. Races with the same id that began at different
+    times are different races.
     """
-    here = {race.race_id for race in own}
-    found = [(race, BOTH if race.race_id in stored.summaries else HERE) for race in own]
-    found += [(race, STORE) for race_id, race in stored.summaries.items() if race_id not in here]
+    only_stored = {(race.summary.race_id, race.summary.timestamp): race for race in stored}
+    found = []
+    for race in own:
+        in_store = only_stored.pop((race.race_id, race.timestamp), None)
+        found.append(ListedRace(race, BOTH if in_store else HERE))
+    found += only_stored.values()
     # A race of this machine that cannot be read has no time, and comes first, as without a store.
-    found.sort(key=lambda entry: entry[0].timestamp or "9", reverse=True)
+    found.sort(key=lambda race: race.summary.timestamp or "9", reverse=True)
     return found[:limit]
 
 

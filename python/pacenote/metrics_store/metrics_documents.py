@@ -13,14 +13,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC
 from typing import Any, NamedTuple
 
-from pacenote.metrics_store.race_documents import AUTO_GENERATED, node_name
+from pacenote.metrics_store.race_documents import AUTO_GENERATED, node_name, race_timestamp
 from pacenote.metrics_store.samples import StoredSample
 from pacenote.metrics_store.settings import DEFAULT_SAMPLES
 from pacenote.model.codec import encode
-from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceTimeline
 from pacenote.model.result import TaskResult
 from pacenote.model.system_metrics import DISK_USAGE, SystemMetrics
@@ -113,9 +112,13 @@ class MetricSources:
     """Values over time of `DEVICES`; those with the same time and labels follow one another."""
 
 
-def race_key(race_id: str) -> str:
-    """Returns the beginning of the ids of all documents of a race: 16 characters."""
-    digest = hashlib.blake2b(race_id.encode(), digest_size=12).digest()
+def race_key(record: RaceRecord) -> str:
+    """Returns the beginning of the ids of all documents of a race: 16 characters.
+
+    The time is part of it, because machines that share a store may use the same id, such as `nightly`.
+    """
+    race = f"{record.race_id}\n{race_timestamp(record)}"
+    digest = hashlib.blake2b(race.encode(), digest_size=12).digest()
     return base64.urlsafe_b64encode(digest).decode()
 
 
@@ -126,7 +129,7 @@ class MetricsDocuments:
         """`every_nth_sample` is of how many samples one is stored; None limits their number."""
         self._record = record
         self._every = every_nth_sample
-        self._key = race_key(record.race_id)
+        self._key = race_key(record)
         self._began_ms = record.timestamp.timestamp() * 1000
         started = record.driver.get("started_unix_ns")
         self._first_task_ms = started / _MS if isinstance(started, int) else self._began_ms
@@ -278,7 +281,7 @@ def json_encoder() -> Any:
 def _common(record: RaceRecord) -> dict[str, Any]:
     document: dict[str, Any] = {
         "race-id": record.race_id,
-        "race-timestamp": record.timestamp.astimezone(UTC).strftime(TIMESTAMP_FORMAT),
+        "race-timestamp": race_timestamp(record),
         "environment": record.environment.name,
         "track": record.track.name,
         "challenge": record.challenge or AUTO_GENERATED,

@@ -26,6 +26,11 @@ _NOT_IN_RALLY = ("disk_usage_knn_vectors",)
 """Figures that Rally's results do not have."""
 
 
+def race_timestamp(record: RaceRecord) -> str:
+    """Returns when a race began, as Rally writes it: in UTC, to the second."""
+    return record.timestamp.astimezone(UTC).strftime(TIMESTAMP_FORMAT)
+
+
 def race_document(record: RaceRecord) -> dict[str, Any]:
     """Returns Rally's document of a race: what `list races`, `compare` and Rally itself read."""
     document: dict[str, Any] = {
@@ -98,7 +103,7 @@ def _common(record: RaceRecord) -> dict[str, Any]:
         "rally-revision": None,
         "environment": record.environment.name,
         "race-id": record.race_id,
-        "race-timestamp": record.timestamp.astimezone(UTC).strftime(TIMESTAMP_FORMAT),
+        "race-timestamp": race_timestamp(record),
         "user-tags": tag_texts(record.user_tags),
         "track": record.track.name,
     }

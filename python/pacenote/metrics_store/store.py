@@ -17,7 +17,7 @@ from pacenote.metrics_store.metrics_documents import (
     json_encoder,
     race_key,
 )
-from pacenote.metrics_store.race_documents import race_document, result_documents
+from pacenote.metrics_store.race_documents import race_document, race_timestamp, result_documents
 from pacenote.metrics_store.templates import (
     KINDS,
     IndexKind,
@@ -74,7 +74,8 @@ class MetricsStore:
 
     def write(self, record: RaceRecord, sources: MetricSources) -> Written:
         """Writes a race: first its metrics, then its results, and last the race itself, so that a race that
-        is listed is complete. What the store has of the race is replaced.
+        is listed is complete. What the store has of the race is replaced; a race with the same id that began
+        at another time, for example on another machine, is kept.
 
         Raises StoreUnavailable if the store does not answer or refuses a request, and StoreError if a source
         cannot be read.
@@ -82,7 +83,7 @@ class MetricsStore:
         features = probe_features(self._client)
         for kind in KINDS:
             ensure_templates(self._client, features, kind)
-        self._delete_stored(record.race_id)
+        self._delete_stored(record)
         writer = BulkWriter(self._client)
         names = {kind: index_name(kind, record.timestamp, self._client.settings) for kind in KINDS}
         metrics = MetricsDocuments(record, self._client.settings.every_nth_sample)
@@ -105,50 +106,61 @@ class MetricsStore:
     def race(self, reference: str) -> dict[str, Any] | None:
         """Returns the document of a race, by its id or a unique prefix of it, or None if there is none.
 
-        Raises StoreUnavailable, and StoreError if several ids begin with it.
+        Raises StoreUnavailable, and StoreError if several ids begin with it, or several races have the id.
         """
         term = {"bool": {"should": [{"term": {"race-id": reference}}, {"prefix": {"race-id": reference}}]}}
         found = self._search("races", {"query": term, "size": 100})
-        by_id = {str(one.get("race-id")): one for one in found}
-        if reference in by_id or len(by_id) < 2:
-            return by_id.get(reference) or next(iter(by_id.values()), None)
+        exact = [one for one in found if one.get("race-id") == reference]
+        matching = exact or found
+        if len(matching) < 2:
+            return matching[0] if matching else None
+        ids = {one.get("race-id") for one in matching}
+        if len(ids) == 1:
+            raise StoreError(
+                f"{len(matching)} races in the metrics store have the id '{ids.pop()}'",
+                hint="give races that share a store different values of --race-id",
+            )
         raise StoreError(
-            f"'{reference}' matches {len(by_id)} races in the metrics store",
+            f"'{reference}' matches {len(ids)} races in the metrics store",
             hint="give more characters of the id",
         )
 
-    def count(self, race_id: str, kind: IndexKind) -> int:
-        """Returns how many documents of a kind the store has of a race. Raises StoreUnavailable."""
-        body = {"query": _of_race(race_id)}
+    def _count(self, query: Mapping[str, object], kind: IndexKind) -> int:
+        body = {"query": query}
         path = f"/{index_pattern(kind)}/_count"
         reply = self._client.request("POST", path, body, _IGNORED)
         return int(reply.get("count", 0)) if isinstance(reply, dict) else 0
 
-    def has(self, race_id: str) -> bool:
-        """Returns whether there are documents of a race; if writing it was interrupted, it is not listed.
+    def count(self, race_id: str, timestamp: str = "") -> int:
+        """Returns how many documents the store has of the races with an id; with `timestamp`, only of the one
+        that began then, as Rally writes times.
 
-        Raises StoreUnavailable.
+        Documents of a race whose export was interrupted count, although it is not listed. Raises
+        StoreUnavailable.
         """
-        return any(self.count(race_id, kind) for kind in reversed(KINDS))
+        query = _of_race(race_id, timestamp)
+        return sum(self._count(query, kind) for kind in KINDS)
 
-    def delete(self, race_id: str) -> int:
-        """Deletes all documents of a race, and returns their number. Raises StoreUnavailable."""
-        return sum(self._delete(race_id, kind) for kind in reversed(KINDS))
+    def delete(self, race_id: str, timestamp: str = "") -> int:
+        """Deletes the documents that `count` counts, and returns their number. Raises StoreUnavailable."""
+        query = _of_race(race_id, timestamp)
+        return sum(self._delete(query, kind) for kind in reversed(KINDS))
 
-    def _delete(self, race_id: str, kind: IndexKind) -> int:
+    def _delete(self, query: Mapping[str, object], kind: IndexKind) -> int:
         params: Params = {**_IGNORED, "conflicts": "proceed", "refresh": True}
         path = f"/{index_pattern(kind)}/_delete_by_query"
-        reply = self._client.request("POST", path, {"query": _of_race(race_id)}, params)
+        reply = self._client.request("POST", path, {"query": query}, params)
         return int(reply.get("deleted", 0)) if isinstance(reply, dict) else 0
 
-    def _delete_stored(self, race_id: str) -> None:
-        """Deletes what was written before, so that documents of backing indices that were rolled over since
-        then are not doubled. Without the module for it, ids prevent most of that.
+    def _delete_stored(self, record: RaceRecord) -> None:
+        """Deletes what was written of this race before, so that documents of backing indices that were rolled
+        over since then are not doubled. Without the module for it, ids prevent most of that.
         """
+        query = _of_race(record.race_id, race_timestamp(record))
         for kind in reversed(KINDS):
-            if self.count(race_id, kind):
+            if self._count(query, kind):
                 try:
-                    self._delete(race_id, kind)
+                    self._delete(query, kind)
                 except StoreUnavailable as error:
                     if not any(f"status {status}" in error.message for status in _NOT_SUPPORTED):
                         raise
@@ -167,17 +179,18 @@ class MetricsStore:
 
 
 def _results(record: RaceRecord) -> Iterator[Document]:
-    encode, key = json_encoder(), race_key(record.race_id)
+    encode, key = json_encoder(), race_key(record)
     for number, document in enumerate(result_documents(record)):
         yield Document(f"{key}r{number}", encode(document))
 
 
 def _race(record: RaceRecord) -> Document:
-    return Document(record.race_id, json_encoder()(race_document(record)))
+    return Document(race_key(record), json_encoder()(race_document(record)))
 
 
-def _of_race(race_id: str) -> dict[str, Any]:
-    return {"bool": {"filter": [{"term": {"race-id": race_id}}]}}
+def _of_race(race_id: str, timestamp: str = "") -> dict[str, Any]:
+    terms = {"race-id": race_id, **({"race-timestamp": timestamp} if timestamp else {})}
+    return {"bool": {"filter": [{"term": {name: value}} for name, value in terms.items()]}}
 
 
 def _filters(query: StoreQuery) -> Iterator[dict[str, Any]]:

@@ -142,11 +142,16 @@ class RaceStore:
 
     def delete(self, *folders: RaceFolder) -> None:
         """Deletes races with all their files. Raises StoreError, and deletes none if one is running."""
+        self.check_ended(folders)
+        for folder in folders:
+            _delete(folder)
+
+    @staticmethod
+    def check_ended(folders: Iterable[RaceFolder]) -> None:
+        """Raises StoreError if one of the races is running, so that it cannot be deleted."""
         for folder in folders:
             if folder.is_in_use():
                 raise StoreError(f"race '{folder.path.name}' is running", hint="delete it when it has ended")
-        for folder in folders:
-            _delete(folder)
 
     def short_ids(self, race_ids: Iterable[str]) -> dict[str, str]:
         """Returns the shortest text, of at least eight characters, that `folder` accepts for each race. Ids
