@@ -9,9 +9,10 @@ into 64 bits, and messages have the form of those about tracks.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -65,8 +66,9 @@ def decode(kind: type[T], document: object, path: str) -> T:
         value = msgspec.convert(document, kind, dec_hook=_read_path)
     except msgspec.ValidationError as error:
         raise _invalid(error, document, path) from error
-    for problem in _problems(value, document, path):
-        raise problem
+    if not _is_exact(value, document):
+        for problem in _problems(value, document, path):
+            raise problem
     return value
 
 
@@ -85,6 +87,38 @@ def _read_path(kind: type, value: object) -> object:
     if isinstance(value, str):
         return Path(value)
     raise TypeError("Expected `str`")
+
+
+def _is_exact(value: Any, document: Any) -> bool:
+    """Returns whether `_problems` has nothing to yield, several times as fast."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is float:
+        return bool(math.isfinite(value))
+    if kind is int:
+        return bool(-MAX_INTEGER <= value <= MAX_INTEGER)
+    if isinstance(value, tuple):
+        return all(map(_is_exact, value, document))
+    names = _field_names(kind)
+    if names is not None:
+        return document.keys() <= names and all(
+            _is_exact(getattr(value, name), item) for name, item in document.items()
+        )
+    if isinstance(value, Mapping):
+        item = next(iter(value.values()), None)
+        return not dataclasses.is_dataclass(item) or all(
+            _is_exact(value[key], document[key]) for key in value
+        )
+    return True
+
+
+@functools.cache
+def _field_names(kind: Hashable) -> frozenset[str] | None:
+    """Returns the names of the fields of a dataclass, or None for another type."""
+    if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
+        return None
+    return frozenset(field.name for field in dataclasses.fields(kind))
 
 
 def _problems(value: object, document: Any, path: str) -> Iterator[PacenoteError]:

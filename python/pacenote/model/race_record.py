@@ -7,6 +7,7 @@ derived from `tasks` and are not read back.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -496,7 +497,7 @@ class RaceRecord:
                 f"but this version of Pacenote reads formats up to {FORMAT_VERSION}",
                 hint="use the version of Pacenote that wrote it, or a newer one",
             )
-        types, values = get_type_hints(RaceRecord), dict[str, Any]()
+        types, values = _field_types(), dict[str, Any]()
         for key, name in _STORED_FIELDS:
             if key in document:
                 values[name] = decode(types[name], document[key], f"race.{key}")
@@ -550,6 +551,11 @@ _STORED_FIELDS = (
 """Key in `race.json` → field of the record, for fields that are stored unchanged. Keys are Rally's where they
 exist.
 """
+
+
+@functools.cache
+def _field_types() -> Mapping[str, Any]:
+    return get_type_hints(RaceRecord)
 
 
 def _read_timestamp(value: object) -> datetime:
