@@ -8,7 +8,7 @@ INDEXING_CASES = {
     "I1": RuleCase(
         {
             **{"node.writer_memory_share": 1.6, "node.segments_per_s": 12, "node.refreshes_per_s": 0.5},
-            **{"gc.live_share": 0.3, "engine.index_buffer_bytes": MB, "node.segment_bytes": 400_000},
+            **{"gc.live_share": 0.3, "engine.index_buffer_bytes": MB},
             **{
                 "node.merge_share": 0.5,
                 "node.refresh_share": 0.1,

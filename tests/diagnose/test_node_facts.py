@@ -64,7 +64,6 @@ EXPECTED = {
     "node.refreshes_per_s": 3,
     "node.periodic_flushes_per_min": 30,
     "node.segments_per_s": 3.5,
-    "node.segment_bytes": 200,
     "node.writer_memory_share": 0.5,
     "node.request_cache_hit_share": 0.25,
     "node.disk_write_bytes_per_s": 2048,

@@ -1,7 +1,9 @@
-"""Faults in a real engine: the rule about each of them fires first, and none in a healthy race.
+"""Faults in a real engine: the rule about each of them fires first, and none without a fault.
 
-Other programs on the machine are found, too: a race that they disturbed is repeated once. If they disturb
-that one as well, findings about the machine are left out.
+Faults of the configuration have a race each. Those that can begin and end while the engine runs are in one
+race, in a task each: what the rules find is then that of the task. Other programs on the machine are found,
+too: a race that they disturbed is repeated once. If they disturb that one as well, findings about the machine
+are left out.
 """
 
 from __future__ import annotations
@@ -11,17 +13,29 @@ import json
 import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pacenote.cli.recorded_evidence import read_evidence
+from pacenote.cli.tables import json_text
+from pacenote.diagnose.answers import diagnose
+from pacenote.diagnose.facts import Evidence
+from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.errors import EngineError
+from pacenote.model.diagnosis import diagnoses_document
 from pacenote.model.node_options import NodeLimits
 from pacenote.provision.control_groups import check_limits
+from pacenote.provision.layout import create_layout
+from pacenote.provision.node_registry import NodeEntry, registered_nodes
+from pacenote.store.race_groups import find_group
+from pacenote.store.race_store import RaceStore
+from support.disk_limit import limited_writes, why_writes_cannot_be_limited
 
 pytestmark = pytest.mark.engine
 
@@ -33,8 +47,11 @@ DISTURBED = "V6"
 OF_THE_MACHINE = frozenset({"O1", "K1", "H10", "H11"})
 """Rules that other programs on the machine of the tests can make fire, in any race."""
 
-SECONDS = 12
-"""How long the engine indexes."""
+SECONDS = 10
+"""How long the engine indexes in a task."""
+
+SLOW_WRITES_PER_S = 20
+"""How often per second the engine can write to a slow disk: each bulk syncs the transaction log."""
 
 SLOW_REFRESH = "--set=index.refresh_interval=30s"
 
@@ -46,18 +63,20 @@ HTTP_LOGS = (
 )
 """A track with several indices, and more clients than the engine can serve."""
 
-TRACK = """
-{
-  "version": 2,
-  "description": "Indexes log lines for a while, again and again",
-  "indices": [{"name": "logs", "body": "index.json"}],
-  "corpora": [{
+CORPUS = """{
     "name": "http_logs",
     "generator": {"name": "http_logs", "documents": 100000},
     "documents": [
       {"source-file": "documents-241998.json.bz2", "document-count": 181463624, "target-index": "logs"}
     ]
-  }],
+  }"""
+
+TRACK = """
+{
+  "version": 2,
+  "description": "Indexes log lines for a while, again and again",
+  "indices": [{"name": "logs", "body": "index.json"}],
+  "corpora": [CORPUS],
   "schedule": [
     {"operation": {"name": "create", "operation-type": "create-index"}},
     {
@@ -73,7 +92,33 @@ TRACK = """
     }
   ]
 }
-"""
+""".replace("CORPUS", CORPUS)
+
+PHASES = """
+{
+  "version": 2,
+  "description": "Indexes log lines in several tasks, during which something else differs",
+  "indices": [{"name": "logs", "body": "index.json"}],
+  "corpora": [CORPUS],
+  "schedule": [
+    {"operation": {"name": "create", "operation-type": "create-index"}}
+    {% for name, clients in (("healthy", 4), ("few-clients", 1), ("slow-disk", 4), ("busy-cores", 4)) %},
+    {"name": "before-{{ name }}", "operation": {"operation-type": "sleep", "duration": 1}},
+    {
+      "name": "{{ name }}",
+      "operation": {
+        "name": "append-{{ name }}",
+        "operation-type": "bulk",
+        "bulk-size": {{ 1000 if clients > 1 else 100 }},
+        "looped": true
+      },
+      "clients": {{ clients }},
+      "time-period": {{ seconds }}
+    }
+    {% endfor %}
+  ]
+}
+""".replace("CORPUS", CORPUS)
 
 INDEX = {
     "settings": {"index.number_of_shards": 1, "index.number_of_replicas": 0},
@@ -115,31 +160,34 @@ class Found:
 
 
 class Racer:
-    """Races the track with options of `pacenote race`."""
+    """Races the tracks with options of `pacenote race`."""
 
     def __init__(self, home: Path, folder: Path) -> None:
         self.home = home
-        self.track = folder / "track.json"
-        self.track.write_text(TRACK)
+        self.folder = folder
         (folder / "index.json").write_text(json.dumps(INDEX))
+        for name, text in (("track.json", TRACK), ("phases.json", PHASES)):
+            (folder / name).write_text(text)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-m", "pacenote", *arguments]
+        environment = {**os.environ, "PACENOTE_HOME": str(self.home)}
+        return subprocess.Popen(command, env=environment, text=True, stdout=pipe, stderr=pipe)
 
     def pacenote(self, *arguments: str, codes: Sequence[int] = (0,)) -> tuple[str, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "pacenote", *arguments],
-            env={**os.environ, "PACENOTE_HOME": str(self.home)},
-            check=False,
-            text=True,
-            capture_output=True,
-        )
-        assert done.returncode in codes, done.stderr
-        return done.stdout, done.stderr
+        process = self.start(*arguments)
+        out, err = process.communicate()
+        assert process.returncode in codes, err
+        return out, err
 
     def race(self, name: str, *options: str, params: str = "") -> Found:
         """Races once. Whether its results are valid does not matter."""
         race_id = f"{name}-{RUN}"
-        own = (f"--track-path={self.track}", f"--track-params=seconds:{SECONDS}{params and f',{params}'}")
-        track = () if set(HTTP_LOGS) <= set(options) else own
-        _, printed = self.pacenote("race", f"--race-id={race_id}", *track, *options, codes=(0, 3))
+        track = self.folder / "track.json"
+        own = (f"--track-path={track}", f"--track-params=seconds:{SECONDS}{params and f',{params}'}")
+        track_options = () if set(HTTP_LOGS) <= set(options) else own
+        _, printed = self.pacenote("race", f"--race-id={race_id}", *track_options, *options, codes=(0, 3))
         text, _ = self.pacenote("diagnose", race_id, "--report-format=json")
         (diagnosis,) = json.loads(text)["diagnoses"]
         return Found(race_id, diagnosis, printed)
@@ -151,10 +199,73 @@ class Racer:
             found = self.race(f"{name}-again", *options, params=params)
         return found
 
+    def race_phases(self, name: str) -> dict[str, Found]:
+        """Races once with a fault in each task but the first one; returns what is found for each task."""
+        race_id = f"{name}-{RUN}"
+        options = (
+            f"--track-path={self.folder / 'phases.json'}",
+            f"--track-params=seconds:{SECONDS}",
+            SLOW_REFRESH,
+        )
+        process = self.start("race", f"--race-id={race_id}", *options)
+        try:
+            ended = Ended(self.home / "races" / race_id / "tasks.jsonl", process)
+            ended.wait_for("before-slow-disk")
+            if not why_writes_cannot_be_limited(self.home):
+                (node,) = self.nodes(process.pid)
+                assert node.process is not None
+                with limited_writes(node.process.pid, node.folder, SLOW_WRITES_PER_S):
+                    ended.wait_for("slow-disk")
+            ended.wait_for("before-busy-cores")
+            with burners(sorted(os.sched_getaffinity(0))):
+                ended.wait_for("busy-cores")
+            _, printed = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert process.returncode in (0, 3), printed
+        (evidence,) = read_evidence(find_group(RaceStore(self.home), [race_id]))
+        return {
+            task.name: Found(race_id, one_diagnosis(replace(evidence, tasks=(task,))), printed)
+            for task in evidence.tasks
+        }
 
-@pytest.fixture
-def racer(home: Path, tmp_path: Path) -> Racer:
-    return Racer(home, tmp_path)
+    def nodes(self, owner: int) -> list[NodeEntry]:
+        return [each for each in registered_nodes(create_layout(self.home)) if each.owner.pid == owner]
+
+
+def one_diagnosis(evidence: Evidence) -> dict[str, Any]:
+    """Returns the diagnosis as `pacenote diagnose --report-format=json` prints it."""
+    (document,) = diagnoses_document([diagnose(evidence, bundled_rules())])["diagnoses"]
+    return json.loads(json_text(document))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The tasks of a race that have ended."""
+
+    file: Path
+    process: subprocess.Popen[str]
+
+    def wait_for(self, task: str) -> None:
+        deadline = time.monotonic() + 120
+        while not (self.file.exists() and f'"{task}"' in self.file.read_text()):
+            assert time.monotonic() < deadline, f"waited 120 s for {task}"
+            assert self.process.poll() is None, self.process.communicate()
+            time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def racer(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Racer:
+    return Racer(home, tmp_path_factory.mktemp("tracks"))
+
+
+@pytest.fixture(scope="module")
+def phases(racer: Racer) -> dict[str, Found]:
+    """What is found for each task of a race, which is repeated once if other programs disturbed it."""
+    found = racer.race_phases("phases")
+    if any(each.disturbed for task, each in found.items() if task != "busy-cores"):
+        found = racer.race_phases("phases-again")
+    return found
 
 
 def test_a_small_heap_is_named_first_and_its_experiment_is_valid(racer: Racer, tmp_path: Path) -> None:
@@ -199,10 +310,34 @@ def test_a_cpu_quota_is_named_first(racer: Racer) -> None:
     assert found.answer("K2")["advice"][0]["options"] == {"node-cpu-limit": f"{quota * 2:g}"}
 
 
-def test_a_program_that_takes_the_cores_of_the_engine_is_named_first(racer: Racer) -> None:
-    cpus = sorted(os.sched_getaffinity(0))
-    with burners(cpus):
-        found = racer.race("burner", SLOW_REFRESH)
+def test_a_small_indexing_buffer_is_named_first(racer: Racer) -> None:
+    found = racer.quiet_race("buffer", "--set=engine.indices.memory.index_buffer_size=1mb")
+    assert found.rules[:1] == ["I1"], found.diagnosis
+    assert found.answer("I1")["advice"][0]["options"] == {
+        "set": ["engine.indices.memory.index_buffer_size=10%"]
+    }
+
+
+def test_a_task_without_a_fault_has_no_finding(phases: dict[str, Found]) -> None:
+    assert phases["healthy"].rules == [], phases["healthy"].diagnosis
+
+
+def test_a_single_client_is_named_first(phases: dict[str, Found]) -> None:
+    found = phases["few-clients"]
+    assert found.rules[:1] == ["I5"], found.diagnosis
+    assert found.answer("I5")["advice"][0]["options"] == {"track-params": {"bulk_indexing_clients": "2"}}
+
+
+def test_a_slow_disk_is_named_first(phases: dict[str, Found], home: Path) -> None:
+    if reason := why_writes_cannot_be_limited(home):
+        pytest.skip(reason)
+    found = phases["slow-disk"]
+    assert found.rules[:1] == ["D4"], found.diagnosis
+    assert found.value("D4", "disk.wait_share") > 0.1
+
+
+def test_programs_that_take_the_cores_of_the_engine_are_named_first(phases: dict[str, Found]) -> None:
+    found = phases["busy-cores"]
     assert found.diagnosis["findings"][0]["id"] == "O1", found.diagnosis
     # Each core is shared by at least one burner, which gets about half of it.
     assert found.value("O1", "cpu.other_share") > 0.2
@@ -226,8 +361,3 @@ def burners(cpus: Sequence[int]) -> Iterator[None]:
         for process in started:
             process.kill()
             process.communicate()
-
-
-def test_a_healthy_race_has_no_finding(racer: Racer) -> None:
-    found = racer.quiet_race("healthy")
-    assert found.rules == [], found.diagnosis

@@ -40,7 +40,6 @@ NODE_COUNTERS: FigureTable = {
     "node.translog_bytes": ("bytes", "transaction log, the largest value"),
     "node.segments": ("count", "segments at the end of the window"),
     "node.segments_per_s": ("1/s", "segments that were created by flushes and refreshes, at least"),
-    "node.segment_bytes": ("bytes", "stored bytes that were written / segments that were created"),
     "node.writer_memory_share": ("share", "memory of index writers / limit of the buffer, mean"),
     "node.documents": ("count", "documents at the end of the window"),
     "node.deleted_documents": ("count", "deleted documents at the end of the window"),

@@ -132,11 +132,7 @@ def _segment_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Fi
     yield "node.deleted_documents", series.last("indices.docs.deleted", node=node)
     yield "node.store_bytes", series.last("indices.store.size", node=node)
     yield "node.segments", series.last("indices.segments.count", node=node)
-    created = _created_segments(series, node)
-    yield "node.segments_per_s", created
-    growth = series.growth("indices.store.size", node=node)
-    if created and growth is not None and growth > 0:
-        yield "node.segment_bytes", growth / (created * series.duration_s)
+    yield "node.segments_per_s", _created_segments(series, node)
     memory = series.mean("indices.segments.index_writer_memory", node=node)
     yield "node.writer_memory_share", ratio(memory, limits.index_buffer_bytes.get(node))
 
