@@ -1,5 +1,5 @@
-"""Measures `pacenote diagnose` of a race of an hour: twelve tasks, a snapshot with 4,500 facts, and a GC log
-with two collections per second.
+"""Measures `pacenote diagnose` of a race of an hour: twelve tasks with 400 operations per second, a snapshot
+with 4,500 facts, a GC log with two collections per second, and 300 series of telemetry once a second.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from pathlib import Path
 from comparing import example_task
 from machine import PACENOTE, run, temporary_folder
 from outcome import Figure, Options, Outcome, Target
+from recorded_samples import write_samples
+from recorded_series import write_series
 
+from pacenote import _core
 from pacenote.model.race_record import RaceRecord, RecordedCluster, RecordedTrack, Verdict
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.model.started_node import StartedNode
@@ -22,6 +25,9 @@ from pacenote.store.race_store import RaceStore
 _LIMIT_MS = 1_000.0
 _TASKS, _FACTS = 12, 4_500
 _PER_SECOND = 2
+_RATE = 400
+_SERIES = 300
+_NS = 10**9
 
 HOUR_S = 3_600
 """Length of the race in seconds."""
@@ -87,13 +93,17 @@ def store_race(home: Path) -> RaceFolder:
         ),
         cluster=RecordedCluster("opensearch", "3.3.0", started_nodes=(StartedNode(name=NODE),)),
         verdict=Verdict("valid"),
-        driver={"started_unix_ns": int(BEGIN.timestamp()) * 10**9},
+        driver={"started_unix_ns": int(BEGIN.timestamp()) * _NS},
         telemetry={"host-sampler": {"data_devices": [{"device": "vda"}]}},
         complete=True,
     )
     folder = RaceStore(home).create(record)
     side = Snapshot(dict(_facts()))
     folder.write_snapshot(RaceSnapshot(side, side))
+    tasks = [task.task for task in record.tasks]
+    write_series(folder.path, tasks, TASK_S, _RATE)
+    write_samples(folder.samples, tasks, TASK_S, _RATE)
+    _write_telemetry(folder)
     _write_log(folder)
     return folder
 
@@ -119,3 +129,33 @@ def _write_log(folder: RaceFolder) -> None:
 def _time(seconds: float) -> str:
     moment = BEGIN + timedelta(seconds=seconds)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}+0000"
+
+
+def _write_telemetry(folder: RaceFolder) -> None:
+    """Writes what the page shows, and further series, once a second."""
+    begin_s = int(BEGIN.timestamp())
+    file = _core.TelemetryFile(folder.path)
+    for second in range(HOUR_S + 1):
+        file.write((begin_s + second) * _NS, [*_samples(second)])
+    for number in range(HOUR_S // TASK_S):
+        at_s = begin_s + number * TASK_S
+        file.add_task(f"search-{number}", at_s * _NS, (at_s + TASK_S) * _NS)
+    file.close()
+
+
+def _samples(second: int) -> list[tuple[str, str, float | None, str, str, dict[str, str]]]:
+    grown = 500.0 * second + 40 * (second % 7)
+    host: list[tuple[str, str, dict[str, str]]] = [
+        ("cpu.user", "ms", {}),
+        ("cpu.idle", "ms", {}),
+        ("cpu.system", "ms", {}),
+    ]
+    host += [(f"process.{kind}", "ms", {"process": NODE}) for kind in ("user", "system")]
+    host += [(f"disk.{kind}_bytes", "B", {"device": "vda"}) for kind in ("read", "write")]
+    host += [(f"other_{number}", "", {"cpu": "0"}) for number in range(_SERIES - len(host))]
+    node: dict[str, str] = {"node": NODE}
+    gauges = [("jvm.mem.heap_used", "B"), ("indices.merges.current", "")]
+    return [
+        *(("host", name, grown, unit, "counter", labels) for name, unit, labels in host),
+        *(("node-gauges", name, float(second % 60), unit, "gauge", node) for name, unit in gauges),
+    ]

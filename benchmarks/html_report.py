@@ -13,18 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import comparing
-from diagnosing import BEGIN, HOUR_S, NODE, TASK_S, store_race
+from diagnosing import store_race
 from machine import PACENOTE, PYTHON, run, temporary_folder
 from outcome import Figure, Options, Outcome, Target
-from recorded_series import write_series
 
-from pacenote import _core
 from pacenote.cli.stored_experiment import NoOptionCheck
 from pacenote.lab.experiment.design import plan_races
 from pacenote.lab.experiment.read_file import read_experiment
 from pacenote.model.experiment import ExperimentPlan, JournalEntry
 from pacenote.store.experiment_store import ExperimentStore
-from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 
 _LIMIT_MS, _LIMIT_KB, _OPEN_LIMIT_MS = 2_000.0, 300.0, 500.0
@@ -86,8 +83,6 @@ def _measured(name: str, page_of: Callable[[Path], tuple[list[str], Path]], opti
 
 def _race_page(home: Path) -> tuple[list[str], Path]:
     folder = store_race(home)
-    write_series(folder.path, [task.task for task in folder.read().tasks], TASK_S, _RATE)
-    _write_telemetry(folder)
     return ["report", "race"], folder.page
 
 
@@ -121,33 +116,3 @@ def _experiment_page(home: Path) -> tuple[list[str], Path]:
         )
         folder.append(ended)
     return ["experiment", "report"], folder.page
-
-
-def _write_telemetry(folder: RaceFolder) -> None:
-    """Writes what the page shows, and further series, once a second."""
-    begin_s = int(BEGIN.timestamp())
-    file = _core.TelemetryFile(folder.path)
-    for second in range(HOUR_S + 1):
-        file.write((begin_s + second) * _NS, [*_samples(second)])
-    for number in range(HOUR_S // TASK_S):
-        at_s = begin_s + number * TASK_S
-        file.add_task(f"search-{number}", at_s * _NS, (at_s + TASK_S) * _NS)
-    file.close()
-
-
-def _samples(second: int) -> list[tuple[str, str, float | None, str, str, dict[str, str]]]:
-    grown = 500.0 * second + 40 * (second % 7)
-    host: list[tuple[str, str, dict[str, str]]] = [
-        ("cpu.user", "ms", {}),
-        ("cpu.idle", "ms", {}),
-        ("cpu.system", "ms", {}),
-    ]
-    host += [(f"process.{kind}", "ms", {"process": NODE}) for kind in ("user", "system")]
-    host += [(f"disk.{kind}_bytes", "B", {"device": "vda"}) for kind in ("read", "write")]
-    host += [(f"other_{number}", "", {"cpu": "0"}) for number in range(_SERIES - len(host))]
-    node: dict[str, str] = {"node": NODE}
-    gauges = [("jvm.mem.heap_used", "B"), ("indices.merges.current", "")]
-    return [
-        *(("host", name, grown, unit, "counter", labels) for name, unit, labels in host),
-        *(("node-gauges", name, float(second % 60), unit, "gauge", node) for name, unit in gauges),
-    ]
