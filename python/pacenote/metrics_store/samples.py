@@ -76,4 +76,4 @@ class SampleFile:
             while rows := reader.next_rows(_ROWS):
                 yield from map(StoredSample._make, rows)
         except _core.CoreError as error:
-            raise StoreError(f"the samples cannot be read: {error}") from error
+            raise StoreError(str(error)) from error

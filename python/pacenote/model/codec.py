@@ -9,10 +9,9 @@ into 64 bits, and messages have the form of those about tracks.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +26,9 @@ _NEWER = "it was probably written by a newer version of Pacenote"
 _MAX_SHOWN = 60
 MAX_INTEGER = 2**64 - 1
 """The largest whole number of a document, and the negative one: the driver counts with 64 bits."""
+
+_FIELD_NAMES: dict[type, frozenset[str] | None] = {}
+"""The names of the fields of dataclasses that have been decoded, and None for other types."""
 
 _EXPECTED = {
     "array": "a list",
@@ -113,12 +115,16 @@ def _is_exact(value: Any, document: Any) -> bool:
     return True
 
 
-@functools.cache
-def _field_names(kind: Hashable) -> frozenset[str] | None:
+def _field_names(kind: type) -> frozenset[str] | None:
     """Returns the names of the fields of a dataclass, or None for another type."""
-    if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
-        return None
-    return frozenset(field.name for field in dataclasses.fields(kind))
+    if kind not in _FIELD_NAMES:
+        names = (
+            frozenset(field.name for field in dataclasses.fields(kind))
+            if dataclasses.is_dataclass(kind)
+            else None
+        )
+        _FIELD_NAMES[kind] = names
+    return _FIELD_NAMES[kind]
 
 
 def _problems(value: object, document: Any, path: str) -> Iterator[PacenoteError]:
