@@ -4,7 +4,7 @@ tests/shape compares this stub with the module.
 
 Documents are passed as JSON text. Every call that can take time releases the GIL. Calls with a `progress`
 parameter call it ten times a second, and handle Ctrl-C at these times. Only `race/`, `python_tasks/`,
-`evidence/` and `export/` import this module.
+`evidence/`, `export/` and `metrics_store/` import this module.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,6 +37,7 @@ __all__ = [
     "RunnerFailure",
     "RunnerRequest",
     "RunnerResult",
+    "SampleReader",
     "ScheduleNext",
     "StepEnded",
     "TableFile",

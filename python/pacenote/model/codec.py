@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from pacenote.errors import PacenoteError
 
@@ -27,6 +27,9 @@ _MAX_SHOWN = 60
 MAX_INTEGER = 2**64 - 1
 """The largest whole number of a document, and the negative one: the driver counts with 64 bits."""
 
+_FIELD_TYPES: dict[type, Mapping[str, Any]] = {}
+"""The types of the fields of dataclasses whose fields are read one by one."""
+
 _FIELD_NAMES: dict[type, frozenset[str] | None] = {}
 """The names of the fields of dataclasses that have been decoded, and None for other types."""
 
@@ -39,6 +42,13 @@ _EXPECTED = {
     "str": "text",
 }
 """The names of msgspec's types in messages."""
+
+
+def field_types(kind: type) -> Mapping[str, Any]:
+    """Returns the types of the fields of a dataclass, by name; evaluates its annotations only once."""
+    if kind not in _FIELD_TYPES:
+        _FIELD_TYPES[kind] = get_type_hints(kind)
+    return _FIELD_TYPES[kind]
 
 
 def encode(value: object) -> Any:

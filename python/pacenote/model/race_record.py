@@ -7,14 +7,13 @@ derived from `tasks` and are not read back.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
 from pacenote.errors import PacenoteError
-from pacenote.model.codec import decode, encode
+from pacenote.model.codec import decode, encode, field_types
 from pacenote.model.data_options import StartingState
 from pacenote.model.engine_archive import EngineArchive
 from pacenote.model.finding import NOT_FINISHED, Finding, stored_without_doubt
@@ -497,7 +496,7 @@ class RaceRecord:
                 f"but this version of Pacenote reads formats up to {FORMAT_VERSION}",
                 hint="use the version of Pacenote that wrote it, or a newer one",
             )
-        types, values = _field_types(), dict[str, Any]()
+        types, values = field_types(RaceRecord), dict[str, Any]()
         for key, name in _STORED_FIELDS:
             if key in document:
                 values[name] = decode(types[name], document[key], f"race.{key}")
@@ -551,11 +550,6 @@ _STORED_FIELDS = (
 """Key in `race.json` → field of the record, for fields that are stored unchanged. Keys are Rally's where they
 exist.
 """
-
-
-@functools.cache
-def _field_types() -> Mapping[str, Any]:
-    return get_type_hints(RaceRecord)
 
 
 def _read_timestamp(value: object) -> datetime:
