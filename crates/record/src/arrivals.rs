@@ -6,7 +6,7 @@ use std::path::Path;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::Serialize;
 
-use crate::column_reader::{ReadError, apart, booleans, byte_arrays, integers};
+use crate::column_reader::{ReadError, Texts, apart, booleans, integers};
 use crate::error::RecordError;
 use crate::files::durable;
 use crate::units::SECOND_NS;
@@ -52,14 +52,13 @@ fn read(
         tasks.iter().map(|task| (task.clone(), TaskArrivals::default())).collect();
     for number in 0..reader.num_row_groups() {
         let row_group = reader.get_row_group(number)?;
-        let names = byte_arrays(row_group.as_ref(), "task")?;
+        let names = Texts::read(row_group.as_ref(), "task")?;
         let parts = booleans(row_group.as_ref(), "part")?;
         let due = integers(row_group.as_ref(), "due_ns")?;
         let done = integers(row_group.as_ref(), "done_ns")?;
-        for ((name, is_sub_operation), (due, done)) in names.iter().zip(parts).zip(due.into_iter().zip(done))
-        {
-            let name = name.as_ref().and_then(|name| std::str::from_utf8(name.data()).ok());
-            let task = name.filter(|_| !is_sub_operation).and_then(|name| found.get_mut(name));
+        for (row, (due, done)) in due.into_iter().zip(done).enumerate() {
+            let name = std::str::from_utf8(names.get(row)).ok();
+            let task = name.filter(|_| !parts[row]).and_then(|name| found.get_mut(name));
             if let Some(task) = task {
                 count(&mut task.due, due, part_ns);
                 count(&mut task.done, done, part_ns);

@@ -3,10 +3,12 @@
 use std::io::{self, ErrorKind};
 use std::thread;
 
-use parquet::column::reader::ColumnReader;
-use parquet::data_type::ByteArray;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::RowGroupReader;
+use parquet::file::statistics::Statistics;
 
 use crate::error::RecordError;
 
@@ -83,6 +85,93 @@ pub fn byte_arrays(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<Opt
     let (read, ..) = reader.read_records(rows, (level > 0).then_some(&mut levels), None, &mut values)?;
     check_rows(name, read, rows)?;
     Ok(with_nulls(values, &levels, level))
+}
+
+/// A column of texts. If all rows have the same one, as the metadata of the file says, they are not read.
+#[derive(Debug)]
+pub enum Texts {
+    /// The text of all rows.
+    Only(ByteArray),
+    /// The texts of the rows, `None` for null.
+    Each(Vec<Option<ByteArray>>),
+}
+
+impl Texts {
+    /// Reads a column.
+    ///
+    /// # Errors
+    ///
+    /// An error if there is no such column, or if it is damaged.
+    pub fn read(row_group: &dyn RowGroupReader, name: &str) -> Result<Self, ReadError> {
+        let metadata = row_group.metadata();
+        let column = metadata.columns().iter().find(|column| column.column_descr().name() == name);
+        match column.and_then(only_text) {
+            Some(text) => Ok(Self::Only(text)),
+            None => Ok(Self::Each(byte_arrays(row_group, name)?)),
+        }
+    }
+
+    /// Returns the text of a row, which is empty for null. The row must exist.
+    #[must_use]
+    pub fn get(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Only(text) => text.data(),
+            Self::Each(texts) => texts[row].as_ref().map_or(&[], ByteArray::data),
+        }
+    }
+}
+
+/// Returns the text of all rows of a column, if its metadata says that they have the same.
+fn only_text(column: &ColumnChunkMetaData) -> Option<ByteArray> {
+    let Some(Statistics::ByteArray(texts)) = column.statistics() else { return None };
+    let is_exact = texts.min_is_exact() && texts.max_is_exact() && texts.null_count_opt() == Some(0);
+    let (least, greatest) = (texts.min_opt()?, texts.max_opt()?);
+    (is_exact && least == greatest).then(|| least.clone())
+}
+
+/// A column of texts of which only some rows are read.
+pub struct TextReader {
+    name: String,
+    level: i16,
+    reader: ColumnReaderImpl<ByteArrayType>,
+    values: Vec<ByteArray>,
+    levels: Vec<i16>,
+}
+
+impl TextReader {
+    /// Opens a column.
+    ///
+    /// # Errors
+    ///
+    /// An error if there is no such column.
+    pub fn open(row_group: &dyn RowGroupReader, name: &str) -> Result<Self, ReadError> {
+        let (reader, level, _) = column(row_group, name)?;
+        let ColumnReader::ByteArrayColumnReader(reader) = reader else { return Err(wrong_type(name)) };
+        Ok(Self { name: name.to_owned(), level, reader, values: Vec::new(), levels: Vec::new() })
+    }
+
+    /// Returns the text of the next row, which is empty for null.
+    ///
+    /// # Errors
+    ///
+    /// An error if there is no further row, or if it is damaged.
+    pub fn next(&mut self) -> Result<ByteArray, ReadError> {
+        self.values.clear();
+        self.levels.clear();
+        let levels = (self.level > 0).then_some(&mut self.levels);
+        let (read, ..) = self.reader.read_records(1, levels, None, &mut self.values)?;
+        check_rows(&self.name, read, 1)?;
+        Ok(self.values.pop().unwrap_or_default())
+    }
+
+    /// Skips rows.
+    ///
+    /// # Errors
+    ///
+    /// An error if there are fewer rows, or if they are damaged.
+    pub fn skip(&mut self, rows: usize) -> Result<(), ReadError> {
+        check_rows(&self.name, self.reader.skip_records(rows)?, rows)
+    }
 }
 
 /// Returns the values of a column of numbers, `None` where a value is null.

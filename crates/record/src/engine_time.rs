@@ -6,7 +6,7 @@ use std::path::Path;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use serde::Serialize;
 
-use crate::column_reader::{ReadError, apart, booleans, byte_arrays, integers};
+use crate::column_reader::{ReadError, Texts, apart, booleans, integers};
 use crate::error::RecordError;
 use crate::files::durable;
 
@@ -49,17 +49,14 @@ fn add(row_group: &dyn RowGroupReader, found: &mut BTreeMap<String, EngineTime>)
     let done = integers(row_group, "done_ns")?;
     let parts = booleans(row_group, "part")?;
     let successes = booleans(row_group, "success")?;
-    let kinds = byte_arrays(row_group, "sample_type")?;
-    let names = byte_arrays(row_group, "task")?;
-    for (row, name) in names.iter().enumerate() {
-        let is_measured = kinds[row].as_ref().is_some_and(|kind| kind.data() == b"normal");
+    let kinds = Texts::read(row_group, "sample_type")?;
+    let names = Texts::read(row_group, "task")?;
+    for row in 0..took.len() {
         let Ok(took_ms) = u64::try_from(took[row]) else { continue };
-        let Some(name) = name.as_ref().and_then(|name| std::str::from_utf8(name.data()).ok()) else {
-            continue;
-        };
-        if parts[row] || !successes[row] || !is_measured {
+        if parts[row] || !successes[row] || kinds.get(row) != b"normal" {
             continue;
         }
+        let Ok(name) = std::str::from_utf8(names.get(row)) else { continue };
         let time = match found.get_mut(name) {
             Some(time) => time,
             None => found.entry(name.to_owned()).or_default(),

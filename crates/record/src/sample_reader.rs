@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec;
 
-use parquet::data_type::ByteArray;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use crate::column_reader::{ReadError, apart, booleans, byte_arrays, integers, unsigned_integers};
+use crate::column_reader::{ReadError, Texts, apart, booleans, byte_arrays, integers, unsigned_integers};
 use crate::error::RecordError;
 use crate::files::durable;
 
@@ -87,11 +86,11 @@ fn unread(path: &Path, error: &ReadError) -> RecordError {
 }
 
 fn read(row_group: &dyn RowGroupReader) -> Result<Vec<StoredSample>, ReadError> {
-    let mut tasks = Texts::read(row_group, "task")?;
-    let mut operations = Texts::read(row_group, "operation")?;
-    let mut operation_types = Texts::read(row_group, "operation_type")?;
-    let mut sample_types = Texts::read(row_group, "sample_type")?;
-    let mut error_classes = Texts::read(row_group, "error_class")?;
+    let mut tasks = SharedTexts::read(row_group, "task")?;
+    let mut operations = SharedTexts::read(row_group, "operation")?;
+    let mut operation_types = SharedTexts::read(row_group, "operation_type")?;
+    let mut sample_types = SharedTexts::read(row_group, "sample_type")?;
+    let mut error_classes = SharedTexts::read(row_group, "error_class")?;
     let parts = booleans(row_group, "part")?;
     let successes = booleans(row_group, "success")?;
     let clients = unsigned_integers(row_group, "client")?;
@@ -121,21 +120,21 @@ fn read(row_group: &dyn RowGroupReader) -> Result<Vec<StoredSample>, ReadError> 
     Ok(rows.collect())
 }
 
-/// The values of a column of texts, of which most equal the one before.
-struct Texts {
-    values: Vec<Option<ByteArray>>,
+/// A column of texts of which most equal the one before.
+struct SharedTexts {
+    texts: Texts,
     last: Arc<str>,
 }
 
-impl Texts {
+impl SharedTexts {
     fn read(row_group: &dyn RowGroupReader, name: &str) -> Result<Self, ReadError> {
-        Ok(Self { values: byte_arrays(row_group, name)?, last: Arc::from("") })
+        Ok(Self { texts: Texts::read(row_group, name)?, last: Arc::from("") })
     }
 
     fn next(&mut self, row: usize) -> Arc<str> {
-        let value = self.values[row].as_ref().map_or(&[][..], ByteArray::data);
-        if value != self.last.as_bytes() {
-            self.last = Arc::from(String::from_utf8_lossy(value));
+        let text = self.texts.get(row);
+        if text != self.last.as_bytes() {
+            self.last = Arc::from(String::from_utf8_lossy(text));
         }
         Arc::clone(&self.last)
     }

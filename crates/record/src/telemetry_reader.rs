@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use serde::Serialize;
 
-use crate::column_reader::{ReadError, apart, byte_arrays, doubles, integers};
+use crate::column_reader::{ReadError, TextReader, apart, byte_arrays, doubles, integers};
 use crate::error::RecordError;
 use crate::files::durable;
 use crate::files::telemetry::TASKS;
@@ -79,7 +79,10 @@ struct Telemetry {
     series: Vec<SeriesPoints>,
 }
 
-/// The texts of a row that identify its series: source, name, unit, kind and labels.
+/// The columns of the texts that identify the series of a row.
+const TEXTS: [&str; 5] = ["source", "name", "unit", "kind", "labels"];
+
+/// The values of these columns.
 type Texts = [ByteArray; 5];
 
 /// The series found so far.
@@ -116,22 +119,13 @@ impl Found {
     ) -> Result<(), ReadError> {
         let times = integers(row_group, "time")?;
         let values = doubles(row_group, "value")?;
-        let columns = ["source", "name", "unit", "kind", "labels"].map(|name| byte_arrays(row_group, name));
-        let [sources, names, units, kinds, labels] = columns;
-        let (sources, names, units, kinds, labels) = (sources?, names?, units?, kinds?, labels?);
-        let mut texts = sources.into_iter().zip(names).zip(units).zip(kinds).zip(labels);
-        let mut last: Option<(Texts, Option<usize>)> = None;
-        for (time_ns, value) in times.into_iter().zip(values) {
-            let ((((source, name), unit), kind), labels) = texts.next().ok_or_else(incomplete)?;
-            let row = [source, name, unit, kind, labels].map(Option::unwrap_or_default);
-            let position = match &last {
-                Some((known, position)) if *known == row => *position,
-                _ => self.position(&row, is_wanted)?,
-            };
-            if let Some(position) = position {
-                self.series[position].points.push(Point { time_ns, value });
+        let mut points = times.iter().zip(values).map(|(&time_ns, value)| Point { time_ns, value });
+        for run in runs(row_group, &times)? {
+            let of_run = points.by_ref().take(run.rows);
+            match self.position(&run.texts, is_wanted)? {
+                Some(position) => self.series[position].points.extend(of_run),
+                None => of_run.for_each(drop),
             }
-            last = Some((row, position));
         }
         Ok(())
     }
@@ -156,6 +150,62 @@ impl Found {
     }
 }
 
+/// Consecutive rows of one series.
+struct Run {
+    texts: Texts,
+    rows: usize,
+}
+
+/// Returns the rows by series.
+fn runs(row_group: &dyn RowGroupReader, times: &[i64]) -> Result<Vec<Run>, ReadError> {
+    match runs_by_time(row_group, times)? {
+        Some(runs) => Ok(runs),
+        None => runs_by_text(row_group),
+    }
+}
+
+/// Returns the rows by series, of which it reads only the first and the last text: within a row group, the rows of a
+/// series follow one another in the order of time, so that another series begins where time goes back. `None` if one
+/// also begins elsewhere.
+fn runs_by_time(row_group: &dyn RowGroupReader, times: &[i64]) -> Result<Option<Vec<Run>>, ReadError> {
+    let [source, name, unit, kind, labels] = TEXTS.map(|name| TextReader::open(row_group, name));
+    let mut columns = [source?, name?, unit?, kind?, labels?];
+    let mut runs = Vec::new();
+    for rows in times.chunk_by(|one, next| one < next).map(<[i64]>::len) {
+        let texts = next_texts(&mut columns)?;
+        if rows > 1 {
+            for column in &mut columns {
+                column.skip(rows - 2)?;
+            }
+            if next_texts(&mut columns)? != texts {
+                return Ok(None);
+            }
+        }
+        runs.push(Run { texts, rows });
+    }
+    Ok(Some(runs))
+}
+
+fn next_texts(columns: &mut [TextReader; 5]) -> Result<Texts, ReadError> {
+    let [source, name, unit, kind, labels] = columns;
+    Ok([source.next()?, name.next()?, unit.next()?, kind.next()?, labels.next()?])
+}
+
+/// Returns the rows by series, of which it reads all texts.
+fn runs_by_text(row_group: &dyn RowGroupReader) -> Result<Vec<Run>, ReadError> {
+    let [source, name, unit, kind, labels] = TEXTS.map(|name| byte_arrays(row_group, name));
+    let others = name?.into_iter().zip(unit?).zip(kind?).zip(labels?);
+    let mut runs: Vec<Run> = Vec::new();
+    for (source, (((name, unit), kind), labels)) in source?.into_iter().zip(others) {
+        let texts = [source, name, unit, kind, labels].map(Option::unwrap_or_default);
+        match runs.last_mut() {
+            Some(last) if last.texts == texts => last.rows += 1,
+            _ => runs.push(Run { texts, rows: 1 }),
+        }
+    }
+    Ok(runs)
+}
+
 fn series_of(texts: &Texts) -> Result<TelemetrySeries, ReadError> {
     let [source, name, unit, kind, labels] =
         texts.each_ref().map(|text| String::from_utf8_lossy(text.data()));
@@ -167,8 +217,4 @@ fn series_of(texts: &Texts) -> Result<TelemetrySeries, ReadError> {
         name: name.clone().into_owned(),
         unit: unit.into_owned(),
     })
-}
-
-fn incomplete() -> ReadError {
-    ReadError::Damaged("its columns have different lengths".into())
 }

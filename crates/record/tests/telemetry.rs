@@ -102,6 +102,25 @@ fn series_are_cut_to_tasks() {
 }
 
 #[test]
+fn a_series_that_begins_after_another_has_ended_has_its_own_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = TelemetryFile::create(folder.path()).unwrap();
+    let first = file.number(&series("a", SeriesKind::Gauge, "node-0"));
+    let second = file.number(&series("b", SeriesKind::Gauge, "node-0"));
+    let single = file.number(&series("c", SeriesKind::Gauge, "node-0"));
+    for time in 0..6_i32 {
+        let number = if time < 3 { first } else { second };
+        file.write(i64::from(time) * S, vec![(number, Some(f64::from(time)))]);
+    }
+    file.write(9 * S, vec![(single, Some(9.0))]);
+    file.close().unwrap();
+    let points = telemetry_points(&folder.path().join("telemetry.parquet"), |_| true).unwrap();
+    let values: Vec<Vec<_>> =
+        points.iter().map(|each| each.points.iter().filter_map(|point| point.value).collect()).collect();
+    assert_eq!(values, [vec![0.0, 1.0, 2.0], vec![3.0, 4.0, 5.0], vec![9.0]]);
+}
+
+#[test]
 fn many_threads_write_more_than_a_row_group() {
     let folder = tempfile::tempdir().unwrap();
     let file = Arc::new(TelemetryFile::create(folder.path()).unwrap());
