@@ -442,7 +442,7 @@ class RaceRecord:
         document: dict[str, Any] = {
             "format": FORMAT_VERSION,
             "@timestamp": round(self.timestamp.timestamp() * 1000),
-            **{key: encode(getattr(self, name)) for key, name in _STORED_FIELDS},
+            **{key: encode(getattr(self, name)) for key, name in STORED_FIELDS},
         }
         document |= {
             "rally-version": f"pacenote {version}" if version else None,
@@ -497,7 +497,7 @@ class RaceRecord:
                 hint="use the version of Pacenote that wrote it, or a newer one",
             )
         types, values = field_types(RaceRecord), dict[str, Any]()
-        for key, name in _STORED_FIELDS:
+        for key, name in STORED_FIELDS:
             if key in document:
                 values[name] = decode(types[name], document[key], f"race.{key}")
         values["timestamp"] = _read_timestamp(document.get("race-timestamp"))
@@ -512,7 +512,7 @@ class RaceRecord:
         return cls(**values)
 
 
-_STORED_FIELDS = (
+STORED_FIELDS = (
     ("race-id", "race_id"),
     ("pipeline", "pipeline"),
     ("sources", "sources"),

@@ -19,12 +19,13 @@ from pathlib import Path
 
 from pacenote.errors import PacenoteError
 from pacenote.model.headline import headline
+from pacenote.model.listed_record import listed_record
 from pacenote.model.printable import encodable
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.user_tags import tag_texts
-from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file
-from pacenote.store.json_file import read_json
+from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_regular_file
+from pacenote.store.json_file import parse_json
 
 INDEX_FILE = "index.sqlite"
 """Name of the index."""
@@ -294,7 +295,7 @@ def _fingerprint(record: str) -> str | None:
 def _row(folder: Path) -> tuple[str, ...]:
     """Returns the values of `_ALL_COLUMNS` without the last one."""
     try:
-        record = RaceRecord.from_document(read_json(folder / "race.json"))
+        record = _record(read_regular_file(folder / "race.json"))
     except (OSError, ValueError, RecursionError, PacenoteError):
         return (folder.name, *[""] * 8, "{}", "", "unreadable", "", f"{folder.name}\nunreadable".casefold())
     cluster = record.cluster
@@ -318,6 +319,11 @@ def _row(folder: Path) -> tuple[str, ...]:
         headline(record),
         encodable("\n".join((*described, *tags, *state))).casefold(),
     )
+
+
+def _record(data: bytes) -> RaceRecord:
+    """Returns a race with what its row needs. Raises ValueError, RecursionError, and PacenoteError."""
+    return listed_record(data) or RaceRecord.from_document(parse_json(data))
 
 
 def _conditions(criteria: RaceFilter) -> tuple[str, list[str]]:
