@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -57,6 +58,11 @@ def size_of(metric: MetricTrend, change: TrendChange) -> float:
     if change.change.is_absolute:
         return abs(value) / metric.smallest_effect
     return abs(math.log1p(value)) / math.log1p(metric.smallest_effect)
+
+
+def capitalized(text: str) -> str:
+    """Returns a text as the beginning of a sentence. A percentile such as p99 stays as it is."""
+    return text if re.match(r"p\d", text) else f"{text[:1].upper()}{text[1:]}"
 
 
 def race_text(trend: Trend, number: int) -> str:
@@ -127,7 +133,8 @@ def power_text(trend: Trend) -> str:
     if not relative:
         return ""
     sizes = format_range(relative, format_share)
-    return f"a change of {sizes}, depending on the metric, is found from its third race on (80 %)"
+    found = "is found from its third race on with a probability of 80 %"
+    return f"a change of {sizes}, depending on the metric, {found}"
 
 
 def races_text(trend: Trend) -> str:

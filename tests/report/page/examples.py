@@ -1,4 +1,6 @@
-"""What pages are built from, made up: a comparison, an experiment of each design, a search, a saturation."""
+"""What pages are built from, made up: a comparison, an experiment of each design, a search, a saturation,
+and a trend.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from compare.races import blocks, changed, compared, race
+from compare.races import blocks, changed, compared, index, race
+from compare.test_trend import nights, step, trend_of
 from lab.experiment.experiments import evaluated, factors, pair, raced
 from pacenote.compare.groups import compare_groups
 from pacenote.lab.experiment.ended_races import ended_races
@@ -24,10 +27,12 @@ from pacenote.model.saturation import (
     ProbeOutcome,
     SaturationResult,
 )
+from pacenote.model.trend import Trend
 from pacenote.model.tune import Candidate, Drop, Knob, TriedCandidate, TuneEvent
 from pacenote.report.page.comparison.build import ComparisonPageSources
 from pacenote.report.page.experiment.build import ExperimentPageSources
 from pacenote.report.page.saturation.build import SaturationPageSources
+from pacenote.report.page.trend.build import TrendPageSources
 from pacenote.report.page.tune.build import TunePageSources
 from pacenote.report.page.tune.history import tune_history
 from pacenote.stats.usl import fit_usl
@@ -298,3 +303,33 @@ def saturation_page() -> SaturationPageSources:
     race_record = record("r-1", track=RecordedTrack("geonames"))
     commands = (("pacenote saturate --track=geonames --task=term", "search again"),)
     return SaturationPageSources(found, race_record, fitted_curve(found), commands, "0.1")
+
+
+def regression() -> Trend:
+    """Returns a trend over 20 nights in which indexing became slower in the 15th, with a smaller heap."""
+    records = nights(20, rate=step(14, 0.85))
+    return trend_of(
+        replace(each, car_params={"heap": "1g" if night < 14 else "512m"})
+        for night, each in enumerate(records)
+    )
+
+
+def trend_page(trend: Trend | None = None) -> TrendPageSources:
+    """Returns what the page of a trend is built from."""
+    return TrendPageSources(trend or regression(), (("pacenote diff a b", "what differs"),), "0.1.0")
+
+
+def hostile_trend_page() -> TrendPageSources:
+    """Returns the page of a trend in which all names are markup."""
+    records = [
+        replace(
+            each,
+            challenge=HOSTILE,
+            tasks=(index(task=HOSTILE), *each.tasks[1:]),
+            car_params={"x": HOSTILE if night >= 8 else "y"},
+            user_tags={HOSTILE: HOSTILE},
+        )
+        for night, each in enumerate(nights(12, rate=step(8, 0.8)))
+    ]
+    trend = replace(trend_of(records), notes=(HOSTILE,), left_out=(HOSTILE,))
+    return TrendPageSources(trend, ((HOSTILE, HOSTILE),), HOSTILE)

@@ -7,6 +7,7 @@ import pytest
 from pacenote.report.page.comparison.build import build_comparison_page
 from pacenote.report.page.experiment.build import build_experiment_page
 from pacenote.report.page.saturation.build import build_saturation_page
+from pacenote.report.page.trend.build import build_trend_page
 from pacenote.report.page.tune.build import build_tune_page
 from pacenote.report.render.page import MAX_BYTES, render_page
 from report.page import examples
@@ -19,12 +20,14 @@ PAGES = {
     "matrix": lambda: build_experiment_page(examples.matrix_page()),
     "tune": lambda: build_tune_page(examples.tune_page()),
     "saturation": lambda: build_saturation_page(examples.saturation_page()),
+    "trend": lambda: build_trend_page(examples.trend_page()),
 }
 """Pages of each kind, by name."""
 
 HOSTILE_PAGES = {
     "comparison": lambda: build_comparison_page(examples.comparison_page(examples.hostile_comparison())),
     "pair": lambda: build_experiment_page(examples.hostile_pair_page()),
+    "trend": lambda: build_trend_page(examples.hostile_trend_page()),
 }
 
 

@@ -25,7 +25,7 @@ _DARK = "@media (prefers-color-scheme: dark)"
 _VIEWS = ((390, "dark"), (1280, "light"))
 """Width and scheme of each frame: neither changes what the other one shows."""
 
-_EXAMINED = ("comparison", "matrix", "tune", "saturation")
+_EXAMINED = ("comparison", "matrix", "tune", "saturation", "trend")
 """Pages that have all kinds of blocks and drawings."""
 
 _SERIOUS = ("serious", "critical")

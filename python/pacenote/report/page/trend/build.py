@@ -31,6 +31,7 @@ from pacenote.report.trend import (
     ShownFact,
     answer_text,
     badge_text,
+    capitalized,
     change_sentence,
     changes_of,
     event_title,
@@ -127,15 +128,17 @@ def _figures(trend: Trend) -> Iterator[KeyFigure]:
     yield KeyFigure("New regressions", count if judged else "not known", detail, tone)
     if trend.regressions:
         metric, change = max(trend.regressions, key=lambda pair: size_of(*pair))
-        name = full_metric_name(metric.metric)
         detail = f"95 % interval {interval_text(change.change)}"
-        yield KeyFigure(f"{name[0].upper()}{name[1:]}", change_text(change.change), detail, "wrong")
-        yield KeyFigure("Since", f"{trend.races[change.after].timestamp:%Y-%m-%d %H:%M}", "UTC")
+        yield KeyFigure(
+            capitalized(full_metric_name(metric.metric)), change_text(change.change), detail, "wrong"
+        )
+        since = trend.races[change.after].timestamp
+        yield KeyFigure("Since", f"{since:%Y-%m-%d}", f"{since:%H:%M} UTC")
     yield KeyFigure("Races", f"{len(trend.races)}", f"the newest: {race_text(trend, len(trend.races) - 1)}")
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{capitalized(text)}."
 
 
 def _answer(trend: Trend) -> Iterator[Text]:
@@ -182,7 +185,7 @@ def _used(trend: Trend) -> Iterator[Text]:
 
 def _commands(sources: TrendPageSources) -> Iterator[Text | PageCommand]:
     for text, purpose in sources.commands:
-        yield Text(f"{purpose[0].upper()}{purpose[1:]}:")
+        yield Text(f"{capitalized(purpose)}:")
         yield PageCommand(text)
     if not sources.commands:
         yield Text("Nothing.")
@@ -192,14 +195,14 @@ def _metric_blocks(trend: Trend) -> Iterator[Block]:
     rows = tuple(
         (
             PageCell(full_metric_name(each.metric)),
-            PageCell(level_text(each), each.levels[-1].value if each.levels else None),
-            PageCell(last_change_text(each)),
             PageCell(verdict_text(trend, each), tone=verdict_tone(each)),
+            PageCell(last_change_text(each)),
+            PageCell(level_text(each), each.levels[-1].value if each.levels else None),
         )
         for each in trend.metrics
     )
     numbers = ("Races", "Level", "Last change", "95 % interval")
-    heads = ("Metric", "Level", "Last change", "Verdict")
+    heads = ("Metric", "Verdict", "Last change", "Level")
     columns = tuple(PageColumn(head, is_number=head in numbers) for head in heads)
     caption = "The newest level of each metric"
     yield PageTable("data-metrics", caption, columns, (RowGroup("", rows),), is_sortable=True)

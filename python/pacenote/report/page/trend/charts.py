@@ -26,7 +26,7 @@ from pacenote.report.page.drawing import (
 from pacenote.report.page.page import PageCell, PageColumn, PageTable, RowGroup
 from pacenote.report.page.scale import Scale, scale_of
 from pacenote.report.page.tone import Tone
-from pacenote.report.trend import race_text, tone_of, verdict_text
+from pacenote.report.trend import capitalized, race_text, tone_of, verdict_text
 from pacenote.units import format_count, format_number
 
 _HEIGHT_PX = 150
@@ -51,7 +51,7 @@ _KEY = (
     KeyEntry("accent", "a race"),
     KeyEntry("doubtful", "a doubtful value", "ring"),
     KeyEntry("quiet", "left out by the search", "cross"),
-    KeyEntry("lane1", "level with its 95 % interval", "line"),
+    KeyEntry("lane2", "level with its 95 % interval", "line"),
     KeyEntry("quiet", "change, with its number", "dashed"),
 )
 
@@ -86,31 +86,30 @@ def _chart(trend: Trend, each: MetricTrend, own_id: str, *, has_titles: bool) ->
         *_dots(trend, each, scale, has_titles=has_titles),
     ]
     unit = f" in {whole_line(each.metric.unit)}" if each.metric.unit else ""
-    verdict = verdict_text(trend, each)
     return Drawing(
         id=own_id,
-        title=f"{full_metric_name(each.metric)}{unit}",
+        title=f"{capitalized(full_metric_name(each.metric))}{unit}",
         summary=_summary(trend, each),
         table=table_id(trend, each),
-        rows=(DrawingRow("", tuple(marks), verdict, verdict_tone(each), _HEIGHT_PX),),
+        rows=(DrawingRow("", tuple(marks), height_px=_HEIGHT_PX),),
         ticks=tuple(_ticks(trend)),
     )
 
 
 def _summary(trend: Trend, each: MetricTrend) -> str:
+    verdict = verdict_text(trend, each)
+    parts = [f"{capitalized(verdict)}."]
     if each.reason:
-        return f"{each.reason[0].upper()}{each.reason[1:]}."
-    parts = [f"{format_count(len(each.points), 'race')}, the oldest on the left."]
+        return parts[0]
+    parts.append(f"{format_count(len(each.points), 'race')}, the oldest on the left.")
     if each.drift is not None:
-        parts.append("It drifts: no single change describes it.")
+        parts.append("No single change describes the drift.")
     for change in each.changes:
         size = "" if change.matters else ", too small to matter"
         number = event_number(trend, change.before, change.after)
         named = f"Change {number}" if number else "A change"
         since = race_text(trend, change.after)
         parts.append(f"{named}: {change_text(change.change)} ({change.word}{size}) since {since}.")
-    if not each.changes and each.drift is None:
-        parts.append("No change.")
     return " ".join(parts)
 
 
@@ -155,9 +154,9 @@ def _levels(trend: Trend, each: MetricTrend, scale: Scale) -> Iterator[Mark]:
         start, end = _x(trend, level.first - 0.5), _x(trend, level.last + 0.5)
         unit = whole_line(each.metric.unit)
         title = f"{format_number(level.value)} {unit} in {format_count(level.races, 'race')}"
-        yield Bar(start, end, _y(scale, level.high), _y(scale, level.low), "lane1", is_faint=True)
+        yield Bar(start, end, _y(scale, level.high), _y(scale, level.low), "lane2", is_faint=True)
         y = _y(scale, level.value)
-        yield Stroke(start, y, end, y, "lane1", title=title)
+        yield Stroke(start, y, end, y, "lane2", title=title)
 
 
 def _change_lines(trend: Trend, each: MetricTrend) -> Iterator[Mark]:
@@ -186,7 +185,8 @@ def _ticks(trend: Trend) -> Iterator[Tick]:
     count = len(trend.races)
     step = max(1, -(-count // _TICKS))
     is_one_day = len({race.timestamp.date() for race in trend.races}) == 1
-    for number in range(0, count, step):
+    # The newest race always has a label.
+    for number in range((count - 1) % step, count, step):
         began = trend.races[number].timestamp
         yield Tick(_x(trend, number), f"{began:%H:%M}" if is_one_day else f"{began:%m-%d}")
 
