@@ -17,7 +17,7 @@ from pacenote.lab.saturation_curve import fitted_curve
 from pacenote.model.comparison import Comparison, FactDifference
 from pacenote.model.experiment import Experiment, JournalEntry, PlannedRace, Variant
 from pacenote.model.finding import EVERYTHING, Finding
-from pacenote.model.race_record import RaceRecord, RecordedTrack, Verdict
+from pacenote.model.race_record import RaceRecord, RecordedCluster, RecordedTrack, Verdict
 from pacenote.model.result import CensoredPercentile
 from pacenote.model.saturation import (
     ConcurrencyLevel,
@@ -34,7 +34,7 @@ from pacenote.report.page.experiment.build import ExperimentPageSources
 from pacenote.report.page.saturation.build import SaturationPageSources
 from pacenote.report.page.trend.build import TrendPageSources
 from pacenote.report.page.tune.build import TunePageSources
-from pacenote.report.page.tune.history import tune_history
+from pacenote.report.page.tune.history import TuneHistory, tune_history
 from pacenote.stats.usl import fit_usl
 from report.render.test_flame_graph import HOSTILE
 from report.test_tune import found as tune_found
@@ -248,6 +248,46 @@ def tune_page() -> TunePageSources:
     )
 
 
+def hostile_tune_page() -> TunePageSources:
+    """Returns the page of a search in which all names and messages are markup."""
+    sources = tune_page()
+    result = sources.result
+    candidates = tuple(
+        replace(each, settings={HOSTILE: HOSTILE}, dropped=each.dropped and HOSTILE)
+        for each in result.candidates
+    )
+    ends = tuple(replace(end, race_id=f"{HOSTILE}{end.race_id}") for end in sources.history.ends)
+    drops = tuple((block, replace(drop, text=HOSTILE)) for block, drop in sources.history.drops)
+    confirmation = result.confirmation
+    assert confirmation is not None
+    variants = tuple(
+        replace(each, comparison=each.comparison and hostile_comparison()) for each in confirmation.variants
+    )
+    constraints = tuple(replace(each, metric=HOSTILE) for each in result.constraints)
+    limits = tuple(replace(each, constraint=constraints[0]) for each in result.limits)
+    hostile = replace(
+        result,
+        tune_id=HOSTILE,
+        objective=replace(result.objective, metric=HOSTILE),
+        constraints=constraints,
+        limits=limits,
+        reason=HOSTILE,
+        settings={HOSTILE: HOSTILE},
+        options=(HOSTILE,),
+        candidates=candidates,
+        confirmation=replace(
+            confirmation,
+            variants=variants,
+            notes=(HOSTILE,),
+            machine_changes=(HOSTILE,),
+            experiment_id=HOSTILE,
+        ),
+    )
+    knobs = (Knob(HOSTILE, HOSTILE, (HOSTILE, "b"), HOSTILE, source=HOSTILE),)
+    races = tuple(replace(each, race_id=f"{HOSTILE}{at}") for at, each in enumerate(sources.confirmation))
+    return TunePageSources(hostile, TuneHistory(ends, drops), knobs, races, ((HOSTILE, HOSTILE),), HOSTILE)
+
+
 def _probe(number: int, rate: float, p99: float | None, outcome: ProbeOutcome) -> Probe:
     high = None if p99 is None else p99 * 1.2
     times = tuple(
@@ -303,6 +343,29 @@ def saturation_page() -> SaturationPageSources:
     race_record = record("r-1", track=RecordedTrack("geonames"))
     commands = (("pacenote saturate --track=geonames --task=term", "search again"),)
     return SaturationPageSources(found, race_record, fitted_curve(found), commands, "0.1")
+
+
+def hostile_saturation_page() -> SaturationPageSources:
+    """Returns the page of a search for the highest rate in which all names and messages are markup."""
+    sources = saturation_page()
+    result = replace(
+        sources.result,
+        race_id=HOSTILE,
+        task=HOSTILE,
+        operation=HOSTILE,
+        unit=HOSTILE,
+        probes=tuple(replace(each, reasons=each.reasons and (HOSTILE,)) for each in sources.result.probes),
+        levels=tuple(replace(each, left_out=(HOSTILE,)) for each in sources.result.levels),
+    )
+    race_record = record(
+        HOSTILE,
+        track=RecordedTrack(HOSTILE),
+        challenge=HOSTILE,
+        user_tags={HOSTILE: HOSTILE},
+        cluster=RecordedCluster(HOSTILE, HOSTILE, nodes=({"name": HOSTILE, "host": HOSTILE},)),
+        verdict=Verdict("suspect", (Finding(HOSTILE, "driver", HOSTILE),)),
+    )
+    return SaturationPageSources(result, race_record, sources.fitted, ((HOSTILE, HOSTILE),), HOSTILE)
 
 
 def regression() -> Trend:

@@ -27,6 +27,8 @@ PAGES = {
 HOSTILE_PAGES = {
     "comparison": lambda: build_comparison_page(examples.comparison_page(examples.hostile_comparison())),
     "pair": lambda: build_experiment_page(examples.hostile_pair_page()),
+    "tune": lambda: build_tune_page(examples.hostile_tune_page()),
+    "saturation": lambda: build_saturation_page(examples.hostile_saturation_page()),
     "trend": lambda: build_trend_page(examples.hostile_trend_page()),
 }
 
