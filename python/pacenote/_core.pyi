@@ -646,12 +646,12 @@ def arrivals(file: _Path, tasks: set[str], length_s: int, most_rows: int) -> str
     if the file has more than `most_rows`. Raises CoreError if it cannot be read.
     """
 
-def engine_times(file: _Path, most_groups: int) -> str:
+def engine_times(file: _Path, most_groups: int, most_samples: int) -> str:
     """Returns what the engine reports as its time, by task, from a `samples.parquet` file, as JSON.
 
     Each task has `operations`, and the sums `took_ms` and `service_ns` of the measured operations that
     succeeded and for which the engine reported `took`. At most `most_groups` row groups are read, spread over
-    the file. Raises CoreError if it cannot be read.
+    the file, and about `most_samples` samples from their beginnings. Raises CoreError if it cannot be read.
     """
 
 def read_recordings(files: list[_Path], windows_ns: list[tuple[int, int] | None]) -> list[str]:

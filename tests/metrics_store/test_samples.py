@@ -61,7 +61,7 @@ def test_a_file_of_which_the_second_part_is_damaged_ends_with_an_error(tmp_path)
     file = tmp_path / "samples.parquet"
     write(file, [SAMPLE] * 4)
     group = pyarrow.parquet.ParquetFile(file).metadata.row_group(1)
-    begin = group.column(0).dictionary_page_offset
+    begin = group.column(SCHEMA.get_field_index("due_ns")).dictionary_page_offset
     data = bytearray(file.read_bytes())
     data[begin : begin + 8] = b"\xff" * 8
     file.write_bytes(data)

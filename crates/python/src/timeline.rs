@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use pacenote_record::{TelemetrySeries, TimeGrid};
+use pacenote_record::{SampleLimit, TelemetrySeries, TimeGrid};
 use pyo3::prelude::*;
 
 use crate::error::core_error;
@@ -31,8 +31,14 @@ pub fn arrivals(
 
 /// Returns what the engine reports as its time, by task, as a JSON document.
 #[pyfunction]
-pub fn engine_times(py: Python<'_>, file: PathBuf, most_groups: usize) -> PyResult<String> {
-    let found = py.detach(|| pacenote_record::engine_times(&file, most_groups)).map_err(core_error)?;
+pub fn engine_times(
+    py: Python<'_>,
+    file: PathBuf,
+    most_groups: usize,
+    most_samples: usize,
+) -> PyResult<String> {
+    let limit = SampleLimit { row_groups: most_groups, samples: most_samples };
+    let found = py.detach(|| pacenote_record::engine_times(&file, limit)).map_err(core_error)?;
     serde_json::to_string(&found).map_err(core_error)
 }
 

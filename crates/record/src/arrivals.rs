@@ -6,7 +6,7 @@ use std::path::Path;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::Serialize;
 
-use crate::column_reader::{ReadError, Texts, apart, booleans, integers};
+use crate::column_reader::{ReadError, Rows, apart};
 use crate::error::RecordError;
 use crate::files::durable;
 use crate::units::SECOND_NS;
@@ -52,10 +52,11 @@ fn read(
         tasks.iter().map(|task| (task.clone(), TaskArrivals::default())).collect();
     for number in 0..reader.num_row_groups() {
         let row_group = reader.get_row_group(number)?;
-        let names = Texts::read(row_group.as_ref(), "task")?;
-        let parts = booleans(row_group.as_ref(), "part")?;
-        let due = integers(row_group.as_ref(), "due_ns")?;
-        let done = integers(row_group.as_ref(), "done_ns")?;
+        let rows = Rows::all(row_group.as_ref())?;
+        let names = rows.texts("task")?;
+        let parts = rows.booleans("part")?;
+        let due = rows.integers("due_ns")?;
+        let done = rows.integers("done_ns")?;
         for (row, (due, done)) in due.into_iter().zip(done).enumerate() {
             let name = std::str::from_utf8(names.get(row)).ok();
             let task = name.filter(|_| !parts[row]).and_then(|name| found.get_mut(name));

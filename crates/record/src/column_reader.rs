@@ -1,10 +1,10 @@
-//! Reads whole columns of Parquet files that may be damaged.
+//! Reads columns of Parquet files that may be damaged.
 
 use std::io::{self, ErrorKind};
 use std::thread;
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::RowGroupReader;
@@ -63,28 +63,138 @@ pub fn apart<T: Send>(read: impl FnOnce() -> Result<T, ReadError> + Send) -> Res
     })
 }
 
-/// Returns the reader of a column, the highest definition level of its values, and the number of rows.
-fn column(row_group: &dyn RowGroupReader, name: &str) -> Result<(ColumnReader, i16, usize), ReadError> {
-    let metadata = row_group.metadata();
-    let index = metadata.schema_descr().columns().iter().position(|column| column.name() == name);
-    let index = index.ok_or_else(|| ReadError::Damaged(format!("there is no column {name}")))?;
-    let level = metadata.schema_descr().column(index).max_def_level();
-    let rows = usize::try_from(metadata.num_rows()).map_err(|error| ReadError::Damaged(error.to_string()))?;
-    Ok((row_group.get_column_reader(index)?, level, rows))
+/// The rows of a row group that are read.
+pub struct Rows<'a> {
+    row_group: &'a dyn RowGroupReader,
+    count: usize,
 }
 
-/// Returns the values of a column, `None` where a value is null.
-///
-/// # Errors
-///
-/// An error if there is no such column, or if it is damaged.
-pub fn byte_arrays(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<Option<ByteArray>>, ReadError> {
-    let (reader, level, rows) = column(row_group, name)?;
-    let ColumnReader::ByteArrayColumnReader(mut reader) = reader else { return Err(wrong_type(name)) };
-    let (mut values, mut levels) = (Vec::new(), Vec::new());
-    let (read, ..) = reader.read_records(rows, (level > 0).then_some(&mut levels), None, &mut values)?;
-    check_rows(name, read, rows)?;
-    Ok(with_nulls(values, &levels, level))
+impl<'a> Rows<'a> {
+    /// All rows.
+    ///
+    /// # Errors
+    ///
+    /// An error if the metadata of the file is damaged.
+    pub fn all(row_group: &'a dyn RowGroupReader) -> Result<Self, ReadError> {
+        Self::first(row_group, usize::MAX)
+    }
+
+    /// The first rows, at most so many.
+    ///
+    /// # Errors
+    ///
+    /// An error if the metadata of the file is damaged.
+    pub fn first(row_group: &'a dyn RowGroupReader, most: usize) -> Result<Self, ReadError> {
+        let rows = usize::try_from(row_group.metadata().num_rows());
+        let rows = rows.map_err(|error| ReadError::Damaged(error.to_string()))?;
+        Ok(Self { row_group, count: rows.min(most) })
+    }
+
+    /// Returns the number of rows.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns the values of a column, `None` where a value is null.
+    ///
+    /// # Errors
+    ///
+    /// An error if there is no such column, or if it is damaged.
+    pub fn byte_arrays(&self, name: &str) -> Result<Vec<Option<ByteArray>>, ReadError> {
+        let (reader, level) = column(self.row_group, name)?;
+        let ColumnReader::ByteArrayColumnReader(reader) = reader else { return Err(wrong_type(name)) };
+        self.read_optional(reader, level, name)
+    }
+
+    /// Returns the values of a column of numbers, `None` where a value is null.
+    ///
+    /// # Errors
+    ///
+    /// An error if there is no such column, or if it is damaged.
+    pub fn doubles(&self, name: &str) -> Result<Vec<Option<f64>>, ReadError> {
+        let (reader, level) = column(self.row_group, name)?;
+        let ColumnReader::DoubleColumnReader(reader) = reader else { return Err(wrong_type(name)) };
+        self.read_optional(reader, level, name)
+    }
+
+    /// Returns the values of a column of integers, which has no nulls.
+    ///
+    /// # Errors
+    ///
+    /// An error if there is no such column, or if it is damaged.
+    pub fn integers(&self, name: &str) -> Result<Vec<i64>, ReadError> {
+        let (ColumnReader::Int64ColumnReader(reader), 0) = column(self.row_group, name)? else {
+            return Err(wrong_type(name));
+        };
+        self.read(reader, name)
+    }
+
+    /// Returns the values of a column of unsigned integers of 32 bits, which has no nulls.
+    ///
+    /// # Errors
+    ///
+    /// An error if there is no such column, or if it is damaged.
+    pub fn unsigned_integers(&self, name: &str) -> Result<Vec<u32>, ReadError> {
+        let (ColumnReader::Int32ColumnReader(reader), 0) = column(self.row_group, name)? else {
+            return Err(wrong_type(name));
+        };
+        Ok(self.read(reader, name)?.into_iter().map(i32::cast_unsigned).collect())
+    }
+
+    /// Returns the values of a column of booleans, which has no nulls.
+    ///
+    /// # Errors
+    ///
+    /// An error if there is no such column, or if it is damaged.
+    pub fn booleans(&self, name: &str) -> Result<Vec<bool>, ReadError> {
+        let (ColumnReader::BoolColumnReader(reader), 0) = column(self.row_group, name)? else {
+            return Err(wrong_type(name));
+        };
+        self.read(reader, name)
+    }
+
+    /// Returns a column of texts.
+    ///
+    /// # Errors
+    ///
+    /// An error if there is no such column, or if it is damaged.
+    pub fn texts(&self, name: &str) -> Result<Texts, ReadError> {
+        let metadata = self.row_group.metadata();
+        let column = metadata.columns().iter().find(|column| column.column_descr().name() == name);
+        match column.and_then(only_text) {
+            Some(text) => Ok(Texts::Only(text)),
+            None => Ok(Texts::Each(self.byte_arrays(name)?)),
+        }
+    }
+
+    fn read<T: DataType>(&self, mut reader: ColumnReaderImpl<T>, name: &str) -> Result<Vec<T::T>, ReadError> {
+        let mut values = Vec::new();
+        let (read, ..) = reader.read_records(self.count, None, None, &mut values)?;
+        check_rows(name, read, self.count)?;
+        Ok(values)
+    }
+
+    fn read_optional<T: DataType>(
+        &self,
+        mut reader: ColumnReaderImpl<T>,
+        level: i16,
+        name: &str,
+    ) -> Result<Vec<Option<T::T>>, ReadError> {
+        let (mut values, mut levels) = (Vec::new(), Vec::new());
+        let of_nulls = (level > 0).then_some(&mut levels);
+        let (read, ..) = reader.read_records(self.count, of_nulls, None, &mut values)?;
+        check_rows(name, read, self.count)?;
+        Ok(with_nulls(values, &levels, level))
+    }
+}
+
+/// Returns the reader of a column, and the highest definition level of its values.
+fn column(row_group: &dyn RowGroupReader, name: &str) -> Result<(ColumnReader, i16), ReadError> {
+    let schema = row_group.metadata().schema_descr();
+    let index = schema.columns().iter().position(|column| column.name() == name);
+    let index = index.ok_or_else(|| ReadError::Damaged(format!("there is no column {name}")))?;
+    Ok((row_group.get_column_reader(index)?, schema.column(index).max_def_level()))
 }
 
 /// A column of texts. If all rows have the same one, as the metadata of the file says, they are not read.
@@ -97,20 +207,6 @@ pub enum Texts {
 }
 
 impl Texts {
-    /// Reads a column.
-    ///
-    /// # Errors
-    ///
-    /// An error if there is no such column, or if it is damaged.
-    pub fn read(row_group: &dyn RowGroupReader, name: &str) -> Result<Self, ReadError> {
-        let metadata = row_group.metadata();
-        let column = metadata.columns().iter().find(|column| column.column_descr().name() == name);
-        match column.and_then(only_text) {
-            Some(text) => Ok(Self::Only(text)),
-            None => Ok(Self::Each(byte_arrays(row_group, name)?)),
-        }
-    }
-
     /// Returns the text of a row, which is empty for null. The row must exist.
     #[must_use]
     pub fn get(&self, row: usize) -> &[u8] {
@@ -145,7 +241,7 @@ impl TextReader {
     ///
     /// An error if there is no such column.
     pub fn open(row_group: &dyn RowGroupReader, name: &str) -> Result<Self, ReadError> {
-        let (reader, level, _) = column(row_group, name)?;
+        let (reader, level) = column(row_group, name)?;
         let ColumnReader::ByteArrayColumnReader(reader) = reader else { return Err(wrong_type(name)) };
         Ok(Self { name: name.to_owned(), level, reader, values: Vec::new(), levels: Vec::new() })
     }
@@ -172,68 +268,6 @@ impl TextReader {
     pub fn skip(&mut self, rows: usize) -> Result<(), ReadError> {
         check_rows(&self.name, self.reader.skip_records(rows)?, rows)
     }
-}
-
-/// Returns the values of a column of numbers, `None` where a value is null.
-///
-/// # Errors
-///
-/// An error if there is no such column, or if it is damaged.
-pub fn doubles(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<Option<f64>>, ReadError> {
-    let (reader, level, rows) = column(row_group, name)?;
-    let ColumnReader::DoubleColumnReader(mut reader) = reader else { return Err(wrong_type(name)) };
-    let (mut values, mut levels) = (Vec::new(), Vec::new());
-    let (read, ..) = reader.read_records(rows, (level > 0).then_some(&mut levels), None, &mut values)?;
-    check_rows(name, read, rows)?;
-    Ok(with_nulls(values, &levels, level))
-}
-
-/// Returns the values of a column of integers, which has no nulls.
-///
-/// # Errors
-///
-/// An error if there is no such column, or if it is damaged.
-pub fn integers(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<i64>, ReadError> {
-    let (reader, level, rows) = column(row_group, name)?;
-    let (ColumnReader::Int64ColumnReader(mut reader), 0) = (reader, level) else {
-        return Err(wrong_type(name));
-    };
-    let mut values = Vec::new();
-    let (read, ..) = reader.read_records(rows, None, None, &mut values)?;
-    check_rows(name, read, rows)?;
-    Ok(values)
-}
-
-/// Returns the values of a column of unsigned integers of 32 bits, which has no nulls.
-///
-/// # Errors
-///
-/// An error if there is no such column, or if it is damaged.
-pub fn unsigned_integers(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<u32>, ReadError> {
-    let (reader, level, rows) = column(row_group, name)?;
-    let (ColumnReader::Int32ColumnReader(mut reader), 0) = (reader, level) else {
-        return Err(wrong_type(name));
-    };
-    let mut values = Vec::new();
-    let (read, ..) = reader.read_records(rows, None, None, &mut values)?;
-    check_rows(name, read, rows)?;
-    Ok(values.into_iter().map(i32::cast_unsigned).collect())
-}
-
-/// Returns the values of a column of booleans, which has no nulls.
-///
-/// # Errors
-///
-/// An error if there is no such column, or if it is damaged.
-pub fn booleans(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<bool>, ReadError> {
-    let (reader, level, rows) = column(row_group, name)?;
-    let (ColumnReader::BoolColumnReader(mut reader), 0) = (reader, level) else {
-        return Err(wrong_type(name));
-    };
-    let mut values = Vec::new();
-    let (read, ..) = reader.read_records(rows, None, None, &mut values)?;
-    check_rows(name, read, rows)?;
-    Ok(values)
 }
 
 fn with_nulls<T>(values: Vec<T>, levels: &[i16], level: i16) -> Vec<Option<T>> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::Serialize;
 
-use crate::column_reader::{ReadError, Texts, apart, booleans, integers};
+use crate::column_reader::{ReadError, Rows, apart};
 use crate::error::RecordError;
 use crate::files::durable;
 
@@ -21,37 +21,46 @@ pub struct EngineTime {
     pub service_ns: u64,
 }
 
-/// Returns the times of each task in `samples.parquet`, from at most `most_groups` of its row groups, which are spread
-/// evenly over the file: an hour of operations need not be read to know a mean.
+/// How many samples are read at most: an hour of operations need not be read to know a mean.
+#[derive(Debug, Clone, Copy)]
+pub struct SampleLimit {
+    /// Row groups, which are spread evenly over the file.
+    pub row_groups: usize,
+    /// Samples in all; of each row group, as many are read from its beginning.
+    pub samples: usize,
+}
+
+/// Returns the times of each task in `samples.parquet`.
 ///
 /// # Errors
 ///
 /// An error if the file does not exist, cannot be read or is damaged.
-pub fn engine_times(path: &Path, most_groups: usize) -> Result<BTreeMap<String, EngineTime>, RecordError> {
-    let read = apart(|| read(path, most_groups));
+pub fn engine_times(path: &Path, limit: SampleLimit) -> Result<BTreeMap<String, EngineTime>, RecordError> {
+    let read = apart(|| read(path, limit));
     read.map_err(|error| RecordError::Unread { path: path.display().to_string(), reason: error.to_string() })
 }
 
-fn read(path: &Path, most_groups: usize) -> Result<BTreeMap<String, EngineTime>, ReadError> {
+fn read(path: &Path, limit: SampleLimit) -> Result<BTreeMap<String, EngineTime>, ReadError> {
     let reader = SerializedFileReader::new(durable::open_regular(path)?)?;
     let groups = reader.num_row_groups();
-    let chosen = groups.min(most_groups);
+    let chosen = groups.min(limit.row_groups);
     let mut found = BTreeMap::new();
     for number in 0..chosen {
-        add(reader.get_row_group(number * groups / chosen)?.as_ref(), &mut found)?;
+        let row_group = reader.get_row_group(number * groups / chosen)?;
+        add(&Rows::first(row_group.as_ref(), limit.samples.div_ceil(chosen))?, &mut found)?;
     }
     Ok(found)
 }
 
-fn add(row_group: &dyn RowGroupReader, found: &mut BTreeMap<String, EngineTime>) -> Result<(), ReadError> {
-    let took = integers(row_group, "took_ms")?;
-    let sent = integers(row_group, "sent_ns")?;
-    let done = integers(row_group, "done_ns")?;
-    let parts = booleans(row_group, "part")?;
-    let successes = booleans(row_group, "success")?;
-    let kinds = Texts::read(row_group, "sample_type")?;
-    let names = Texts::read(row_group, "task")?;
-    for row in 0..took.len() {
+fn add(rows: &Rows<'_>, found: &mut BTreeMap<String, EngineTime>) -> Result<(), ReadError> {
+    let took = rows.integers("took_ms")?;
+    let sent = rows.integers("sent_ns")?;
+    let done = rows.integers("done_ns")?;
+    let parts = rows.booleans("part")?;
+    let successes = rows.booleans("success")?;
+    let kinds = rows.texts("sample_type")?;
+    let names = rows.texts("task")?;
+    for row in 0..rows.count() {
         let Ok(took_ms) = u64::try_from(took[row]) else { continue };
         if parts[row] || !successes[row] || kinds.get(row) != b"normal" {
             continue;

@@ -76,7 +76,7 @@ pub use column_reader::SERIES_READER;
 pub use delivery::{Delivery, WorkerTaskEnd};
 pub use details::{Details, ReservedDetails, SampleBatch, SampleDetails};
 pub use driver_time::{DriverTime, DriverTimeSummary};
-pub use engine_time::{EngineTime, engine_times};
+pub use engine_time::{EngineTime, SampleLimit, engine_times};
 pub use error::RecordError;
 pub use failure::{Failure, FailureGroup, FailureGroups, FailureUnit};
 pub use files::recover_files;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::Serialize;
 
-use crate::column_reader::{ReadError, apart, booleans, byte_arrays};
+use crate::column_reader::{ReadError, Rows, apart};
 use crate::files::durable;
 use crate::merged_histogram::{HistogramDecoder, MergedHistogram};
 use crate::result::QUANTILES;
@@ -114,11 +114,12 @@ fn read_series(path: &Path, decoder: &mut HistogramDecoder) -> Result<Tasks, Rea
     let mut tasks = Tasks::new();
     for number in 0..reader.num_row_groups() {
         let row_group = reader.get_row_group(number)?;
-        let names = byte_arrays(row_group.as_ref(), "task")?;
-        let sample_types = byte_arrays(row_group.as_ref(), "sample_type")?;
-        let parts = booleans(row_group.as_ref(), "part")?;
-        let service_times = byte_arrays(row_group.as_ref(), "service_time")?;
-        let latencies = byte_arrays(row_group.as_ref(), "latency")?;
+        let rows = Rows::all(row_group.as_ref())?;
+        let names = rows.byte_arrays("task")?;
+        let sample_types = rows.byte_arrays("sample_type")?;
+        let parts = rows.booleans("part")?;
+        let service_times = rows.byte_arrays("service_time")?;
+        let latencies = rows.byte_arrays("latency")?;
         let columns = names.iter().zip(sample_types).zip(parts).zip(service_times.iter().zip(latencies));
         for (((name, sample_type), is_sub_operation), (service_time, latency)) in columns {
             let is_measured =

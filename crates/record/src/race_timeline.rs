@@ -8,7 +8,7 @@ use parquet::data_type::ByteArray;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use serde::Serialize;
 
-use crate::column_reader::{ReadError, apart, booleans, byte_arrays, integers};
+use crate::column_reader::{ReadError, Rows, apart};
 use crate::error::RecordError;
 use crate::files::durable;
 use crate::merged_histogram::{HistogramDecoder, MergedHistogram, highest_in};
@@ -156,11 +156,11 @@ struct Row {
 }
 
 /// Returns the rows of a row group; `None` for those of sub-operations.
-fn rows(row_group: &dyn RowGroupReader) -> Result<Vec<Option<Row>>, ReadError> {
-    let names = byte_arrays(row_group, "task")?;
-    let sample_types = byte_arrays(row_group, "sample_type")?;
-    let parts = booleans(row_group, "part")?;
-    let seconds = integers(row_group, "second")?;
+fn tasks_of(rows: &Rows<'_>) -> Result<Vec<Option<Row>>, ReadError> {
+    let names = rows.byte_arrays("task")?;
+    let sample_types = rows.byte_arrays("sample_type")?;
+    let parts = rows.booleans("part")?;
+    let seconds = rows.integers("second")?;
     let columns = names.into_iter().zip(sample_types).zip(parts.into_iter().zip(seconds));
     let row = |columns: ((Option<ByteArray>, Option<ByteArray>), (bool, i64))| {
         let ((name, sample_type), (is_sub_operation, second)) = columns;
@@ -176,10 +176,11 @@ fn rows(row_group: &dyn RowGroupReader) -> Result<Vec<Option<Row>>, ReadError> {
 
 /// Adds the counts of all rows of a row group.
 fn count(row_group: &dyn RowGroupReader, tasks: &mut BTreeMap<String, Task>) -> Result<(), ReadError> {
-    let columns = ["operations", "errors", "weight"].map(|name| integers(row_group, name));
+    let rows = Rows::all(row_group)?;
+    let columns = ["operations", "errors", "weight"].map(|name| rows.integers(name));
     let [operations, errors, work] = columns;
     let (operations, errors, work) = (operations?, errors?, work?);
-    for (index, row) in rows(row_group)?.into_iter().enumerate() {
+    for (index, row) in tasks_of(&rows)?.into_iter().enumerate() {
         let Some(row) = row else { continue };
         let task = tasks.entry(row.task).or_default();
         let second = task.seconds.entry(row.second).or_default();
@@ -204,11 +205,12 @@ fn add_times(
     tasks: &mut BTreeMap<String, Task>,
     decoder: &mut HistogramDecoder,
 ) -> Result<(), ReadError> {
-    let service_times = byte_arrays(row_group, "service_time")?;
-    let latencies = byte_arrays(row_group, "latency")?;
-    let lateness = byte_arrays(row_group, "lateness")?;
+    let rows = Rows::all(row_group)?;
+    let service_times = rows.byte_arrays("service_time")?;
+    let latencies = rows.byte_arrays("latency")?;
+    let lateness = rows.byte_arrays("lateness")?;
     let columns = service_times.into_iter().zip(latencies).zip(lateness);
-    for (row, ((service_time, latency), lateness)) in rows(row_group)?.into_iter().zip(columns) {
+    for (row, ((service_time, latency), lateness)) in tasks_of(&rows)?.into_iter().zip(columns) {
         let Some(row) = row else { continue };
         let task = tasks.entry(row.task).or_default();
         task.has_latency |= latency.is_some();

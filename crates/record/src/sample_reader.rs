@@ -7,7 +7,7 @@ use std::vec;
 
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use crate::column_reader::{ReadError, Texts, apart, booleans, byte_arrays, integers, unsigned_integers};
+use crate::column_reader::{ReadError, Rows, Texts, apart};
 use crate::error::RecordError;
 use crate::files::durable;
 
@@ -86,20 +86,21 @@ fn unread(path: &Path, error: &ReadError) -> RecordError {
 }
 
 fn read(row_group: &dyn RowGroupReader) -> Result<Vec<StoredSample>, ReadError> {
-    let mut tasks = SharedTexts::read(row_group, "task")?;
-    let mut operations = SharedTexts::read(row_group, "operation")?;
-    let mut operation_types = SharedTexts::read(row_group, "operation_type")?;
-    let mut sample_types = SharedTexts::read(row_group, "sample_type")?;
-    let mut error_classes = SharedTexts::read(row_group, "error_class")?;
-    let parts = booleans(row_group, "part")?;
-    let successes = booleans(row_group, "success")?;
-    let clients = unsigned_integers(row_group, "client")?;
-    let statuses = unsigned_integers(row_group, "status")?;
-    let due = integers(row_group, "due_ns")?;
-    let sent = integers(row_group, "sent_ns")?;
-    let done = integers(row_group, "done_ns")?;
-    let processing = integers(row_group, "processing_ns")?;
-    let details = byte_arrays(row_group, "details")?;
+    let rows = Rows::all(row_group)?;
+    let mut tasks = SharedTexts::read(&rows, "task")?;
+    let mut operations = SharedTexts::read(&rows, "operation")?;
+    let mut operation_types = SharedTexts::read(&rows, "operation_type")?;
+    let mut sample_types = SharedTexts::read(&rows, "sample_type")?;
+    let mut error_classes = SharedTexts::read(&rows, "error_class")?;
+    let parts = rows.booleans("part")?;
+    let successes = rows.booleans("success")?;
+    let clients = rows.unsigned_integers("client")?;
+    let statuses = rows.unsigned_integers("status")?;
+    let due = rows.integers("due_ns")?;
+    let sent = rows.integers("sent_ns")?;
+    let done = rows.integers("done_ns")?;
+    let processing = rows.integers("processing_ns")?;
+    let details = rows.byte_arrays("details")?;
     // Every column has as many rows as the row group: the functions that read them check that.
     let rows = details.into_iter().enumerate().map(|(row, details)| StoredSample {
         task: tasks.next(row),
@@ -127,8 +128,8 @@ struct SharedTexts {
 }
 
 impl SharedTexts {
-    fn read(row_group: &dyn RowGroupReader, name: &str) -> Result<Self, ReadError> {
-        Ok(Self { texts: Texts::read(row_group, name)?, last: Arc::from("") })
+    fn read(rows: &Rows<'_>, name: &str) -> Result<Self, ReadError> {
+        Ok(Self { texts: rows.texts(name)?, last: Arc::from("") })
     }
 
     fn next(&mut self, row: usize) -> Arc<str> {

@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use serde::Serialize;
 
-use crate::column_reader::{ReadError, TextReader, apart, byte_arrays, doubles, integers};
+use crate::column_reader::{ReadError, Rows, TextReader, apart};
 use crate::error::RecordError;
 use crate::files::durable;
 use crate::files::telemetry::TASKS;
@@ -117,8 +117,9 @@ impl Found {
         row_group: &dyn RowGroupReader,
         is_wanted: &impl Fn(&TelemetrySeries) -> bool,
     ) -> Result<(), ReadError> {
-        let times = integers(row_group, "time")?;
-        let values = doubles(row_group, "value")?;
+        let rows = Rows::all(row_group)?;
+        let times = rows.integers("time")?;
+        let values = rows.doubles("value")?;
         let mut points = times.iter().zip(values).map(|(&time_ns, value)| Point { time_ns, value });
         for run in runs(row_group, &times)? {
             let of_run = points.by_ref().take(run.rows);
@@ -193,7 +194,8 @@ fn next_texts(columns: &mut [TextReader; 5]) -> Result<Texts, ReadError> {
 
 /// Returns the rows by series, of which it reads all texts.
 fn runs_by_text(row_group: &dyn RowGroupReader) -> Result<Vec<Run>, ReadError> {
-    let [source, name, unit, kind, labels] = TEXTS.map(|name| byte_arrays(row_group, name));
+    let rows = Rows::all(row_group)?;
+    let [source, name, unit, kind, labels] = TEXTS.map(|name| rows.byte_arrays(name));
     let others = name?.into_iter().zip(unit?).zip(kind?).zip(labels?);
     let mut runs: Vec<Run> = Vec::new();
     for (source, (((name, unit), kind), labels)) in source?.into_iter().zip(others) {

@@ -12,7 +12,6 @@ from pacenote.diagnose.gc_facts import add_gc_figures
 from pacenote.diagnose.host_facts import add_host_figures
 from pacenote.diagnose.node_facts import NodeSettings, add_node_figures
 from pacenote.diagnose.race_facts import add_engine_times
-from pacenote.diagnose.recording_facts import add_recording_figures
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.task_kinds import diagnosed_tasks
@@ -123,11 +122,13 @@ def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[Task
 
 
 def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[TaskTimes]) -> None:
-    from pacenote.evidence.recording import RecordingReader
-
     recordings = node_files(artifacts, RECORDINGS)
     if not recordings:
         builder.miss("recording", "the engine did not record a flight (--telemetry=jfr)")
+        return
+    from pacenote.diagnose.recording_facts import add_recording_figures  # Few races have recordings.
+    from pacenote.evidence.recording import RecordingReader
+
     evidence = builder.build()
     windows = [(task.begin_ns, task.end_ns) for task in tasks]
     for node, files in recordings.items():

@@ -8,8 +8,11 @@ from pathlib import Path
 from pacenote.errors import StoreError
 from pacenote.model.engine_time import EngineTime
 
-MOST_GROUPS = 8
-"""Largest number of row groups of `samples.parquet` that are read: a million operations."""
+MOST_GROUPS = 64
+"""Largest number of row groups of `samples.parquet` that are read: 8 million operations."""
+
+MOST_SAMPLES = 500_000
+"""Largest number of samples that are read from their beginnings: enough for the mean of each of many tasks."""
 
 
 def engine_times(file: Path) -> dict[str, EngineTime]:
@@ -19,7 +22,7 @@ def engine_times(file: Path) -> dict[str, EngineTime]:
     from pacenote import _core  # Not needed for imported races.
 
     try:
-        document = json.loads(_core.engine_times(file, MOST_GROUPS))
+        document = json.loads(_core.engine_times(file, MOST_GROUPS, MOST_SAMPLES))
     except _core.CoreError as error:
         raise StoreError(str(error)) from None
     return {task: EngineTime(**times) for task, times in document.items()}
