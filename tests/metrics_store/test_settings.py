@@ -81,6 +81,7 @@ def test_the_environment_overrides_the_file():
         ({"datastore.type": "mysql"}, "datastore.type must be elasticsearch, opensearch or in-memory"),
         ({"datastore.host": ""}, r"\[reporting\] datastore.host is missing"),
         ({"datastore.port": "x"}, "datastore.port must be a whole number from 1 to 65535, not 'x'"),
+        ({"datastore.ssl.verification_mode": "off"}, "verification_mode must be full or none, not 'off'"),
         ({"datastore.secure": "maybe"}, "datastore.secure must be true or false, not 'maybe'"),
         (
             {"datastore.number_of_shards": "0"},

@@ -121,7 +121,6 @@ def store_settings(values: Mapping[str, str], environment: Mapping[str, str]) ->
                 hint=f"add it, or set datastore.type={IN_MEMORY}",
             )
     authorization, credentials = _authorization(given)
-    verification = given.get("datastore.ssl.verification_mode", "full")
     return StoreSettings(
         type=kind,
         host=given["datastore.host"].strip("[]"),
@@ -129,9 +128,7 @@ def store_settings(values: Mapping[str, str], environment: Mapping[str, str]) ->
         secure=_flag(given, "datastore.secure", default=False),
         authorization=authorization,
         credentials=credentials,
-        tls=TlsOptions(
-            ca_file=given.get("datastore.ssl.certificate_authorities"), verify=verification != "none"
-        ),
+        tls=TlsOptions(ca_file=given.get("datastore.ssl.certificate_authorities"), verify=_verifies(given)),
         probes_version=_flag(given, "datastore.probe.cluster_version", default=True),
         use_data_streams=_flag(given, "datastore.use_data_streams", default=True),
         shards=_whole(given, "datastore.number_of_shards", 1),
@@ -190,6 +187,14 @@ def _whole(given: Mapping[str, str], key: str, least: int, most: int | None = No
         limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
         raise _invalid(key, text, f"a whole number {limits}")
     return number
+
+
+def _verifies(given: Mapping[str, str]) -> bool:
+    key = "datastore.ssl.verification_mode"
+    mode = given.get(key, "full").lower()
+    if mode not in ("full", "none"):
+        raise _invalid(key, given[key], "full or none")
+    return mode == "full"
 
 
 def _invalid(key: str, value: str, expected: str) -> UsageError:
