@@ -11,11 +11,15 @@ import pytest
 
 from lab.test_saturate import OPERATION, EngineThatStops
 from pacenote.errors import UsageError
+from pacenote.lab.saturate import Saturation
+from pacenote.store.race_store import RaceStore
 from plugins.tracks import write_track
 from python_tasks.racing import serving
 from python_tasks.test_runtime_hangs import INCOMPARABLE
+from report.test_saturation import FOUND
 from support.engine import engine_document
 from support.http_server import http_server, json_response
+from support.records import record
 from support.secure import CA, CERTIFICATES
 
 pytestmark = pytest.mark.process
@@ -103,6 +107,21 @@ def test_ctrl_c_before_the_search_is_reported_as_that_of_a_race(run, home, monke
     code, out, err = run("saturate", "--track=x")
     assert (code, out) == (130, "")
     assert err == "error: interrupted\nhint: results so far are kept: see `pacenote list races`\n"
+
+
+def test_a_search_is_in_the_metrics_store_when_it_has_ended(run, home, monkeypatch, metrics_store):
+    def search(request, listener):
+        found = record("r1")
+        RaceStore(home).create(found).finish(found)
+        return Saturation(found, FOUND)
+
+    monkeypatch.setattr("pacenote.lab.saturate.saturate", search)
+    run("saturate", "--track=x", "--no-metrics-store")
+    assert not metrics_store.documents("rally-races-v1")
+    shutil.rmtree(home / "races" / "r1")
+    run("saturate", "--track=x")
+    (stored,) = metrics_store.documents("rally-races-v1")
+    assert stored["race-id"] == "r1"
 
 
 @pytest.mark.parametrize(

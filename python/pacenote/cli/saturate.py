@@ -13,9 +13,11 @@ from pacenote.cli.interruption import NO_PROBE, printing_report, stored_saturati
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.race_page import add_page
+from pacenote.cli.race_to_store import add_to_store
 from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_output import check_report_file
 from pacenote.cli.saturation_output import check_saturation_format, show_saturation
+from pacenote.cli.store_options import configured_store
 from pacenote.cli.telemetry_options import TELEMETRY_OPTIONS
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
@@ -127,6 +129,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_saturation_format(options)
     request = build_request(options)
     check_report_file(options)
+    metrics_store = configured_store(options)
     show_rally_settings(options, console)
     for text in race.options_without_effect(options, request.race):
         console.warning(text)
@@ -147,6 +150,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
             show_saturation(result, record, folder, options, console)
             if options.html:
                 add_page(folder, None, console)
+            if metrics_store is not None and record.complete:
+                add_to_store(folder, metrics_store, console)
             if options.owns_process:
                 block_signals()
     if saturation.error is not None:
