@@ -13,6 +13,7 @@ import pytest
 
 from pacenote.model.race_progress import RaceProgress, RetryWait, TaskProgress, TimeLeft
 from pacenote.serve import live_updates
+from pacenote.serve.live_page import running_parts
 from pacenote.serve.live_race import LiveReader
 from pacenote.serve.live_updates import LiveUpdates
 from pacenote.store.progress_file import ProgressFile
@@ -178,6 +179,16 @@ def test_rates_are_kept_while_a_task_runs(tmp_path):
     assert found.rates == {"term": (10.0, 20.0, 30.0)}
     assert found.age_s < 5
     assert reader.read(time.time() + 60).age_s > 50
+
+
+def test_the_newest_rate_is_at_the_right_and_the_highest_at_the_top(tmp_path):
+    race = RunningRace(RaceStore(tmp_path))
+    race.begin()
+    live = replace(LiveReader(race.folder).read(time.time()), rates={"term": (0.0, 20.0, 10.0)})
+    (line,) = (at for tag, at in Page(running_parts(live)["running"]).elements if tag == "polyline")
+    assert line["points"] == "1140,190 1160,10 1180,100"
+    (box,) = (at["viewbox"] for tag, at in Page(running_parts(live)["running"]).elements if tag == "svg")
+    assert box == "0 0 1180 200"
 
 
 def test_nothing_of_a_track_becomes_markup(site):

@@ -10,7 +10,7 @@ from pacenote.model.race_progress import RaceProgress, TaskProgress
 from pacenote.model.result import TaskResult
 from pacenote.report.render.html import escaped
 from pacenote.serve.document import OwnPage, attribute
-from pacenote.serve.live_race import LiveRace
+from pacenote.serve.live_race import KEPT_RATES, LiveRace
 from pacenote.serve.race_pages import RaceHeading
 from pacenote.units import format_count, format_number, format_seconds
 
@@ -25,8 +25,11 @@ _SHOWN_WAIT_S = 2.0
 
 _RUNNING = ("Task", "Done", "Rate", "", "p50", "p99", "Late p99", "Errors", "Left")
 _ENDED = ("Task", "Duration", "Throughput", "p50", "p99", "Errors")
-_WIDTH, _HEIGHT = 120, 20
-"""Size of a sparkline, in its own units."""
+_STEP, _HEIGHT = 20, 200
+"""Distance of two points of a sparkline, and its height, in its own units."""
+
+_LEFT = tuple(f"{_STEP * at}," for at in range(KEPT_RATES))
+"""The first coordinates of its points. As little as possible is computed for each point and second."""
 
 
 def live_page(heading: RaceHeading, race: LiveRace) -> OwnPage:
@@ -111,12 +114,13 @@ def _sparkline(rates: Sequence[float]) -> str:
     highest = max(rates, default=0.0)
     if len(rates) < 2 or highest <= 0:
         return ""
-    step = _WIDTH / 59
-    points = " ".join(
-        f"{_WIDTH - step * (len(rates) - 1 - at):.1f},{_HEIGHT - 1 - rate / highest * (_HEIGHT - 2):.1f}"
-        for at, rate in enumerate(rates)
-    )
-    box = f"0 0 {_WIDTH} {_HEIGHT}"
+    # The line is 1.5 of 20 pixels thick.
+    lowest, scale = _HEIGHT - 10, (_HEIGHT - 20) / highest
+    lefts = _LEFT[-len(rates) :]
+    points = " ".join([
+        f"{left}{int(lowest - rate * scale)}" for left, rate in zip(lefts, rates, strict=True)
+    ])
+    box = f"0 0 {_STEP * (KEPT_RATES - 1)} {_HEIGHT}"
     return f'<svg class=spark viewBox="{box}" aria-hidden=true><polyline points="{points}"/></svg>'
 
 

@@ -12,7 +12,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.store.progress_file import read_progress
 from pacenote.store.race_folder import RaceFolder, reached_step
 
-_RATES = 60
+KEPT_RATES = 60
 """Rates of a task that are kept, one a second."""
 
 
@@ -47,10 +47,12 @@ class LiveReader:
 
     def __init__(self, folder: RaceFolder) -> None:
         self._folder = folder
+        self._results = (folder.race_json, folder.journal)
+        self._plan = folder.plan_json
         self._record: RaceRecord | None = None
         self._steps: tuple[tuple[str, ...], ...] = ()
         self._stamps: dict[Path, object] = {}
-        self._rates: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_RATES))
+        self._rates: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=KEPT_RATES))
         self._stored_at_s = 0.0
 
     def read(self, now_s: float) -> LiveRace:
@@ -58,10 +60,10 @@ class LiveReader:
         folder = self._folder
         # First of all: a race that ends meanwhile is complete when it is read.
         is_running = folder.is_in_use()
-        changed = [self._has_changed(file) for file in (folder.race_json, folder.journal)]
+        changed = [self._has_changed(file) for file in self._results]
         if self._record is None or any(changed):
             self._record = folder.read()
-        if self._has_changed(folder.plan_json):
+        if self._has_changed(self._plan):
             self._steps = folder.planned_steps()
         stored = read_progress(folder.path) if is_running else None
         if stored is not None and stored.stored_at_s != self._stored_at_s:
