@@ -74,6 +74,17 @@ def test_a_race_shows_its_stored_report_and_otherwise_makes_one(site):
     assert site.maker.made == ["race-1"] * 2
 
 
+def test_the_page_with_the_frame_does_not_read_the_report(site):
+    folder = site.store.create(record())
+    folder.finish(record())
+    # Too large to be read, so that one would be made instead.
+    folder.page.touch()
+    os.truncate(folder.page, 1 << 30)
+    assert len(links(site.page("race/race-1"), "iframe", "src")) == 1
+    assert site.maker.made == []
+    assert site.page("race/race-1/report.html") == "<p>made for race-1</p>"
+
+
 def test_a_race_without_a_report_says_why(site):
     site.store.create(record("broken"))
     text = site.page("race/broken")

@@ -83,7 +83,8 @@ class Handlers:
             live = await asyncio.to_thread(LiveReader(folder).read, time.time())
             return page_response(live_page(heading, live))
         try:
-            await self._reports.race(folder)
+            # What is wrong with it is shown here, and not in the frame.
+            await self._reports.prepare_race(folder)
         except PacenoteError as error:
             return page_response(no_report_page(heading, error.message, error.hint))
         return page_response(report_page(heading))

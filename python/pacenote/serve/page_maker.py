@@ -40,8 +40,16 @@ class Reports:
         Nothing is stored. Raises PacenoteError.
         """
         stored = await asyncio.to_thread(_stored_page, folder)
-        if stored is not None:
-            return stored
+        return stored if stored is not None else await self._made_race(folder)
+
+    async def prepare_race(self, folder: RaceFolder) -> None:
+        """Makes the page of a race unless it is stored or kept, so that `race` only has to return it. Raises
+        PacenoteError.
+        """
+        if not await asyncio.to_thread(_has_stored_page, folder):
+            await self._made_race(folder)
+
+    async def _made_race(self, folder: RaceFolder) -> bytes:
         return await self._made(_version(folder), partial(self._maker.race, folder))
 
     async def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> bytes:
@@ -60,12 +68,18 @@ class Reports:
 
 def _stored_page(folder: RaceFolder) -> bytes | None:
     try:
-        page, record = folder.page.lstat(), folder.race_json.stat()
-        if is_regular_file(page) and page.st_mtime_ns >= record.st_mtime_ns:
-            return read_regular_file(folder.page)
+        return read_regular_file(folder.page) if _has_stored_page(folder) else None
     except OSError:
-        pass
-    return None
+        return None
+
+
+def _has_stored_page(folder: RaceFolder) -> bool:
+    """Returns whether the page of a race is stored, and not older than its record."""
+    try:
+        page, record = folder.page.lstat(), folder.race_json.stat()
+    except OSError:
+        return False
+    return is_regular_file(page) and page.st_mtime_ns >= record.st_mtime_ns
 
 
 def _version(folder: RaceFolder) -> tuple[str, int]:
