@@ -85,6 +85,17 @@ def test_the_page_with_the_frame_does_not_read_the_report(site):
     assert site.page("race/race-1/report.html") == "<p>made for race-1</p>"
 
 
+def test_a_running_race_has_no_report(site):
+    race = record("running", complete=False)
+    folder = site.store.create(race)
+    response, text = site.get("race/running/report.html")
+    assert response.status == 422
+    assert "the race is still running" in text
+    assert site.maker.made == []
+    folder.finish(replace(race, complete=True))
+    assert site.page("race/running/report.html") == "<p>made for running</p>"
+
+
 def test_a_race_without_a_report_says_why(site):
     site.store.create(record("broken"))
     text = site.page("race/broken")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Protocol
 
-from pacenote.errors import StoreError
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.race_state import race_state
 from pacenote.store.atomic_files import is_regular_file, read_regular_file
 from pacenote.store.race_folder import RaceFolder
 
@@ -37,7 +38,7 @@ class Reports:
     async def race(self, folder: RaceFolder) -> bytes:
         """Returns the stored page of a race, or a new one if that is missing or older than the record.
 
-        Nothing is stored. Raises PacenoteError.
+        Nothing is stored. Raises PacenoteError, also while the race runs.
         """
         stored = await asyncio.to_thread(_stored_page, folder)
         return stored if stored is not None else await self._made_race(folder)
@@ -50,6 +51,11 @@ class Reports:
             await self._made_race(folder)
 
     async def _made_race(self, folder: RaceFolder) -> bytes:
+        if await asyncio.to_thread(_is_running, folder):
+            raise PacenoteError(
+                "the race is still running: it has a report when it has ended",
+                hint="until then, the page of the race shows how far it is",
+            )
         return await self._made(_version(folder), partial(self._maker.race, folder))
 
     async def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> bytes:
@@ -80,6 +86,11 @@ def _has_stored_page(folder: RaceFolder) -> bool:
     except OSError:
         return False
     return is_regular_file(page) and page.st_mtime_ns >= record.st_mtime_ns
+
+
+def _is_running(folder: RaceFolder) -> bool:
+    """Returns whether a process runs a race. Raises StoreError."""
+    return folder.is_in_use() and race_state(folder.read()) == "unfinished"
 
 
 def _version(folder: RaceFolder) -> tuple[str, int]:
