@@ -97,6 +97,35 @@ def test_a_running_race_is_followed_to_its_report(full_site, tmp_path):
     asyncio.run(run())
 
 
+HIDE = """
+Object.defineProperty(document, "hidden", { configurable: true, get: () => %s });
+document.dispatchEvent(new Event("visibilitychange"));
+"""
+"""As if the user selected another tab, or this one again."""
+
+
+def test_a_hidden_page_has_no_connection_and_a_shown_one_is_up_to_date(full_site, tmp_path):
+    async def run():
+        race = RunningRace(full_site.store)
+        race.begin()
+        status = "document.getElementById('status').textContent"
+        async with opened(full_site, tmp_path / "profile") as page:
+            await page.go(f"{base(full_site)}race/race-1")
+            for seconds in (21, 22):
+                race.file.write(replace(PROGRESS, elapsed_s=float(seconds)))
+                await page.until(f"{status}.includes('{seconds} s so far')")
+                await page.value(HIDE % "true")
+                race.file.write(replace(PROGRESS, elapsed_s=40.0))
+                # It would be shown after 10 ms.
+                await asyncio.sleep(0.5)
+                assert f"{seconds} s so far" in await page.value(status)
+                await page.value(HIDE % "false")
+                await page.until(f"{status}.includes('40 s so far')")
+            assert page.logged == []
+
+    asyncio.run(run())
+
+
 def test_pages_are_accessible_and_fit_a_phone(full_site, axe, tmp_path):
     race = RunningRace(full_site.store)
     race.begin()
