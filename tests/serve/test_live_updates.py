@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from contextlib import aclosing
 from dataclasses import replace
@@ -179,6 +180,37 @@ def test_rates_are_kept_while_a_task_runs(tmp_path):
     assert found.rates == {"term": (10.0, 20.0, 30.0)}
     assert found.age_s < 5
     assert reader.read(time.time() + 60).age_s > 50
+
+
+def test_a_defect_ends_the_stream_and_is_reported_once(site, monkeypatch, capfd):
+    race = RunningRace(site.store)
+    race.begin()
+    read = LiveReader.read
+    fails = threading.Event()
+
+    def failing(reader, now):
+        if fails.is_set():
+            raise LookupError("oh")
+        return read(reader, now)
+
+    monkeypatch.setattr(LiveReader, "read", failing)
+    for _ in range(2):
+        fails.clear()
+        connections = [site.connect() for _ in range(2)]
+        for connection in connections:
+            connection.request("GET", f"{site.root}race/race-1/events", headers={"Cookie": site.cookie})
+        streams = [lines(connection.getresponse()) for connection in connections]
+        for stream in streams:
+            assert next(stream)[0] == "parts"
+        fails.set()
+        # Neither an incomplete chunk, which would be an error, nor the event of a race that has ended.
+        assert "end" not in [name for stream in streams for name, _ in stream]
+        for connection in connections:
+            connection.close()
+    assert site.warnings == ["a defect of Pacenote: LookupError: oh"]
+    assert capfd.readouterr() == ("", "")
+    fails.clear()
+    assert "49 of 50 ops/s" in site.page("race/race-1")
 
 
 def test_the_newest_rate_is_at_the_right_and_the_highest_at_the_top(tmp_path):

@@ -20,6 +20,9 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+_BEGUN = web.RequestKey("begun", web.StreamResponse)
+"""The response to a request of which a part has been sent."""
+
 _READING = ("GET", "HEAD")
 _NO_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
@@ -28,41 +31,53 @@ class RequestGuard:
     """Checks requests before they are answered, and turns errors into pages."""
 
     def __init__(self, access: Access, warn: Callable[[str], None]) -> None:
-        """`warn` receives a line about a defect."""
+        """`warn` receives a line about each defect."""
         self._access = access
         self._warn = warn
+        self._warned: set[str] = set()
 
     def protect(self, application: web.Application) -> None:
         """Makes all requests to an application pass."""
         application.middlewares.append(self._middleware())
-        application.on_response_prepare.append(_add_headers)
+        application.on_response_prepare.append(_begin)
 
     def _middleware(self) -> Middleware:
         @web.middleware
         async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-            try:
-                return await self._checked(request, handler)
-            except web.HTTPException as error:
-                if error.status < web.HTTPBadRequest.status_code:
-                    raise
-                return self._message(
-                    error.status, "There is no such page" if error.status == 404 else error.reason
-                )
-            except AccessDenied as error:
-                # Whoever sent it may be anybody, who does not learn the root.
-                return page_response(message_page(None, "No access", (error.message, error.hint)), 403)
-            except StoreError as error:
-                return self._message(404, "Not found", error.message, error.hint)
-            except PacenoteError as error:
-                return self._message(422, "Not available", error.message, error.hint)
-            except ConnectionError:
-                raise
-            except Exception as error:
-                text = f"{DEFECT}: {type(error).__name__}: {error}"
-                self._warn(text)
-                return self._message(500, "This page cannot be shown", text)
+            response = await self._answer(request, handler)
+            begun = request.get(_BEGUN)
+            if begun is None or begun is response:
+                return response
+            # An event stream that has begun cannot become a page with an error: it can only end.
+            await begun.write_eof()
+            return begun
 
         return check
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await self._checked(request, handler)
+        except web.HTTPException as error:
+            if error.status < web.HTTPBadRequest.status_code:
+                raise
+            title = "There is no such page" if error.status == 404 else error.reason
+            return self._message(error.status, title)
+        except AccessDenied as error:
+            # Whoever sent it may be anybody, who does not learn the root.
+            return page_response(message_page(None, "No access", (error.message, error.hint)), 403)
+        except StoreError as error:
+            return self._message(404, "Not found", error.message, error.hint)
+        except PacenoteError as error:
+            return self._message(422, "Not available", error.message, error.hint)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            text = f"{DEFECT}: {type(error).__name__}: {error}"
+            # A page whose event stream ends requests it again and again.
+            if text not in self._warned:
+                self._warned.add(text)
+                self._warn(text)
+            return self._message(500, "This page cannot be shown", text)
 
     async def _checked(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         self._access.check_host(request.headers)
@@ -110,7 +125,8 @@ def document_response(text: str, policy: str, status: int = 200) -> web.Response
     return web.Response(text=text, content_type="text/html", headers=headers, status=status)
 
 
-async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
+async def _begin(request: web.Request, response: web.StreamResponse) -> None:
+    request[_BEGUN] = response
     for name, value in _HEADERS.items():
         response.headers[name] = value
     response.headers.setdefault("Content-Security-Policy", _NO_POLICY)

@@ -80,18 +80,21 @@ class _Poller:
         self._version = 0
         self._ended_at: float | None = None
         self._is_stopped = False
+        self._error: Exception | None = None
         self._changed = asyncio.Condition()
         self._task = asyncio.create_task(self._run())
 
     async def newer_than(self, version: int) -> int | None:
-        """Waits for a version after this one, and returns its number, or None if there will be none."""
+        """Waits for a version after this one, and returns its number, or None if there will be none.
+
+        Raises what a reading raised.
+        """
         async with self._changed:
             await self._changed.wait_for(lambda: self._version > version or self._is_stopped)
         if self._version > version:
             return self._version
-        await asyncio.wait((self._task,))
-        if not self._task.cancelled() and (error := self._task.exception()) is not None:
-            raise error
+        if self._error is not None:
+            raise self._error
         return None
 
     def stop(self) -> None:
@@ -105,6 +108,8 @@ class _Poller:
                 self._version += 1
                 await self._notify()
                 await asyncio.sleep(0 if self.has_ended else self._interval_s)
+        except Exception as error:  # Each page of the race raises it.
+            self._error = error
         finally:
             self._is_stopped = True
             await self._notify()
