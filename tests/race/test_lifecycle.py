@@ -211,6 +211,21 @@ def test_two_installations_get_different_ports(run: Run, layout: EngineLayout) -
     assert "installation 'a' already exists" in run("install", "--installation-id=a")[2]
 
 
+def test_two_that_are_installed_at_once_get_different_ports(
+    run: Run, layout: EngineLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install = lifecycle.install_engine
+
+    def while_another_is_installed(*_: object) -> None:
+        monkeypatch.setattr(lifecycle, "install_engine", install)
+        assert run("install", "--installation-id=b")[0] == 0
+
+    monkeypatch.setattr(lifecycle, "install_engine", while_another_is_installed)
+    assert run("install", "--installation-id=a")[0] == 0
+    store = InstallationStore(layout.home)
+    assert store.load("a").http_port != store.load("b").http_port
+
+
 def test_an_id_that_a_node_has_already_is_refused(run: Run, layout: EngineLayout) -> None:
     assert run("install", "--installation-id=b-a", "--node-name=n")[0] == 0
     assert "a node with the id n-b-a" in run("install", "--installation-id=a", "--node-name=n-b")[2]

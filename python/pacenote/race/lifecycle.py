@@ -111,7 +111,11 @@ def install(new: NewInstallation, progress: ProgressCallback) -> InstalledEngine
     _sweep(new.home)
     state = _ready(new, progress)
     install_engine(_request(state, new.home, offline=new.offline), progress)
-    InstallationStore(new.home).save(state)
+    store = InstallationStore(new.home)
+    if new.http_port is None:
+        # Another engine may have been installed in the meantime.
+        state = _with_ports(state, _free_ports(store, state.engine.nodes.count))
+    store.save(state)
     return state
 
 
