@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
+# Without examples in documentation, of which there are none: looking for them takes a compilation of each crate.
+CARGO_TEST := cargo test --workspace --tests --quiet
+
 COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --quiet
 
@@ -22,17 +25,14 @@ test: unit engine
 
 ## Tests without an engine that take little time. The target lint checks the structure of the sources.
 unit: $(VENV)/.built
-	cargo test --workspace --quiet || { echo "unstable if they pass now: the Rust tests run again" && cargo test --workspace --quiet; }
+	$(CARGO_TEST) || { echo "unstable if they pass now: the Rust tests run again" && $(CARGO_TEST); }
 	$(BIN)/python scripts/run_tests.py unit
 
 ## Tests that wait for other processes or for whole races against local servers, several at a time; then those that start
-## a real engine, one after another.
+## a real engine, one on each core; then those that measure one, while nothing else runs. PACENOTE_TEST_HOME is a home
+## folder in which the engines are kept.
 engine: $(VENV)/.built
-	@failed=0; $(BIN)/python scripts/run_tests.py process || failed=1; \
-	$(BIN)/pytest -m engine --durations=10 tests/e2e || \
-		{ echo "unstable if they pass now: the failed tests run again" && \
-		$(BIN)/pytest -m engine --last-failed --last-failed-no-failures=none tests/e2e; } || failed=1; \
-	exit $$failed
+	$(BIN)/python scripts/run_tests.py process engine alone
 
 lint: $(VENV)/.built
 	cargo fmt --all --check

@@ -1,23 +1,25 @@
-"""Runs the tests that need no engine in several processes, and prints one summary.
+"""Runs tests in several processes, and prints one summary.
 
     python scripts/run_tests.py unit
-    python scripts/run_tests.py process
+    python scripts/run_tests.py process engine alone
 
 The program imports Pacenote and the libraries once; the processes are copies of it, each of which runs a
 part of the files: first large parts, and small ones towards the end, so that no core is idle for long. There
-is one more process than there are cores, because some tests wait. If only a few tests fail, they run again,
-alone: those that then pass depend on the load of the machine. The exit code is 0 if every process ends with
-success, or if all tests that failed pass when they run again.
+is one more process than there are cores, because some tests wait; each real engine has a core. If only a few
+tests fail, they run again, alone: those that then pass depend on the load of the machine. The exit code is 0
+if every process ends with success, or if all tests that failed pass when they run again.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -34,7 +36,7 @@ PACKAGE = Path("python/pacenote")
 LEFT_OUT = TESTS / "shape"
 """The guards of the sources, which the target lint runs."""
 
-OTHER_TESTS = re.compile(r"^pytestmark = pytest\.mark\.(engine|process)\b", re.MULTILINE)
+OTHER_TESTS = re.compile(r"^pytestmark = \[?pytest\.mark\.(engine|process)\b", re.MULTILINE)
 """What a file without unit tests has."""
 
 LIBRARIES = ("elasticsearch", "optuna", "pyarrow.parquet", "rich.console", "scipy.stats")
@@ -44,6 +46,9 @@ OPTIONS = ("-q", "--disable-plugin-autoload", "-p", "no:cacheprovider")
 MAX_PROCESSES = 8
 MIN_SHARE = 1 / 40
 """Share of all tests that a process runs at least if they are similar: each needs some time to start."""
+
+ENGINE_HOME = "PACENOTE_TEST_HOME"
+"""The environment variable that states a home folder for engines that is kept."""
 
 OUTPUT_FILE = "output.txt"
 RESULT_FILE = "result.json"
@@ -71,6 +76,15 @@ class Kind:
     are_similar: bool
     """Whether the tests of all files take a similar time, so that a process can run many files."""
 
+    more_than_cores: int = 1
+    """How many more processes there are than cores."""
+
+    most_processes: int = MAX_PROCESSES
+    """The largest number of processes."""
+
+    in_memory: bool = True
+    """Whether temporary files are in memory, if there is room."""
+
 
 KINDS = {
     "unit": Kind(
@@ -82,6 +96,20 @@ KINDS = {
         marks="process and not engine",
         is_in=lambda text: "pytest.mark.process" in text,
         are_similar=False,
+    ),
+    "engine": Kind(
+        marks="engine and not alone",
+        is_in=lambda text: "pytest.mark.engine" in text,
+        are_similar=False,
+        more_than_cores=0,
+        in_memory=False,
+    ),
+    "alone": Kind(
+        marks="alone",
+        is_in=lambda text: "pytest.mark.alone" in text,
+        are_similar=False,
+        most_processes=1,
+        in_memory=False,
     ),
 }
 
@@ -150,13 +178,22 @@ class Part:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs all tests of a kind, and returns the exit code."""
+    """Runs all tests of some kinds, one kind after another, and returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("kind", choices=KINDS, help="marks of the tests that run")
-    kind = KINDS[parser.parse_args(arguments).kind]
-    started = time.monotonic()
+    parser.add_argument(
+        "kinds", choices=KINDS, nargs="+", metavar="KIND", help="unit, process, engine or alone"
+    )
+    names = parser.parse_args(arguments).kinds
     import_once()
-    with tempfile.TemporaryDirectory(prefix="pacenote-tests-", dir=memory_folder()) as folder:
+    with home_of_engines():
+        return max(run_kind(KINDS[name]) for name in names)
+
+
+def run_kind(kind: Kind) -> int:
+    """Runs all tests of a kind, and returns the exit code."""
+    started = time.monotonic()
+    parent = memory_folder() if kind.in_memory else None
+    with tempfile.TemporaryDirectory(prefix="pacenote-tests-", dir=parent) as folder:
         parts = run_parts(Path(folder), kind, shares(kind))
         results = [part.result() for part in parts]
         for part in parts:
@@ -171,6 +208,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if len(failed) > MAX_RERUN or not all(part.may_run_again for part in parts):
             return 1
         return run_again(Path(folder, "again"), kind, failed)
+
+
+@contextlib.contextmanager
+def home_of_engines() -> Iterator[None]:
+    """Sets the home folder that tests with engines share, so that each is downloaded once; deletes it."""
+    if os.environ.get(ENGINE_HOME):
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="pacenote-engines-") as folder:
+        os.environ[ENGINE_HOME] = folder
+        try:
+            yield
+        finally:
+            del os.environ[ENGINE_HOME]
+            if PACKAGE.is_dir():
+                from pacenote.provision.layout import create_layout
+
+                # For root, engines may be outside the home folder.
+                shutil.rmtree(create_layout(Path(folder)).root, ignore_errors=True)
 
 
 def import_once() -> None:
@@ -210,7 +266,7 @@ def run_parts(folder: Path, kind: Kind, parts: Iterable[Sequence[str]]) -> list[
         ended.append(Part(running.pop(process), os.waitstatus_to_exitcode(status)))
 
     for number, files in enumerate(parts):
-        if len(running) == process_count():
+        if len(running) == process_count(kind):
             wait()
         part_folder = folder / f"{number:03}"
         part_folder.mkdir()
@@ -273,7 +329,7 @@ def shares(kind: Kind) -> Iterator[list[str]]:
     for name in sizes:
         names.append(name)
         size += sizes[name]
-        if not kind.are_similar or size >= max(left / process_count() / 2, total * MIN_SHARE):
+        if not kind.are_similar or size >= max(left / process_count(kind) / 2, total * MIN_SHARE):
             yield names
             left -= size
             names, size = [], 0
@@ -281,9 +337,9 @@ def shares(kind: Kind) -> Iterator[list[str]]:
         yield names
 
 
-def process_count() -> int:
-    """Returns the number of processes: one more than there are cores."""
-    return min(len(os.sched_getaffinity(0)) + 1, MAX_PROCESSES)
+def process_count(kind: Kind) -> int:
+    """Returns the number of processes that run tests at the same time."""
+    return min(len(os.sched_getaffinity(0)) + kind.more_than_cores, kind.most_processes)
 
 
 def memory_folder() -> Path | None:

@@ -63,7 +63,7 @@ def track(tmp_path: Path) -> Path:
 
 def test_races_start_from_the_same_data(home: Path, track: Path) -> None:
     loaded, printed = race(home, track, "load", f"--data=keep:{NAME}", "--exclude-tasks=empty")
-    assert loaded["verdict"]["state"] == "valid"
+    assert loaded["verdict"]["state"] != "void"
     assert f"data set '{NAME}' is stored" in printed
     (listed,) = (
         each for each in json.loads(pacenote(home, "list", "data", "--format=json")) if each["name"] == NAME

@@ -37,7 +37,7 @@ from pacenote.store.race_groups import find_group
 from pacenote.store.race_store import RaceStore
 from support.disk_limit import limited_writes, why_writes_cannot_be_limited
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.alone]
 
 RUN = uuid.uuid4().hex[:8]
 

@@ -16,7 +16,7 @@ from pacenote.provision.cars import compose_car
 from pacenote.provision.engine_installation import install_engine
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.layout import create_layout
-from pacenote.provision.node_registry import cleanup_orphans
+from pacenote.provision.node_registry import cleanup_orphans, registered_nodes
 from pacenote.provision.process import process_identity
 
 pytestmark = pytest.mark.engine
@@ -112,7 +112,8 @@ def test_the_second_start_reuses_everything(cluster: EmbeddedCluster, home: Path
     before = {folder: folder.stat().st_ino for folder in create_layout(home).installs.iterdir()}
     installation = install_engine(request)
     assert (installation.program.home / "lib").is_dir()
-    assert {folder: folder.stat().st_ino for folder in installation.program.home.parent.iterdir()} == before
+    assert installation.program.home in before
+    assert {folder: folder.stat().st_ino for folder in before} == before
 
 
 _OWNER = """
@@ -136,12 +137,16 @@ def test_kill_9_of_the_owner_leaves_no_node(cluster: EmbeddedCluster, home: Path
     with subprocess.Popen([sys.executable, "-c", _OWNER, home, tmp_path], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         pid = int(os.read(owner.stdout.fileno(), 20) or 0)
-        assert process_identity(pid) is not None
+        (node,) = (each for each in registered_nodes(layout) if each.owner.pid == owner.pid)
+        assert node.process is not None
+        assert node.process.pid == pid
         owner.kill()
     deadline = time.monotonic() + 5
     while process_identity(pid) is not None and time.monotonic() < deadline:
         time.sleep(0.05)
     assert process_identity(pid) is None
-    assert len(cleanup_orphans(layout)) == 1
-    assert not list(layout.nodes.iterdir())
-    assert not list(layout.registry.iterdir())
+    # Another command may clean up before this one.
+    cleanup_orphans(layout)
+    assert not node.folder.exists()
+    assert not node.file(layout).exists()
+    assert node.id not in {each.id for each in registered_nodes(layout)}

@@ -16,7 +16,7 @@ import pytest
 
 from pacenote.model.saturation import SaturationResult
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.alone]
 
 SERVICE_S = 0.005
 """Seconds that the server needs for a search; it runs one at a time, so its limit is 200 per second."""
