@@ -2,8 +2,9 @@
 
     python scripts/browser.py PAGE.html
 
-prints a JSON object with milliseconds since the browser began to load the page: `parsed` (the document, with
-its script, which draws the charts) and `painted` (the next frame, which shows them).
+prints a JSON object with milliseconds since the browser began to load the page: `parsed` (the document, whose
+script has run), `painted` (the next frame, with what is in the window) and `drawn` (all charts, also those
+below the window).
 
 The browser is driven through two pipes with the DevTools protocol, so that no port is opened and nothing has
 to be installed besides Chromium.
@@ -35,9 +36,13 @@ _CLOSE_S = 5.0
 """Seconds that the browser has to end."""
 
 _OPENED = """
-new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve({
-  parsed: performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd, painted: performance.now(),
-}))))
+new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => {
+  const parsed = performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd;
+  const painted = performance.now();
+  const wait = () => document.querySelector(".plot:empty")
+    ? setTimeout(wait, 5) : resolve({ parsed, painted, drawn: performance.now() });
+  wait();
+})))
 """
 
 Scheme = Literal["light", "dark"]

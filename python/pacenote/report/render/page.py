@@ -165,7 +165,10 @@ def _rows(group: RowGroup, texts: list[bool]) -> Iterator[str]:
 def _cell(cell: PageCell | str, *, is_text: bool) -> str:
     if isinstance(cell, str):
         return f"<td class=t>{escaped(cell)}" if is_text else f"<td>{escaped(cell)}"
-    classes = " ".join(name for name in ("t" if is_text else "", cell.tone) if name)
-    shown_as = f' class="{classes}"' if classes else ""
+    classes = [name for name in ("t" if is_text else "", cell.tone) if name]
+    # One class needs no quotes.
+    shown_as = (
+        f' class="{" ".join(classes)}"' if len(classes) > 1 else f" class={classes[0]}" if classes else ""
+    )
     sort = "" if cell.sort is None else f" data-sort={cell.sort:.6g}"
     return f"<td{shown_as}{sort}>{escaped(cell.text)}"

@@ -77,7 +77,7 @@
     axis.bands.filter(([, from, to]) => from <= time && time < to).map(([name]) => name).join(", ");
 
   // Charts.
-  const LEFT = 58, HEIGHT = 170, FONT = "12px system-ui, sans-serif";
+  const LEFT = 58, HEIGHT = 170, HEAT_HEIGHT = 200, CURVES_HEIGHT = 300, FONT = "12px system-ui, sans-serif";
   let plots = [], shown = null, theme = {};
   const colour = (lane) => [theme.accent, theme.lane1, theme.lane2, theme.lane3][lane] ?? theme.dim;
   function readTheme() {
@@ -128,8 +128,9 @@
     context.restore();
   }
 
+  const holderOf = (id) => (id === "strip" ? byId(id) : byId(`chart-${id}`).querySelector(".plot"));
   function overTime(id, height, more) {
-    const holder = id === "strip" ? byId(id) : byId(`chart-${id}`).querySelector(".plot");
+    const holder = holderOf(id);
     return {
       holder,
       options: {
@@ -186,7 +187,7 @@
       else items.push({ label: each.label, numbers: [number], output: item(legend, each, each.label) });
     }
     plot.items = items;
-    plots.push(plot);
+    add(plot);
   }
 
   function item(legend, { style, lane }, label) {
@@ -216,8 +217,8 @@
     return values[index];
   }
 
+  const lanes = axis ? Math.max(...axis.bands.map(([, , , , lane]) => lane)) + 1 : 0, STRIP_HEIGHT = 40 + lanes * 24;
   function drawStrip() {
-    const lanes = Math.max(...axis.bands.map(([, , , , lane]) => lane)) + 1;
     const names = (u) => {
       const context = u.ctx, ratio = devicePixelRatio;
       context.save();
@@ -241,13 +242,13 @@
       }
       context.restore();
     };
-    const { holder, options } = overTime("strip", 14 + lanes * 24 + 26, {
+    const { holder, options } = overTime("strip", STRIP_HEIGHT, {
       scales: { x: { time: false }, y: { range: [0, 1] } },
       axes: axes(times, () => []),
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: { draw: [names] },
     });
-    plots.push(new uPlot(options, [[0, axis.end], [0, 0]], holder));
+    add(new uPlot(options, [[0, axis.end], [0, 0]], holder));
   }
 
   function drawHeat(map) {
@@ -271,19 +272,19 @@
       context.restore();
     };
     const units = (u, splits) => splits.map((split) => (split === null ? "" : withUnit(split, "ms")));
-    const { holder, options } = overTime(map.id, HEIGHT + 30, {
+    const { holder, options } = overTime(map.id, HEAT_HEIGHT, {
       scales: { x: { time: false }, y: { distr: 3, range: [levels[0], levels[levels.length - 1]] } },
       axes: axes(times, units, true),
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: { drawClear: [shade], draw: [cells] },
     });
     const xs = [...new Set([0, ...rows.map((row) => row[0]), axis.end])].sort((one, other) => one - other);
-    plots.push(new uPlot(options, [xs, xs.map(() => levels[0])], holder));
+    add(new uPlot(options, [xs, xs.map(() => levels[0])], holder));
   }
 
   // Percentiles: the axis is the logarithm of the share of operations above.
   function drawCurves(chart) {
-    const holder = byId(`chart-${chart.id}`).querySelector(".plot"), legend = holder.nextElementSibling;
+    const holder = holderOf(chart.id), legend = holder.nextElementSibling;
     const tail = (q) => -Math.log10(1 - q / 100);
     const lines = [...byId(chart.table).tBodies[0].rows].map((row) => ({
       label: row.cells[0].textContent,
@@ -295,7 +296,7 @@
     const outputs = [];
     const plot = new uPlot({
       width: Math.max(holder.clientWidth, 200),
-      height: 300,
+      height: CURVES_HEIGHT,
       legend: { show: false },
       cursor: { points: { show: false }, drag: { x: false, y: false } },
       padding: [6, 18, 0, 0],
@@ -317,34 +318,58 @@
     }, [chart.q.map(tail), ...lines.map((line) => line.values)], holder);
     legend.replaceChildren();
     lines.forEach(({ label }, lane) => outputs.push(item(legend, { style: "line", lane }, label)));
-    plots.push(plot);
+    add(plot);
   }
 
+  // What is to be drawn: the place, its height, and the function that draws it.
+  const drawings = [
+    ...(axis ? [["strip", STRIP_HEIGHT, drawStrip]] : []),
+    ...(axis ? charts.map((chart) => [chart.id, HEIGHT, () => drawLines(chart)]) : []),
+    ...(axis ? heat.map((map) => [map.id, HEAT_HEIGHT, () => drawHeat(map)]) : []),
+    ...curves.map((chart) => [chart.id, CURVES_HEIGHT, () => drawCurves(chart)]),
+  ].map(([id, height, render]) => ({ holder: holderOf(id), height, render }));
+  let waiting = [];
   function draw() {
     for (const plot of plots) plot.destroy();
     plots = [];
+    waiting = [];
     readTheme();
-    if (axis) {
-      drawStrip();
-      charts.forEach(drawLines);
-      heat.forEach(drawHeat);
-    }
-    curves.forEach(drawCurves);
-    if (shown) show();
+    for (const { render } of drawings) render();
+  }
+
+  // At first, only what is in the window is drawn at once, so that the page opens sooner; the rest follows after
+  // the first frame, one by one, so that the page can be used meanwhile.
+  function drawFirst() {
+    readTheme();
+    for (const { holder, height } of drawings) holder.style.minHeight = `${height}px`;
+    const isSeen = ({ holder }) => holder.getBoundingClientRect().top < innerHeight;
+    const seen = drawings.filter(isSeen);
+    waiting = drawings.filter((each) => !seen.includes(each));
+    for (const { render } of seen) render();
+    requestAnimationFrame(() => setTimeout(drawNext));
+  }
+  function drawNext() {
+    waiting.shift()?.render();
+    if (waiting.length) setTimeout(drawNext);
+  }
+
+  function add(plot) {
+    plots.push(plot);
+    if (shown) showIn(plot);
   }
 
   // The selection shows one task, or the whole race.
   const zoom = byId("zoom");
-  function show() {
-    for (const plot of plots.filter((each) => each.cursor.sync?.key === "race"))
-      plot.setScale("x", { min: shown?.[0] ?? 0, max: shown?.[1] ?? axis.end });
+  const show = () => plots.forEach(showIn);
+  function showIn(plot) {
+    if (plot.cursor.sync?.key === "race") plot.setScale("x", { min: shown?.[0] ?? 0, max: shown?.[1] ?? axis.end });
   }
   zoom?.addEventListener("change", () => {
     const band = axis.bands[zoom.value === "" ? -1 : Number(zoom.value)];
     shown = band ? [band[1], Math.max(band[2], band[1] + 0.001)] : null;
     show();
   });
-  draw();
+  drawFirst();
 
   // The cursor with the keyboard.
   document.addEventListener("keydown", (event) => {
@@ -354,8 +379,8 @@
     event.preventDefault();
     const xs = plot.data[0], { min, max } = plot.scales.x;
     let index = plot.cursor.idx ?? (step > 0 ? -1 : xs.length);
-    do index += step; while (index > 0 && index < xs.length - 1 && (xs[index] < min || xs[index] > max));
-    index = Math.min(Math.max(index, 0), xs.length - 1);
+    do index += step; while (xs[index] < min || xs[index] > max);
+    if (xs[index] === undefined) return;
     plot.setCursor({ left: plot.valToPos(xs[index], "x"), top: 0 }, true, true);
     const legend = event.target.nextElementSibling;
     const values = legend ? [...legend.children].map((entry) => entry.textContent.trim()).join(", ") : "";
