@@ -296,7 +296,7 @@ def _page(
     from pacenote.cli.program import NAME
     from pacenote.cli.race_command import race_command
     from pacenote.report.page.comparison.build import ComparisonPageSources, build_comparison_page
-    from pacenote.report.render.page import render_page
+    from pacenote.report.render.page import render_small_page
     from pacenote.version import pacenote_version
 
     commands = [(shlex.join([NAME, "compare", *_arguments(options)]), "compare these races again")]
@@ -305,7 +305,7 @@ def _page(
         if command:
             commands.append((command, f"run the first race of the {side} again"))
     sources = ComparisonPageSources(comparison, tuple(commands), pacenote_version() or "")
-    return render_page(build_comparison_page(sources))
+    return render_small_page(build_comparison_page(sources))
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -47,9 +47,9 @@ def add_experiment_page(folder: ExperimentFolder, experiment: Experiment, consol
 
 def _text(sources: ExperimentPageSources) -> str:
     from pacenote.report.page.experiment.build import build_experiment_page
-    from pacenote.report.render.page import render_page
+    from pacenote.report.render.page import render_small_page
 
-    return render_page(build_experiment_page(sources))
+    return render_small_page(build_experiment_page(sources))
 
 
 def experiment_sources(folder: ExperimentFolder, experiment: Experiment) -> ExperimentPageSources:

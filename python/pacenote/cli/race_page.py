@@ -64,7 +64,7 @@ def _saturation_text(found: SaturationResult, record: RaceRecord) -> str:
     from pacenote.cli.program import NAME
     from pacenote.lab.saturation_curve import fitted_curve
     from pacenote.report.page.saturation.build import SaturationPageSources, build_saturation_page
-    from pacenote.report.render.page import render_page
+    from pacenote.report.render.page import render_small_page
     from pacenote.version import pacenote_version
 
     commands = ((f"{NAME} report {found.race_id} --report-format=json", "all its figures"),)
@@ -75,7 +75,7 @@ def _saturation_text(found: SaturationResult, record: RaceRecord) -> str:
         (*_search_command(found, record), *commands),
         pacenote_version() or "",
     )
-    return render_page(build_saturation_page(sources))
+    return render_small_page(build_saturation_page(sources))
 
 
 def _search_command(found: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, str]]:

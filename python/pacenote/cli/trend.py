@@ -256,11 +256,11 @@ def _text(trend: Trend, report_format: str) -> str:
 
 def _page(trend: Trend) -> str:
     from pacenote.report.page.trend.build import TrendPageSources, build_trend_page
-    from pacenote.report.render.page import render_page
+    from pacenote.report.render.page import render_small_page
     from pacenote.version import pacenote_version
 
     commands = tuple((command.text, command.purpose) for command in _commands(trend))
-    return render_page(build_trend_page(TrendPageSources(trend, commands, pacenote_version() or "")))
+    return render_small_page(build_trend_page(TrendPageSources(trend, commands, pacenote_version() or "")))
 
 
 def _commands(trend: Trend) -> list[Command]:

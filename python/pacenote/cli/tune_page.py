@@ -42,9 +42,9 @@ def add_tune_page(folder: TuneFolder, console: Console) -> None:
 
 def _text(folder: TuneFolder) -> str:
     from pacenote.report.page.tune.build import build_tune_page
-    from pacenote.report.render.page import render_page
+    from pacenote.report.render.page import render_small_page
 
-    return render_page(build_tune_page(tune_sources(folder)))
+    return render_small_page(build_tune_page(tune_sources(folder)))
 
 
 def tune_sources(folder: TuneFolder) -> TunePageSources:

@@ -25,6 +25,7 @@ from pacenote.report.page.page import (
     Section,
     Text,
 )
+from pacenote.report.page.smaller import smaller_pages
 from pacenote.report.page.time_charts import Chart, CurveChart, HeatMap, TimeAxis
 from pacenote.report.render.drawing import drawing
 from pacenote.report.render.html import Frame, document, escaped, resource
@@ -51,6 +52,18 @@ def render_page(page: ReportPage) -> str:
         style, script, data = chart_style() + style, script + chart_script(), chart_data(page)
     frame = Frame(resource(_FILES, "page.html"), style, script)
     return document(frame, {"TITLE": escaped(page.title), "BODY": "\n".join((*_body(page), data))})
+
+
+def render_small_page(page: ReportPage) -> str:
+    """Returns the document of a page; one that would be too large has fewer marks and rows, and says so."""
+    text = render_page(page)
+    if len(text.encode()) <= MAX_BYTES:
+        return text
+    for smaller in smaller_pages(page):
+        text = render_page(smaller)
+        if len(text.encode()) <= MAX_BYTES:
+            break
+    return text
 
 
 def _body(page: ReportPage) -> Iterator[str]:
