@@ -50,6 +50,9 @@ MIN_SHARE = 1 / 40
 ENGINE_HOME = "PACENOTE_TEST_HOME"
 """The environment variable that states a home folder for engines that is kept."""
 
+PASSABLE = 0o711
+"""Mode of folders through which other users may reach files whose names they know."""
+
 OUTPUT_FILE = "output.txt"
 RESULT_FILE = "result.json"
 MAX_RERUN = 5
@@ -82,8 +85,10 @@ class Kind:
     most_processes: int = MAX_PROCESSES
     """The largest number of processes."""
 
-    in_memory: bool = True
-    """Whether temporary files are in memory, if there is room."""
+    has_engines: bool = False
+    """Whether the tests start engines: their files are on a disk, and in folders that other users may pass,
+    because an engine does not run as root. Other temporary files are in memory, if there is room.
+    """
 
 
 KINDS = {
@@ -102,14 +107,14 @@ KINDS = {
         is_in=lambda text: "pytest.mark.engine" in text,
         are_similar=False,
         more_than_cores=0,
-        in_memory=False,
+        has_engines=True,
     ),
     "alone": Kind(
         marks="alone",
         is_in=lambda text: "pytest.mark.alone" in text,
         are_similar=False,
         most_processes=1,
-        in_memory=False,
+        has_engines=True,
     ),
 }
 
@@ -192,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_kind(kind: Kind) -> int:
     """Runs all tests of a kind, and returns the exit code."""
     started = time.monotonic()
-    parent = memory_folder() if kind.in_memory else None
+    parent = None if kind.has_engines else memory_folder()
     with tempfile.TemporaryDirectory(prefix="pacenote-tests-", dir=parent) as folder:
         parts = run_parts(Path(folder), kind, shares(kind))
         results = [part.result() for part in parts]
@@ -270,6 +275,9 @@ def run_parts(folder: Path, kind: Kind, parts: Iterable[Sequence[str]]) -> list[
             wait()
         part_folder = folder / f"{number:03}"
         part_folder.mkdir()
+        if kind.has_engines:
+            folder.chmod(PASSABLE)
+            part_folder.chmod(PASSABLE)
         running[start_part(part_folder, kind, files)] = part_folder
     while running:
         wait()
