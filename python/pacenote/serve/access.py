@@ -1,4 +1,4 @@
-"""Who may use the server: whoever has its address with the token.
+"""Access to the server: only with its address that has the token.
 
 Other users of this machine reach the server too, and so do pages of other sites in the user's browser. The
 address that `pacenote serve` prints has a token, for which the browser gets a cookie. A cookie for a host is
@@ -51,8 +51,8 @@ class Access:
     """In forms that change something."""
 
     root: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(6)}/")
-    """Path of all pages, which begins and ends with a slash. Nobody without the cookie learns it: a server on
-    another port of this host would get the cookie at the same path.
+    """Path of all pages, which begins and ends with a slash. It is only shown to requests with the cookie: a
+    server on another port of this host would get the cookie at the same path.
     """
 
     def has_token(self, given: str) -> bool:

@@ -13,8 +13,8 @@ REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-"""The policy for stored pages, in addition to that which they contain: anybody may have written them, so they
-are not trusted like pages of this server, and load nothing.
+"""The policy for stored pages, in addition to that which they contain. They may come from other people, so
+they are not trusted like pages of this server, and load nothing.
 """
 
 FILE_POLICY = "sandbox; default-src 'none'; frame-ancestors 'none'"
@@ -72,7 +72,7 @@ def attribute(text: str) -> str:
 
 
 def bar(root: str | None, links: str = "") -> str:
-    """Returns the top of a page, with links that are escaped. `root` is None on a page for anybody."""
+    """Returns the top of a page, with links that are escaped. `root` is None on a page that is shown without the cookie."""
     target = f' href="{attribute(root)}"' if root is not None else ""
     return f"<header class=bar><a class=home{target}>Pacenote</a>{links}</header>"
 

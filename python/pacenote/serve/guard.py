@@ -63,7 +63,7 @@ class RequestGuard:
             title = "There is no such page" if error.status == 404 else error.reason
             return self._message(error.status, title)
         except AccessDenied as error:
-            # Whoever sent it may be anybody, who does not learn the root.
+            # A sender without access does not learn the root.
             return page_response(message_page(None, "No access", (error.message, error.hint)), 403)
         except StoreError as error:
             return self._message(404, "Not found", error.message, error.hint)
@@ -130,5 +130,5 @@ async def _begin(request: web.Request, response: web.StreamResponse) -> None:
     for name, value in _HEADERS.items():
         response.headers[name] = value
     response.headers.setdefault("Content-Security-Policy", _NO_POLICY)
-    # Which library answers, and its version, is nobody's business.
+    # The name of the library and its version are not disclosed.
     response.headers.pop("Server", None)
