@@ -10,6 +10,7 @@ import pytest
 
 from compare.races import race
 from compare.test_trend import nights, step
+from pacenote.cli.trend import trend_page
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import RecordedTrack, Verdict
 from pacenote.store.race_store import RaceStore
@@ -124,6 +125,15 @@ def test_a_page_is_written_and_named(run, races, tmp_path):
     text = file.read_text()
     assert text.startswith("<!DOCTYPE html>")
     assert "throughput of index-append" in text
+
+
+def test_a_page_shows_the_races_like_a_given_one(stored):
+    of_http_logs, of_geonames = (trend_page(stored, name) for name in ("n01", "g1"))
+    for name in ("n00", "n08"):
+        assert name in of_http_logs
+        assert name not in of_geonames
+    assert "geonames" in of_geonames
+    assert "geonames" not in of_http_logs
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,12 @@ class TestPageMaker:
         names = [",".join(folder.path.name for folder in side) for side in (baseline, contender)]
         return f"<p>{' against '.join(names)}</p>"
 
+    def trend(self, folder: RaceFolder) -> str:
+        self.made.append("trend")
+        if folder.path.name == "broken":
+            raise PacenoteError("it has no trend", hint="look elsewhere")
+        return f"<p>trend of {folder.path.name}</p>"
+
 
 class Site:
     """A server of a store in a thread of its own, and a client with its cookie."""

@@ -185,6 +185,7 @@ def test_names_from_outside_never_become_markup(site):
         f"?search={search}&baseline={search}&contender={search}",
         "race/{}",
         "race/{}/files",
+        "race/{}/trend",
         "race/{}/notes",
     ):
         plain = Page(site.page(path.format("plain") if "search" not in path else ""))
@@ -247,6 +248,27 @@ def test_a_note_without_a_text_is_refused(site, message):
     response, text = site.post("race/race-1/notes", {"message": message, "token": proof})
     assert response.status == 422
     assert "1 to 2,000 characters" in text
+
+
+def test_races_lead_to_the_trend_of_races_like_them(site):
+    site.store.create(record())
+    site.store.create(record("broken"))
+    site.store.create(record("killed", complete=False)).finish(record("killed", complete=False))
+    path = f"{site.root}race/race-1/trend"
+    found = links(site.page())
+    assert path in found
+    assert f"{site.root}race/killed/trend" not in found
+    for _ in range(2):
+        page = site.page("race/race-1/trend")
+        (frame,) = links(page, "iframe", "src")
+        assert site.page(frame.removeprefix(site.root)) == "<p>trend of race-1</p>"
+        assert path in links(page)
+    # A new one each time, because there may be new races.
+    assert site.maker.made == ["trend"] * 2
+    text = site.page("race/broken/trend")
+    assert "it has no trend" in text
+    assert "look elsewhere" in text
+    assert site.get("race/unknown/trend")[0].status == 404
 
 
 def test_selected_races_are_compared(site):

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 class _PageMaker:
-    """Makes reports as `pacenote report --html` does, and comparisons."""
+    """Makes the pages that `--html` of `pacenote report`, `compare` and `trend` writes."""
 
     def __init__(self, store: RaceStore) -> None:
         self._store = store
@@ -75,6 +75,11 @@ class _PageMaker:
 
         sides = ([folder.path.name for folder in side] for side in (baseline, contender))
         return comparison_page(self._store, *sides)
+
+    def trend(self, folder: RaceFolder) -> str:
+        from pacenote.cli.trend import trend_page
+
+        return trend_page(self._store, folder.path.name)
 
 
 def _port(text: str) -> int:

@@ -154,6 +154,20 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return _exit_code(trend, options.fail_on, console)
 
 
+def trend_page(store: RaceStore, race_id: str) -> str:
+    """Returns a page with the trend of the races that have the track and the configuration of this one, as
+    `--html` writes it. Raises PacenoteError.
+    """
+    from pacenote.compare.trend import find_trend
+    from pacenote.model.trend import TrendOptions
+    from pacenote.store.race_index import RaceFilter
+    from pacenote.store.track_races import find_track_races
+
+    found = find_track_races(store, RaceFilter(limit=_MAX_RACES), like=race_id)
+    names = store.short_ids(race.record.race_id for race in found.races)
+    return _page(find_trend(found.races, TrendOptions(last=_MAX_RACES, names=names, left_out=found.left_out)))
+
+
 def _found(store: RaceStore, options: argparse.Namespace) -> FoundGroup:
     """Returns the races to look at. Raises UsageError and StoreError."""
     if options.races:

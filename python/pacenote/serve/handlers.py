@@ -27,12 +27,15 @@ from pacenote.serve.race_files import folder_file, folder_files
 from pacenote.serve.race_list import SIDES, ListRequest, list_page
 from pacenote.serve.race_pages import (
     MAX_MESSAGE,
+    REPORT,
+    TREND,
     RaceHeading,
     files_page,
-    no_report_page,
+    message_page_of_race,
     notes_of_day,
     notes_page,
     report_page,
+    trend_page,
 )
 from pacenote.store.annotations import Annotation, AnnotationStore
 from pacenote.store.race_folder import RaceFolder
@@ -62,6 +65,8 @@ class Handlers:
             web.get(f"{race}/events", self.events, allow_head=False),
             web.get(f"{race}/files", self.files),
             web.get(f"{race}/files/{{file:.+}}", self.file),
+            web.get(f"{race}/trend", self.trend),
+            web.get(f"{race}/trend.html", self.trend_document),
             web.get(f"{race}/notes", self.notes),
             web.post(f"{race}/notes", self.add_note),
             web.post(f"{race}/notes/{{note}}/delete", self.delete_note),
@@ -86,7 +91,7 @@ class Handlers:
             # What is wrong with it is shown here, and not in the frame.
             await self._reports.prepare_race(folder)
         except PacenoteError as error:
-            return page_response(no_report_page(heading, error.message, error.hint))
+            return page_response(message_page_of_race(heading, REPORT, error.message, error.hint))
         return page_response(report_page(heading))
 
     async def report(self, request: web.Request) -> web.StreamResponse:
@@ -120,6 +125,19 @@ class Handlers:
             "Content-Security-Policy": FILE_POLICY,
         }
         return web.FileResponse(file.path, headers=headers)
+
+    async def trend(self, request: web.Request) -> web.StreamResponse:
+        """Shows the trend of the races that have the track and the configuration of a race."""
+        folder, heading = await self._race(request)
+        try:
+            await self._reports.prepare_trend(folder)
+        except PacenoteError as error:
+            return page_response(message_page_of_race(heading, TREND, error.message, error.hint))
+        return page_response(trend_page(heading))
+
+    async def trend_document(self, request: web.Request) -> web.StreamResponse:
+        """Sends this trend as its own document."""
+        return _report_response(await self._reports.trend(self._folder(request)))
 
     async def notes(self, request: web.Request) -> web.StreamResponse:
         """Shows the notes about the day of a race."""

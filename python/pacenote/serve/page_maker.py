@@ -26,6 +26,9 @@ class PageMaker(Protocol):
     def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> str:
         """Returns the comparison of races as HTML. Raises PacenoteError."""
 
+    def trend(self, folder: RaceFolder) -> str:
+        """Returns the trend of the races like this one as HTML. Raises PacenoteError."""
+
 
 class Reports:
     """The reports of races and of comparisons. One is made at a time: an engine may be measured here."""
@@ -63,6 +66,16 @@ class Reports:
         key = (tuple(map(_version, baseline)), tuple(map(_version, contender)))
         return await self._made(key, partial(self._maker.comparison, baseline, contender))
 
+    async def prepare_trend(self, folder: RaceFolder) -> None:
+        """Makes the trend of the races like this one, which `trend` returns. Raises PacenoteError."""
+        # Any race that was stored meanwhile may belong to it.
+        self._kept.pop(_trend_key(folder), None)
+        await self.trend(folder)
+
+    async def trend(self, folder: RaceFolder) -> bytes:
+        """Returns the trend of the races like this one, as it was prepared. Raises PacenoteError."""
+        return await self._made(_trend_key(folder), partial(self._maker.trend, folder))
+
     async def _made(self, key: Hashable, make: Callable[[], str]) -> bytes:
         async with self._turn:
             if key not in self._kept:
@@ -91,6 +104,10 @@ def _has_stored_page(folder: RaceFolder) -> bool:
 def _is_running(folder: RaceFolder) -> bool:
     """Returns whether a process runs a race. Raises StoreError."""
     return folder.is_in_use() and race_state(folder.read()) == "unfinished"
+
+
+def _trend_key(folder: RaceFolder) -> tuple[str, str]:
+    return "trend", folder.path.name
 
 
 def _version(folder: RaceFolder) -> tuple[str, int]:

@@ -111,7 +111,7 @@ def _cells(root: str, race: RaceSummary, now: datetime) -> Iterator[str]:
     yield (
         f"<td class=start>{escaped(_start(race))}<span class=quiet>{escaped(_age(race, now))}</span>"
         f'<td class=track><a href="{link}">{escaped(name)}</a>'
-        f"<span class=quiet>{escaped(race.race_id[:_SHORT_ID])}</span>"
+        f"<span class=quiet>{escaped(race.race_id[:_SHORT_ID])}{_trend(root, race)}</span>"
     )
     engine = f"{race.distribution} {race.version}".strip()
     yield f"<td>{escaped(engine)}<td>{escaped(race.car)}<td class=result>{escaped(race.headline)}"
@@ -120,6 +120,14 @@ def _cells(root: str, race: RaceSummary, now: datetime) -> Iterator[str]:
     yield " ".join(_tag(root, f"{tag}={value}") for tag, value in tags[:_MAX_TAGS])
     if len(tags) > _MAX_TAGS:
         yield f" <span class=quiet>and {len(tags) - _MAX_TAGS} more</span>"
+
+
+def _trend(root: str, race: RaceSummary) -> str:
+    """Returns a link to the trend of the races like this one, if that is one of them."""
+    if race.state != "complete":
+        return ""
+    label = escaped(f"Trend of races like {race.track} {_start(race)}")
+    return f' · <a href="{attribute(race_path(root, race.race_id, "trend"))}" aria-label="{label}">trend</a>'
 
 
 def badge(word: str) -> str:

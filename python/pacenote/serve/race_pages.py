@@ -18,6 +18,9 @@ from pacenote.units import format_bytes
 MAX_MESSAGE = 2_000
 """Most characters of a note."""
 
+REPORT, TREND = "Report", "Trend"
+"""Names of the links to the report of a race, and to the trend of races like it."""
+
 _CONTENTS = {
     "race.json": "options, results and verdict",
     "plan.json": "the plan of the driver",
@@ -63,7 +66,10 @@ class RaceHeading:
 
     def top(self, current: str) -> str:
         """Returns the top of a page as HTML; `current` is the name of its link."""
-        links = (("Report", self.path()), ("Files", self.path("files")), ("Notes", self.path("notes")))
+        links = (
+            *((REPORT, self.path()), ("Files", self.path("files")), ("Notes", self.path("notes"))),
+            (TREND, self.path("trend")),
+        )
         shown_links = "".join(
             f'<a href="{attribute(path)}"{" aria-current=page" if name == current else ""}>{name}</a>'
             for name, path in links
@@ -83,18 +89,27 @@ class RaceHeading:
 
 
 def report_page(heading: RaceHeading) -> OwnPage:
-    """Returns the page with the report, which is a page of its own in a frame without rights."""
-    path = attribute(heading.path("report.html"))
-    name = escaped(heading.name)
-    frame = f'<iframe src="{path}" title="Report of {name}" sandbox="allow-scripts"></iframe>'
-    body = f"{heading.top('Report')}<main><h1 class=hidden>{name}</h1>{frame}</main>"
-    return OwnPage(f"{heading.name} · Pacenote", body, full_height=True)
+    """Returns the page with the report."""
+    return _framed(heading, REPORT, "report.html", f"Report of {heading.name}")
 
 
-def no_report_page(heading: RaceHeading, *texts: str) -> OwnPage:
-    """Returns the page of a race without a report, with the reason; empty texts are left out."""
+def trend_page(heading: RaceHeading) -> OwnPage:
+    """Returns the page with the trend of the races that have the track and the configuration of a race."""
+    return _framed(heading, TREND, "trend.html", f"Trend of {heading.name}")
+
+
+def _framed(heading: RaceHeading, current: str, file: str, title: str) -> OwnPage:
+    """Returns a page with a document of its own, in a frame without rights."""
+    path, name = attribute(heading.path(file)), escaped(title)
+    frame = f'<iframe src="{path}" title="{name}" sandbox="allow-scripts"></iframe>'
+    body = f"{heading.top(current)}<main><h1 class=hidden>{name}</h1>{frame}</main>"
+    return OwnPage(f"{title} · Pacenote", body, full_height=True)
+
+
+def message_page_of_race(heading: RaceHeading, current: str, *texts: str) -> OwnPage:
+    """Returns the page of a race without a report, or a trend, with the reason; empty texts are left out."""
     reasons = "".join(f"<p>{escaped(text)}</p>" for text in texts if text)
-    body = f"{heading.top('Report')}<main><h1>{escaped(heading.name)}</h1>{reasons}</main>"
+    body = f"{heading.top(current)}<main><h1>{escaped(heading.name)}</h1>{reasons}</main>"
     return OwnPage(f"{heading.name} · Pacenote", body)
 
 

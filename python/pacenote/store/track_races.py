@@ -24,9 +24,10 @@ _NAMED = 3
 """Maximum number of races, and of tracks, that a sentence names."""
 
 
-def find_track_races(store: RaceStore, criteria: RaceFilter) -> FoundGroup:
+def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> FoundGroup:
     """Returns the races that match and have the track, the challenge, the cars and the kind of engine of the
-    newest one that may be used: at most `limit` that may be, and the others among these.
+    race with the id `like` or, without one, of the newest one that may be used: at most `limit` that may be,
+    and the others among these.
 
     Only what the index has is compared, so that few races of a large store are read. Raises StoreError if no
     race matches.
@@ -38,10 +39,10 @@ def find_track_races(store: RaceStore, criteria: RaceFilter) -> FoundGroup:
         raise _no_races(store, damaged)
     with_experiments = EXPERIMENT_TAG in criteria.user_tags
     usable = [race for race in readable if _is_usable(race, with_experiments=with_experiments)]
-    newest = (usable or readable)[0]
-    like = [race for race in readable if _kind(race) == _kind(newest)]
-    wanted, older = _newest(like, criteria.limit, with_experiments=with_experiments)
-    others = [race for race in readable if _kind(race) != _kind(newest)]
+    model = next((race for race in readable if race.race_id == like), (usable or readable)[0])
+    same = [race for race in readable if _kind(race) == _kind(model)]
+    wanted, older = _newest(same, criteria.limit, with_experiments=with_experiments)
+    others = [] if like else [race for race in readable if _kind(race) != _kind(model)]
     races, folders, left_out = dict[RaceKey, ComparedRace](), dict[RaceKey, Path](), list[str]()
     for summary in wanted:
         folder = RaceFolder(store.races / summary.race_id)
