@@ -45,7 +45,7 @@ class RequestGuard:
         @web.middleware
         async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
             response = await self._answer(request, handler)
-            begun = request.get(_BEGUN)
+            begun: web.StreamResponse | None = request.get(_BEGUN)
             if begun is None or begun is response:
                 return response
             # An event stream that has begun cannot become a page with an error: it can only end.
