@@ -17,18 +17,19 @@ def comparison_page(root: str, baseline: Sequence[str], contender: Sequence[str]
     """Returns the page; the races are given by their ids."""
     query = _query(baseline, contender)
     links = (
+        (root, "All races"),
         (f"{root}?{query}", "Change the selection"),
         (f"{root}compare?{_query(contender, baseline)}", "Exchange the sides"),
     )
     nav = "".join(f'<a href="{attribute(path)}">{name}</a>' for path, name in links)
-    sides = f"{_side(baseline)} and {_side(contender)}"
+    sides = f"baseline {_side(baseline)}, contender {_side(contender)}"
     body = "".join((
         bar(root, f'<span class=name>{escaped(sides)}</span><nav aria-label="Comparison">{nav}</nav>'),
-        f"<main><h1 class=hidden>Comparison of {escaped(sides)}</h1>",
+        f"<main><h1 class=hidden>Comparison: {escaped(sides)}</h1>",
         f'<iframe src="{attribute(f"{root}comparison.html?{query}")}" title="Comparison" ',
         "sandbox=allow-scripts></iframe></main>",
     ))
-    return OwnPage(f"Comparison of {sides} · Pacenote", body, full_height=True)
+    return OwnPage(f"Comparison: {sides} · Pacenote", body, full_height=True)
 
 
 def _query(baseline: Sequence[str], contender: Sequence[str]) -> str:
@@ -36,4 +37,4 @@ def _query(baseline: Sequence[str], contender: Sequence[str]) -> str:
 
 
 def _side(race_ids: Sequence[str]) -> str:
-    return f"race {race_ids[0][:8]}" if len(race_ids) == 1 else format_count(len(race_ids), "race")
+    return race_ids[0][:8] if len(race_ids) == 1 else format_count(len(race_ids), "race")

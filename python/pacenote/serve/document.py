@@ -77,7 +77,13 @@ def bar(root: str | None, links: str = "") -> str:
     return f"<header class=bar><a class=home{target}>Pacenote</a>{links}</header>"
 
 
+def all_races(root: str) -> str:
+    """Returns the link to the list as HTML."""
+    return f'<a href="{attribute(root)}">All races</a>'
+
+
 def message_page(root: str | None, title: str, texts: tuple[str, ...]) -> OwnPage:
     """Returns a page with a message; empty texts are left out."""
     paragraphs = "".join(f"<p>{escaped(text)}</p>" for text in texts if text)
-    return OwnPage(title, f"{bar(root)}<main><h1>{escaped(title)}</h1>{paragraphs}</main>")
+    links = f'<nav aria-label="Pages">{all_races(root)}</nav>' if root is not None else ""
+    return OwnPage(title, f"{bar(root, links)}<main><h1>{escaped(title)}</h1>{paragraphs}</main>")

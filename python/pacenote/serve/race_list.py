@@ -70,7 +70,7 @@ def list_page(root: str, asked: ListRequest, found: FoundRaces, now: datetime) -
         'occur. "Quotes" keep words together.</p></div>',
         *(_table(root, asked, found.races, now) if found.races else _nothing(asked)),
         *_pages(asked, found.total),
-        *_selection(root, asked, found.races),
+        *(_selection(root, asked, found.races) if found.races or asked.baseline or asked.contender else ()),
         "</form></main>",
     ]
     return OwnPage("Races · Pacenote", "".join(parts))
@@ -86,7 +86,7 @@ def _nothing(asked: ListRequest) -> Iterator[str]:
 def _table(root: str, asked: ListRequest, races: Sequence[RaceSummary], now: datetime) -> Iterator[str]:
     heads = ("Start (UTC)", "Track", "Engine", "Car", "Result", "Verdict", "Tags")
     yield "<table class=races><caption class=hidden>Races, the newest first</caption><thead><tr>"
-    yield from (f'<th scope=col class=tick title="{side}">{side[:4]}.' for side in SIDES)
+    yield from (f"<th scope=col class=tick >{side.capitalize()}" for side in SIDES)
     yield from (f"<th scope=col>{head}" for head in heads)
     yield "</thead><tbody>"
     for race in races:
@@ -138,7 +138,8 @@ def badge(word: str) -> str:
 def _tag(root: str, text: str) -> str:
     search = f'"{text}"' if " " in text and '"' not in text else text
     query = f"search={quote_plus(shown(search))}"
-    return f'<a class=tag href="{attribute(root)}?{attribute(query)}">{escaped(text)}</a>'
+    link = f"{attribute(root)}?{attribute(query)}"
+    return f'<a class=tag href="{link}" title="{escaped(text)}">{escaped(text)}</a>'
 
 
 def _pages(asked: ListRequest, total: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 from pacenote.model.race_record import RaceRecord
 from pacenote.report.render.html import escaped, shown
 from pacenote.serve.access import TOKEN
-from pacenote.serve.document import OwnPage, attribute, bar
+from pacenote.serve.document import OwnPage, all_races, attribute, bar
 from pacenote.serve.race_files import FolderFile
 from pacenote.serve.race_list import badge, race_path
 from pacenote.store.annotations import Annotation
@@ -78,7 +78,7 @@ class RaceHeading:
         compare = f'<a href="{attribute(self.root)}?{attribute(query)}">Compare</a>'
         start = "" if self.record is None else f"{self.record.timestamp:%Y-%m-%d %H:%M} UTC"
         name = f"<span class=name>{escaped(self.name)} <span class=quiet>{start}</span></span>"
-        nav = f'<nav aria-label="Race">{shown_links}{compare}</nav>'
+        nav = f'<nav aria-label="Race">{all_races(self.root)}{shown_links}{compare}</nav>'
         return bar(self.root, f"{name}{badge(self.state)}{nav}")
 
     def _same(self) -> str:
@@ -118,8 +118,8 @@ def files_page(heading: RaceHeading, files: Sequence[FolderFile]) -> OwnPage:
     rows = "".join(_file_row(heading, file) for file in files)
     body = (
         f"{heading.top('Files')}<main><h1>Files</h1><p class=quiet>Race {escaped(heading.race_id)}</p>"
-        "<table><thead><tr><th scope=col>File<th scope=col class=number>Size<th scope=col>Contents</thead>"
-        f"<tbody>{rows}</tbody></table></main>"
+        "<table class=files><thead><tr><th scope=col>File<th scope=col class=number>Size"
+        f"<th scope=col>Contents</thead><tbody>{rows}</tbody></table></main>"
     )
     return OwnPage(f"Files of {heading.name} · Pacenote", body)
 
@@ -136,7 +136,9 @@ def notes_page(heading: RaceHeading, notes: Sequence[Annotation], proof: str) ->
     """Returns the page with the notes about the day of a race, and forms that add and delete some."""
     body = "".join((
         heading.top("Notes"),
-        f"<main><h1>Notes of {escaped(heading.day[:8] or 'an unknown day')}</h1>",
+        f"<main><h1>Notes of {heading.record.timestamp:%Y-%m-%d}</h1>"
+        if heading.record
+        else "<main><h1>Notes of an unknown day</h1>",
         "<p class=quiet>A note belongs to the results of a day, as in <code>pacenote list annotations</code>."
         "</p>",
         *_notes(heading, notes, proof),
