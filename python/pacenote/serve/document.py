@@ -72,7 +72,9 @@ def attribute(text: str) -> str:
 
 
 def bar(root: str | None, links: str = "") -> str:
-    """Returns the top of a page, with links that are escaped. `root` is None on a page that is shown without the cookie."""
+    """Returns the top of a page, with links that are escaped. `root` is None on a page that is shown without
+    the cookie.
+    """
     target = f' href="{attribute(root)}"' if root is not None else ""
     return f"<header class=bar><a class=home{target}>Pacenote</a>{links}</header>"
 
