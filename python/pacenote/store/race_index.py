@@ -223,14 +223,16 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _update(database: sqlite3.Connection, races: Path) -> None:
+    present = _fingerprints(races)
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version == _SCHEMA_VERSION and _indexed(database) == _fingerprints(races):
+    if version == _SCHEMA_VERSION and _indexed(database) == present:
         return
     # The write lock is acquired first so that only one of two processes reads the changed folders.
     database.execute("BEGIN IMMEDIATE")
     try:
         _prepare_table(database)
-        indexed, present = _indexed(database), _fingerprints(races)
+        # Folders that changed since they were looked at are noticed by the next query.
+        indexed = _indexed(database)
         database.executemany(
             "DELETE FROM races WHERE id = ?", [(name,) for name in indexed.keys() - present.keys()]
         )
