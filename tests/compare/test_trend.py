@@ -278,6 +278,24 @@ def test_error_rates_are_compared_by_points():
     assert "+0.6 points" in shown(trend)
 
 
+@pytest.mark.parametrize(("operations", "changes"), [(100, 0), (100_000, 1)])
+def test_few_operations_do_not_show_that_an_error_rate_changed(operations, changes):
+    """One failure of 100 operations in each of the last races may be chance; 1 % of 100,000 is not."""
+    totals = OperationTotals(operations, operations, 0, 0, 0, 0, operations, operations)
+    records = [
+        replace(each, tasks=(index(error_rate=0.01 * (night >= 12), accounting=totals), *each.tasks[1:]))
+        for night, each in enumerate(nights(18))
+    ]
+    trend = trend_of(records)
+    rate = metric(trend, "error-rate:index-append")
+    assert len(rate.changes) == changes
+    assert rate.deviation is None
+    assert len(trend.regressions) == changes
+    # The level of 0 is as uncertain as so many operations leave it.
+    high = rate.levels[0].high
+    assert high > 0.1 if changes == 0 else high < 0.1
+
+
 def test_percentiles_with_too_few_samples_do_not_decide():
     records = [
         replace(each, tasks=(index(), search(service_time=times(200), latency=times(200))))

@@ -13,6 +13,7 @@ from pacenote.compare.metrics import (
     Datum,
     expanded_primary,
     metric_hint,
+    operation_count,
     primary_metrics,
     race_metrics,
     smallest_effect_of,
@@ -263,16 +264,8 @@ def _too_few_samples(measured: Iterable[Measured]) -> Iterator[Finding]:
 
 def _failures(sides: Sequence[Sequence[Datum]]) -> tuple[OperationCount, OperationCount] | None:
     """Returns how many operations of either side failed, or None if that is unknown or not counted."""
-    if not all(each.operations for side in sides for each in side):
-        return None
-    old, new = (
-        OperationCount(
-            sum(round(each.value / 100 * each.operations) for each in side),
-            sum(each.operations for each in side),
-        )
-        for side in sides
-    )
-    return old, new
+    old, new = map(operation_count, sides)
+    return None if old is None or new is None else (old, new)
 
 
 def _undecided(

@@ -15,6 +15,7 @@ from pacenote.model.sample_counts import samples_for
 from pacenote.model.system_metrics import COLLECTORS, SHARD_TIMES, SIZES, SystemMetrics
 from pacenote.model.target_rate import misses_target
 from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
+from pacenote.stats.absolute_effect import OperationCount
 
 PRIMARY_KEY = "primary-metrics"
 """Key of a task's metadata (`meta`) with a list of its primary metrics."""
@@ -43,6 +44,16 @@ class Datum:
 
     bounds: tuple[float | None, float | None] = (None, None)
     """The 95 % interval of a percentile, from the operations of its race; None for a bound without one."""
+
+
+def operation_count(data: Sequence[Datum]) -> OperationCount | None:
+    """Returns how many operations failed in races of which these are the error rates; None if that is unknown
+    or not counted.
+    """
+    if not data or not all(each.operations for each in data):
+        return None
+    failed = sum(round(each.value / 100 * each.operations) for each in data)
+    return OperationCount(failed, sum(each.operations for each in data))
 
 
 def race_metrics(record: RaceRecord) -> dict[MetricId, Datum]:

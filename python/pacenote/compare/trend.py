@@ -13,6 +13,7 @@ from pacenote.compare.metrics import (
     Datum,
     expanded_primary,
     metric_hint,
+    operation_count,
     primary_metrics,
     race_metrics,
     smallest_effect_of,
@@ -37,14 +38,16 @@ from pacenote.model.trend import (
     TrendRace,
 )
 from pacenote.model.user_tags import tag_texts
-from pacenote.stats.absolute_effect import AbsoluteEffect
+from pacenote.stats.absolute_effect import AbsoluteEffect, counting_error
 from pacenote.stats.change_points import (
     LEVEL,
     MIN_RACES,
     MIN_SEGMENT,
     ChangePoint,
     Drift,
+    LastDeviation,
     Segmentation,
+    SmallestError,
     detectable_step,
     find_changes,
     last_deviation,
@@ -199,7 +202,8 @@ def _metric_trend(
     # Percentiles of races with too few samples do not count.
     counted = [point for point, datum in points if not datum.samples_needed]
     values = [point.value for point in counted]
-    found = find_changes(values, level, scale.resolution)
+    smallest_error = _smallest_error([datum for _, datum in points if not datum.samples_needed])
+    found = find_changes(values, level, scale.resolution, smallest_error)
     if found is None:
         return replace(shown, points=tuple(counted), reason="a value is 0, so that there is no ratio")
     outliers = set(found.outliers)
@@ -212,19 +216,34 @@ def _metric_trend(
     ]
     detectable = None
     if found.drift is None:
-        step = detectable_step(found, len(parts[-1]), MIN_SEGMENT, level)
+        start, end = bounds[-1]
+        after = min(MIN_SEGMENT, end - start - 1)
+        least = smallest_error(start, end - after, end)
+        step = detectable_step(found, end - start, MIN_SEGMENT, level, least)
         detectable = scale.change(step) if step < _MAX_STEP else None
     return replace(
         shown,
         points=marked,
-        levels=() if found.drift else tuple(_levels(scale, found, marked)),
+        levels=() if found.drift else tuple(_levels(scale, found, marked, smallest_error)),
         changes=tuple(_judged(scale, found, changes)),
         noise=scale.change(found.deviation),
         correlation=found.correlation,
         detectable=detectable,
         drift=None if found.drift is None else _drift(scale, found.drift),
-        deviation=_deviation(scale, values, found, level),
+        deviation=_deviation(scale, last_deviation(values, found, level, scale.resolution, smallest_error)),
     )
+
+
+def _smallest_error(data: Sequence[Datum]) -> SmallestError:
+    """Returns the standard error that counting operations gives the difference between parts of a series of
+    error rates; 0 for other metrics, and if operations are not known.
+    """
+
+    def smallest_error(start: int, cut: int, end: int) -> float:
+        old, new = operation_count(data[start:cut]), operation_count(data[cut:end])
+        return 0.0 if old is None or new is None else counting_error(old, new) * 100
+
+    return smallest_error
 
 
 def _reason(scale: _Scale, points: Sequence[tuple[TrendPoint, Datum]]) -> str:
@@ -276,13 +295,18 @@ def _judged(scale: _Scale, found: Segmentation, changes: Sequence[TrendChange]) 
     for number, change in enumerate(changes):
         own = found.levels[number + 1] - found.levels[number]
         since = found.levels[-1] - found.levels[number]
-        is_worse = all(scale.word(step) == "worse" for step in (own, since))
+        is_worse = change.word in ("worse", "probably worse")
+        is_worse = is_worse and all(scale.word(step) == "worse" for step in (own, since))
         yield replace(change, is_regression=change.is_new and change.matters and is_worse)
 
 
-def _levels(scale: _Scale, found: Segmentation, points: Sequence[TrendPoint]) -> Iterator[TrendLevel]:
+def _levels(
+    scale: _Scale, found: Segmentation, points: Sequence[TrendPoint], smallest_error: SmallestError
+) -> Iterator[TrendLevel]:
     for (start, end), level in zip(found.bounds(len(points)), found.levels, strict=True):
-        half = found.level_error(end - start).half_width(CONFIDENCE)
+        # A half of a level differs from the other one by twice the error of the whole.
+        least = smallest_error(start, (start + end) // 2, end) / 2
+        half = found.level_error(end - start, least).half_width(CONFIDENCE)
         low, high = (scale.value(level + side * half) for side in (-1, 1))
         yield TrendLevel(points[start].race, points[end - 1].race, end - start, scale.value(level), low, high)
 
@@ -291,10 +315,7 @@ def _drift(scale: _Scale, drift: Drift) -> TrendDrift:
     return TrendDrift(drift.per_race, drift.total, scale.word(math.log1p(drift.total)))
 
 
-def _deviation(
-    scale: _Scale, values: Sequence[float], found: Segmentation, level: float
-) -> TrendDeviation | None:
-    last = last_deviation(values, found, level, scale.resolution)
+def _deviation(scale: _Scale, last: LastDeviation | None) -> TrendDeviation | None:
     if last is None or scale.word(last.step) == "same":
         return None
     return TrendDeviation(last.races, scale.change(last.step), scale.word(last.step))

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -62,6 +62,17 @@ races. It is low: the test removes the parts that are too many.
 
 _MAX_CORRELATION = 0.9
 """A higher correlation of consecutive races is taken for this one."""
+
+
+SmallestError = Callable[[int, int, int], float]
+"""Returns the smallest standard error that is believed of the difference between two parts of a series: from
+the first index to the second one, and from there to the third one, which is excluded.
+"""
+
+
+def no_smallest_error(_start: int, _cut: int, _end: int) -> float:
+    """Returns 0: the standard error of any difference is that of the values."""
+    return 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +139,23 @@ class Segmentation:
         """Returns the beginning and the end of each level of a series with this number of values."""
         return list(itertools.pairwise((0, *(change.at for change in self.changes), count)))
 
-    def level_error(self, races: int) -> StudentEstimate:
+    def level_error(self, races: int, smallest_error: float = 0.0) -> StudentEstimate:
         """Returns the error of a level of so many races, as an estimate around 0."""
         error = self.deviation * _inflation(self.correlation) / math.sqrt(races)
-        return StudentEstimate(0.0, error, max(self.degrees, 1))
+        return StudentEstimate(0.0, max(error, smallest_error), max(self.degrees, 1))
 
 
 def find_changes(
-    values: Sequence[float], level: float = LEVEL, resolution: float | None = None
+    values: Sequence[float],
+    level: float = LEVEL,
+    resolution: float | None = None,
+    smallest_error: SmallestError = no_smallest_error,
 ) -> Segmentation | None:
     """Returns the change points of a series whose probability is below `level`.
 
-    With a `resolution`, which is that of the values, differences count instead of ratios. Returns None with
-    fewer than `MIN_RACES` values, or if one of them has no logarithm that is needed.
+    With a `resolution`, which is that of the values, differences count instead of ratios. `smallest_error` is
+    a lower limit of the standard error of a step. Returns None with fewer than `MIN_RACES` values, or if one
+    of them has no logarithm that is needed.
     """
     if len(values) < MIN_RACES or not all(map(math.isfinite, values)):
         return None
@@ -153,7 +168,7 @@ def find_changes(
     while True:
         cuts = _placed_again(logs, cuts)
         fit = _Fit.of(logs, cuts, least)
-        tested = [fit.tested(number) for number in range(len(cuts))]
+        tested = [fit.tested(number, smallest_error) for number in range(len(cuts))]
         worst = max(tested, key=lambda change: change.p, default=None)
         if worst is None or worst.p < level:
             break
@@ -168,13 +183,15 @@ def find_changes(
     )
 
 
-def detectable_step(found: Segmentation, before: int, after: int, level: float = LEVEL) -> float:
+def detectable_step(
+    found: Segmentation, before: int, after: int, level: float = LEVEL, smallest_error: float = 0.0
+) -> float:
     """Returns the smallest step, as a logarithm, that is found with a probability of 80 % if so many races of
-    a level precede it and so many follow.
+    a level precede it and so many follow. `smallest_error` is a lower limit of its standard error.
     """
     places = max(1, before + after - MIN_RACES + 1)
     error = found.deviation * _inflation(found.correlation) * math.sqrt(1 / before + 1 / after)
-    return detectable_shift(max(found.degrees, 1), 1 - level / places) * error
+    return detectable_shift(max(found.degrees, 1), 1 - level / places) * max(error, smallest_error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +206,11 @@ class LastDeviation:
 
 
 def last_deviation(
-    values: Sequence[float], found: Segmentation, level: float = LEVEL, resolution: float | None = None
+    values: Sequence[float],
+    found: Segmentation,
+    level: float = LEVEL,
+    resolution: float | None = None,
+    smallest_error: SmallestError = no_smallest_error,
 ) -> LastDeviation | None:
     """Returns by how much the newest race, or the newest two in the same direction, is off the level; None if
     what the races of the level predict for one more race includes it, or if fewer than three precede it.
@@ -206,6 +227,8 @@ def last_deviation(
             break
         steps = [value - median(known) for value in own[-count:]]
         error = found.deviation * math.sqrt(1 + 1 / len(known))
+        first = len(values) - count
+        error = max(error, smallest_error(start, first, first + 1))
         bound = t_quantile(max(found.degrees, 1), 1 - level / 2) * error
         if min(steps) <= bound and max(steps) >= -bound:
             break
@@ -263,7 +286,7 @@ class _Fit:
         """Schwarz's criterion: each change has a place and a level."""
         return _criterion(self.squares, len(self.logs), 2 * (len(self.means) - 1), self.least)
 
-    def tested(self, number: int) -> ChangePoint:
+    def tested(self, number: int, smallest_error: SmallestError) -> ChangePoint:
         """Returns a change point with the probability of its difference."""
         start, cut, end = self.edges[number : number + 3]
         sides = (self.logs[start:cut], self.logs[cut:end])
@@ -271,6 +294,7 @@ class _Fit:
         # If one of the levels varies more than the others, its own variance counts.
         own = math.fsum(_squares(side) / (len(side) - 1) / len(side) for side in sides)
         error = math.sqrt(max(pooled, own)) * _inflation(self.correlation)
+        error = max(error, smallest_error(start, cut, end))
         step = StudentEstimate(self.means[number + 1] - self.means[number], error, self.degrees)
         places = end - start - MIN_RACES + 1
         return ChangePoint(cut, step, min(1.0, places * step.p))
