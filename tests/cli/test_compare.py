@@ -131,6 +131,7 @@ def test_junit_has_a_case_for_each_primary_metric(run, races):
         ("worse:PRIMARY", 3),
         ("worse:throughput:index-append", 3),
         ("probably-worse:throughput", 3),
+        ("regression", 3),
         ("worse:p99:term", 0),
     ],
 )

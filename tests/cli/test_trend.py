@@ -50,7 +50,7 @@ def words(text: str) -> str:
 
 def test_the_races_like_the_newest_one_are_taken_and_the_others_are_named(run, races):
     code, out, err = run("trend", "--fail-on=regression")
-    assert (code, err) == (3, "warning: --fail-on: throughput:index-append became worse\n")
+    assert (code, err) == (3, "warning: --fail-on: throughput:index-append is worse\n")
     lines = out.splitlines()
     assert lines[0].startswith(" REGRESSION  throughput of index-append -")
     text = words(out)
@@ -80,6 +80,19 @@ def test_the_races_like_the_newest_one_are_taken_and_the_others_are_named(run, r
 )
 def test_what_is_not_asked_for_does_not_fail(run, races, options):
     assert run("trend", *options)[::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("gate", "fails"),
+    [("regression", True), ("probably-worse", True), ("worse", False), ("drift,worse", False)],
+)
+def test_a_gate_fails_on_what_the_answer_calls_a_regression(run, races, gate, fails):
+    """With this smallest effect, the interval is not beyond what matters."""
+    code, out, err = run("trend", "--smallest-effect=22", f"--fail-on={gate}")
+    assert out.startswith(" REGRESSION")
+    assert "probably worse" in out
+    warning = "warning: --fail-on: throughput:index-append is probably worse\n"
+    assert (code, err) == ((3, warning) if fails else (0, ""))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +134,7 @@ def test_a_page_is_written_and_named(run, races, tmp_path):
     file = tmp_path / "new" / "trend.html"
     code, out, err = run("trend", f"--html={file}", "--fail-on=regression")
     assert (code, out) == (3, f"{file}\n")
-    assert "became worse" in err
+    assert "is worse" in err
     text = file.read_text()
     assert text.startswith("<!DOCTYPE html>")
     assert "throughput of index-append" in text
@@ -136,12 +149,21 @@ def test_a_page_shows_the_races_like_a_given_one(stored):
     assert "geonames" not in of_http_logs
 
 
+def test_a_page_and_a_file_are_both_written(run, races, tmp_path):
+    page, file = tmp_path / "trend.html", tmp_path / "trend.json"
+    code, out, _ = run("trend", f"--html={page}", "--report-format=json", f"--report-file={file}")
+    assert (code, out) == (0, f"{page}\n")
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert json.loads(file.read_text())["answer"] == "regression"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--track=nyc_taxis",), "no race in"),
         (("n01", "--track=http_logs"), "--track does not select among races that are named"),
-        (("--fail-on=worse",), "--fail-on cannot be 'worse'"),
+        (("--fail-on=better",), "--fail-on cannot be 'better'"),
+        (("--html", "--report-format=json"), "--report-format needs --report-file"),
         (("--metrics=p98:term",), "the races have no metric 'p98:term'"),
         (("--metrics=,",), "no metric is named"),
         (("--since=yesterday",), "'yesterday' is not a date"),

@@ -68,7 +68,8 @@ def add_options(parser: Parser) -> None:
         type=parse_gates,
         action=Several,
         help="exit with 3 if the word is said of a metric, or if it is void: worse:primary, "
-        "probably-worse:p99:term; several by commas, or the option several times (default: never)",
+        "probably-worse:p99:term, regression (the same as probably-worse); several by commas, or the option "
+        "several times (default: never)",
     )
     add_store_option(parser)
     with parser.group("report"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,15 @@ from pacenote.cli import values
 from pacenote.errors import UsageError
 
 if TYPE_CHECKING:  # Not needed for --help.
-    from pacenote.model.comparison import Comparison, MetricComparison
+    from pacenote.model.comparison import Comparison, MetricComparison, MetricWord
 
-_WORDS = {"worse": ("worse",), "probably-worse": ("worse", "probably worse")}
-"""Words of `--fail-on`, and the verdicts that they include."""
+GATE_WORDS: Mapping[str, tuple[MetricWord, ...]] = {
+    **{"worse": ("worse",), "probably-worse": ("worse", "probably worse")},
+    "regression": ("worse", "probably worse"),
+}
+"""Words of `--fail-on`, also of `pacenote trend`, and the verdicts that they include."""
 
-_WORDS_HINT = f"{' or '.join(_WORDS)}, as worse:primary"
+_WORDS_HINT = "worse, probably-worse or regression, as worse:primary"
 
 _PRIMARY = "primary"
 
@@ -28,7 +31,7 @@ class VerdictGate:
     """A verdict on metrics that makes the command fail."""
 
     word: str
-    """`worse` or `probably-worse`."""
+    """One of `GATE_WORDS`."""
 
     metric: str = _PRIMARY
     """The metric, or `primary` for all that decide."""
@@ -38,7 +41,7 @@ class VerdictGate:
 
     def fired(self, comparison: Comparison, metrics: Sequence[MetricComparison]) -> list[MetricComparison]:
         """Returns which of its metrics make the command fail."""
-        return [each for each in metrics if each.word in _WORDS[self.word] or comparison.is_void(each)]
+        return [each for each in metrics if each.word in GATE_WORDS[self.word] or comparison.is_void(each)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def parse_gates(text: str) -> list[VerdictGate]:
 
 def _gate(text: str) -> VerdictGate:
     word, colon, metric = text.partition(":")
-    if word not in _WORDS:
+    if word not in GATE_WORDS:
         raise UsageError(f"--fail-on cannot begin with '{word}'", hint=_WORDS_HINT)
     if colon and not metric.strip():
         raise UsageError(

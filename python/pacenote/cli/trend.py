@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli import values
+from pacenote.cli.comparison_gates import GATE_WORDS
 from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import Parser, Several
@@ -30,7 +31,8 @@ PAGE = "trend.html"
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
-_GATES = ("regression", "drift")
+_DRIFT = "drift"
+_GATES_HINT = f"{', '.join(GATE_WORDS)} or {_DRIFT}, or several by commas"
 _FILTERS = ("track", "challenge", "user_tags", "from_date", "to_date")
 _MAX_RACES = 100
 _NEW_RACES = 10
@@ -75,7 +77,7 @@ def add_options(parser: Parser) -> None:
         parser.add_argument(
             "--report-file",
             type=values.path,
-            help="write the report to this file, in its format, and print the text (default: none)",
+            help="also write the report to this file, in its format (default: none)",
         )
         parser.add_argument(
             "--html",
@@ -121,8 +123,9 @@ def _add_judging_options(parser: Parser) -> None:
         action=Several,
         default=(),
         metavar="WHAT",
-        help="exit with 3 on a new regression (regression), or if a metric drifts and becomes worse (drift); "
-        "both by commas (default: never)",
+        help="exit with 3 on a new regression (regression, or probably-worse), on one that is more than "
+        "probable (worse), or if a metric drifts and becomes worse (drift); several by commas (default: "
+        "never)",
     )
 
 
@@ -131,6 +134,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.compare.trend import find_trend
     from pacenote.model.trend import TrendOptions
 
+    if options.html is not None and options.report_format and options.report_file is None:
+        raise UsageError("--html takes the place of the report", hint="--report-format needs --report-file")
     options.report_file = check_report_file(options.report_file)
     store = RaceStore()
     check_home(store.home)
@@ -151,6 +156,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.result_lines(f"{path}\n")
     else:
         _show(trend, options, console)
+    if options.report_file is not None:
+        _write(trend, options, console)
     return _exit_code(trend, options.fail_on, console)
 
 
@@ -209,8 +216,8 @@ def _percent(text: str) -> float:
 
 def _gates(text: str) -> tuple[str, ...]:
     gates = values.escaped_list(text)
-    if not gates or not set(gates) <= set(_GATES):
-        raise UsageError(f"--fail-on cannot be '{text}'", hint=f"{' or '.join(_GATES)}, or both by commas")
+    if not gates or not set(gates) <= {*GATE_WORDS, _DRIFT}:
+        raise UsageError(f"--fail-on cannot be '{text}'", hint=_GATES_HINT)
     return gates
 
 
@@ -219,11 +226,14 @@ def _exit_code(trend: Trend, gates: Sequence[str], console: Console) -> int:
     from pacenote.model.messages import list_with_rest
     from pacenote.report.trend import answer_text
 
+    words = {word for gate in gates for word in GATE_WORDS.get(gate, ())}
     failed = [
-        f"{metric.metric.label} became worse" for metric, _ in trend.regressions if "regression" in gates
+        f"{metric.metric.label} is {change.word}"
+        for metric, change in trend.regressions
+        if change.word in words
     ]
     failed = list(dict.fromkeys(failed))
-    if "drift" in gates:
+    if _DRIFT in gates:
         drifting = (each for each in trend.metrics if each.drift and each.drift.word == "worse")
         failed += [f"{each.metric.label} drifts and becomes worse" for each in drifting]
     if failed:
@@ -235,16 +245,19 @@ def _exit_code(trend: Trend, gates: Sequence[str], console: Console) -> int:
 
 
 def _show(trend: Trend, options: argparse.Namespace, console: Console) -> None:
-    """Prints the trend, or writes it to `--report-file` and prints the text. Raises StoreError."""
+    """Prints the trend: as text if a file gets it, otherwise in its format."""
     if options.report_file is None and options.report_format not in (None, "text"):
         console.result(_text(trend, options.report_format))
-        return
-    _show_lines(trend, console)
-    if options.report_file is not None:
-        text = _text(trend, options.report_format or "text")
-        written = write_report_file(options.report_file, text, options.report_format or "text")
-        if written != options.report_file:
-            console.progress(f"the report is in {written}, because {options.report_file.name} has one")
+    else:
+        _show_lines(trend, console)
+
+
+def _write(trend: Trend, options: argparse.Namespace, console: Console) -> None:
+    """Writes the trend to `--report-file`. Raises StoreError."""
+    text = _text(trend, options.report_format or "text")
+    written = write_report_file(options.report_file, text, options.report_format or "text")
+    if written != options.report_file:
+        console.progress(f"the report is in {written}, because {options.report_file.name} has one")
 
 
 def _show_lines(trend: Trend, console: Console) -> None:
