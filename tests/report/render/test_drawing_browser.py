@@ -21,7 +21,7 @@ pytestmark = pytest.mark.process
 __all__ = ["axe"]
 
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
-_DARK = "@media (prefers-color-scheme: dark)"
+_DARK = "@media screen and (prefers-color-scheme: dark)"
 _VIEWS = ((390, "dark"), (1280, "light"))
 """Width and scheme of each frame: neither changes what the other one shows."""
 
