@@ -63,8 +63,9 @@ def test_the_comparison_can_be_a_page(run, races, tmp_path, monkeypatch):
     assert (code, out, err) == (0, "comparison.html\n", "")
     text = (tmp_path / "comparison.html").read_text("utf-8")
     assert ">better</p>" in text
-    assert "pacenote compare --baseline=tag:variant=a --contender=tag:variant=b" in text
-    assert "pacenote race" in text
+    command = "pacenote compare --baseline=tag:variant=a --contender=tag:variant=b"
+    assert " ".join(f"<span>{word}</span>" for word in command.split()) in text
+    assert "<span>pacenote</span> <span>race</span>" in text
     assert run("compare", *SIDES, "--html=new/other.html")[:2] == (0, "new/other.html\n")
     assert (tmp_path / "new" / "other.html").read_text("utf-8") == text
 

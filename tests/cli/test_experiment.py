@@ -81,7 +81,7 @@ def test_an_experiment_runs_to_its_answer(run, file):
     assert f"page: {page}\n" in err
     text = page.read_text("utf-8")
     assert "Is b as fast as a?" in text
-    assert "pacenote experiment run " in text
+    assert "<span>pacenote</span> <span>experiment</span> <span>run</span> " in text
     page.unlink()
     assert run("experiment", "report", "--html")[1] == f"{page}\n"
     assert page.read_text("utf-8") == text

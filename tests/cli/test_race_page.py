@@ -153,5 +153,5 @@ def test_a_saturation_has_a_page_of_its_own(run):
     assert (code, out) == (0, f"{folder.page}\n")
     text = folder.page.read_text("utf-8")
     assert "Between 80 ops/s (80,000 docs/s) and 82 ops/s (82,000 docs/s)." in text
-    assert "pacenote saturate" in text
+    assert "<span>pacenote</span> <span>saturate</span>" in text
     assert "--objective=p99:50ms" in text

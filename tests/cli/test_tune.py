@@ -294,7 +294,7 @@ def test_the_page_of_a_search_is_written_to_its_folder_or_to_a_file(run, tmp_pat
     assert (code, out, err) == (0, f"{folder.files.page}\n", "")
     text = folder.files.page.read_text("utf-8")
     assert "No answer yet" in text
-    assert "pacenote tune --objective=throughput:index-append" in text
+    assert "<span>--objective=throughput:index-append</span>" in text
     assert "secret-1" not in text
     other = tmp_path / "search.html"
     assert run("tune", "report", "tune-1", f"--html={other}")[1] == f"{other}\n"

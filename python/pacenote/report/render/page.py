@@ -40,6 +40,9 @@ from pacenote.report.render.time_charts import (
 MAX_BYTES = 300_000
 """The most bytes of a page."""
 
+_LONG_FIGURE = 14
+"""Number of letters from which on a main figure is smaller, because it is a text."""
+
 _FILES = "page_files"
 _OWN_CHARTS = (Chart, CurveChart, HeatMap)
 """Charts that the script of the page draws."""
@@ -83,9 +86,10 @@ def _body(page: ReportPage) -> Iterator[str]:
 
 
 def _figure(figure: KeyFigure) -> str:
+    size = " long" if len(figure.value) > _LONG_FIGURE else ""
     return (
         f"<li><span class=label>{escaped(figure.label)}</span> "
-        f'<strong class="{figure.tone}">{escaped(figure.value)}</strong> '
+        f'<strong class="{figure.tone}{size}">{escaped(figure.value)}</strong> '
         f"<span class=quiet>{escaped(figure.detail)}</span></li>"
     )
 
@@ -109,7 +113,7 @@ def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Text):
         yield f'<p class="{block.tone}">{escaped(block.text)}</p>'
     elif isinstance(block, PageCommand):
-        lines = "\n".join(map(escaped, block.text.split("\n")))
+        lines = "\n".join(map(_command_line, block.text.split("\n")))
         yield f"<pre><code>{lines}</code></pre>"
     elif isinstance(block, FactList):
         facts = (
@@ -124,6 +128,11 @@ def _block(block: Block) -> Iterator[str]:
         yield from drawing(block)
     else:
         yield time_chart(block)
+
+
+def _command_line(line: str) -> str:
+    """Returns a line of a command; its options are only broken at hyphens if a line has no room for them."""
+    return " ".join(f"<span>{escaped(word)}</span>" for word in line.split(" "))
 
 
 def _items(block: ItemList) -> Iterator[str]:

@@ -34,9 +34,11 @@ def time_controls(axis: TimeAxis) -> Iterator[str]:
         f'<div class="plot strip" id=strip role=img aria-label="When each of the {count} tasks ran">'
         "</div><p id=spoken class=hidden aria-live=polite></p>"
     )
+    lanes = len({band.lane for band in axis.bands})
+    colours = " Lines have the colours of the tasks above." if lanes > 1 else ""
     yield (
         "<p class='quiet js'>Drag over a chart to zoom in, double-click to zoom out. With the keyboard: Tab "
-        "to a chart, arrow keys move the cursor. Stalls are shaded.</p>"
+        f"to a chart, arrow keys move the cursor. Stalls are shaded.{colours}</p>"
         "<noscript><p>The charts need JavaScript. The tables below have all their values.</p></noscript>"
     )
 

@@ -141,3 +141,8 @@ def test_a_comparison_without_metrics_says_so():
 def test_blocks_are_labelled_as_far_as_there_is_room(count):
     ticks = drawings(page_of(examples.comparison(count=count)))["order"].ticks
     assert len(ticks) <= 12
+
+
+def test_percentiles_keep_their_names_at_the_beginning_of_a_figure():
+    page = build_comparison_page(examples.comparison_page(examples.comparison(1.0)))
+    assert page.figures[0].label.startswith("p"), page.figures[0]

@@ -15,6 +15,8 @@ def test_the_answer_is_an_interval_of_rates():
     assert (page.badge, page.tone) == ("limited by the engine", "good")
     assert [figure.value for figure in page.figures[:2]] == ["140 ops/s", "170 ops/s"]
     assert answer(page, 0) == "Between 140 ops/s and 170 ops/s."
+    assert answer(page, 1).startswith("140 ops/s: 1 of 1 probe passed")
+    assert answer(page, 2).startswith("The engine.")
     assert "pacenote saturate" in answer(page, 4)
 
 

@@ -42,6 +42,8 @@ from pacenote.report.page.page import (
     Section,
     Text,
 )
+from pacenote.report.page.texts import command_blocks, sentence
+from pacenote.report.trend import capitalized
 from pacenote.units import format_count
 
 SIDES = ("Baseline", "Contender")
@@ -110,7 +112,7 @@ def answer_figures(found: Comparison, others: int = 0) -> Iterator[KeyFigure]:
         of = races_text(found, main)
         detail = f"interval {interval}, from {of}" if interval else f"no interval from {of}"
         name = metric_name(main)
-        yield KeyFigure(f"{name[0].upper()}{name[1:]}", shown_change(main), detail, TONES[main.word])
+        yield KeyFigure(capitalized(name), shown_change(main), detail, TONES[main.word])
         if seen := detectable_text(main.change):
             yield KeyFigure("Would have been seen", seen, "smallest change, in 80 % of such comparisons")
     limits = len(found.findings) + others
@@ -122,17 +124,17 @@ def answer_figures(found: Comparison, others: int = 0) -> Iterator[KeyFigure]:
 
 def _answer(found: Comparison) -> Iterator[Text]:
     text = answer_text(found)
-    yield Text(f"{text[0].upper()}{text[1:]}.")
+    yield Text(sentence(text))
     if amount := amount_text(found):
-        yield Text(f"{amount[0].upper()}{amount[1:]}.")
+        yield Text(sentence(amount))
 
 
 def certainty(found: Comparison) -> Iterator[Text]:
     """Yields how sure an answer is, whether it can be trusted, and what to do next."""
     if text := certainty_text(found):
-        yield Text(f"{text[0].upper()}{text[1:]}.")
+        yield Text(sentence(text))
     trust = trust_text(found)
-    yield Text(f"Can it be trusted? {trust[0].upper()}{trust[1:]}.")
+    yield Text(f"Can it be trusted? {sentence(trust)}")
     if following := next_text(found):
         yield Text(f"Next: {following}.")
 
@@ -172,18 +174,15 @@ def _values(each: FactDifference) -> tuple[str, str]:
 
 
 def _repetition(sources: ComparisonPageSources) -> Iterator[Text | PageCommand]:
-    for text, purpose in sources.commands:
-        if purpose:
-            yield Text(f"{purpose[0].upper()}{purpose[1:]}:")
-        yield PageCommand(text)
+    yield from command_blocks(sources.commands)
     if not sources.commands:
         yield Text("Not known.")
 
 
 def finding_text(each: Finding) -> str:
     """Returns a finding in one line, without what to do."""
-    tasks = f"{name_tasks(each.tasks)}: " if each.tasks else ""
-    return whole_line(f"{tasks}{each.text}")
+    text = f"{name_tasks(each.tasks)}: {each.text}" if each.tasks else capitalized(each.text)
+    return whole_line(text)
 
 
 def finding_blocks(found: Comparison) -> Iterator[Block]:

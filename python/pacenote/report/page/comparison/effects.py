@@ -32,6 +32,7 @@ from pacenote.report.page.drawing import (
 )
 from pacenote.report.page.page import Block, PageCell, PageColumn, PageTable, RowGroup, Text
 from pacenote.report.page.scale import Scale
+from pacenote.report.page.texts import sentence
 from pacenote.report.page.tone import Tone
 from pacenote.units import format_change, format_count, format_number
 
@@ -114,7 +115,7 @@ def effect_blocks(comparison: Comparison, prefix: str, most_rows: int = MOST_ROW
     zero = [each for each in comparison.primary if each.is_zero and each.word != "void"]
     primary = [metric_effect(each) for each in comparison.primary if each not in zero]
     if primary:
-        text = _sentence(smallest_effects_text([each for each in comparison.primary if each not in zero]))
+        text = sentence(smallest_effects_text([each for each in comparison.primary if each not in zero]))
         shown = primary[:_MOST_PRIMARY]
         if len(shown) < len(primary):
             text += f" The first {len(shown)} are shown."
@@ -146,10 +147,6 @@ def _secondary(comparison: Comparison, prefix: str, table: str) -> Iterator[Bloc
 def _words(effects: Sequence[ShownEffect]) -> str:
     counts = Counter(each.word for each in effects)
     return ", ".join(f"{count} {word}" for word, count in counts.items())
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def forest(name: str, title: str, summary: str, table: str, effects: Sequence[ShownEffect]) -> Drawing:

@@ -35,6 +35,7 @@ from pacenote.report.page.page import (
     Section,
     Text,
 )
+from pacenote.report.page.texts import command_blocks, next_blocks, sentence
 from pacenote.report.page.tone import Tone
 from pacenote.units import format_count, format_number, format_seconds, format_share
 
@@ -173,7 +174,7 @@ def _questions(
     first = [line for line in report.answers if not line.startswith(" ")]
     others = [line.strip() for line in report.answers if line.startswith(" ")]
     yield Question(_QUESTIONS.get(result.design, "What is the answer?"), tuple(map(Text, first)))
-    yield Question("How sure is that?", tuple(Text(f"{line[0].upper()}{line[1:]}.") for line in others))
+    yield Question("How sure is that?", tuple(Text(sentence(line)) for line in others))
     found = contenders(result)
     one = found[0][2] if len(found) == 1 else None
     yield Question(
@@ -196,11 +197,8 @@ def _what_differed(sources: ExperimentPageSources, comparison: Comparison | None
 
 
 def _repetition(sources: ExperimentPageSources, report: ExperimentReport) -> Iterator[Text | PageCommand]:
-    for text, purpose in sources.commands:
-        if purpose:
-            yield Text(f"{purpose[0].upper()}{purpose[1:]}:")
-        yield PageCommand(text)
-    yield from (Text(f"Next: {line}.") for line in report.next)
+    yield from command_blocks(sources.commands)
+    yield from next_blocks(report.next)
 
 
 def _sections(
@@ -218,7 +216,7 @@ def _sections(
     yield Section("races", "Races", tuple(_race_blocks(result, races)))
     yield Section("limits", "What limits the answer", tuple(_limits(report)))
     yield Section("differences", "What differs", tuple(_differences(sources, shown[:_MOST_CONTENDERS])))
-    notes = tuple(Text(f"{single_line(note)}.", "quiet") for note in report.notes)
+    notes = tuple(Text(sentence(single_line(note)), "quiet") for note in report.notes)
     yield Section("notes", "Notes", notes)
 
 

@@ -31,6 +31,7 @@ from pacenote.report.page.drawing import (
 from pacenote.report.page.page import Block, PageCell, PageColumn, PageTable, RowGroup, Section
 from pacenote.report.page.scale import Scale, scale_of
 from pacenote.report.page.tone import Tone
+from pacenote.report.trend import capitalized
 from pacenote.units import format_change, format_count, format_number, format_share
 
 _LEVELS = 9
@@ -88,13 +89,13 @@ def _overview(result: ExperimentResult) -> Iterator[Section]:
             for each in found
         )
         columns = _columns("Contender", "Change", "Interval", "Verdict", numbers=("Change", "Interval"))
-        caption = f"{_capital(main_name(result))} of each contender against {single_line(result.baseline)}"
+        caption = f"{capitalized(main_name(result))} of each contender against {single_line(result.baseline)}"
         table = PageTable("data-contenders", caption, columns, (RowGroup("", rows),), is_folded=True)
         text = f"Each against {single_line(result.baseline)}; intervals allow for the number of contenders."
         yield Section(
             "contenders",
             "All contenders",
-            (forest("contenders-main", _capital(main_name(result)), text, table.id, found), table),
+            (forest("contenders-main", capitalized(main_name(result)), text, table.id, found), table),
         )
 
 
@@ -297,7 +298,7 @@ def _curve(result: ExperimentResult, comparisons: Mapping[str, Comparison | None
     )
     row = DrawingRow("", (*axis_lines(scale), *_curve_marks(points, scale)), height_px=_CURVE_PX)
     ticks = tuple(Tick(point.x, single_line(point.cell.name)) for point in points)
-    title = f"{_capital(main_name(result))} by {single_line(name)}"
+    title = f"{capitalized(main_name(result))} by {single_line(name)}"
     text = f"{_best_text(result)} Changes are against {baseline}."
     yield Drawing("curve", title, text, _CELLS, (row,), ticks, "", key)
 
@@ -429,7 +430,7 @@ def _detectable(main: NoiseValue) -> Drawing:
     for (x, y), (blocks, effect) in zip(points, known, strict=True):
         marks.append(Dot(x, y, "accent", "disc", f"{blocks} blocks: {format_change(effect)}"))
     ticks = tuple(Tick(x, f"{blocks} blocks") for x, (blocks, _) in zip(places, known, strict=True))
-    name, races = _capital(full_metric_name(main.metric)), format_count(main.races, "race")
+    name, races = capitalized(full_metric_name(main.metric)), format_count(main.races, "race")
     text = f"{name} varies by {_share(main.spread)} from race to race, in {races}."
     row = DrawingRow("", tuple(marks), height_px=160)
     return Drawing("detectable", "The smallest change that is seen", text, _NOISE, (row,), ticks)
@@ -437,7 +438,3 @@ def _detectable(main: NoiseValue) -> Drawing:
 
 def _columns(*heads: str, numbers: Sequence[str]) -> tuple[PageColumn, ...]:
     return tuple(PageColumn(head, head in numbers) for head in heads)
-
-
-def _capital(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}" if text else ""

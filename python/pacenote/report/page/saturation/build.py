@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacenote.model.printable import single_line, whole_line
 from pacenote.model.race_record import RaceRecord
@@ -30,7 +30,6 @@ from pacenote.report.page.page import (
     KeyFigure,
     PageCell,
     PageColumn,
-    PageCommand,
     PageTable,
     Question,
     ReportPage,
@@ -39,9 +38,14 @@ from pacenote.report.page.page import (
     Text,
 )
 from pacenote.report.page.scale import Scale, scale_of
+from pacenote.report.page.texts import command_blocks, sentence
 from pacenote.report.page.tone import Tone
 from pacenote.report.saturation import LIMITED_BY, Remark, SaturationReport, build_saturation_report
+from pacenote.report.trend import capitalized
 from pacenote.units import format_count, format_rate, format_seconds
+
+_LABELS = ("limited by", "decided by")
+"""Labels of remarks."""
 
 _PROBES, _LEVELS = "data-probes", "data-levels"
 _HEIGHT_PX = 240
@@ -109,27 +113,26 @@ def _interval(one: Estimate) -> str:
 
 def _questions(sources: SaturationPageSources, report: SaturationReport) -> Iterator[Question]:
     text = report.answer
-    yield Question("What is the highest rate?", (Text(f"{text[0].upper()}{text[1:]}."),))
-    yield Question("How sure is that?", tuple(_remarks(report.method[:1])))
-    limits = tuple(_remarks(report.remarks))
+    yield Question("What is the highest rate?", (Text(sentence(text)),))
+    yield Question("How sure is that?", tuple(_answers(report.method[:1])))
+    limits = tuple(_answers(report.remarks))
     yield Question("What limited it?", limits)
     verdict = sources.record.verdict
     valid = "Yes." if verdict.state == "valid" else f"It is {verdict.state}: {'; '.join(verdict.reasons)}."
     yield Question("Was the race valid?", (Text(whole_line(valid)),))
-    commands = tuple(
-        block
-        for text, purpose in sources.commands
-        for block in (Text(f"{_capital(purpose)}:"), PageCommand(text))
-    )
+    commands = tuple(command_blocks(sources.commands))
     yield Question("How do I repeat it?", commands or (Text("Not known."),))
 
 
+def _answers(remarks: Sequence[Remark]) -> Iterator[Text]:
+    """Yields remarks without the labels that a question above them has already said."""
+    for one in remarks:
+        label, _, text = one.text.partition(": ")
+        yield from _remarks([replace(one, text=text if label in _LABELS else one.text)])
+
+
 def _remarks(remarks: Sequence[Remark]) -> Iterator[Text]:
-    yield from (Text(f"{_capital(one.text)}.", "quiet" if one.detail else "") for one in remarks)
-
-
-def _capital(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}" if text else ""
+    yield from (Text(f"{capitalized(one.text)}.", "quiet" if one.detail else "") for one in remarks)
 
 
 def _sections(sources: SaturationPageSources, report: SaturationReport) -> Iterator[Section]:
@@ -179,7 +182,7 @@ def _latency_chart(name: str, limit: LatencyLimit, found: SaturationResult) -> I
         KeyEntry("quiet", "between the rates of the answer", "area"),
     )
     title = f"p{limit.q:g} of latency by rate"
-    text = f"{_capital(answer(found))}. A rate passes if the upper bound of p{limit.q:g} keeps the limit."
+    text = f"{capitalized(answer(found))}. A rate passes if the upper bound of p{limit.q:g} keeps the limit."
     row = DrawingRow("", tuple(marks), height_px=_HEIGHT_PX)
     yield Drawing(name, title, text, _PROBES, (row,), rates.ticks(format_rate), "ops/s", key)
 
@@ -204,15 +207,16 @@ def _probe_marks(probe: Probe, time: CensoredPercentile, rates: Scale, times: Sc
 
 def _probe_table(found: SaturationResult) -> PageTable:
     qs = sorted({50.0, 99.0, *(limit.q for limit in found.objective.latency)})
-    heads = ["Probe", "Target (ops/s)", "Done (ops/s)"]
+    heads = ["Probe", "Target (ops/s)", "Outcome", "Done (ops/s)"]
     for q in qs:
         heads += [f"p{q:g} (ms)", f"p{q:g} at most (ms)"]
-    heads += ["Errors (%)", "Outcome"]
+    heads += ["Errors (%)"]
     rows = []
     for probe in found.probes:
         cells = [
             PageCell(str(probe.number), probe.number),
             PageCell(format_rate(probe.rate), probe.rate),
+            PageCell(single_line(outcome_text(probe)), tone=_TONES.get(probe.outcome, "doubtful")),
             PageCell(format_rate(probe.achieved), probe.achieved),
         ]
         for time in map(probe.at, qs):
@@ -220,7 +224,6 @@ def _probe_table(found: SaturationResult) -> PageTable:
             cells += [PageCell("" if each is None else format_rate(each), each) for each in (ms, high)]
         rate = probe.error_rate
         cells.append(PageCell("" if rate is None else f"{rate * 100:.3g}", rate))
-        cells.append(PageCell(single_line(outcome_text(probe)), tone=_TONES.get(probe.outcome, "doubtful")))
         rows.append(tuple(cells))
     columns = tuple(PageColumn(head, head != "Outcome") for head in heads)
     caption = f"All {format_count(len(rows), 'probe')}; an empty bound means too few samples for one"
@@ -232,7 +235,7 @@ def _clients(sources: SaturationPageSources, report: SaturationReport) -> Iterat
     if not found.levels:
         return
     yield _sweep(sources)
-    yield from (Text(_capital(one.text), "quiet" if one.detail else "") for one in report.law)
+    yield from (Text(capitalized(one.text), "quiet" if one.detail else "") for one in report.law)
     yield _level_table(found)
 
 

@@ -25,6 +25,7 @@ from pacenote.report.page.page import (
     Section,
     Text,
 )
+from pacenote.report.page.texts import command_blocks, sentence
 from pacenote.report.page.tone import Tone
 from pacenote.report.page.trend.charts import charts, event_number, value_tables, verdict_tone
 from pacenote.report.trend import (
@@ -137,16 +138,12 @@ def _figures(trend: Trend) -> Iterator[KeyFigure]:
     yield KeyFigure("Races", f"{len(trend.races)}", f"the newest: {race_text(trend, len(trend.races) - 1)}")
 
 
-def _sentence(text: str) -> str:
-    return f"{capitalized(text)}."
-
-
 def _answer(trend: Trend) -> Iterator[Text]:
     tone: Tone = "wrong" if trend.answer == "regression" else ""
-    yield Text(_sentence(answer_text(trend)), tone)
+    yield Text(sentence(answer_text(trend)), tone)
     for metric, change in trend.regressions[:_NAMED]:
-        yield Text(_sentence(change_sentence(metric, change)))
-    yield from (Text(_sentence(text)) for text in other_texts(trend))
+        yield Text(sentence(change_sentence(metric, change)))
+    yield from (Text(sentence(text)) for text in other_texts(trend))
 
 
 def _newest_event(trend: Trend) -> Iterator[Text]:
@@ -175,18 +172,16 @@ def _number(trend: Trend, event: TrendEvent) -> int:
 
 def _power(trend: Trend) -> Iterator[Text]:
     text = power_text(trend)
-    yield Text(_sentence(text) if text else "That is not known: no metric has a level.")
+    yield Text(sentence(text) if text else "That is not known: no metric has a level.")
 
 
 def _used(trend: Trend) -> Iterator[Text]:
-    yield Text(f"{_sentence(races_text(trend))}")
-    yield from (Text(_sentence(text), "quiet") for text in trust_texts(trend))
+    yield Text(f"{sentence(races_text(trend))}")
+    yield from (Text(sentence(text), "quiet") for text in trust_texts(trend))
 
 
 def _commands(sources: TrendPageSources) -> Iterator[Text | PageCommand]:
-    for text, purpose in sources.commands:
-        yield Text(f"{capitalized(purpose)}:")
-        yield PageCommand(text)
+    yield from command_blocks(sources.commands)
     if not sources.commands:
         yield Text("Nothing.")
 
@@ -240,7 +235,7 @@ def _event_items(trend: Trend) -> Iterator[Block]:
         if engine := revision_text(trend, event):
             yield FactList((("Engine", engine),))
         yield from _fact_table(trend, event)
-        yield from (Text(_sentence(whole_line(note)), "quiet") for note in event.notes)
+        yield from (Text(sentence(whole_line(note)), "quiet") for note in event.notes)
 
 
 def _fact_table(trend: Trend, event: TrendEvent) -> Iterator[Block]:
@@ -281,6 +276,6 @@ def _race_blocks(trend: Trend) -> Iterator[Block]:
     columns = tuple(PageColumn(head, is_number=False) for head in heads)
     caption = format_count(len(rows), "race")
     yield PageTable("data-races", caption, columns, (RowGroup("", rows),), is_sortable=True, is_folded=True)
-    left = tuple(Item(_sentence(whole_line(text))) for text in trend.left_out)
+    left = tuple(Item(sentence(whole_line(text))) for text in trend.left_out)
     if left:
         yield ItemList("Left out", left)

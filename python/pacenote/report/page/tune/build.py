@@ -31,6 +31,7 @@ from pacenote.report.page.page import (
     Section,
     Text,
 )
+from pacenote.report.page.texts import command_blocks, next_blocks, sentence
 from pacenote.report.page.tone import Tone
 from pacenote.report.page.tune.history import TuneHistory, history_blocks
 from pacenote.report.tune import build_tune_report, settings_text
@@ -70,7 +71,7 @@ def build_tune_page(sources: TunePageSources) -> ReportPage:
     """Returns the page of a search, however far it is."""
     result = sources.result
     report = build_tune_report(result)
-    limits = "".join(f", {limit}" for limit in result.constraints)
+    limits = " and ".join(map(str, result.constraints))
     parts = (
         f"search {single_line(result.tune_id)}",
         format_count(result.races, "race"),
@@ -81,7 +82,7 @@ def build_tune_page(sources: TunePageSources) -> ReportPage:
         title=single_line(f"{result.tune_id} · {result.answer}"),
         badge=result.answer,
         tone=_TONES[result.answer],
-        heading=single_line(f"Better {result.objective.metric}{limits}"),
+        heading=single_line(f"Better {result.objective.metric}{f', with {limits}' if limits else ''}"),
         subtitle=" · ".join(parts),
         figures=tuple(_figures(result, comparison)),
         questions=tuple(_questions(sources, report, comparison)),
@@ -115,7 +116,7 @@ def _questions(
     first = [line for line in report.answers if not line.startswith(" ")]
     others = [line.strip() for line in report.answers if line.startswith(" ")]
     yield Question("Which settings are better?", tuple(map(Text, first)))
-    sure = tuple(Text(f"{line[0].upper()}{line[1:]}.") for line in others)
+    sure = tuple(Text(sentence(line)) for line in others)
     yield Question("How sure is that?", sure or (Text("Not known: nothing is confirmed."),))
     words = [_word(end.verdict, end.outcome == "raced") for end in sources.history.ends]
     words += [race.word for race in shown_races(sources.confirmation)]
@@ -132,10 +133,8 @@ def _word(verdict: str, is_raced: bool) -> RaceWord:
 
 
 def _repetition(sources: TunePageSources, report: ExperimentReport) -> Iterator[Text | PageCommand]:
-    yield from (Text(f"Next: {line}" if line.endswith("…") else f"Next: {line}.") for line in report.next)
-    for text, purpose in sources.commands:
-        yield Text(f"{purpose[0].upper()}{purpose[1:]}:")
-        yield PageCommand(text)
+    yield from next_blocks(report.next)
+    yield from command_blocks(sources.commands)
 
 
 def _sections(
@@ -153,7 +152,7 @@ def _sections(
         yield Section("limits", "What limits the answer", tuple(finding_blocks(comparison)))
         yield Section("differences", "What differs", tuple(difference_blocks(comparison, "")))
     yield Section("knobs", "Knobs", tuple(_knobs(sources.knobs)))
-    notes = tuple(Text(f"{single_line(note)}.", "quiet") for note in report.notes)
+    notes = tuple(Text(sentence(single_line(note)), "quiet") for note in report.notes)
     yield Section("notes", "Notes", notes)
 
 

@@ -138,7 +138,7 @@
         height,
         legend: { show: false },
         cursor: { sync: { key: "race", scales: ["x", null] }, points: { show: false }, drag: { x: true, y: false } },
-        padding: [6, 6, 0, 0],
+        padding: [6, 18, 0, 0],
         ...more,
       },
     };
