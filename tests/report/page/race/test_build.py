@@ -245,6 +245,25 @@ def test_arrivals_show_what_waits():
     assert chart.summary.startswith("At most 30 operations due but not done")
 
 
+def test_operations_that_end_after_the_task_are_no_peak_of_the_rate():
+    race = record(tasks=(paced(duration_s=2.0),))
+    seen = observed(timeline(term=line([50] * 2)), arrivals={"term": arrivals([50, 50], [40, 50, 10])})
+    assert cells(table(page_of(race, seen), "data-arrivals")) == [
+        ["0", "50", "40", "10"],
+        ["1", "50", "60", "0"],
+    ]
+
+
+def test_many_tasks_without_a_stall_are_not_listed():
+    names = [f"search-{number}" for number in range(4)]
+    race = record(
+        tasks=tuple(task(name, duration_s=20.0, started_s=20.0 * number) for number, name in enumerate(names))
+    )
+    page = page_of(race, observed(timeline(**{name: line(STEADY) for name in names})))
+    stalled = next(each for each in page.questions if each.question == "When did it stall?")
+    assert stalled.blocks[0].text == "Never, in any of the 4 tasks."
+
+
 def test_durations_are_counted_by_time_and_level():
     page = page_of()
     found = table(page, "data-durations")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,9 @@ OPERATIONS = "data-operations"
 
 _ARRIVALS = "data-arrivals"
 _HEAT = "data-durations"
+_ROUNDING = 1e-3
+"""Seconds, or parts, that are taken for a rounding error."""
+
 _HEAT_ROWS = 100
 """Largest number of rows of the table of durations."""
 
@@ -218,13 +222,22 @@ def arrival_table(tasks: Sequence[TimedTask], observed: RaceObservations, length
 
 def _arrival_rows(task: TimedTask, found: TaskArrivals, length_s: int) -> tuple[tuple[str, ...], ...]:
     rows, waiting = [], 0
-    for number in range(max(len(found.due), len(found.done))):
-        due, done = (each[number] if number < len(each) else 0 for each in (found.due, found.done))
+    # What ended after the task belongs to its last part: divided by no time, it would be a peak.
+    parts = max(math.ceil(task.result.duration_s / length_s - _ROUNDING), 1)
+    count = min(parts, max(len(found.due), len(found.done)))
+    dues, dones = (_in_parts(each, count) for each in (found.due, found.done))
+    for number, (due, done) in enumerate(zip(dues, dones, strict=True)):
         waiting += due - done
-        covered_s = min(length_s, max(task.result.duration_s - number * length_s, 0.001))
+        covered_s = max(min(length_s, task.result.duration_s - number * length_s), _ROUNDING)
         at_s = task.result.started_s + number * length_s
         rows.append((plain_time(at_s), plain(due / covered_s), plain(done / covered_s), str(waiting)))
     return tuple(rows)
+
+
+def _in_parts(counts: Sequence[int], parts: int) -> list[int]:
+    """Returns the counts of so many parts, the last of which has those of all that follow."""
+    padded = [*counts, *[0] * (parts - len(counts))]
+    return [*padded[: parts - 1], sum(padded[parts - 1 :])]
 
 
 def arrival_charts(table: PageTable) -> Iterator[Chart]:

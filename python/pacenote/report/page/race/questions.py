@@ -19,6 +19,9 @@ from pacenote.report.page.race.stalls import Stall, is_examined
 from pacenote.report.screen.answers import answers
 from pacenote.units import format_count, format_rate, format_seconds, format_share
 
+_MOST_NAMED = 3
+"""Number of tasks up to which all tasks without a stall are named."""
+
 _SHOWN_STALLS = 3
 _WHOLE_SECONDS = 2.0
 """By how much a stall may be longer than the whole seconds in it."""
@@ -105,7 +108,9 @@ def standstills(stalls: Sequence[Stall], tasks: Sequence[TimedTask]) -> Question
     several = [task for task in tasks if not runs_once(task.result)] or tasks
     examined = [task for task in several if is_examined(task.result, task.line)]
     if not texts and examined:
-        texts.append(f"Never, in {name_tasks(tuple(task.name for task in examined))}.")
+        named = name_tasks(tuple(task.name for task in examined))
+        is_long = len(examined) == len(several) > _MOST_NAMED
+        texts.append(f"Never, in any of the {len(examined)} tasks." if is_long else f"Never, in {named}.")
     if others := tuple(task.name for task in several if task not in examined):
         texts.append(f"Not known, because too few operations ended: {name_tasks(others)}.")
     slow = max(
