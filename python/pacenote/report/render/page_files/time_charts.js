@@ -138,7 +138,7 @@
         height,
         legend: { show: false },
         cursor: { sync: { key: "race", scales: ["x", null] }, points: { show: false }, drag: { x: true, y: false } },
-        padding: [6, 18, 0, 0],
+        padding: [6, 28, 0, 0],
         ...more,
       },
     };
@@ -299,7 +299,7 @@
       height: CURVES_HEIGHT,
       legend: { show: false },
       cursor: { points: { show: false }, drag: { x: false, y: false } },
-      padding: [6, 18, 0, 0],
+      padding: [6, 28, 0, 0],
       scales: {
         x: { time: false },
         y: { distr: 3, range: (u, min, max) => (min > 0 ? uPlot.rangeLog(min, max, 10, false) : [1, 10]) },
