@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 MAX_KEPT_BYTES = 80
 """Length of the longest input that is kept: longer ones are seldom needed to reach the same code."""
 
-PACKED = {"recording"}
+PACKED = {"hotspot", "recording"}
 """Targets with inputs of a thousand bytes and more."""
 
 LOGS = {"hotspot", "recording"}
