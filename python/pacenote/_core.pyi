@@ -651,7 +651,7 @@ def engine_times(file: _Path, most_groups: int, most_samples: int) -> str:
 
     Each task has `operations`, and the sums `took_ms` and `service_ns` of the measured operations that
     succeeded and for which the engine reported `took`. At most `most_groups` row groups are read, spread over
-    the file, and about `most_samples` samples from their beginnings. Raises CoreError if it cannot be read.
+    the file, and about `most_samples` samples, spread over these. Raises CoreError if it cannot be read.
     """
 
 def read_recordings(files: list[_Path], windows_ns: list[tuple[int, int] | None]) -> list[str]:

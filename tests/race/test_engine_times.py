@@ -62,10 +62,13 @@ def test_of_a_long_file_some_groups_are_read_that_are_spread_over_it(tmp_path: P
     assert found.took_ms / MOST_GROUPS == pytest.approx(groups / 2, rel=0.15)
 
 
-def test_every_task_of_a_long_file_has_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rows_of_group", [100, 400, 1200])
+def test_every_task_of_a_long_file_has_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_of_group: int
+) -> None:
     file = tmp_path / "samples.parquet"
     tasks = [f"search-{number}" for number in range(12)]
-    write(file, [(task, "normal", False, True, 7, 10) for task in tasks for _ in range(100)], 100)
+    write(file, [(task, "normal", False, True, 7, 10) for task in tasks for _ in range(100)], rows_of_group)
     monkeypatch.setattr("pacenote.race.engine_times.MOST_SAMPLES", 240)
     assert engine_times(file) == dict.fromkeys(tasks, EngineTime(20, 140, 200 * MS))
 

@@ -15,6 +15,9 @@ use crate::error::RecordError;
 /// Name of the threads that read a file. A panic of the Parquet library in one of them is a damaged file.
 pub const SERIES_READER: &str = "pacenote-series";
 
+/// Number of slices in which a part of a row group is read.
+const SLICES: usize = 64;
+
 /// Why a file could not be read; the end of a sentence about it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -66,6 +69,16 @@ pub fn apart<T: Send>(read: impl FnOnce() -> Result<T, ReadError> + Send) -> Res
 /// The rows of a row group that are read.
 pub struct Rows<'a> {
     row_group: &'a dyn RowGroupReader,
+    slices: Vec<Slice>,
+    count: usize,
+}
+
+/// Rows that follow one another.
+#[derive(Clone, Copy)]
+struct Slice {
+    /// Number of rows before it that are not read, since the slice before.
+    skipped: usize,
+    /// Number of rows that are read.
     count: usize,
 }
 
@@ -76,18 +89,26 @@ impl<'a> Rows<'a> {
     ///
     /// An error if the metadata of the file is damaged.
     pub fn all(row_group: &'a dyn RowGroupReader) -> Result<Self, ReadError> {
-        Self::first(row_group, usize::MAX)
+        let rows = row_count(row_group)?;
+        Ok(Self { row_group, slices: vec![Slice { skipped: 0, count: rows }], count: rows })
     }
 
-    /// The first rows, at most so many.
+    /// About so many rows, in up to [`SLICES`] slices that are spread evenly over the row group; all if there are no
+    /// more.
     ///
     /// # Errors
     ///
     /// An error if the metadata of the file is damaged.
-    pub fn first(row_group: &'a dyn RowGroupReader, most: usize) -> Result<Self, ReadError> {
-        let rows = usize::try_from(row_group.metadata().num_rows());
-        let rows = rows.map_err(|error| ReadError::Damaged(error.to_string()))?;
-        Ok(Self { row_group, count: rows.min(most) })
+    pub fn spread(row_group: &'a dyn RowGroupReader, count: usize) -> Result<Self, ReadError> {
+        let rows = row_count(row_group)?;
+        if rows <= count {
+            return Self::all(row_group);
+        }
+        let length = count.div_ceil(SLICES).max(1);
+        let slices = (count / length).max(1);
+        let skipped = rows / slices - length;
+        let slices = vec![Slice { skipped, count: length }; slices];
+        Ok(Self { row_group, count: slices.iter().map(|slice| slice.count).sum(), slices })
     }
 
     /// Returns the number of rows.
@@ -159,19 +180,22 @@ impl<'a> Rows<'a> {
     /// # Errors
     ///
     /// An error if there is no such column, or if it is damaged.
-    pub fn texts(&self, name: &str) -> Result<Texts, ReadError> {
+    pub fn texts(&self, name: &str) -> Result<TextColumn, ReadError> {
         let metadata = self.row_group.metadata();
         let column = metadata.columns().iter().find(|column| column.column_descr().name() == name);
         match column.and_then(only_text) {
-            Some(text) => Ok(Texts::Only(text)),
-            None => Ok(Texts::Each(self.byte_arrays(name)?)),
+            Some(text) => Ok(TextColumn::Constant(text)),
+            None => Ok(TextColumn::PerRow(self.byte_arrays(name)?)),
         }
     }
 
     fn read<T: DataType>(&self, mut reader: ColumnReaderImpl<T>, name: &str) -> Result<Vec<T::T>, ReadError> {
         let mut values = Vec::new();
-        let (read, ..) = reader.read_records(self.count, None, None, &mut values)?;
-        check_rows(name, read, self.count)?;
+        for slice in &self.slices {
+            check_rows(name, reader.skip_records(slice.skipped)?, slice.skipped)?;
+            let (read, ..) = reader.read_records(slice.count, None, None, &mut values)?;
+            check_rows(name, read, slice.count)?;
+        }
         Ok(values)
     }
 
@@ -182,11 +206,18 @@ impl<'a> Rows<'a> {
         name: &str,
     ) -> Result<Vec<Option<T::T>>, ReadError> {
         let (mut values, mut levels) = (Vec::new(), Vec::new());
-        let of_nulls = (level > 0).then_some(&mut levels);
-        let (read, ..) = reader.read_records(self.count, of_nulls, None, &mut values)?;
-        check_rows(name, read, self.count)?;
+        for slice in &self.slices {
+            check_rows(name, reader.skip_records(slice.skipped)?, slice.skipped)?;
+            let null_levels = (level > 0).then_some(&mut levels);
+            let (read, ..) = reader.read_records(slice.count, null_levels, None, &mut values)?;
+            check_rows(name, read, slice.count)?;
+        }
         Ok(with_nulls(values, &levels, level))
     }
+}
+
+fn row_count(row_group: &dyn RowGroupReader) -> Result<usize, ReadError> {
+    usize::try_from(row_group.metadata().num_rows()).map_err(|error| ReadError::Damaged(error.to_string()))
 }
 
 /// Returns the reader of a column, and the highest definition level of its values.
@@ -199,20 +230,20 @@ fn column(row_group: &dyn RowGroupReader, name: &str) -> Result<(ColumnReader, i
 
 /// A column of texts. If all rows have the same one, as the metadata of the file says, they are not read.
 #[derive(Debug)]
-pub enum Texts {
+pub enum TextColumn {
     /// The text of all rows.
-    Only(ByteArray),
+    Constant(ByteArray),
     /// The texts of the rows, `None` for null.
-    Each(Vec<Option<ByteArray>>),
+    PerRow(Vec<Option<ByteArray>>),
 }
 
-impl Texts {
+impl TextColumn {
     /// Returns the text of a row, which is empty for null. The row must exist.
     #[must_use]
     pub fn get(&self, row: usize) -> &[u8] {
         match self {
-            Self::Only(text) => text.data(),
-            Self::Each(texts) => texts[row].as_ref().map_or(&[], ByteArray::data),
+            Self::Constant(text) => text.data(),
+            Self::PerRow(texts) => texts[row].as_ref().map_or(&[], ByteArray::data),
         }
     }
 }
@@ -257,7 +288,7 @@ impl TextReader {
         let levels = (self.level > 0).then_some(&mut self.levels);
         let (read, ..) = self.reader.read_records(1, levels, None, &mut self.values)?;
         check_rows(&self.name, read, 1)?;
-        Ok(self.values.pop().unwrap_or_default())
+        Ok(self.values.pop().unwrap_or_else(|| ByteArray::from("")))
     }
 
     /// Skips rows.

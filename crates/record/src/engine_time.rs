@@ -26,7 +26,7 @@ pub struct EngineTime {
 pub struct SampleLimit {
     /// Row groups, which are spread evenly over the file.
     pub row_groups: usize,
-    /// Samples in all; of each row group, as many are read from its beginning.
+    /// Samples in all; of each row group, as many are read, spread evenly over it.
     pub samples: usize,
 }
 
@@ -47,7 +47,7 @@ fn read(path: &Path, limit: SampleLimit) -> Result<BTreeMap<String, EngineTime>,
     let mut found = BTreeMap::new();
     for number in 0..chosen {
         let row_group = reader.get_row_group(number * groups / chosen)?;
-        add(&Rows::first(row_group.as_ref(), limit.samples.div_ceil(chosen))?, &mut found)?;
+        add(&Rows::spread(row_group.as_ref(), limit.samples.div_ceil(chosen))?, &mut found)?;
     }
     Ok(found)
 }

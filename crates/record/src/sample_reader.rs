@@ -7,7 +7,7 @@ use std::vec;
 
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use crate::column_reader::{ReadError, Rows, Texts, apart};
+use crate::column_reader::{ReadError, Rows, TextColumn, apart};
 use crate::error::RecordError;
 use crate::files::durable;
 
@@ -123,7 +123,7 @@ fn read(row_group: &dyn RowGroupReader) -> Result<Vec<StoredSample>, ReadError> 
 
 /// A column of texts of which most equal the one before.
 struct SharedTexts {
-    texts: Texts,
+    texts: TextColumn,
     last: Arc<str>,
 }
 

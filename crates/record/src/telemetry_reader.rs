@@ -83,7 +83,7 @@ struct Telemetry {
 const TEXTS: [&str; 5] = ["source", "name", "unit", "kind", "labels"];
 
 /// The values of these columns.
-type Texts = [ByteArray; 5];
+type SeriesKey = [ByteArray; 5];
 
 /// The series found so far.
 #[derive(Default)]
@@ -134,7 +134,7 @@ impl Found {
     /// Returns the position of the series with these texts, or `None` if it is not wanted.
     fn position(
         &mut self,
-        texts: &Texts,
+        texts: &SeriesKey,
         is_wanted: &impl Fn(&TelemetrySeries) -> bool,
     ) -> Result<Option<usize>, ReadError> {
         let key = texts.each_ref().map(ByteArray::data).join(&0);
@@ -153,7 +153,7 @@ impl Found {
 
 /// Consecutive rows of one series.
 struct Run {
-    texts: Texts,
+    texts: SeriesKey,
     rows: usize,
 }
 
@@ -187,7 +187,7 @@ fn runs_by_time(row_group: &dyn RowGroupReader, times: &[i64]) -> Result<Option<
     Ok(Some(runs))
 }
 
-fn next_texts(columns: &mut [TextReader; 5]) -> Result<Texts, ReadError> {
+fn next_texts(columns: &mut [TextReader; 5]) -> Result<SeriesKey, ReadError> {
     let [source, name, unit, kind, labels] = columns;
     Ok([source.next()?, name.next()?, unit.next()?, kind.next()?, labels.next()?])
 }
@@ -199,7 +199,8 @@ fn runs_by_text(row_group: &dyn RowGroupReader) -> Result<Vec<Run>, ReadError> {
     let others = name?.into_iter().zip(unit?).zip(kind?).zip(labels?);
     let mut runs: Vec<Run> = Vec::new();
     for (source, (((name, unit), kind), labels)) in source?.into_iter().zip(others) {
-        let texts = [source, name, unit, kind, labels].map(Option::unwrap_or_default);
+        let texts =
+            [source, name, unit, kind, labels].map(|text| text.unwrap_or_else(|| ByteArray::from("")));
         match runs.last_mut() {
             Some(last) if last.texts == texts => last.rows += 1,
             _ => runs.push(Run { texts, rows: 1 }),
@@ -208,7 +209,7 @@ fn runs_by_text(row_group: &dyn RowGroupReader) -> Result<Vec<Run>, ReadError> {
     Ok(runs)
 }
 
-fn series_of(texts: &Texts) -> Result<TelemetrySeries, ReadError> {
+fn series_of(texts: &SeriesKey) -> Result<TelemetrySeries, ReadError> {
     let [source, name, unit, kind, labels] =
         texts.each_ref().map(|text| String::from_utf8_lossy(text.data()));
     let damaged = |what: &str| ReadError::Damaged(format!("a row of {name} has no valid {what}"));

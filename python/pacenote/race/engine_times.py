@@ -12,7 +12,7 @@ MOST_GROUPS = 64
 """Largest number of row groups of `samples.parquet` that are read: 8 million operations."""
 
 MOST_SAMPLES = 500_000
-"""Largest number of samples that are read from their beginnings: enough for the mean of many tasks."""
+"""About the largest number of samples that are read, spread over them: enough for the mean of many tasks."""
 
 
 def engine_times(file: Path) -> dict[str, EngineTime]:

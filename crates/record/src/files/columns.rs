@@ -16,6 +16,7 @@ use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::statistics::Statistics;
 use parquet::file::writer::{
     SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite,
 };
@@ -78,12 +79,13 @@ pub fn check_name(column: &ColumnDescriptor, name: &str) -> Result<(), ParquetEr
 }
 
 /// Writes the next column as a dictionary page with `values`, each in plain encoding, and a data page with the index of
-/// each row's value.
+/// each row's value. `statistics` are those of the column, if they are known.
 pub fn write_dictionary<W: Write + Send>(
     row_group: &mut SerializedRowGroupWriter<'_, W>,
     column: ColumnDescPtr,
     values: &[Vec<u8>],
     indexes: &[u8],
+    statistics: Option<Statistics>,
 ) -> Result<(), ParquetError> {
     let count =
         |length: usize| u32::try_from(length).map_err(|_| ParquetError::General("a page is too long".into()));
@@ -117,8 +119,12 @@ pub fn write_dictionary<W: Write + Send>(
         .set_total_uncompressed_size(size)
         .set_num_values(i64::try_from(indexes.len())?)
         .set_dictionary_page_offset(Some(i64::try_from(dictionary.offset)?))
-        .set_data_page_offset(i64::try_from(data.offset)?)
-        .build()?;
+        .set_data_page_offset(i64::try_from(data.offset)?);
+    let metadata = match statistics {
+        Some(statistics) => metadata.set_statistics(statistics),
+        None => metadata,
+    };
+    let metadata = metadata.build()?;
     let (bytes_written, rows_written) = (chunk.len() as u64, indexes.len() as u64);
     let close = ColumnCloseResult {
         bytes_written,

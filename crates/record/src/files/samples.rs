@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::ColumnDescPtr;
 
@@ -366,7 +367,7 @@ impl RowGroupWriter<'_, '_> {
     fn constant_int32(&mut self, name: &str, value: i32) -> Result<(), ParquetError> {
         let column = self.next_descriptor(name)?;
         let indexes = vec![0; self.rows.len()];
-        write_dictionary(&mut self.writer, column, &[value.to_le_bytes().to_vec()], &indexes)
+        write_dictionary(&mut self.writer, column, &[value.to_le_bytes().to_vec()], &indexes, None)
     }
 
     /// Writes the column with the details.
@@ -385,7 +386,12 @@ impl RowGroupWriter<'_, '_> {
     ) -> Result<(), ParquetError> {
         let column = self.next_descriptor(name)?;
         if let Some(Dictionary { values, indexes }) = Dictionary::of(self.rows, key, &value) {
-            return write_dictionary(&mut self.writer, column, &values, &indexes);
+            // A text that all rows have can be read without the rows.
+            let constant = self.rows.first().filter(|_| values.len() == 1).map(|row| {
+                let text = Some(ByteArray::from(value(row)));
+                Statistics::byte_array(text.clone(), text, Some(1), Some(0), false)
+            });
+            return write_dictionary(&mut self.writer, column, &values, &indexes, constant);
         }
         let texts: Vec<_> = self.rows.iter().map(|row| ByteArray::from(value(row))).collect();
         write::<ByteArrayType, _>(&mut self.writer, name, &texts, None)
@@ -430,6 +436,8 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     use super::*;
+    use crate::catalog::TaskInfo;
+    use crate::column_reader::{Rows, TextColumn};
     use crate::files::fixtures::{catalog, sample};
     use crate::sample::OperationTimes;
 
@@ -457,6 +465,23 @@ mod tests {
                 assert_eq!(std::fs::read(&path).ok(), is_replaced.then(|| b"other".to_vec()));
             }
         }
+    }
+
+    #[test]
+    fn a_text_that_all_rows_have_is_known_without_the_rows() {
+        let (folder, mut catalog) = (tempfile::tempdir().unwrap(), catalog());
+        catalog.tasks.push(TaskInfo { name: "other".into(), ..TaskInfo::default() });
+        let mut file = SamplesFile::create(folder.path()).unwrap();
+        file.append(&batch(vec![sample(); 10]), &catalog).unwrap();
+        file.append(&batch(vec![Sample { task_index: 1, ..sample() }]), &catalog).unwrap();
+        file.close(&catalog, 0);
+        let file = SerializedFileReader::try_from(folder.path().join(PARQUET).as_path()).unwrap();
+        let row_group = file.get_row_group(0).unwrap();
+        let rows = Rows::all(row_group.as_ref()).unwrap();
+        assert!(
+            matches!(rows.texts("sample_type").unwrap(), TextColumn::Constant(text) if text.data() == b"normal")
+        );
+        assert!(matches!(rows.texts("task").unwrap(), TextColumn::PerRow(texts) if texts.len() == 11));
     }
 
     #[test]
