@@ -65,6 +65,21 @@ def test_a_race_of_another_machine_with_the_same_id_is_kept(run, races, home):
     assert stored(races) == {"store"}
 
 
+def test_all_races_of_the_store_with_an_id_are_deleted_if_none_is_here(run, races):
+    other = replace(record("store"), timestamp=record("store").timestamp + timedelta(days=1))
+    MetricsStore(races.client()).write(other, MetricSources())
+    assert run("delete", "race", "--id=store")[:2] == (0, "deleted race store (in the metrics store)\n")
+    assert stored(races) == {"both"}
+
+
+def test_a_race_of_the_store_may_be_left_of_a_damaged_folder(run, races, home):
+    (home / "races" / "both" / "race.json").write_text("{")
+    code, out, err = run("delete", "race", "--id=both")
+    assert (code, out) == (0, "deleted race both (here)\n")
+    assert "warning: the metrics store still has a race both: the folder could not be read" in err
+    assert stored(races) == {"both", "store"}
+
+
 def test_a_race_is_kept_here_if_the_store_cannot_delete_it(run, races, home):
     def refuse(request):
         refused = request.path.endswith("_delete_by_query")

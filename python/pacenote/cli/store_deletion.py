@@ -34,6 +34,9 @@ class _FoundRace:
     timestamp: str = ""
     """When it began, as Rally writes times; empty if all races of the store with its id are to be deleted."""
 
+    may_be_left: bool = False
+    """Whether the store has a race with its id that may be this one: the folder does not state its time."""
+
     @property
     def places(self) -> str:
         """Where it is, as messages say it."""
@@ -71,6 +74,11 @@ class StoreDeletion:
             self._client.close()
         for race in found.values():
             self._console.result(f"{self._verb} race {race.race_id} ({race.places})\n")
+            if race.may_be_left:
+                self._console.warning(
+                    f"the metrics store still has a race {race.race_id}: the folder could not be read, so "
+                    "whether it is the same race is unknown"
+                )
 
     def annotations(self, ids: Sequence[str], store: AnnotationStore) -> None:
         """Deletes annotations. Raises StoreError."""
@@ -109,18 +117,18 @@ def _find(reference: str, store: RaceStore, stored: MetricsStore) -> _FoundRace:
     except StoreError as error:
         if not is_race_id(reference):
             raise
+        if stored.count(reference):
+            return _FoundRace(reference, None, in_store=True)
         document = stored.race(reference)
         if document is not None:
             return _FoundRace(str(document["race-id"]), None, in_store=True)
-        if stored.count(reference):
-            return _FoundRace(reference, None, in_store=True)
         raise StoreError(f"{error.message}, nor in the metrics store", hint=error.hint) from None
     race_id = folder.path.name
     try:
         timestamp = race_timestamp(folder.read())
     except StoreError:
         # The store may have the race of another machine with this id: what is not known is not deleted.
-        return _FoundRace(race_id, folder, in_store=False)
+        return _FoundRace(race_id, folder, in_store=False, may_be_left=stored.count(race_id) > 0)
     return _FoundRace(race_id, folder, stored.count(race_id, timestamp) > 0, timestamp)
 
 

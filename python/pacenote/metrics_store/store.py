@@ -110,8 +110,10 @@ class MetricsStore:
         """
         term = {"bool": {"should": [{"term": {"race-id": reference}}, {"prefix": {"race-id": reference}}]}}
         found = self._search("races", {"query": term, "size": 100})
-        exact = [one for one in found if one.get("race-id") == reference]
-        matching = exact or found
+        # Backing indices that were rolled over may have a race twice.
+        races = {(one.get("race-id"), one.get("race-timestamp")): one for one in found}
+        exact = [one for (race_id, _), one in races.items() if race_id == reference]
+        matching = exact or list(races.values())
         if len(matching) < 2:
             return matching[0] if matching else None
         ids = {one.get("race-id") for one in matching}
