@@ -296,6 +296,22 @@ def test_few_operations_do_not_show_that_an_error_rate_changed(operations, chang
     assert high > 0.1 if changes == 0 else high < 0.1
 
 
+def test_the_failures_of_an_outlier_do_not_hide_a_change():
+    """A race in which everything failed is no part of its level, and its operations do not count."""
+    totals = OperationTotals(1000, 1000, 0, 0, 0, 0, 1000, 1000)
+
+    def rate(night: int) -> float:
+        return 1.0 if night == 4 else 0.01 if night >= 12 else 0.001 * (1 + night % 2)
+
+    records = [
+        replace(each, tasks=(index(error_rate=rate(night), accounting=totals), *each.tasks[1:]))
+        for night, each in enumerate(nights(18))
+    ]
+    found = metric(trend_of(records), "error-rate:index-append")
+    assert [point.is_outlier for point in found.points].index(True) == 4
+    assert [change.word for change in found.changes] == ["worse"]
+
+
 def test_percentiles_with_too_few_samples_do_not_decide():
     records = [
         replace(each, tasks=(index(), search(service_time=times(200), latency=times(200))))

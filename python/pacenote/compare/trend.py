@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pacenote.compare.differences import group_differences
@@ -38,7 +38,7 @@ from pacenote.model.trend import (
     TrendRace,
 )
 from pacenote.model.user_tags import tag_texts
-from pacenote.stats.absolute_effect import AbsoluteEffect, counting_error
+from pacenote.stats.absolute_effect import AbsoluteEffect, OperationCount, counting_error
 from pacenote.stats.change_points import (
     LEVEL,
     MIN_RACES,
@@ -202,8 +202,13 @@ def _metric_trend(
     # Percentiles of races with too few samples do not count.
     counted = [point for point, datum in points if not datum.samples_needed]
     values = [point.value for point in counted]
-    smallest_error = _smallest_error([datum for _, datum in points if not datum.samples_needed])
+    data = [datum for _, datum in points if not datum.samples_needed]
+    smallest_error = _smallest_error(data)
     found = find_changes(values, level, scale.resolution, smallest_error)
+    if found is not None and found.outliers:
+        # Which races are outliers does not depend on it; their operations do not count.
+        smallest_error = _smallest_error(data, found.outliers)
+        found = find_changes(values, level, scale.resolution, smallest_error)
     if found is None:
         return replace(shown, points=tuple(counted), reason="a value is 0, so that there is no ratio")
     outliers = set(found.outliers)
@@ -234,13 +239,16 @@ def _metric_trend(
     )
 
 
-def _smallest_error(data: Sequence[Datum]) -> SmallestError:
+def _smallest_error(data: Sequence[Datum], outliers: Collection[int] = ()) -> SmallestError:
     """Returns the standard error that counting operations gives the difference between parts of a series of
-    error rates; 0 for other metrics, and if operations are not known.
+    error rates, of which outliers are no part; 0 for other metrics, and if operations are not known.
     """
 
+    def counted(start: int, end: int) -> OperationCount | None:
+        return operation_count([data[at] for at in range(start, end) if at not in outliers])
+
     def smallest_error(start: int, cut: int, end: int) -> float:
-        old, new = operation_count(data[start:cut]), operation_count(data[cut:end])
+        old, new = counted(start, cut), counted(cut, end)
         return 0.0 if old is None or new is None else counting_error(old, new) * 100
 
     return smallest_error
