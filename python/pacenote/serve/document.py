@@ -40,6 +40,14 @@ class OwnPage:
     full_height: bool = False
     """Whether the page is exactly as high as the window."""
 
+    repeats_race: bool = False
+    """Whether its frame shows the name and the verdict of the race, too: a phone has no room for both."""
+
+
+def _classes(page: OwnPage) -> str:
+    classes = [name for name, has in (("full", page.full_height), ("repeats", page.repeats_race)) if has]
+    return f' class="{" ".join(classes)}"' if classes else ""
+
 
 def rendered(page: OwnPage) -> tuple[str, str]:
     """Returns the document of a page and its policy."""
@@ -54,7 +62,7 @@ def rendered(page: OwnPage) -> tuple[str, str]:
         '<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content="',
         f'width=device-width, initial-scale=1"><title>{escaped(page.title)}</title>',
         refresh if page.refresh_s else "",
-        f"<style>{style}</style></head><body{' class=full' if page.full_height else ''}>\n{page.body}\n",
+        f"<style>{style}</style></head><body{_classes(page)}>\n{page.body}\n",
         f"<script>{script}</script>" if script else "",
         "</body></html>\n",
     )

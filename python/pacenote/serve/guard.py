@@ -23,6 +23,9 @@ _HEADERS = {
 _BEGUN = web.RequestKey("begun", web.StreamResponse)
 """The response to a request of which a part has been sent."""
 
+_MOST_WARNED = 100
+"""Number of different defects from which on they are reported again."""
+
 _READING = ("GET", "HEAD")
 _NO_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
@@ -75,6 +78,8 @@ class RequestGuard:
             text = f"{DEFECT}: {type(error).__name__}: {error}"
             # A page whose event stream ends requests it again and again.
             if text not in self._warned:
+                if len(self._warned) == _MOST_WARNED:
+                    self._warned.clear()
                 self._warned.add(text)
                 self._warn(text)
             return self._message(500, "This page cannot be shown", text)

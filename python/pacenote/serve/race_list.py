@@ -17,6 +17,7 @@ from pacenote.model.user_tags import tag_texts
 from pacenote.report.render.html import escaped, shown
 from pacenote.serve.document import OwnPage, attribute, bar
 from pacenote.store.race_index import FoundRaces, RaceFilter, RaceSummary
+from pacenote.store.track_races import is_usable
 from pacenote.units import format_count
 
 PAGE_RACES = 50
@@ -124,7 +125,7 @@ def _cells(root: str, race: RaceSummary, now: datetime) -> Iterator[str]:
 
 def _trend(root: str, race: RaceSummary) -> str:
     """Returns a link to the trend of the races like this one, if that is one of them."""
-    if race.state != "complete":
+    if not is_usable(race):
         return ""
     label = escaped(f"Trend of races like {race.track} {_start(race)}")
     return f' · <a href="{attribute(race_path(root, race.race_id, "trend"))}" aria-label="{label}">trend</a>'

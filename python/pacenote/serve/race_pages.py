@@ -68,7 +68,7 @@ class RaceHeading:
         """Returns the top of a page as HTML; `current` is the name of its link."""
         links = (
             *((REPORT, self.path()), ("Files", self.path("files")), ("Notes", self.path("notes"))),
-            (TREND, self.path("trend")),
+            *([] if self.record is None else [(TREND, self.path("trend"))]),
         )
         shown_links = "".join(
             f'<a href="{attribute(path)}"{" aria-current=page" if name == current else ""}>{name}</a>'
@@ -103,7 +103,7 @@ def _framed(heading: RaceHeading, current: str, file: str, title: str) -> OwnPag
     path, name = attribute(heading.path(file)), escaped(title)
     frame = f'<iframe src="{path}" title="{name}" sandbox="allow-scripts"></iframe>'
     body = f"{heading.top(current)}<main><h1 class=hidden>{name}</h1>{frame}</main>"
-    return OwnPage(f"{title} · Pacenote", body, full_height=True)
+    return OwnPage(f"{title} · Pacenote", body, full_height=True, repeats_race=current == REPORT)
 
 
 def message_page_of_race(heading: RaceHeading, current: str, *texts: str) -> OwnPage:

@@ -30,7 +30,7 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
     and the others among these.
 
     Only what the index has is compared, so that few races of a large store are read. Raises StoreError if no
-    race matches.
+    race matches, or if `like` is not among them or cannot be read.
     """
     matching = store.list(replace(criteria, limit=_ALL))
     damaged = [race for race in store.list(RaceFilter(limit=_ALL)) if race.state == "unreadable"]
@@ -38,8 +38,8 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
     if not readable:
         raise _no_races(store, damaged)
     with_experiments = EXPERIMENT_TAG in criteria.user_tags
-    usable = [race for race in readable if _is_usable(race, with_experiments=with_experiments)]
-    model = next((race for race in readable if race.race_id == like), (usable or readable)[0])
+    usable = [race for race in readable if is_usable(race, with_experiments=with_experiments)]
+    model = _race_like(readable, like) if like else (usable or readable)[0]
     same = [race for race in readable if _kind(race) == _kind(model)]
     wanted, older = _newest(same, criteria.limit, with_experiments=with_experiments)
     others = [] if like else [race for race in readable if _kind(race) != _kind(model)]
@@ -54,12 +54,21 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
         races[race.key], folders[race.key] = race, folder.path
     more = len(left_out) - _NAMED
     left_out[_NAMED:] = [f"{format_count(more, 'more race')} cannot be read"] if more > 0 else []
-    return FoundGroup(
-        tuple(races.values()), folders, (*left_out, *_texts(damaged, others, older, criteria.limit))
-    )
+    newest = f"the newest {criteria.limit}" if like else f"the newest {criteria.limit}: --last has more"
+    return FoundGroup(tuple(races.values()), folders, (*left_out, *_texts(damaged, others, older, newest)))
 
 
-def _is_usable(race: RaceSummary, *, with_experiments: bool) -> bool:
+def _race_like(races: Iterable[RaceSummary], race_id: str) -> RaceSummary:
+    for race in races:
+        if race.race_id == race_id:
+            return race
+    raise StoreError(f"race '{race_id}' does not exist or cannot be read")
+
+
+def is_usable(race: RaceSummary, *, with_experiments: bool = False) -> bool:
+    """Returns whether a race can be a part of a trend: it is complete, not void, and of no experiment unless
+    such races are wanted.
+    """
     is_of_experiment = EXPERIMENT_TAG in race.user_tags and not with_experiments
     return race.state == "complete" and race.verdict != "void" and not is_of_experiment
 
@@ -77,12 +86,12 @@ def _newest(
         if usable == limit:
             break
         found.append(race)
-        usable += _is_usable(race, with_experiments=with_experiments)
+        usable += is_usable(race, with_experiments=with_experiments)
     return found, len(races) - len(found)
 
 
 def _texts(
-    damaged: Sequence[RaceSummary], others: Iterable[RaceSummary], older: int, limit: int
+    damaged: Sequence[RaceSummary], others: Iterable[RaceSummary], older: int, newest: str
 ) -> Iterator[str]:
     if damaged:
         names = list_with_rest([race.race_id for race in damaged], _NAMED)
@@ -93,7 +102,7 @@ def _texts(
         total = format_count(sum(counts.values()), "race is", "races are")
         yield f"{total} of another track, challenge, car or engine: {list_with_rest(listed, _NAMED)}"
     if older:
-        yield f"{format_count(older, 'race is', 'races are')} older than the newest {limit}: --last has more"
+        yield f"{format_count(older, 'race is', 'races are')} older than {newest}"
 
 
 def _kind_text(race: RaceSummary) -> str:
