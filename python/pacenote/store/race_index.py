@@ -233,9 +233,11 @@ def _update(database: sqlite3.Connection, races: Path) -> None:
         _prepare_table(database)
         # Folders that changed since they were looked at are noticed by the next query.
         indexed = _indexed(database)
-        database.executemany(
-            "DELETE FROM races WHERE id = ?", [(name,) for name in indexed.keys() - present.keys()]
-        )
+        # Another process may have added races since then.
+        gone = [
+            name for name in indexed.keys() - present.keys() if not _fingerprint(f"{races}/{name}/race.json")
+        ]
+        database.executemany("DELETE FROM races WHERE id = ?", [(name,) for name in gone])
         for name, fingerprint in present.items():
             if indexed.get(name) != fingerprint:
                 database.execute(
