@@ -27,7 +27,7 @@ def next_blocks(lines: Iterable[str]) -> Iterator[Text | PageCommand]:
     """Yields what to do next; a line such as `PURPOSE: pacenote …` becomes a command to copy."""
     for line in lines:
         purpose, _, command = line.partition(": ")
-        if command.startswith(_PROGRAM):
+        if command.startswith(_PROGRAM) and not command.endswith("…"):
             yield from command_blocks([(command, f"next, {purpose}")])
         else:
             yield Text(f"Next: {line}.")

@@ -26,8 +26,8 @@ OPERATIONS = "data-operations"
 
 _ARRIVALS = "data-arrivals"
 _HEAT = "data-durations"
-_ROUNDING = 1e-3
-"""Seconds, or parts, that are taken for a rounding error."""
+_SHORTEST_S = 1e-3
+"""Shortest time that a rate is divided by."""
 
 _HEAT_ROWS = 100
 """Largest number of rows of the table of durations."""
@@ -222,13 +222,14 @@ def arrival_table(tasks: Sequence[TimedTask], observed: RaceObservations, length
 
 def _arrival_rows(task: TimedTask, found: TaskArrivals, length_s: int) -> tuple[tuple[str, ...], ...]:
     rows, waiting = [], 0
-    # What ended after the task belongs to its last part: divided by no time, it would be a peak.
-    parts = max(math.ceil(task.result.duration_s / length_s - _ROUNDING), 1)
+    # A rest of less than half a part belongs to the last one: divided by its short time, it would be a peak.
+    parts = max(math.floor(task.result.duration_s / length_s + 0.5), 1)
     count = min(parts, max(len(found.due), len(found.done)))
     dues, dones = (_in_parts(each, count) for each in (found.due, found.done))
     for number, (due, done) in enumerate(zip(dues, dones, strict=True)):
         waiting += due - done
-        covered_s = max(min(length_s, task.result.duration_s - number * length_s), _ROUNDING)
+        rest_s = task.result.duration_s - number * length_s
+        covered_s = max(rest_s if number == parts - 1 else min(length_s, rest_s), _SHORTEST_S)
         at_s = task.result.started_s + number * length_s
         rows.append((plain_time(at_s), plain(due / covered_s), plain(done / covered_s), str(waiting)))
     return tuple(rows)
