@@ -27,8 +27,6 @@ from pacenote.store.race_store import RaceStore
 _LIMIT_MS, _LIMIT_KB, _OPEN_LIMIT_MS = 2_000.0, 300.0, 500.0
 _OPEN = Path(__file__).parents[1] / "scripts" / "browser.py"
 _HAS_BROWSER = any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
-_RATE = 400
-_SERIES = 300
 _FILE = """\
 question = "Is a heap of 2 GB faster?"
 blocks = 30
@@ -42,7 +40,6 @@ car = "1gheap"
 [variants.2g]
 car = "2gheap"
 """
-_NS = 10**9
 
 
 def measure(options: Options) -> Outcome:

@@ -190,8 +190,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     names = parser.parse_args(arguments).kinds
     import_once()
-    with home_of_engines():
-        return max(run_kind(KINDS[name]) for name in names)
+    kinds = [KINDS[name] for name in names]
+    with home_of_engines() if any(kind.has_engines for kind in kinds) else contextlib.nullcontext():
+        return max(map(run_kind, kinds))
 
 
 def run_kind(kind: Kind) -> int:
@@ -228,10 +229,10 @@ def home_of_engines() -> Iterator[None]:
         finally:
             del os.environ[ENGINE_HOME]
             if PACKAGE.is_dir():
-                from pacenote.provision.layout import create_layout
+                from pacenote.provision.layout import plan_layout
 
                 # For root, engines may be outside the home folder.
-                shutil.rmtree(create_layout(Path(folder)).root, ignore_errors=True)
+                shutil.rmtree(plan_layout(Path(folder)).root, ignore_errors=True)
 
 
 def import_once() -> None:

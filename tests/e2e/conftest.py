@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.provision.layout import create_layout
+from pacenote.provision.layout import plan_layout
 
 
 @pytest.fixture(scope="session")
@@ -23,4 +23,4 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield folder
     if not kept:
         # For root, the engine may be outside the home folder, where pytest does not clean up.
-        shutil.rmtree(create_layout(folder).root, ignore_errors=True)
+        shutil.rmtree(plan_layout(folder).root, ignore_errors=True)

@@ -13,12 +13,13 @@ if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.comparison import Comparison, MetricComparison, MetricWord
 
 GATE_WORDS: Mapping[str, tuple[MetricWord, ...]] = {
-    **{"worse": ("worse",), "probably-worse": ("worse", "probably worse")},
+    "worse": ("worse",),
+    "probably-worse": ("worse", "probably worse"),
     "regression": ("worse", "probably worse"),
 }
 """Words of `--fail-on`, also of `pacenote trend`, and the verdicts that they include."""
 
-_WORDS_HINT = "worse, probably-worse or regression, as worse:primary"
+_WORDS_HINT = f"{', '.join(list(GATE_WORDS)[:-1])} or {list(GATE_WORDS)[-1]}, as worse:primary"
 
 _PRIMARY = "primary"
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 """The integers that msgspec can limit."""
@@ -33,7 +33,7 @@ def strict_type(kind: Any) -> Any:
     """Returns the type of the same JSON as `kind`, a dataclass or any type of its fields.
 
     It has structs instead of dataclasses, which reject unknown fields. It also rejects integers above
-    2**63 - 1, of which `codec.decode` accepts some.
+    2**63 - 1, of which `codec.decode` accepts some. Raises TypeError for containers that records do not have.
     """
     from msgspec import Meta  # Slow to import, and not needed for `--help`.
 
@@ -52,6 +52,8 @@ def strict_type(kind: Any) -> Any:
         return tuple[tuple(item if item is ... else strict_type(item) for item in arguments)]  # type: ignore[misc]
     if get_origin(kind) is Mapping:
         return dict[tuple(map(strict_type, arguments))]  # type: ignore[misc]
+    if get_origin(kind) not in (None, Literal):
+        raise TypeError(f"no strict type is known for {kind}")
     return kind
 
 
