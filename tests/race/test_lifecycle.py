@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 from pacenote.cli.main import main
 from pacenote.errors import StoreError
-from pacenote.model.engine import FIRST_HTTP_PORT, EngineInfo
+from pacenote.model.engine import FIRST_HTTP_PORT, TRANSPORT_OFFSET, EngineInfo
 from pacenote.provision.engine_program import AssembledProgram
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.fleet import LocalFleet
@@ -21,6 +23,7 @@ from pacenote.provision.node_facts import NodePurpose
 from pacenote.provision.node_plan import plan_nodes
 from pacenote.provision.node_registry import registered_nodes
 from pacenote.provision.node_spec import NodeSpec
+from pacenote.provision.ports import is_taken, reserve_ports
 from pacenote.provision.process import kill_process
 from pacenote.race import lifecycle
 from pacenote.store.installation_store import InstallationStore
@@ -224,6 +227,27 @@ def test_two_that_are_installed_at_once_get_different_ports(
     assert run("install", "--installation-id=a")[0] == 0
     store = InstallationStore(layout.home)
     assert store.load("a").http_port != store.load("b").http_port
+
+
+@pytest.mark.process
+def test_a_port_that_another_command_has_chosen_is_not_chosen(run: Run, layout: EngineLayout) -> None:
+    store = InstallationStore(layout.home)
+    code = (
+        "import sys; from pathlib import Path; from pacenote.provision.ports import reserve_ports\n"
+        "print(reserve_ports(Path(sys.argv[1]), [int(sys.argv[2])]), flush=True); sys.stdin.read()"
+    )
+    first = FIRST_HTTP_PORT
+    while is_taken(first) or is_taken(first + TRANSPORT_OFFSET):
+        first += 1
+    command = [sys.executable, "-c", code, store.ports, str(first)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        assert run("install", "--installation-id=a")[0] == 0
+        other.kill()
+    assert store.load("a").http_port > first
+    assert not reserve_ports(store.ports, [store.load("a").http_port])
+    assert reserve_ports(store.ports, [first])
 
 
 def test_an_id_that_a_node_has_already_is_refused(run: Run, layout: EngineLayout) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
+import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from pacenote.errors import EngineError
 
@@ -22,6 +26,26 @@ def free_ports(count: int) -> tuple[int, ...]:
     finally:
         for each in sockets:
             each.close()
+
+
+def reserve_ports(folder: Path, ports: Iterable[int]) -> bool:
+    """Reserves ports until this process ends, for an engine that will listen on them, or whose state will
+    name them; `folder` has the locks. Returns False if another command has reserved one of them.
+
+    Raises OSError if the locks cannot be created.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        for port in ports:
+            descriptor = os.open(folder / str(port), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            stack.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        # The operating system ends the locks together with the process.
+        stack.pop_all()
+    return True
 
 
 def check_ports(settings: Mapping[str, object]) -> None:

@@ -45,12 +45,13 @@ from pacenote.provision.node_registry import (
     remove_node_dir,
     stop_detached,
 )
-from pacenote.provision.ports import is_taken
+from pacenote.provision.ports import is_taken, reserve_ports
 from pacenote.provision.public_files import link_file
 from pacenote.provision.security.secured_cluster import remove_client_options
 from pacenote.race.engine_request import engine_request
 from pacenote.race.engine_sources import build_all, installable, versioned
 from pacenote.race.team import TeamMessages, located_engine
+from pacenote.store.atomic_files import store_error
 from pacenote.store.home import RACES
 from pacenote.store.installation_store import InstallationStore, InstalledEngine, is_installation_id
 
@@ -111,11 +112,7 @@ def install(new: NewInstallation, progress: ProgressCallback) -> InstalledEngine
     _sweep(new.home)
     state = _ready(new, progress)
     install_engine(_request(state, new.home, offline=new.offline), progress)
-    store = InstallationStore(new.home)
-    if new.http_port is None:
-        # Another engine may have been installed in the meantime.
-        state = _with_ports(state, _free_ports(store, state.engine.nodes.count))
-    store.save(state)
+    InstallationStore(new.home).save(state)
     return state
 
 
@@ -348,10 +345,10 @@ def _own(file: Path, folder: Path) -> Path:
 
 
 def _free_ports(store: InstallationStore, count: int) -> int:
-    """Returns the first of `count` successive HTTP ports that no installation has and that are free together
-    with their transport ports.
+    """Reserves the first of `count` successive HTTP ports that no installation has and that are free together
+    with their transport ports, until this process ends, and returns it.
 
-    Raises EngineError if there are none.
+    Raises EngineError if there are none, and StoreError if they cannot be reserved.
     """
     taken = {ports.http for state in store.all() for ports in _ports(state)}
     for first in range(FIRST_HTTP_PORT, _LAST_PORT + 2 - count):
@@ -359,7 +356,11 @@ def _free_ports(store: InstallationStore, count: int) -> int:
         if taken.isdisjoint(ports) and not any(
             is_taken(each) for port in ports for each in (port, port + TRANSPORT_OFFSET)
         ):
-            return first
+            try:
+                if reserve_ports(store.ports, ports):
+                    return first
+            except OSError as error:
+                raise store_error("create", store.ports, error) from error
     raise EngineError(
         f"no ports from {FIRST_HTTP_PORT} to {_LAST_PORT} are free for an engine",
         hint="name one with --http-port",

@@ -62,6 +62,11 @@ class InstallationStore:
     def __init__(self, home: Path) -> None:
         self._root = home / INSTALLATIONS
 
+    @property
+    def ports(self) -> Path:
+        """The folder of the locks on ports that commands have chosen."""
+        return self._root.with_name("ports")
+
     def folder(self, installation_id: str) -> Path:
         """Returns the folder of the state and the logs of an installation."""
         return self._root / installation_id
