@@ -34,9 +34,8 @@ class StoredRace:
     def __init__(self, home: Path, work: Path) -> None:
         self._environment = {**os.environ, "PACENOTE_HOME": str(home), "RALLY_HOME": str(work)}
         self._work = work
-        known = {node["node"] for node in self.nodes()}
-        self.run("start", "--car-params=heap_size:512m")
-        (node,) = (one for one in self.nodes() if one["node"] not in known)
+        started = self.run("start", "--car-params=heap_size:512m", "--node-name=store", "--format=json")
+        (node,) = json.loads(started)["nodes"]
         self.address, self.installation_id = str(node["address"]), str(node["installation-id"])
         self.client = RestClient(parse_hosts(self.address).hosts)
 
@@ -48,10 +47,6 @@ class StoredRace:
         assert done.returncode == code, done.stderr
         self.messages = done.stderr
         return done.stdout
-
-    def nodes(self) -> list[dict[str, Any]]:
-        listed: list[dict[str, Any]] = json.loads(self.run("list", "nodes", "--format=json"))
-        return listed
 
     def race(self, race_id: str) -> None:
         self.run(
