@@ -30,4 +30,4 @@ def next_blocks(lines: Iterable[str]) -> Iterator[Text | PageCommand]:
         if command.startswith(_PROGRAM) and not command.endswith("…"):
             yield from command_blocks([(command, f"next, {purpose}")])
         else:
-            yield Text(f"Next: {line}.")
+            yield Text(f"Next: {line}{'' if line.endswith('…') else '.'}")
