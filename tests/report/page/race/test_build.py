@@ -120,7 +120,7 @@ def test_the_diagnosis_answers_what_limited_the_race():
     assert (item.title, item.tone) == ("H2: the heap is resized", "wrong")
     nothing = page_of(diagnosis=replace(found, findings=(), time=()))
     assert answer(nothing, "limited").startswith(
-        "No rule of the diagnosis fired: 1 cause ruled out, 0 without"
+        "No cause was found: 1 cause is ruled out, 0 cannot be checked"
     )
 
 

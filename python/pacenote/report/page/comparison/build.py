@@ -114,7 +114,7 @@ def answer_figures(found: Comparison, others: int = 0) -> Iterator[KeyFigure]:
         name = metric_name(main)
         yield KeyFigure(capitalized(name), shown_change(main), detail, TONES[main.word])
         if seen := detectable_text(main.change):
-            yield KeyFigure("Would have been seen", seen, "smallest change, in 80 % of such comparisons")
+            yield KeyFigure("Smallest detectable change", seen, "seen in 80 % of such comparisons")
     limits = len(found.findings) + others
     text = format_count(limits, "reason") if limits else "none"
     detail = "to take care, listed below" if limits else "nothing was found that limits the answer"

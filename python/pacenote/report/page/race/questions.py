@@ -76,8 +76,8 @@ def limits(diagnosis: Diagnosis | None, reason: str) -> Question:
     if not texts:
         ruled_out, unknown = len(diagnosis.ruled_out), len(diagnosis.not_applicable)
         texts.append(
-            f"No rule of the diagnosis fired: {format_count(ruled_out, 'cause')} ruled out, {unknown} "
-            "without evidence or not about this race."
+            f"No cause was found: {format_count(ruled_out, 'cause is', 'causes are')} ruled out, {unknown} "
+            "cannot be checked or do not apply."
         )
     texts += [whole_line(_time_text(time)) for time in diagnosis.time[:1] if time.shares]
     return Question(question, tuple(map(Text, texts)))
