@@ -240,8 +240,10 @@ def _metric_trend(
 
 
 def _smallest_error(data: Sequence[Datum], outliers: Collection[int] = ()) -> SmallestError:
-    """Returns the standard error that counting operations gives the difference between parts of a series of
-    error rates, of which outliers are no part; 0 for other metrics, and if operations are not known.
+    """Returns the standard error of the difference between two parts of a series of error rates that follows
+    from the number of their operations, without those of outliers.
+
+    It is 0 for other metrics, and if the number of operations is unknown.
     """
 
     def counted(start: int, end: int) -> OperationCount | None:
