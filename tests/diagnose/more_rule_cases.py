@@ -166,9 +166,10 @@ SEARCH_CASES = {
     "Q1": RuleCase(
         {
             **{"node.search_queue": 12, "node.search_active": 4, "node.search_threads": 4},
-            "cpu.idle_share": 0.02,
+            **{"cpu.idle_share": 0.02, "cpu.engine_share": 0.9, "cpu.other_share": 0.05},
         },
-        {"cpu.idle_share": 0.5},
+        # Other programs have the processors.
+        {"cpu.engine_share": 0.09, "cpu.other_share": 0.85},
         {"node.search_queue": None},
     ),
     "Q2": RuleCase(

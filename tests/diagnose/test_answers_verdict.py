@@ -41,7 +41,7 @@ def diagnosed(
     cuts = telemetry(
         "node-counters", gauge("cluster.status", status), gauge("cluster.relocating_shards", 0.0)
     )
-    observed = task_observations(cuts, {}, {TASK: other_share}, ["a"])
+    observed = task_observations(cuts, {}, {TASK: [{"cpu.other_share": other_share}]}, ["a"])
     found = with_observations(found, observed)
     found = replace(found, verdict=determine_verdict(found))
     builder = race_builder(found)
@@ -105,6 +105,6 @@ def test_a_finding_states_why_the_machine_is_blamed() -> None:
     _, diagnosis = CASES["V6"]()
     (answer,) = diagnosis.warnings
     assert answer.text == (
-        "programs beside engine and driver used 30 % of the processor time of the engine's host (limit "
-        "20 %); other processes used 30.0 % of all cores"
+        "programs beside engine and driver used 30 % of the processor time of the cores that the engine "
+        "may use (limit 20 %); other processes used 30.0 % of the cores of the engine"
     )

@@ -44,6 +44,7 @@ EXPECTED = {
     "cpu.engine_share": 0.5,
     "cpu.idle_share": 0.3,
     "cpu.other_share": 0.2,
+    "cpu.lacked_share": 0.0,
     "cpu.throttled_periods_share": 0.2,
     "cpu.throttled_share": 0.1,
     "memory.swap_used_bytes": 4096.0,
@@ -86,7 +87,7 @@ def test_a_host_that_is_sampled_has_the_figures_of_the_sampler_only() -> None:
 @pytest.mark.parametrize(
     ("left_out", "missing"),
     [
-        ("os.cpu", {"cpu.idle_share", "cpu.other_share"}),
+        ("os.cpu", {"cpu.idle_share", "cpu.other_share", "cpu.lacked_share"}),
         (STAT, {"cpu.throttled_periods_share", "cpu.throttled_share"}),
         (f"{DISK}.io_time", {name for name in EXPECTED if name.startswith("disk.")}),
         (f"{DISK}.read_time", {"disk.queue", "disk.await_ms"}),

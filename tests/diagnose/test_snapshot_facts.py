@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.snapshot_facts import NO_SNAPSHOT, OTHER_HOST, add_snapshot_figures, node_names
@@ -79,6 +81,7 @@ EXPECTED = {
     "engine.version": "3.3.0",
     "engine.nodes": 1.0,
     "host.cores": 2.0,
+    "host.usable_cores": 2.0,
     "host.numa_nodes": 1.0,
     "host.memory_bytes": float(2 << 30),
     "host.quota_cores": 1.5,
@@ -130,6 +133,14 @@ def test_other_forms_of_facts() -> None:
         ("node.n0.process.cgroup.memory.max", "max", "host.memory_bytes", float(8 << 30)),
     ):
         assert evidence_of(FACTS | {key: text}).value(Window("t", "n0"), name) == expected, key
+
+
+@pytest.mark.parametrize(
+    ("allowed", "cores"), [("0-1", 2.0), ("1", 1.0), ("1,5", 1.0), ("", 2.0), ("some", 2.0)]
+)
+def test_a_node_has_the_processors_that_it_may_use(allowed: str, cores: float) -> None:
+    facts = FACTS | {"node.n0.process.cpus_allowed": allowed}
+    assert evidence_of(facts).value(Window("t", "n0"), "host.usable_cores") == cores
 
 
 def test_facts_that_cannot_be_read_are_missing() -> None:

@@ -59,6 +59,18 @@ def test_idle_time_is_given_to_causes_as_far_as_it_is_left():
     assert (found["stopped threads"], unexplained) == (0.25, 0.0)
 
 
+def test_the_whole_is_the_time_of_the_cores_that_the_node_may_use():
+    found, unexplained = shares(
+        cpu={"engine_share": 0.9, "driver_share": 0.0, "other_share": 0.05, "steal_share": 0.0},
+        host={"cores": 4, "usable_cores": 1},
+        node={"search_share": 0.5},
+        task={"busy_clients": 1.0, "took_share": 0.5},
+    )
+    assert found["searching"] == 0.5
+    assert found["requests outside the engine: network and driver"] == pytest.approx(0.05)
+    assert ("too few requests at a time" in found, unexplained) == (False, pytest.approx(0.0))
+
+
 def test_waits_overlap_and_are_listed_beside_the_shares():
     (found,) = task_times(
         evidence_of(cpu=CPU | {"wait_share": 0.4}, node={"write_queue": 30, "write_active": 10})

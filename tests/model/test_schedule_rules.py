@@ -3,9 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import DriverTime, PythonDelay, TaskResult
 from pacenote.model.target_rate import TargetRate
+from pacenote.model.task_observations import TaskObservation, with_observations
 from pacenote.model.task_rules import runner_work_ms
 from pacenote.model.verdict import determine_verdict
 from support.records import judged, paced, record, task, times
@@ -69,6 +72,30 @@ def test_unsent_operations_make_a_race_suspect():
     assert reason.startswith("slow: 100 of 1,000 planned operations were not sent: the engine is saturated")
     last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
     assert determine_verdict(record(tasks=(last,))).state == "valid"
+
+
+@pytest.mark.parametrize(
+    ("unsent", "lacked", "cause"),
+    [
+        # It had 9 % of the time while others had 80 %, and did a third of its operations.
+        (660, 0.9, "machine"),
+        (660, None, "engine"),
+        # With a third more time, it would have done half of what it missed.
+        (400, 0.26, "machine"),
+        (400, 0.24, "engine"),
+        # What others always take on a machine that is not quiet.
+        (60, 0.09, "engine"),
+        (60, 0.1, "machine"),
+    ],
+)
+def test_an_engine_that_waited_for_a_core_of_the_machine_is_not_the_cause(
+    unsent: int, lacked: float | None, cause: str
+):
+    slow = task("slow", accounting=replace(task().accounting, operations=1000 - unsent, unsent=unsent))
+    race = with_observations(record(tasks=(slow,)), {"slow": TaskObservation(lacked_share=lacked)})
+    (finding,) = determine_verdict(race).findings
+    assert (finding.cause, finding.makes_doubtful) == (cause, cause == "machine")
+    assert ("the engine is saturated" in finding.text) == (cause == "engine")
 
 
 def test_unsent_operations_of_a_task_with_a_slow_source_are_not_blamed_on_the_engine():

@@ -33,8 +33,8 @@ def test_other_programs_on_the_host_of_the_engine_make_a_race_suspect() -> None:
     assert judged(race(TaskObservation(other_share=0.436))) == (
         "suspect",
         (
-            "index-append: programs beside engine and driver used 44 % of the processor time of the engine's "
-            "host (limit 20 %): stop them, and repeat the race on a quiet machine",
+            "index-append: programs beside engine and driver used 44 % of the processor time of the cores "
+            "that the engine may use (limit 20 %): stop them, and repeat the race on a quiet machine",
         ),
     )
     assert judged(race(TaskObservation(other_share=OTHER_SHARE)))[0] == "valid"
@@ -60,6 +60,19 @@ def test_a_cluster_that_is_not_healthy_or_busy_with_itself_makes_a_race_suspect(
     assert [finding.text.startswith(reason) for finding in verdict.findings] == ([True] if reason else [])
 
 
+def test_time_that_was_stolen_from_the_cores_of_the_engine_makes_a_race_suspect() -> None:
+    reason = (
+        "index-append: other virtual machines took 12 % of the processor time of the cores that the engine "
+        "may use (limit 5 %): repeat on a quiet host, or on one with cores of its own"
+    )
+    stolen = race(TaskObservation(steal_share=0.12))
+    assert judged(stolen) == ("suspect", (reason,))
+    assert judged(race(TaskObservation(steal_share=0.05)))[0] == "valid"
+    of_all = replace(stolen, driver={**stolen.driver, "machine": {"stolen_share": 0.06}})
+    [text] = judged(of_all)[1]
+    assert "stolen by other virtual machines" in text
+
+
 def test_only_tasks_that_are_measured_count() -> None:
     once = task("force-merge", operation_type="force-merge", clients=1, throughput=None)
     once = replace(once, accounting=replace(once.accounting, operations=1))
@@ -78,11 +91,18 @@ def test_observations_are_those_of_the_host_that_is_busiest_with_others() -> Non
         gauge("cluster.status", 0.0, 1.0),
         gauge("cluster.relocating_shards", 0.0, 2.0, 0.0),
     )
+    figures = [{"cpu.other_share": 0.1, "cpu.steal_share": 0.01}, {"cpu.other_share": 0.3}]
     facts = {"node.near.os.allocated_processors": "4", "node.far.os.allocated_processors": "4"}
-    found = task_observations(cuts, facts, {TASK: 0.3}, ["near"])[TASK]
+    found = task_observations(cuts, facts, {TASK: figures}, ["near"])[TASK]
     assert found.other_share == pytest.approx(0.55)
     assert found.cluster == ClusterState("yellow", 2.0)
-    assert task_observations(cuts, {}, {TASK: 0.3}, [])[TASK].other_share == 0.3
+    # The far node had 1 of 4 cores, and other programs 2.2: 20 % of its cores were idle.
+    assert (found.lacked_share, found.steal_share) == (0.0, 0.01)
+    # The CPUs of one node are shared with more programs than those of all.
+    assert task_observations(cuts, {}, {TASK: figures}, ["near"])[TASK].other_share == 0.3
+    # Without nodes, the host that was sampled is that of the driver.
+    found = task_observations(cuts, {}, {TASK: [{"cpu.steal_share": 0.3}]}, [])
+    assert found[TASK].steal_share is None
     assert task_observations(cuts, {}, {}, [])[TASK].other_share is None
 
 

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from pacenote.race.observed_host import all_node_cpus, observed_host, sampler_cpus
+from pacenote.provision.process import process_identity
+from pacenote.race.drive import DriveResult
+from pacenote.race.local_engines import LocalEngine, LocalEngines
+from pacenote.race.observed_host import DRIVER, observed_host, sampler_cpus
+from pacenote.race.telemetry_file import RaceTelemetry
+from pacenote.race.telemetry_values import host_figures_by_task, telemetry_cuts
+from pacenote.store.race_folder import RaceFolder
+from support.records import task
 
 
 @pytest.mark.parametrize(
@@ -28,14 +42,71 @@ def test_the_sampler_runs_away_from_what_is_measured(
     assert sampler_cpus(driver, nodes, frozenset(range(4))) == cpus
 
 
-@pytest.mark.parametrize(
-    ("nodes", "cpus"),
-    [([], ()), ([()], ()), ([(2, 3), (0,)], (0, 2, 3)), ([(2, 3), ()], ())],
-)
-def test_nodes_may_use_the_cpus_that_were_selected_or_all(
-    nodes: list[tuple[int, ...]], cpus: tuple[int, ...]
-) -> None:
-    assert all_node_cpus(nodes) == cpus
+@contextmanager
+def engines(**cpus: set[int]) -> Iterator[LocalEngines]:
+    """Nodes of these names, as processes that may use these CPUs; all if there are none."""
+    with ExitStack() as stack:
+        found = []
+        for name, allowed in cpus.items():
+            process = stack.enter_context(subprocess.Popen(["sleep", "60"]))
+            stack.callback(process.kill)
+            if allowed:
+                os.sched_setaffinity(process.pid, allowed)
+            identity = process_identity(process.pid)
+            assert identity is not None
+            found.append(LocalEngine(name, identity, (), shares_files=True))
+        yield LocalEngines(tuple(found))
+
+
+def test_each_process_has_the_cpus_that_it_may_use() -> None:
+    first, *others = sorted(os.sched_getaffinity(0))
+    if not others:
+        pytest.skip("this needs 2 CPUs")
+    with engines(a={first}, b={others[0]}) as found:
+        host = observed_host((), (), found)
+    assert {name: host.process_cpus[name] for name in "ab"} == {"a": (first,), "b": (others[0],)}
+    assert host.node_cpus() == (first, others[0])
+    document = host.to_document()
+    assert document["process_cpus"]["a"] == [first]
+    assert document["node_cpus"] == [first, others[0]]
+    with engines(a={first}, b=set()) as found:
+        host = observed_host((), (others[0],), found)
+    assert host.process_cpus[DRIVER] == (others[0],)
+    # One of them may use all that this process may use.
+    usable = tuple(sorted(os.sched_getaffinity(0)))
+    assert host.node_cpus() in ((), usable)
+
+
+@pytest.mark.process
+def test_a_node_that_has_inherited_its_cpus_is_not_told_to_have_idle_ones(tmp_path: Path) -> None:
+    first, *others = sorted(os.sched_getaffinity(0))
+    if not others:
+        pytest.skip("this needs 2 CPUs")
+    code = "print(flush=True)\nwhile True: pass"
+    command = ["taskset", "-c", str(first), sys.executable, "-S", "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as busy:
+        try:
+            assert busy.stdout is not None
+            busy.stdout.readline()
+            identity = process_identity(busy.pid)
+            assert identity is not None
+            engine = LocalEngine("node-0", identity, (), shares_files=True)
+            race = RaceTelemetry(RaceFolder(tmp_path), observed_host((), (), LocalEngines((engine,))))
+            race.start_sampler()
+            begin_ns = race.now_ns()
+            time.sleep(1.0)
+            result = replace(task("index"), started_s=0.0, duration_s=(race.now_ns() - begin_ns) / 1e9)
+            values, _ = race.close(DriveResult((result,), {"started_unix_ns": begin_ns}))
+        finally:
+            busy.kill()
+    assert values["host-sampler"]["node_cpus"] == [first]
+    file = tmp_path / "telemetry.parquet"
+    figures = host_figures_by_task(file, telemetry_cuts(file), values)["index"]
+    # Whatever runs beside it, its CPU is busy; the others are not part of the whole.
+    shares = {name: float(figures[f"cpu.{name}_share"]) for name in ("idle", "engine", "other", "driver")}
+    assert shares["idle"] < 0.1
+    assert shares["engine"] > 0.1
+    assert sum(shares.values()) <= 1.1
 
 
 def test_a_host_without_nodes_has_the_driver_only() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from pacenote.diagnose.catalogue import FIGURES
 from pacenote.model.telemetry_cuts import CounterCut, GaugeCut, TaskTelemetry, TaskTimes
 from pacenote.stats.device_history import DeviceInterval
-from pacenote.stats.host_figures import SampledHost, host_figures
+from pacenote.stats.host_figures import SampledHost, host_figures, node_cpu_figures
 
 SECONDS = 100.0
 TASK = TaskTimes("index", 0, int(SECONDS * 1e9))
@@ -32,6 +33,8 @@ COUNTERS: Mapping[str, float] = {
     "process.system[process=node-0]": 10_000,
     "process.user[process=driver]": 8_000,
     "process.system[process=driver]": 2_000,
+    "process.run_queue_wait[process=node-0,threads=gc]": 1_000,
+    "process.run_queue_wait[process=node-0,threads=other]": 5_000,
     "process.major_faults[process=node-0]": 300,
     "process.migrations[process=node-0]": 4_000,
     "pressure.cpu.some": 25_000,
@@ -97,6 +100,9 @@ EXPECTED: Mapping[str, float | str] = {
     "cpu.engine_share": 0.4,
     "cpu.driver_share": 0.05,
     "cpu.other_share": 0.11,
+    "cpu.engine_waiting": 0.06,
+    # 0.03 of 2 cores while it waited, and its part of the stolen time.
+    "cpu.lacked_share": (0.03 + 0.04 * 0.4 / 0.56) / (0.4 + 0.03 + 0.04 * 0.4 / 0.56),
     "cpu.runnable": 3.5,
     "cpu.wait_share": 0.25,
     "cpu.throttled_periods_share": 0.04,
@@ -151,8 +157,7 @@ def telemetry(
 
 def split(key: str) -> tuple[str, dict[str, str]]:
     name, _, label = key.rstrip("]").partition("[")
-    label_name, _, value = label.partition("=")
-    return name, {label_name: value} if label else {}
+    return name, dict(part.split("=") for part in label.split(",") if part)
 
 
 def seconds(busy: float, count: int, first: int) -> list[DeviceInterval]:
@@ -197,13 +202,42 @@ def test_a_host_without_counters_or_nodes_has_no_figures_of_them() -> None:
     assert found["network.bytes_per_s"] == pytest.approx((1.25e9 + 2.5e9 + 9e9) / SECONDS)
 
 
-def test_idle_time_is_that_of_the_cpus_that_the_nodes_may_use() -> None:
+def test_the_figures_are_those_of_the_cpus_that_the_nodes_may_use() -> None:
     cpus = {"cpu.user[cpu=0]": 89_000, "cpu.idle[cpu=0]": 7_000, "cpu.iowait[cpu=0]": 3_000}
-    for selected, idle in ((frozenset({0}), 0.1), (frozenset({0, 1}), None), (frozenset(), 0.4)):
+    for selected, idle, other in (
+        (frozenset({0}), 0.1, 0.0),
+        # The counters of CPU 1 are missing.
+        (frozenset({0, 1}), None, None),
+        (frozenset(), 0.4, 0.11),
+    ):
         host = SampledHost(("node-0",), node_cpus=selected)
         found = host_figures(telemetry({**COUNTERS, **cpus}, GAUGES), TASK, host, {})
         assert found.get("cpu.idle_share") == (None if idle is None else pytest.approx(idle))
-        assert found["cpu.other_share"] == pytest.approx(0.11)
+        assert found.get("cpu.other_share") == (None if other is None else pytest.approx(other))
+        # What the kernel counts for all CPUs says nothing about some of them.
+        assert ("cpu.runnable" in found, "cpu.wait_share" in found) == (not selected, not selected)
+
+
+def test_nodes_with_cpus_of_their_own_have_figures_of_their_own() -> None:
+    cpus = {
+        **{"cpu.user[cpu=0]": 79_000, "cpu.idle[cpu=0]": 20_000},
+        **{"cpu.user[cpu=1]": 8_000, "cpu.idle[cpu=1]": 90_000},
+        "process.user[process=node-1]": 10_000,
+        "process.system[process=node-1]": 0,
+    }
+    own = {"node-0": frozenset({0}), "node-1": frozenset({1})}
+    host = SampledHost(("node-0", "node-1"), node_cpus=frozenset({0, 1}), process_cpus=own)
+    found = node_cpu_figures(telemetry({**COUNTERS, **cpus}, {}), TASK, host)
+    assert {node: figures["cpu.idle_share"] for node, figures in found.items()} == {
+        "node-0": pytest.approx(0.2),
+        "node-1": pytest.approx(0.9),
+    }
+    assert [figures["cpu.engine_share"] for figures in found.values()] == [
+        pytest.approx(0.8),
+        pytest.approx(0.1),
+    ]
+    alike = SampledHost(("node-0",), node_cpus=frozenset({0}), process_cpus={"node-0": frozenset({0})})
+    assert node_cpu_figures(telemetry({**COUNTERS, **cpus}, {}), TASK, alike) == {}
 
 
 def test_a_node_without_a_quota_is_not_throttled() -> None:
@@ -224,7 +258,10 @@ def test_the_host_is_read_from_the_race_record() -> None:
             {"node": "node-0", "path": "/m", "device": None, "disks": []},
         ],
         "link_bytes_per_s": {"eth0": 1.25e8},
+        "process_cpus": {"node-0": [2, 3]},
     }
-    assert SampledHost.from_record({"host-sampler": document}) == HOST
+    expected = replace(HOST, process_cpus={"node-0": frozenset({2, 3})})
+    assert SampledHost.from_record({"host-sampler": document}) == expected
     for telemetry_values in ({}, {"host-sampler": None}):
         assert SampledHost.from_record(telemetry_values) == SampledHost()
+    assert SampledHost.from_record({"host-sampler": {"nodes": ["node-0"]}}).process_cpus == {}

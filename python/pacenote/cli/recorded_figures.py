@@ -24,7 +24,12 @@ _NO_TIMES = "the race does not state when its tasks ran"
 
 def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: Path) -> None:
     """Adds what the folder of a race has. What cannot be read is missing, with the reason."""
-    from pacenote.race.telemetry_values import host_figures_by_task, sampled_nodes, telemetry_cuts
+    from pacenote.race.telemetry_values import (
+        host_figures_by_task,
+        node_figures_by_task,
+        sampled_nodes,
+        telemetry_cuts,
+    )
 
     _add_engine_times(builder, folder / "samples.parquet")
     file, cuts = folder / "telemetry.parquet", TelemetryCuts()
@@ -37,7 +42,8 @@ def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: P
         if file.exists():
             builder.damaged(error.message)
     else:
-        add_host_figures(builder, hosts, sampled_nodes(record.telemetry))
+        of_nodes = node_figures_by_task(cuts, record.telemetry)
+        add_host_figures(builder, hosts, sampled_nodes(record.telemetry), of_nodes)
         nodes = {each.labels["node"] for each in cuts.series if "node" in each.labels}
         add_node_figures(builder, cuts, _settings(builder.build(), record, nodes))
     windows = tuple(_measured_windows(record, cuts))
@@ -82,7 +88,7 @@ def _settings(evidence: Evidence, record: RaceRecord, nodes: Iterable[str]) -> N
 
     roles = {node.name: node.roles for node in record.cluster.started_nodes if node.roles is not None}
     return NodeSettings(
-        cores=of_nodes("host.cores", "engine.processors"),
+        cores=of_nodes("host.usable_cores", "engine.processors"),
         index_buffer_bytes=of_nodes("engine.index_buffer_bytes"),
         without_data=frozenset(
             node for node, own in roles.items() if not any(role.startswith("data") for role in own)

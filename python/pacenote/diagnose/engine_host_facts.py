@@ -69,6 +69,7 @@ def _cpu(reported: ReportedCpu) -> _Figures:
     yield "cpu.engine_share", reported.engine_share
     yield "cpu.idle_share", reported.idle_share
     yield "cpu.other_share", reported.other_share
+    yield "cpu.lacked_share", reported.lacked_share
 
 
 def _throttling(series: TaskSeries, node: str, cores: float | None) -> _Figures:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 
 ELSEWHERE = "the engine is not known to run on the host that was sampled"
 """Why figures of the host are missing if Pacenote started no node on it."""
 
+_OF_ALL = "the kernel has no such counter, or counts it for all CPUs, of which the engine may not use all"
 _SUSTAINED = "the task is shorter than 30 s"
 
 
 def add_host_figures(
-    builder: EvidenceBuilder, by_task: Mapping[str, Mapping[str, float | str]], nodes: Sequence[str]
+    builder: EvidenceBuilder,
+    by_task: Mapping[str, Mapping[str, float | str]],
+    nodes: Sequence[str],
+    of_nodes: Mapping[str, Mapping[str, Mapping[str, float | str]]] = MappingProxyType({}),
 ) -> None:
-    """Adds the figures of a host on which these nodes ran; without nodes, it is only that of the driver."""
+    """Adds the figures of a host on which these nodes ran; without nodes, it is only that of the driver.
+    `of_nodes` has, by task and node, those of the CPUs of single nodes.
+    """
     if not any(by_task.values()):
         builder.miss("host sampler", "the host was not sampled")
         return
@@ -27,3 +34,10 @@ def add_host_figures(
             builder.set(Window(task), name, value)
         if "disk.util_share" in figures and "disk.util_30s_share" not in figures:
             builder.miss("disk.util_30s_share", _SUSTAINED, Window(task))
+        if "cpu.idle_share" in figures:
+            for name in ("cpu.runnable", "cpu.wait_share"):
+                builder.miss(name, _OF_ALL, Window(task))
+    for task, of_task in of_nodes.items():
+        for node, figures in of_task.items():
+            for name, value in figures.items():
+                builder.set(Window(task, node), name, value)

@@ -7,7 +7,7 @@ from pacenote.diagnose.figure_units import FigureTable
 NODE_COUNTERS: FigureTable = {
     "node.cpu_share": (
         "share",
-        "CPU time of the node / time of all cores of its host, or of its processors if the host is not known",
+        "CPU time of the node / time of the cores that it may use, or of those that it reports",
     ),
     "node.heap_share": ("share", "heap in use / largest size, mean"),
     "node.old_pool_share": ("share", "old pool in use / largest size, the largest value"),
@@ -68,19 +68,27 @@ NODE_COUNTERS: FigureTable = {
 HOST_SAMPLER: FigureTable = {
     "cpu.idle_share": (
         "share",
-        "idle time of the cores that the nodes may use, waits for disks included",
+        "idle time of the cores that the engine may use, waits for disks included",
     ),
-    "cpu.user_share": ("share", "time of all cores in programs"),
-    "cpu.system_share": ("share", "time of all cores in the kernel"),
-    "cpu.steal_share": ("share", "time of all cores that the hypervisor gave to other guests"),
-    "cpu.engine_share": ("share", "time of all cores in the process of the engine"),
-    "cpu.driver_share": ("share", "time of all cores in the process of the driver"),
-    "cpu.other_share": ("share", "time of all cores in other processes"),
-    "cpu.runnable": ("count", "threads that ran or waited for a core, mean"),
-    "cpu.wait_share": ("share", "part of the window in which a thread waited for a core (PSI some)"),
+    "cpu.user_share": ("share", "time of those cores in programs"),
+    "cpu.system_share": ("share", "time of those cores in the kernel"),
+    "cpu.steal_share": ("share", "time of those cores that the hypervisor gave to other guests"),
+    "cpu.engine_share": ("share", "time of those cores in the process of the engine"),
+    "cpu.driver_share": ("share", "time of those cores in the process of the driver"),
+    "cpu.other_share": ("share", "time of those cores in other processes"),
+    "cpu.engine_waiting": ("count", "threads of the engine that waited for a core, mean"),
+    "cpu.lacked_share": (
+        "share",
+        "time of those cores that others had while the engine waited / time that it could have used",
+    ),
+    "cpu.runnable": ("count", "threads that ran or waited for a core, mean, if the engine may use all"),
+    "cpu.wait_share": (
+        "share",
+        "part of the window in which a thread waited for a core (PSI some), likewise",
+    ),
     "cpu.migrations_per_s": ("1/s", "threads of the engine that moved to another core"),
     "cpu.throttled_periods_share": ("share", "periods of the CPU quota in which the engine was stopped"),
-    "cpu.throttled_share": ("share", "time of all cores for which the quota stopped the engine"),
+    "cpu.throttled_share": ("share", "time of those cores for which the quota stopped the engine"),
     "cpu.remote_memory_share": ("share", "allocations of memory from another NUMA node"),
     "memory.available_share": (
         "share",

@@ -33,6 +33,7 @@ SNAPSHOT: FigureTable = {
     "jvm.gc_threads": ("count", "threads of the collector in pauses"),
     "jvm.transparent_huge_pages": ("text", "always, madvise or never"),
     "host.cores": ("cores", "processors of the host"),
+    "host.usable_cores": ("cores", "processors of the host that the node may use"),
     "host.memory_bytes": (
         "bytes",
         "memory that a node may use: of the host / its nodes, or the limit of the node's group if it is less",

@@ -193,9 +193,22 @@ def _limits(facts: _Facts, node: str, nodes: int) -> _Figures:
     own = None if total is None else total / nodes
     known = [size for size in (own, _first(*limits)) if size is not None]
     yield "host.memory_bytes", min(known, default=None)
+    yield "host.usable_cores", _usable_cores(facts, node)
     quota = facts.get(f"{group}.cpu.max", "").split()
     with suppress(ValueError, IndexError, ZeroDivisionError):
         yield "host.quota_cores", int(quota[0]) / int(quota[1])
+
+
+def _usable_cores(facts: _Facts, node: str) -> float | None:
+    """Returns the number of processors that are online and that a node may use, by its affinity and its
+    control group; that of all if it is not known what it may use.
+    """
+    with suppress(ValueError):
+        online = set(parse_cpus(facts.get("cpu.online", "")))
+        with suppress(ValueError):
+            online &= set(parse_cpus(facts.get(f"node.{node}.process.cpus_allowed", ""))) or online
+        return float(len(online)) or None
+    return None
 
 
 def _disk_figures(facts: _Facts, node: str) -> _Figures:

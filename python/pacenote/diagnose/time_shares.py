@@ -1,6 +1,6 @@
-"""Where the time of a node went during a task: the time of all its cores, by cause.
+"""Where the time of a node went during a task: the time of all cores that it may use, by cause.
 
-The whole is the length of the window × the number of cores. What the cores did is known from their counters;
+The whole is the length of the window × the number of these cores. What they did is known from their counters;
 the node's part is divided by the time that its threads report, and the collector's. Idle time is given, in
 this order, to stops, the CPU quota, waits for disks, too few requests, and requests outside the engine, each
 as far as idle time is left. What remains is unexplained. Nothing is estimated for a figure that is missing.
@@ -118,7 +118,12 @@ class _Budget:
         self._excess += max((share or 0.0) - taken, 0.0)
 
     def _cores(self) -> float | None:
-        return self._number("host.cores") or self._number("engine.processors")
+        return self._host_cores() or self._number("engine.processors")
+
+    def _host_cores(self) -> float | None:
+        """Returns the number of cores of the host that the node may use."""
+        usable = self._evidence.number(self._window, "host.usable_cores")
+        return usable or self._number("host.cores")
 
     def _engine(self, engine: float, source: str, *, divided: bool = True) -> None:
         """Divides the CPU time of a node: the collector's first, then what threads report. They report
@@ -155,7 +160,7 @@ class _Budget:
             self._take("stopped threads", stopped - in_pauses, "gc.stop_share")
         self._take("CPU quota", self._number("cpu.throttled_share"), "cpu.throttled_share")
         self._take("waiting for disks", self._number("disk.wait_share"), "disk.wait_share")
-        busy, cores = self._number("task.busy_clients"), self._number("host.cores")
+        busy, cores = self._number("task.busy_clients"), self._host_cores()
         if busy is None or not cores:
             return
         if not self._runs_with_others():

@@ -58,7 +58,7 @@ in the page cache has some tens of them when it starts.
 STOLEN_SHARE = 0.05
 """Above this share of time used for other machines, the speed of this machine was not constant."""
 
-_STOLEN_SHARE_OF_FIGURES = 0.10
+STOLEN_SHARE_OF_FIGURES = 0.10
 """Share of stolen time from which no figure of a race can be compared with those of others: it changes them
 by more than what matters.
 """
@@ -458,7 +458,7 @@ def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
     machine = part(driver, "machine")
     stolen, window = number(machine, "stolen_share"), part(machine, "most_stolen")
     worst = number(window, "share")
-    doubtful_from = EVERYTHING if stolen > _STOLEN_SHARE_OF_FIGURES else None
+    doubtful_from = EVERYTHING if stolen > STOLEN_SHARE_OF_FIGURES else None
     if stolen > STOLEN_SHARE:
         when, limit = "", STOLEN_SHARE
     elif worst > STOLEN_SHARE_OF_WINDOW:

@@ -10,6 +10,16 @@ from pacenote.model.telemetry_series import TaskSeries, ratio, total
 NODES = "process.cpu.total"
 """The counter with the CPU time of a node, which every node reports."""
 
+NO_IDLE_SHARE = 0.1
+"""Share of idle time below which the processors count as fully used."""
+
+
+def lacked_share(engine: float, taken: float) -> float | None:
+    """Returns how much of the processor time that an engine could use was taken from it: it had the share
+    `engine` of the time, and others had the share `taken` while it waited.
+    """
+    return taken / (engine + taken) if engine + taken > 0 else None
+
 
 @dataclass(frozen=True, slots=True)
 class ReportedCpu:
@@ -25,6 +35,16 @@ class ReportedCpu:
 
     other_share: float | None = None
     """Time in processes of no node."""
+
+    @property
+    def lacked_share(self) -> float | None:
+        """What processes of no node had, as a share of the processor time that the engine could have used:
+        only without idle time, since the engine does not report whether its threads waited.
+        """
+        if self.engine_share is None or self.other_share is None or self.idle_share is None:
+            return None
+        taken = self.other_share if self.idle_share < NO_IDLE_SHARE else 0.0
+        return lacked_share(self.engine_share, taken)
 
 
 def nodes_beside(nodes: Iterable[Mapping[str, object]]) -> dict[str, tuple[str, ...]]:

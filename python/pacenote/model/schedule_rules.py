@@ -5,7 +5,7 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pacenote.model import driver_health, driver_pauses
 from pacenote.model.finding import EVERYTHING, Cause, Finding
@@ -29,6 +29,25 @@ target rate.
 
 EXPLAINED_SHARE = 0.5
 """Smallest part of the time that a task lacked for its schedule which what held its clients explains."""
+
+
+LACKED_SHARE = 0.10
+"""Share of the processor time that the engine could have used from which on it may be the reason that others
+had it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """What may have kept tasks from their schedules, beside their own results."""
+
+    driver: Mapping[str, object]
+    """The driver's report about itself (`driver` in `race.json`)."""
+
+    lacked_shares: Mapping[str, float] = field(default_factory=dict)
+    """By task: what other programs and guests had while the engine waited for a core, as a share of the
+    processor time that it could have used.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +77,11 @@ _ENGINE_SLOW = _Slowness(
     "use a lower rate or more clients; `pacenote saturate` with --task and the track of this race finds the "
     "highest rate that it sustains",
 )
+_ENGINE_WITHOUT_CORE = _Slowness(
+    "the engine waited for a core that other programs or virtual machines had",
+    "machine",
+    "stop them, or give the engine cores of its own, and repeat the race",
+)
 _NOT_RUNNING = _Slowness(
     f"the driver did not run for part of the time ({driver_pauses.NOT_RUNNING})",
     "machine",
@@ -83,18 +107,15 @@ _PYTHON_FAILED = _Slowness(
 
 
 def missed_targets(
-    tasks: Iterable[TaskResult], targets: Mapping[str, TargetRate], driver: Mapping[str, object]
+    tasks: Iterable[TaskResult], targets: Mapping[str, TargetRate], delays: Delays
 ) -> Iterator[Finding]:
-    """Yields findings about tasks that missed their target rates; `targets` has the rate of each.
-
-    `driver` is the driver's report about itself (`driver` in `race.json`).
-    """
+    """Yields findings about tasks that missed their target rates; `targets` has the rate of each."""
     groups: dict[_Slowness, list[TaskResult]] = {}
     for task in tasks:
         if unsent_by_plugins(task) > backlog(task):
             slowness = _PYTHON_FAILED
         else:
-            slowness = _slowness(task, missing_share(task, targets[task.task]), driver)
+            slowness = _slowness(task, missing_share(task, targets[task.task]), delays)
         groups.setdefault(slowness, []).append(task)
     for slowness, group in groups.items():
         rates = [(achieved_rate(task, targets[task.task]), targets[task.task]) for task in group]
@@ -108,15 +129,15 @@ def missed_targets(
         yield Finding(text, slowness.cause, slowness.advice, names(group), slowness.doubtful_from)
 
 
-def unsent(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
+def unsent(tasks: Iterable[TaskResult], delays: Delays) -> Iterator[Finding]:
     """Yields findings about tasks that did not send all operations of their schedules, without those of
-    clients whose plug-ins failed; `driver` is the driver's report about itself.
+    clients whose plug-ins failed.
     """
     groups: dict[_Slowness, list[TaskResult]] = {}
     for task in tasks:
         missing = backlog(task) / max(1, planned(task))
         if missing > UNSENT_SHARE:
-            groups.setdefault(_slowness(task, missing, driver), []).append(task)
+            groups.setdefault(_slowness(task, missing, delays), []).append(task)
     for slowness, group in groups.items():
         count, total = sum(map(backlog, group)), sum(map(planned, group))
         yield Finding(
@@ -141,13 +162,14 @@ def uncounted_backlogs(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
         )
 
 
-def _slowness(task: TaskResult, missing: float, driver: Mapping[str, object]) -> _Slowness:
+def _slowness(task: TaskResult, missing: float, delays: Delays) -> _Slowness:
     """Returns what slowed a task of which the share `missing` of its operations was not done in time.
 
     The clients lacked the same share of their time. What held them for half of this time or more is the
-    reason; if it was not the machine, Python code or the driver, they waited for the engine.
+    reason; if it was not the machine, Python code or the driver, they waited for the engine,
+    which may have waited for the machine in turn.
     """
-    explained = EXPLAINED_SHARE * missing
+    explained, driver = EXPLAINED_SHARE * missing, delays.driver
     if _paused_share(task, driver) >= explained:
         return _NOT_RUNNING
     if _share_of_clients(task, _plugins_s(task)) >= explained:
@@ -157,8 +179,18 @@ def _slowness(task: TaskResult, missing: float, driver: Mapping[str, object]) ->
     if _share_of_clients(task, _driver_s(task)) >= explained:
         return _WITHOUT_CORE if driver_health.core_times(driver).mostly_waited else _DRIVER_SLOW
     if task.accounting.succeeded:
-        return _ENGINE_SLOW
+        lacked = delays.lacked_shares.get(task.task, 0.0)
+        return _ENGINE_WITHOUT_CORE if _explains(lacked, missing) else _ENGINE_SLOW
     return _ALL_FAILED if task.accounting.failed else _NO_ANSWER
+
+
+def _explains(lacked: float, missing: float) -> bool:
+    """Returns whether the share `lacked` of the processor time that an engine could have used would have been
+    enough for half of the share `missing` of its operations: with the rest, it did the others.
+    """
+    if not LACKED_SHARE <= lacked < 1:
+        return lacked >= 1
+    return (1 - missing) * lacked / (1 - lacked) >= EXPLAINED_SHARE * missing
 
 
 def _paused_share(task: TaskResult, driver: Mapping[str, object]) -> float:

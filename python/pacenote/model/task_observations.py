@@ -5,15 +5,17 @@ The samples themselves are in `telemetry.parquet`; the verdict rests on the race
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
-from pacenote.model.finding import Finding
+from pacenote.model.driver_facts import number, part
+from pacenote.model.driver_health import STOLEN_SHARE, STOLEN_SHARE_OF_FIGURES
+from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.reported_cpu import NODES, reported_cpu
+from pacenote.model.reported_cpu import NODES, ReportedCpu, reported_cpu
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries
@@ -33,18 +35,30 @@ class TaskObservation:
     """What was observed while a task ran; None for what is not known."""
 
     other_share: float | None = None
-    """CPU time of programs beside engine and driver, as a share of all cores of the host of the engine on
-    which that is the largest.
+    """CPU time of programs beside engine and driver, as a share of the time of the cores that the engine may
+    use, on the host on which that is the largest.
     """
 
     cluster: ClusterState = field(default_factory=ClusterState)
     """The worst state of the cluster."""
+
+    lacked_share: float | None = None
+    """What other programs and guests of the host had while the engine waited for a core, as a share of the
+    processor time that the engine could have used, of the node that lacked most.
+    """
+
+    steal_share: float | None = None
+    """Time of the cores that the engine may use which the hypervisor gave to other guests, as a share, on the
+    host that was sampled.
+    """
 
     def to_document(self) -> dict[str, Any]:
         """Returns what is known, as JSON."""
         state = self.cluster
         found = {
             "other_share": self.other_share,
+            "lacked_share": self.lacked_share,
+            "steal_share": self.steal_share,
             "health": state.health,
             "relocating_shards": state.relocating_shards,
             "above_watermark": state.above_watermark,
@@ -59,41 +73,55 @@ class TaskObservation:
             ClusterState(
                 document.get("health"), document.get("relocating_shards"), document.get("above_watermark")
             ),
+            document.get("lacked_share"),
+            document.get("steal_share"),
         )
 
 
 def task_observations(
     cuts: TelemetryCuts,
     facts: Mapping[str, str],
-    other_shares: Mapping[str, float],
+    figures: Mapping[str, Iterable[Mapping[str, float | str]]],
     sampled: Collection[str],
     beside: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> dict[str, TaskObservation]:
-    """Returns what was observed of each task. `facts` is the configuration of the engine; `other_shares` are
-    those of the host that was sampled, on which the nodes `sampled` ran; `beside` has the other nodes on the
-    host of each node.
+    """Returns what was observed of each task. `facts` is the configuration of the engine; `figures` are
+    those of the host that was sampled, by task: of all CPUs that the nodes `sampled` may use, and of those of
+    single nodes. `beside` has the other nodes on the host of each node.
     """
     states = cluster_states(cuts, facts)
     found = {}
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
-        shares = [other_shares.get(task.task), *_reported_shares(series, facts, sampled, beside)]
-        known = [share for share in shares if share is not None]
-        found[task.task] = TaskObservation(max(known, default=None), states[task.task])
+        reported = tuple(_reported(series, facts, sampled, beside))
+        of_host = tuple(figures.get(task.task, ()))
+        found[task.task] = TaskObservation(
+            _largest(of_host, "cpu.other_share", (cpu.other_share for cpu in reported)),
+            states[task.task],
+            _largest(of_host, "cpu.lacked_share", (cpu.lacked_share for cpu in reported)),
+            _largest(of_host, "cpu.steal_share") if sampled else None,
+        )
     return found
 
 
-def _reported_shares(
+def _largest(
+    figures: Iterable[Mapping[str, float | str]], name: str, others: Iterable[float | None] = ()
+) -> float | None:
+    values = (*(host.get(name) for host in figures), *others)
+    return max((value for value in values if isinstance(value, float)), default=None)
+
+
+def _reported(
     series: TaskSeries,
     facts: Mapping[str, str],
     sampled: Collection[str],
     beside: Mapping[str, Collection[str]],
-) -> Iterator[float | None]:
+) -> Iterator[ReportedCpu]:
     for node in series.values_of(NODES, "node"):
         if node not in sampled:
             cores = facts.get(f"node.{node}.os.allocated_processors", "")
             known = float(cores) if cores.isdecimal() else None
-            yield reported_cpu(series, node, known, beside.get(node, ())).other_share
+            yield reported_cpu(series, node, known, beside.get(node, ()))
 
 
 def observed_findings(record: RaceRecord) -> Iterator[Finding]:
@@ -104,6 +132,7 @@ def observed_findings(record: RaceRecord) -> Iterator[Finding]:
     measured = [task.task for task in diagnosed_tasks(record)]
     found = {task: TaskObservation.from_document(documents[task]) for task in measured if task in documents}
     yield from _other_programs(found)
+    yield from _stolen(record.driver, found)
     states = {task: each.cluster for task, each in found.items()}
     yield from _cluster_states(states, len(record.cluster.nodes))
 
@@ -115,12 +144,42 @@ def _other_programs(found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
         worst = format_excess(max(above.values()), OTHER_SHARE)
         up_to = "up to " if len(above) > 1 else ""
         yield Finding(
-            f"programs beside engine and driver used {up_to}{worst} of the processor time of the engine's "
-            f"host (limit {OTHER_SHARE * 100:.0f} %)",
+            f"programs beside engine and driver used {up_to}{worst} of the processor time of the cores "
+            f"that the engine may use (limit {OTHER_SHARE * 100:.0f} %)",
             "machine",
             "stop them, and repeat the race on a quiet machine",
             tuple(above),
         )
+
+
+def _stolen(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
+    """Reports time that was stolen from the cores of the engine, unless that is reported of all cores."""
+    if number(part(driver, "machine"), "stolen_share") > STOLEN_SHARE:
+        return
+    shares = {task: each.steal_share for task, each in found.items() if each.steal_share is not None}
+    above = {task: share for task, share in shares.items() if share > STOLEN_SHARE}
+    if above:
+        worst = max(above.values())
+        up_to = "up to " if len(above) > 1 else ""
+        yield Finding(
+            f"other virtual machines took {up_to}{format_excess(worst, STOLEN_SHARE)} of the processor time "
+            f"of the cores that the engine may use (limit {STOLEN_SHARE * 100:.0f} %)",
+            "machine",
+            "repeat on a quiet host, or on one with cores of its own",
+            tuple(above),
+            EVERYTHING if worst > STOLEN_SHARE_OF_FIGURES else None,
+        )
+
+
+def lacked_shares(record: RaceRecord) -> dict[str, float]:
+    """Returns, by task, which share of the processor time that the engine could have used others had while it
+    waited, as far as that is known.
+    """
+    documents = record.telemetry.get(KEY)
+    if not isinstance(documents, Mapping):
+        return {}
+    found = {task: TaskObservation.from_document(document) for task, document in documents.items()}
+    return {task: each.lacked_share for task, each in found.items() if each.lacked_share is not None}
 
 
 def _cluster_states(states: Mapping[str, ClusterState], nodes: int) -> Iterator[Finding]:

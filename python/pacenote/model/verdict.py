@@ -12,7 +12,7 @@ from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus
 from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
-from pacenote.model.task_observations import observed_findings
+from pacenote.model.task_observations import lacked_shares, observed_findings
 from pacenote.model.telemetry_options import profilers
 from pacenote.units import format_count
 
@@ -107,12 +107,13 @@ def _void_findings(record: RaceRecord) -> Iterator[Finding]:
 
 def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     missed = missed_targets(record)
-    yield from schedule_rules.missed_targets(missed, record.targets, record.driver)
+    causes = schedule_rules.Delays(record.driver, lacked_shares(record))
+    yield from schedule_rules.missed_targets(missed, record.targets, causes)
     if record.options.test_mode:
         yield _test_mode(record.corpora)
     yield from _profiled(record)
     kept = (task for task in record.tasks if task not in missed and task.ended_by != "aborted")
-    yield from schedule_rules.unsent(kept, record.driver)
+    yield from schedule_rules.unsent(kept, causes)
     yield from schedule_rules.uncounted_backlogs(record.tasks)
     reported = (task for task in record.tasks if task.task not in record.unreported)
     yield from task_rules.caught_failures(reported, record.max_error_rate)

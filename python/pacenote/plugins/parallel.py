@@ -44,7 +44,7 @@ def run_in_parallel(name: str, calls: Sequence[ParallelCall], root: Path, progre
     waiting, done = list(calls), 0
     try:
         while waiting or running:
-            while waiting and len(running) < (os.cpu_count() or 1):
+            while waiting and len(running) < len(os.sched_getaffinity(0)):
                 reader, process = _start(waiting.pop(0), root)
                 running[reader] = process
             progress(f"preparing data: {name}", done, len(calls))

@@ -8,13 +8,29 @@ from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
-from pacenote.model.cpu_list import format_cpus
+from pacenote.model.cpu_list import format_cpus, parse_cpus
 from pacenote.model.node_options import NodeOptions
 
 
 def usable_cpus() -> frozenset[int]:
     """Returns the CPUs that this process may use."""
     return frozenset(os.sched_getaffinity(0))
+
+
+def cpus_of_process(pid: int) -> frozenset[int]:
+    """Returns the CPUs that a process may use, as its affinity and its control group allow; empty if that is
+    not known, because the process has ended.
+    """
+    with contextlib.suppress(OSError):
+        return frozenset(os.sched_getaffinity(pid))
+    return frozenset()
+
+
+def online_cpus(sys: Path = Path("/sys")) -> frozenset[int]:
+    """Returns the CPUs of the machine that are online; none if the kernel does not say."""
+    with contextlib.suppress(OSError, ValueError):
+        return frozenset(parse_cpus((sys / "devices/system/cpu/online").read_text().strip()))
+    return frozenset()
 
 
 def check_cpus(cpus: Iterable[int], option: str) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pacenote.host.data_devices import DataDevice, data_devices, link_speeds
 from pacenote.model.codec import encode
-from pacenote.provision.cpu_affinity import usable_cpus
+from pacenote.provision.cpu_affinity import cpus_of_process, online_cpus, usable_cpus
 from pacenote.provision.node import Node
 from pacenote.race.local_engines import NO_ENGINES, LocalEngines
 
@@ -46,8 +46,13 @@ class ObservedHost:
     missing_nodes: Mapping[str, str] = field(default_factory=dict)
     """Why other nodes are not sampled, by their name; `*` stands for all."""
 
-    node_cpus: tuple[int, ...] = ()
-    """CPUs that the nodes may use; empty for all."""
+    process_cpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """CPUs that each of these processes may use, by its name, of those that may not use all."""
+
+    def node_cpus(self) -> tuple[int, ...]:
+        """Returns the CPUs that at least one of the nodes may use; empty for all."""
+        sets = [self.process_cpus.get(node, ()) for node in self.nodes]
+        return tuple(sorted({cpu for cpus in sets for cpu in cpus})) if all(sets) else ()
 
     def to_document(self) -> dict[str, Any]:
         """Returns what the race record contains, as JSON."""
@@ -55,7 +60,8 @@ class ObservedHost:
             "nodes": list(self.nodes),
             "missing_nodes": dict(self.missing_nodes),
             "cpus": list(self.cpus),
-            "node_cpus": list(self.node_cpus),
+            "node_cpus": list(self.node_cpus()),
+            "process_cpus": {name: list(cpus) for name, cpus in self.process_cpus.items()},
             "data_devices": [encode(device) for device in self.devices],
             "link_bytes_per_s": dict(self.link_bytes_per_s),
         }
@@ -84,7 +90,7 @@ def observed_host(
         cpus=sampler_cpus(driver_cpus, [node.spec.cpus for node in nodes], usable_cpus()),
         data_paths=tuple((each.node, each.path) for each in devices if _is_local(each)),
         missing_nodes=others.missing,
-        node_cpus=all_node_cpus([*(node.spec.cpus for node in nodes), *(() for _ in others.engines)]),
+        process_cpus=_process_cpus(processes, driver_cpus),
     )
 
 
@@ -92,9 +98,14 @@ def _is_local(device: DataDevice) -> bool:
     return device.device is not None or device.file_system in _LOCAL_KINDS
 
 
-def all_node_cpus(nodes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Returns the CPUs that one of the nodes may use; empty if one of them may use all."""
-    return tuple(sorted({cpu for cpus in nodes for cpu in cpus})) if all(nodes) else ()
+def _process_cpus(nodes: Iterable[tuple[str, int]], driver_cpus: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """Returns the CPUs that nodes, by name and id of their processes, and the driver may use, if not all: as
+    they were selected or inherited, and as the control group allows. The driver is bound later.
+    """
+    found = {name: cpus_of_process(pid) for name, pid in nodes}
+    found[DRIVER] = frozenset(driver_cpus) or usable_cpus()
+    online = online_cpus()
+    return {name: tuple(sorted(cpus)) for name, cpus in found.items() if cpus and not cpus >= online}
 
 
 def sampler_cpus(

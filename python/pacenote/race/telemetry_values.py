@@ -19,7 +19,7 @@ from pacenote.model.task_observations import TaskObservation, task_observations,
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_sample import TelemetrySample
 from pacenote.stats.device_history import SERIES, DeviceInterval, Point, device_history
-from pacenote.stats.host_figures import Figures, SampledHost, host_figures
+from pacenote.stats.host_figures import Figures, SampledHost, host_figures, node_cpu_figures
 
 HOST = "host"
 """Source of the series of the host sampler."""
@@ -103,6 +103,14 @@ def host_figures_by_task(file: Path, cuts: TelemetryCuts, telemetry: Mapping[str
     }
 
 
+def node_figures_by_task(cuts: TelemetryCuts, telemetry: Mapping[str, Any]) -> dict[str, dict[str, Figures]]:
+    """Returns, by task and node, the figures of the CPUs of nodes that may not use the same ones as all nodes
+    of the sampled host; `telemetry` is that of the race record.
+    """
+    host = SampledHost.from_record(telemetry)
+    return {task.task: node_cpu_figures(cuts.of_source(HOST, task.task), task, host) for task in cuts.tasks}
+
+
 def sampled_nodes(telemetry: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the nodes that ran on the sampled host; `telemetry` is that of the race record."""
     return SampledHost.from_record(telemetry).nodes
@@ -127,11 +135,8 @@ def _observations(
     cuts = telemetry_cuts(file)
     hosts = host_figures_by_task(file, cuts, record.telemetry)
     nodes = sampled_nodes(record.telemetry)
-    shares = {
-        task: share
-        for task, figures in hosts.items()
-        if isinstance(share := figures.get("cpu.other_share"), float)
-    }
+    of_nodes = node_figures_by_task(cuts, record.telemetry)
+    sampled = {task: (figures, *of_nodes[task].values()) for task, figures in hosts.items()}
     facts = snapshot.before.facts if snapshot is not None else {}
     beside = nodes_beside(record.cluster.nodes)
-    return task_observations(cuts, facts, shares, nodes, beside)
+    return task_observations(cuts, facts, sampled, nodes, beside)

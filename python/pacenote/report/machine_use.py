@@ -23,16 +23,22 @@ PartValues = Sequence[float | None]
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """Shares of the time of all CPUs of the driver's host, from 0 to 1, in the parts of a race."""
+    """Shares of CPU time of the driver's host, from 0 to 1, in the parts of a race."""
 
     busy: PartValues
-    """What all programs used."""
+    """What all programs used of the CPUs that the nodes may use, or of all without nodes."""
 
     engine: PartValues
-    """What the nodes used that run on this host and were observed."""
+    """What the nodes used of them that run on this host and were observed."""
 
     driver: PartValues
-    """What the driver used."""
+    """What the driver used of the CPUs that it may use."""
+
+    others: PartValues
+    """What other programs used of the CPUs that the nodes may use."""
+
+    cpus: frozenset[int] = frozenset()
+    """The CPUs that the nodes may use; empty for all."""
 
 
 def selected_lines(
@@ -47,41 +53,63 @@ def selected_lines(
     ]
 
 
-def cpu_use(telemetry: Sequence[TelemetryLine]) -> CpuUse:
+def cpu_use(telemetry: Sequence[TelemetryLine], record: RaceRecord) -> CpuUse:
     """Returns the use of the CPUs; empty if the host was not sampled."""
-    states = {
-        state: selected_lines(telemetry, HOST, f"cpu.{state}", lambda labels: not labels)
+    sampler = record.telemetry.get("host-sampler")
+    sampler = sampler if isinstance(sampler, Mapping) else {}
+    cpus = frozenset[int](sampler.get("node_cpus") or ())
+    allowed = sampler.get("process_cpus") or {}
+    drivers = frozenset[int](allowed.get(_DRIVER) or ())
+    total, free = _cpu_times(telemetry, cpus)
+    busy = _shares(_differences(total, free), total)
+    engine_ms = _process_times(telemetry, lambda name: name != _DRIVER)
+    driver_ms = _process_times(telemetry, lambda name: name == _DRIVER)
+    engine, driver = _shares(engine_ms, total), _shares(driver_ms, _cpu_times(telemetry, drivers)[0])
+    is_apart = bool(cpus and drivers) and not cpus & drivers
+    beside = [engine] if is_apart else [engine, _shares(driver_ms, total)]
+    others = _differences(busy, added(beside)) if busy and all(beside) else []
+    return CpuUse(busy, engine, driver, others, cpus)
+
+
+def _cpu_times(
+    telemetry: Sequence[TelemetryLine], cpus: frozenset[int]
+) -> tuple[list[float | None], list[float | None]]:
+    """Returns the time of these CPUs, and their idle time; none means all. Empty if they were not sampled."""
+    wanted: list[Mapping[str, str]] = [{"cpu": str(cpu)} for cpu in cpus] or [{}]
+    lines = [
+        (state, line.mean)
         for state in CPU_STATES
-    }
-    found = {state: lines[0].mean for state, lines in states.items() if lines}
-    total = added(found.values())
-    idle = added([found[state] for state in _IDLE if state in found])
-    busy = (
-        [
-            1 - free / all_ if free is not None and all_ else None
-            for free, all_ in zip(idle, total, strict=True)
-        ]
-        if total and idle
-        else []
-    )
+        for line in selected_lines(telemetry, HOST, f"cpu.{state}", lambda labels: labels in wanted)
+    ]
+    if sum(state == "idle" for state, _ in lines) < len(wanted):
+        return [], []
+    return added(mean for _, mean in lines), added(mean for state, mean in lines if state in _IDLE)
 
-    def share(is_wanted: Callable[[Mapping[str, str]], bool]) -> PartValues:
-        used = added([
-            line.mean
-            for name in ("process.user", "process.system")
-            for line in selected_lines(telemetry, HOST, name, is_wanted)
-        ])
-        if not (used and total):
-            return ()
-        return [
-            None if one is None or not all_ else one / all_ for one, all_ in zip(used, total, strict=True)
-        ]
 
-    return CpuUse(
-        busy,
-        engine=share(lambda labels: labels.get("process") != _DRIVER),
-        driver=share(lambda labels: labels.get("process") == _DRIVER),
-    )
+def _process_times(
+    telemetry: Sequence[TelemetryLine], is_wanted: Callable[[str | None], bool]
+) -> list[float | None]:
+    return added([
+        line.mean
+        for name in ("process.user", "process.system")
+        for line in selected_lines(telemetry, HOST, name, lambda labels: is_wanted(labels.get("process")))
+    ])
+
+
+def _shares(parts: PartValues, total: PartValues) -> list[float | None]:
+    """Returns the quotients; empty if one of both was not sampled."""
+    if not (parts and total):
+        return []
+    return [
+        None if part is None or not whole else part / whole for part, whole in zip(parts, total, strict=True)
+    ]
+
+
+def _differences(values: PartValues, others: PartValues) -> list[float | None]:
+    return [
+        None if value is None or other is None else max(value - other, 0.0)
+        for value, other in zip(values, others, strict=True)
+    ]
 
 
 def data_devices(record: RaceRecord) -> frozenset[str]:

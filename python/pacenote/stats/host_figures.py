@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry, TaskTimes
+from pacenote.stats.cpu_figures import CpuSet, cpu_figures, cpu_times, total_or_none
 from pacenote.stats.device_history import (
     DeviceInterval,
     busiest_share,
@@ -28,7 +29,6 @@ Figures = dict[str, float | str]
 SUSTAINED_S = 30.0
 """Length of the time in which a device must be busy to count as busy."""
 
-_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _SPREAD_SHARE = 0.05
 """Share of the received packets from which on a CPU counts as one that handles them."""
 
@@ -47,7 +47,10 @@ class SampledHost:
     """Speeds of network interfaces, in bytes per second."""
 
     node_cpus: frozenset[int] = frozenset()
-    """The CPUs that the nodes may use; empty for all."""
+    """The CPUs that at least one of the nodes may use; empty for all."""
+
+    process_cpus: Mapping[str, frozenset[int]] | None = None
+    """The CPUs that nodes and driver may use, by their names, of those that may not use all."""
 
     @classmethod
     def from_record(cls, telemetry: Mapping[str, Any]) -> SampledHost:
@@ -65,7 +68,16 @@ class SampledHost:
             devices,
             sampler.get("link_bytes_per_s") or {},
             frozenset(sampler.get("node_cpus") or ()),
+            {name: frozenset(cpus) for name, cpus in (sampler.get("process_cpus") or {}).items()},
         )
+
+    def cpu_set(self, cpus: frozenset[int]) -> CpuSet:
+        """Returns a set of its CPUs."""
+        return CpuSet(cpus, self.nodes, self.process_cpus)
+
+    def cpus_of(self, node: str) -> frozenset[int]:
+        """Returns the CPUs that a node may use; empty for all."""
+        return (self.process_cpus or {}).get(node, frozenset())
 
 
 def host_figures(
@@ -85,58 +97,29 @@ def host_figures(
         **_disk(telemetry, task, host, histories),
         **_network(telemetry, host),
     }
-    for name, value in outer_throttling(telemetry, host.nodes).items():
+    for name, value in outer_throttling(telemetry, host.nodes, len(host.node_cpus)).items():
         found[name] = max(value, _number(found, name))
     return found
 
 
+def node_cpu_figures(telemetry: TaskTelemetry, task: TaskTimes, host: SampledHost) -> dict[str, Figures]:
+    """Returns the figures of the CPUs of each node that may not use the same ones as all nodes together."""
+    telemetry = well_covered(telemetry, task)
+    own = {node: host.cpus_of(node) for node in host.nodes if host.cpus_of(node) != host.node_cpus}
+    return {node: dict(cpu_figures(telemetry, host.cpu_set(cpus))) for node, cpus in own.items()}
+
+
 def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
-    found: Figures = {}
-    known = _cpu_times(telemetry)
-    total = sum(known.values())
-    _add(found, "cpu.idle_share", _idle_share(telemetry, host.node_cpus))
-    if total > 0:
-
-        def share(*states: str) -> float:
-            return sum(known.get(state, 0.0) for state in states) / total
-
-        found["cpu.user_share"] = share("user", "nice")
-        found["cpu.system_share"] = share("system", "irq", "softirq")
-        if "steal" in known:
-            found["cpu.steal_share"] = share("steal")
-        processes = {name: _process_cpu(telemetry, name) for name in (*host.nodes, "driver")}
-        engine = _sum(processes[name] for name in host.nodes)
-        if engine is not None:
-            found["cpu.engine_share"] = engine / total
-        if (driver := processes["driver"]) is not None:
-            found["cpu.driver_share"] = driver / total
-        # Without the processes of nodes, the engine may be one of the others.
-        if host.nodes and None not in processes.values():
-            used = _sum(processes.values()) or 0.0
-            busy = 1 - share("idle", "iowait", "steal")
-            found["cpu.other_share"] = max(busy - used / total, 0.0)
-    if (runnable := telemetry.gauge("cpu.runnable")) is not None:
-        found["cpu.runnable"] = runnable.mean
-    _add(found, "cpu.wait_share", _stalled(telemetry, "cpu.some"))
+    found: Figures = {**cpu_figures(telemetry, host.cpu_set(host.node_cpus))}
+    # The kernel counts these for all CPUs together.
+    if not host.node_cpus:
+        if (runnable := telemetry.gauge("cpu.runnable")) is not None:
+            found["cpu.runnable"] = runnable.mean
+        _add(found, "cpu.wait_share", _stalled(telemetry, "cpu.some"))
     _add(found, "cpu.remote_memory_share", _share(telemetry, "numa.other", "numa.local", "numa.other"))
-    found.update(_throttling(telemetry, host, total))
+    cores_ms = sum(cpu_times(telemetry, host.node_cpus).values())
+    found.update(_throttling(telemetry, host, cores_ms))
     return found
-
-
-def _cpu_times(telemetry: TaskTelemetry, **labels: str) -> dict[str, float]:
-    """Returns the milliseconds per second that cores were in each state."""
-    times = {state: _per_s(telemetry.counter(f"cpu.{state}", **labels)) for state in _STATES}
-    return {state: per_s for state, per_s in times.items() if per_s is not None}
-
-
-def _idle_share(telemetry: TaskTelemetry, cpus: frozenset[int]) -> float | None:
-    """Returns how much of the time of these CPUs was idle; none means all."""
-    each = [_cpu_times(telemetry, cpu=str(cpu)) for cpu in cpus] or [_cpu_times(telemetry)]
-    if not all("idle" in times for times in each):
-        return None
-    idle = sum(times["idle"] + times.get("iowait", 0.0) for times in each)
-    total = sum(sum(times.values()) for times in each)
-    return idle / total if total > 0 else None
 
 
 def _throttling(telemetry: TaskTelemetry, host: SampledHost, cores_ms: float) -> Figures:
@@ -173,7 +156,7 @@ def _memory(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
     _add(found, "memory.refaults_per_s", _per_s(telemetry.counter("memory.file_refaults")))
     _add(found, "memory.swapped_in_per_s", _per_s(telemetry.counter("memory.swapped_in")))
     faults = [_per_s(telemetry.counter("process.major_faults", process=node)) for node in host.nodes]
-    _add(found, "memory.major_faults_per_s", _sum(faults))
+    _add(found, "memory.major_faults_per_s", total_or_none(faults))
     if (kills := telemetry.counter("memory.oom_kills")) is not None:
         # Between two samples, it is known only as a fraction.
         found["memory.oom_kills"] = float(round(kills.increase))
@@ -184,7 +167,7 @@ def _memory(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
 def _migrations(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
     found: Figures = {}
     moves = [_per_s(telemetry.counter("process.migrations", process=node)) for node in host.nodes]
-    _add(found, "cpu.migrations_per_s", _sum(moves))
+    _add(found, "cpu.migrations_per_s", total_or_none(moves))
     return found
 
 
@@ -257,12 +240,12 @@ def _network(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
             for labels, cut in telemetry.counters(name)
             if labels["interface"] in names
         ]
-        _add(found, "network.drops_per_s", _sum([*drops, *_each_per_s(telemetry, "softnet.drops")]))
+        _add(found, "network.drops_per_s", total_or_none([*drops, *_each_per_s(telemetry, "softnet.drops")]))
     shares = [max(received[name], sent.get(name, 0.0)) / speeds[name] for name in names if name in speeds]
     _add(found, "network.link_share", max(shares, default=None))
     retransmitted = _share(telemetry, "tcp.retransmissions", "tcp.sent_segments")
     _add(found, "network.retransmit_share", retransmitted)
-    _add(found, "network.squeezes_per_s", _sum(_each_per_s(telemetry, "softnet.time_squeezes")))
+    _add(found, "network.squeezes_per_s", total_or_none(_each_per_s(telemetry, "softnet.time_squeezes")))
     packets = {labels["cpu"]: cut.increase for labels, cut in telemetry.counters("softirq.net_rx")}
     total = sum(packets.values())
     if total > 0:
@@ -282,12 +265,6 @@ def _each_per_s(telemetry: TaskTelemetry, name: str) -> Iterator[float | None]:
     return (cut.per_s for _, cut in telemetry.counters(name))
 
 
-def _process_cpu(telemetry: TaskTelemetry, process: str) -> float | None:
-    """Returns the CPU time of a process in milliseconds per second."""
-    names = ("process.user", "process.system")
-    return _sum(_per_s(telemetry.counter(name, process=process)) for name in names)
-
-
 def _stalled(telemetry: TaskTelemetry, name: str) -> float | None:
     """Returns the share of the time for which tasks were stalled."""
     per_s = _per_s(telemetry.counter(f"pressure.{name}"))
@@ -296,20 +273,9 @@ def _stalled(telemetry: TaskTelemetry, name: str) -> float | None:
 
 def _share(telemetry: TaskTelemetry, part: str, *whole: str) -> float | None:
     """Returns how much of the growth of the counters `whole` is that of the counter `part`."""
-    total = _sum(_per_s(telemetry.counter(name)) for name in whole)
+    total = total_or_none(_per_s(telemetry.counter(name)) for name in whole)
     own = _per_s(telemetry.counter(part))
     return own / total if own is not None and total else None
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    """Returns the sum, or None if a value is unknown or there are none."""
-    total, count = 0.0, 0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-        count += 1
-    return total if count else None
 
 
 def _number(found: Figures, name: str) -> float:

@@ -29,12 +29,14 @@ def well_covered(telemetry: TaskTelemetry, task: TaskTimes) -> TaskTelemetry:
     return TaskTelemetry(covered)
 
 
-def outer_throttling(telemetry: TaskTelemetry, nodes: Sequence[str]) -> dict[str, float]:
+def outer_throttling(telemetry: TaskTelemetry, nodes: Sequence[str], cores: int = 0) -> dict[str, float]:
     """Returns the figures of the quotas of groups around those of the nodes, which stop the nodes too: those
-    of the group that was stopped longest. The kernel adds up the times of all CPUs.
+    of the group that was stopped longest. The kernel adds up the times of all CPUs; the nodes may use this
+    number of them, or all if it is 0.
     """
     found = dict[str, float]()
-    cores = telemetry.gauge("cpu.count")
+    online = telemetry.gauge("cpu.count")
+    usable = cores or (online.mean if online is not None else 0)
     for node in nodes:
         for labels, periods in telemetry.counters("cgroup.cpu_periods", process=node):
             stopped = telemetry.counter("cgroup.throttled_periods", **labels)
@@ -42,8 +44,8 @@ def outer_throttling(telemetry: TaskTelemetry, nodes: Sequence[str]) -> dict[str
             if "group" not in labels or stopped is None or periods.increase <= 0:
                 continue
             _raise(found, "cpu.throttled_periods_share", stopped.increase / periods.increase)
-            if time_ms is not None and time_ms.per_s is not None and cores is not None and cores.mean > 0:
-                _raise(found, "cpu.throttled_share", time_ms.per_s / 1e3 / cores.mean)
+            if time_ms is not None and time_ms.per_s is not None and usable > 0:
+                _raise(found, "cpu.throttled_share", time_ms.per_s / 1e3 / usable)
     return found
 
 

@@ -67,16 +67,17 @@ def engine_paragraph(record: RaceRecord, observed: RaceObservations | None = Non
 
 def _cpus(record: RaceRecord, observed: RaceObservations) -> Iterator[str]:
     """Yields what the nodes on this machine, the driver and other programs used of the CPUs."""
-    use = cpu_use(observed.telemetry)
+    use = cpu_use(observed.telemetry, record)
     if not (engine := _known(use.engine)):
         return
-    yield f"CPU: engine mean {_percent(_mean(engine))}, peak {_percent(max(engine))}"
+    of_cpus = f" of {format_count(len(use.cpus), 'CPU')}" if use.cpus else ""
+    yield f"CPU: engine mean {_percent(_mean(engine))}{of_cpus}, peak {_percent(max(engine))}"
     if while_indexing := _during_indexing(record, observed, use.engine):
         yield while_indexing
     driver = _mean(_known(use.driver))
     if driver >= _SHOWN_SHARE:
         yield f"driver {_percent(driver)}"
-    others = _mean(_known(use.busy)) - _mean(engine) - driver
+    others = _mean(_known(use.others))
     if others >= _SHOWN_SHARE:
         yield f"other programs {_percent(others)}"
 

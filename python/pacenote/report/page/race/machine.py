@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from pacenote.model.cpu_list import format_cpus
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceObservations, TelemetryLine
@@ -96,6 +97,7 @@ class _Sampled:
     """The values of a race in its parts."""
 
     def __init__(self, record: RaceRecord, observed: RaceObservations, parts: int, length_s: int) -> None:
+        self._record = record
         self._observed = observed
         self._parts = parts
         self._length_s = length_s
@@ -154,10 +156,11 @@ class _Sampled:
         return _Group("heap", "Heap, MiB", "MiB", "Largest use of all nodes together in each part.", columns)
 
     def _cpus(self) -> _Group:
-        use = cpu_use(self._observed.telemetry)
+        use = cpu_use(self._observed.telemetry, self._record)
         if not use.busy:
             return _Group("cpu", "CPU, %", "%", "", ())
-        columns = [_Shown("All CPUs busy (%)", "all", _scaled(use.busy, 100), "faint")]
+        which, label = ("CPUs of the engine", "all on them") if use.cpus else ("All CPUs", "all")
+        columns = [_Shown(f"{which} busy (%)", label, _scaled(use.busy, 100), "faint")]
         processes: tuple[tuple[str, str, LineStyle, PartValues], ...] = (
             ("Engine (%)", "engine", "line", use.engine),
             ("Driver (%)", "driver", "dashed", use.driver),
@@ -169,6 +172,8 @@ class _Sampled:
         ]
         known = [each for each in use.busy if each is not None]
         summary = "The CPUs of the driver's host"
+        if use.cpus:
+            summary = f"The CPUs that the engine may use ({format_cpus(use.cpus)})"
         if known:
             summary += f" were busy for {format_share(sum(known) / len(known))} of the time."
         return _Group("cpu", "CPU, %", "%", summary, tuple(columns))

@@ -1,0 +1,149 @@
+"""Figures of the CPUs that the nodes of a host may use, while a task ran.
+
+A node cannot use other CPUs, whatever these do, so the whole is the time of its own ones. The kernel counts
+the time of a process on all CPUs together: that of a process which may also use others counts as far as these
+CPUs were busy, so that the share of other programs is never too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pacenote.model.reported_cpu import NO_IDLE_SHARE, lacked_share
+from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry
+
+DRIVER = "driver"
+"""Name of the process of the driver."""
+
+_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_FREE = ("idle", "iowait", "steal")
+_MS = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSet:
+    """The CPUs whose figures are wanted."""
+
+    cpus: frozenset[int] = frozenset()
+    """Their numbers; empty for all."""
+
+    nodes: tuple[str, ...] = ()
+    """Names of the nodes on this host."""
+
+    process_cpus: Mapping[str, frozenset[int]] | None = None
+    """The CPUs that nodes and driver may use, by their names, of those that may not use all."""
+
+    def is_within(self, process: str) -> bool:
+        """Returns whether a process may use no other CPUs than these."""
+        allowed = (self.process_cpus or {}).get(process, frozenset())
+        return not self.cpus or bool(allowed and allowed <= self.cpus)
+
+    def is_outside(self, process: str) -> bool:
+        """Returns whether a process may use none of these CPUs."""
+        allowed = (self.process_cpus or {}).get(process, frozenset())
+        return bool(self.cpus and allowed) and not allowed & self.cpus
+
+
+def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
+    """Returns the figures of the CPUs, without those that the kernel does not count for them."""
+    times = cpu_times(telemetry, wanted.cpus)
+    total = sum(times.values())
+    if total <= 0:
+        return {}
+
+    def share(*states: str) -> float:
+        return sum(times.get(state, 0.0) for state in states) / total
+
+    found = {"cpu.user_share": share("user", "nice"), "cpu.system_share": share("system", "irq", "softirq")}
+    if "idle" in times:
+        found["cpu.idle_share"] = share("idle", "iowait")
+    if "steal" in times:
+        found["cpu.steal_share"] = share("steal")
+    busy_ms = sum(ms for state, ms in times.items() if state not in _FREE)
+    used = _processes(telemetry, wanted, busy_ms)
+    engine = total_or_none(used[node] for node in wanted.nodes)
+    if engine is not None:
+        found["cpu.engine_share"] = engine / total
+    if (driver := used[DRIVER]) is not None:
+        found["cpu.driver_share"] = driver / total
+    # Without the processes of nodes, the engine may be one of the others.
+    if engine is not None and driver is not None:
+        found["cpu.other_share"] = max(busy_ms - engine - driver, 0.0) / total
+    found.update(_waits(telemetry, wanted.nodes, found, total))
+    return found
+
+
+def cpu_times(telemetry: TaskTelemetry, cpus: frozenset[int] = frozenset()) -> dict[str, float]:
+    """Returns the milliseconds per second that these CPUs were in each state; none means all. Empty if
+    that is not known of one of them.
+    """
+    each = [_times_of(telemetry, cpu=str(cpu)) for cpu in cpus] or [_times_of(telemetry)]
+    if not all("idle" in times for times in each) and cpus:
+        return {}
+    states = [state for state in _STATES if all(state in times for times in each)]
+    return {state: sum(times[state] for times in each) for state in states}
+
+
+def total_or_none(values: Iterable[float | None]) -> float | None:
+    """Returns the sum, or None if a value is unknown or there are none."""
+    total, count = 0.0, 0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+        count += 1
+    return total if count else None
+
+
+def _times_of(telemetry: TaskTelemetry, **labels: str) -> dict[str, float]:
+    times = {state: _per_s(telemetry.counter(f"cpu.{state}", **labels)) for state in _STATES}
+    return {state: per_s for state, per_s in times.items() if per_s is not None}
+
+
+def _processes(telemetry: TaskTelemetry, wanted: CpuSet, busy_ms: float) -> dict[str, float | None]:
+    """Returns the time of nodes and driver on the CPUs in milliseconds per second; None where it is unknown.
+    Those that may use other CPUs, too, come last.
+    """
+    found = dict[str, float | None]()
+    left = busy_ms
+    for process in sorted((*wanted.nodes, DRIVER), key=lambda name: not wanted.is_within(name)):
+        names = ("process.user", "process.system")
+        used = total_or_none(_per_s(telemetry.counter(name, process=process)) for name in names)
+        if used is not None and not wanted.is_within(process):
+            used = 0.0 if wanted.is_outside(process) else min(used, left)
+        found[process] = used
+        left = max(left - (used or 0.0), 0.0)
+    return found
+
+
+def _waits(
+    telemetry: TaskTelemetry, nodes: Iterable[str], shares: Mapping[str, float], total_ms: float
+) -> dict[str, float]:
+    """Returns for how long threads of the engine waited for a core, and how much of the time that they could
+    have used others had meanwhile. They also wait for each other, which takes nothing from the engine; of
+    what other guests of the host had, the engine lacked its part of the busy time.
+    """
+    waits = [
+        _per_s(cut) for node in nodes for _, cut in telemetry.counters("process.run_queue_wait", process=node)
+    ]
+    waiting = total_or_none(waits)
+    found = {} if waiting is None else {"cpu.engine_waiting": waiting / _MS}
+    engine, others = shares.get("cpu.engine_share"), shares.get("cpu.other_share")
+    if engine is None or others is None:
+        return found
+    if waiting is not None:
+        taken = min(waiting / total_ms, others)
+    else:
+        # Without idle time, a thread of the engine may have waited whenever another program ran.
+        taken = others if shares.get("cpu.idle_share", 1.0) < NO_IDLE_SHARE else 0.0
+    steal = shares.get("cpu.steal_share", 0.0)
+    busy = 1.0 - shares.get("cpu.idle_share", 0.0) - steal
+    taken += steal * engine / busy if busy > 0 else 0.0
+    if (share := lacked_share(engine, taken)) is not None:
+        found["cpu.lacked_share"] = share
+    return found
+
+
+def _per_s(cut: CounterCut | None) -> float | None:
+    return None if cut is None else cut.per_s
