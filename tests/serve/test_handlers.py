@@ -44,6 +44,29 @@ def test_an_empty_store_says_how_to_run_a_race(site):
     assert "There are no races yet" in site.page()
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"?search={'+'.join(['word'] * 1200)}", 422),
+        (f"?search={'+'.join(['w'] * 250)}", 200),
+        ("?search=%00&page=%00", 200),
+        ("?search=%ed%a0%80%ff", 200),
+        (f"?page={'9' * 5000}", 200),
+        ("race/%00", 404),
+        (f"race/{'x' * 5000}", 404),
+        ("race/race-1/files/%00", 404),
+        (f"race/race-1/files/{'x/' * 2000}x", 404),
+        ("race/race-1/notes%00", 404),
+        (f"compare?{'&'.join(['baseline=%00'] * 500)}", 404),
+    ],
+)
+def test_hostile_addresses_are_refused_in_words(site, path, status):
+    site.store.create(record("race-1"))
+    response, text = site.get(path)
+    assert response.status == status, text
+    assert site.warnings == []
+
+
 def test_pages_of_the_list_keep_the_selection(site):
     fill(site, 60)
     first = site.page("?baseline=race-001&contender=race-059")

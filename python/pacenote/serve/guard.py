@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aiohttp import web
+from aiohttp import web, web_response
 from aiohttp.typedefs import Handler, Middleware
 
 from pacenote.errors import PacenoteError, StoreError
@@ -41,6 +41,8 @@ class RequestGuard:
 
     def protect(self, application: web.Application) -> None:
         """Makes all requests to an application pass."""
+        # The library answers malformed requests itself, with its name and version and those of Python.
+        vars(web_response)["SERVER_SOFTWARE"] = "Pacenote"
         application.middlewares.append(self._middleware())
         application.on_response_prepare.append(_begin)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote, quote_plus
 
+from pacenote.errors import UsageError
 from pacenote.model.race_record import TIMESTAMP_FORMAT
 from pacenote.model.user_tags import tag_texts
 from pacenote.report.render.html import escaped, shown
@@ -25,6 +26,9 @@ PAGE_RACES = 50
 
 SIDES = ("baseline", "contender")
 """The sides of a comparison."""
+
+MAX_SEARCH = 500
+"""Characters of a search: SQLite refuses a query with a condition for each of a thousand words."""
 
 _MAX_TAGS = 6
 _SHORT_ID = 8
@@ -50,7 +54,9 @@ class ListRequest:
     """Those on the other side."""
 
     def criteria(self) -> RaceFilter:
-        """Returns which races the page shows."""
+        """Returns which races the page shows. Raises UsageError for a search that is too long."""
+        if len(self.search) > MAX_SEARCH:
+            raise UsageError(f"a search has at most {MAX_SEARCH} characters", hint="search for fewer words")
         texts = (quoted or word for quoted, word in _TEXT.findall(self.search))
         offset = PAGE_RACES * (self.page - 1)
         return RaceFilter(limit=PAGE_RACES, offset=offset, search=tuple(filter(None, texts)))
@@ -63,8 +69,9 @@ def list_page(root: str, asked: ListRequest, found: FoundRaces, now: datetime) -
         bar(root),
         f'<main><form action="{attribute(root)}" method=get>',
         f"<div class=top><h1>Races</h1><p class=quiet>{count}{' found' if asked.search else ''}</p></div>",
-        "<div class=search role=search><input id=search name=search type=search maxlength=500 size=40 "
-        f'aria-label="Search" aria-describedby=help value="{attribute(asked.search)}" '
+        "<div class=search role=search><input id=search name=search type=search "
+        f'maxlength={MAX_SEARCH} size=40 aria-label="Search" aria-describedby=help '
+        f'value="{attribute(asked.search)}" '
         'placeholder="http_logs 3.3 heap=1g suspect"><button>Search</button>',
         f'<a href="{attribute(root)}">All races</a>' if asked.search else "",
         "<p id=help class=quiet>Track, challenge, engine, car, tag, verdict, state or id; all words must "

@@ -1,0 +1,106 @@
+"""Parses JSON and TOML that Pacenote did not write itself, or that something may have changed since.
+
+Python's parsers accept more than the formats have (`NaN`, `1e999`), and fail in their own ways: with a
+RecursionError for deep nesting, with advice about `sys` for a number of thousands of digits. Here, every such
+text is a ValueError with a reason that fits into a message after the name of the file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+MAX_DEPTH = 200
+"""Levels of lists and objects that a document may have: what goes through it may use recursion."""
+
+
+def parse_json(text: str | bytes, *, replaces_unusable: bool = False) -> Any:
+    """Returns a JSON document. Raises ValueError; it is a JSONDecodeError if the text is not JSON.
+
+    With `replaces_unusable`, numbers that are not finite become None: Rally writes NaN for what it could not
+    compute.
+    """
+    try:
+        if replaces_unusable:
+            document = json.loads(text, parse_constant=lambda _: None, parse_float=_finite_or_none)
+        else:
+            document = json.loads(text, parse_constant=_reject, parse_float=_finite)
+    except (json.JSONDecodeError, UnusableNumber):
+        raise
+    except (RecursionError, ValueError) as error:
+        raise _undecodable(error) from error
+    check_depth(document)
+    return document
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Returns a TOML document. Raises ValueError, whose text has the line if the text is not TOML."""
+    import tomllib  # Not needed for most commands.
+
+    try:
+        document = tomllib.loads(text, parse_float=_finite)
+    except (tomllib.TOMLDecodeError, UnusableNumber):
+        raise
+    except (RecursionError, OverflowError, ValueError) as error:
+        raise _undecodable(error) from error
+    check_depth(document)
+    return document
+
+
+def check_depth(document: Any) -> None:
+    """Raises TooDeep if a document has more than `MAX_DEPTH` levels."""
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        level = [child for container in level for child in _containers_in(container)]
+        if not level:
+            return
+    raise TooDeep
+
+
+class TooDeep(ValueError):
+    """A document has more than `MAX_DEPTH` levels."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it is nested more than {MAX_DEPTH} levels deep")
+
+
+class UnusableNumber(ValueError):
+    """A number that JSON does not have, that is infinite as a number of the machine, or that has thousands of
+    digits.
+    """
+
+    def __init__(self, reason: str, number: str = "") -> None:
+        super().__init__(reason)
+        self.number = number
+        """The number in the text, or empty if it has thousands of digits."""
+
+
+def _containers_in(value: Any) -> list[Any]:
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [child for child in values if isinstance(child, dict | list)]
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _reject(text)
+
+
+def _finite_or_none(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def _reject(text: str) -> NoReturn:
+    raise UnusableNumber(f"{text[:20]} is not a finite number", text)
+
+
+def _undecodable(error: Exception) -> ValueError:
+    """Returns an error whose text is a reason, for one of the parser."""
+    if isinstance(error, RecursionError):
+        return TooDeep()
+    if isinstance(error, UnicodeDecodeError):
+        return ValueError("it is not UTF-8 text")
+    if "integer string conversion" in str(error):
+        return UnusableNumber("it has a number of too many digits")
+    return ValueError(str(error))

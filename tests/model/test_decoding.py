@@ -1,0 +1,65 @@
+"""Texts that a parser accepts although they cannot be used, or rejects in a way of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pacenote.model.decoding import TooDeep, UnusableNumber, parse_json, parse_toml
+
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "reason"),
+    [
+        ("1e999", UnusableNumber, "1e999 is not a finite number"),
+        ('{"a": [-1e999]}', UnusableNumber, "-1e999 is not a finite number"),
+        ("NaN", UnusableNumber, "NaN is not a finite number"),
+        ("-Infinity", UnusableNumber, "-Infinity is not a finite number"),
+        ("9" * 5000, UnusableNumber, "it has a number of too many digits"),
+        ("[" * DEEP, TooDeep, "it is nested more than 200 levels deep"),
+        ('{"a":' * DEEP, TooDeep, "it is nested more than 200 levels deep"),
+        ("[" * 300 + "]" * 300, TooDeep, "it is nested more than 200 levels deep"),
+        (b"\xff", ValueError, "it is not UTF-8 text"),
+        ("{", json.JSONDecodeError, "Expecting property name"),
+    ],
+)
+def test_json_that_cannot_be_used_has_a_reason(
+    text: str | bytes, kind: type[ValueError], reason: str
+) -> None:
+    with pytest.raises(kind, match=reason):
+        parse_json(text)
+
+
+def test_json_that_can_be_used_is_returned() -> None:
+    assert parse_json('{"a": [1, 1.5, "x", null, true]}') == {"a": [1, 1.5, "x", None, True]}
+    assert parse_json("[" * 200 + "]" * 200)
+
+
+def test_numbers_that_are_not_finite_may_be_replaced() -> None:
+    assert parse_json('[NaN, 1e999, 2.5, "NaN"]', replaces_unusable=True) == [None, None, 2.5, "NaN"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a = inf", "inf is not a finite number"),
+        ("a = 1e999", "1e999 is not a finite number"),
+        ("a = nan", "nan is not a finite number"),
+        ("a = " + "9" * 5000, "it has a number of too many digits"),
+        ("a = " + "[" * DEEP, "it is nested more than 200 levels deep"),
+        ("a = " + "[" * 300 + "]" * 300, "it is nested more than 200 levels deep"),
+        (".".join("a" * 300) + " = 1", "it is nested more than 200 levels deep"),
+        ("[" + ".".join("a" * 300) + "]", "it is nested more than 200 levels deep"),
+        ("a = ", r"Invalid value \(at end of document\)"),
+    ],
+)
+def test_toml_that_cannot_be_used_has_a_reason(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_toml(text)
+
+
+def test_toml_that_can_be_used_is_returned() -> None:
+    assert parse_toml("a.b = [1, 2.5]\n") == {"a": {"b": [1, 2.5]}}
