@@ -13,6 +13,7 @@ from pacenote.units import (
     format_number,
     format_seconds,
     split_by_weight,
+    whole_number,
 )
 
 
@@ -124,3 +125,9 @@ def test_a_share_above_a_limit_does_not_look_like_the_limit():
 )
 def test_changes_have_a_sign_and_no_exponent(share, text):
     assert format_change(share) == text
+
+
+def test_only_ascii_digits_of_a_usual_length_are_a_whole_number() -> None:
+    assert [whole_number(text) for text in ("0", "007", "9" * 18)] == [0, 7, int("9" * 18)]
+    refused = ("", "-1", "+1", " 1", "1.0", "²", "٣", "9" * 19, "9" * 5000, "1\n")
+    assert [text for text in refused if whole_number(text) is not None] == []

@@ -15,7 +15,8 @@ OPS = "ops"
 BYTES = "byte"
 """The unit of work of operations that copy data."""
 
-_RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s+(\S+)/s\s*")
+_WHOLE = re.compile(r"[0-9]{1,18}")
+_RATE = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)\s+(\S+)/s\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,13 @@ class Rate:
 
     def __str__(self) -> str:
         return f"{self.value:g} {self.unit}/s"
+
+
+def whole_number(text: str) -> int | None:
+    """Returns the number that a text of 1 to 18 ASCII digits is, or None for any other text: `str.isdigit`
+    accepts digits that `int` does not, and `int` raises for a number of thousands of digits.
+    """
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def format_bytes(count: float) -> str:

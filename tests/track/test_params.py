@@ -54,7 +54,7 @@ def test_lists_are_parsed(text: str, expected: list[Any]) -> None:
     [
         (None, "cannot be read: No such file or directory"),
         (b"\xff", "cannot be read: it is not UTF-8 text"),
-        (b"[" * 100_000, "is nested too deeply"),
+        (b"[" * 100_000, "is not valid JSON: it is nested more than 200 levels deep"),
     ],
 )
 def test_files_that_cannot_be_read_are_reported(tmp_path: Path, content: bytes | None, message: str) -> None:

@@ -18,6 +18,7 @@ from pacenote.capture.raw_documents import ndjson_line
 from pacenote.capture.readers import DocumentReader, Hit, PointInTimeExpired, ReadCursor
 from pacenote.capture.sources import CaptureSource
 from pacenote.errors import EngineError, StoreError
+from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
 
 JOURNAL = ".create-track.json"
@@ -80,7 +81,7 @@ class CaptureJournal:
         self._file = folder / JOURNAL
         self._states: dict[str, _SourceProgress] = {}
         try:
-            for name, note in json.loads(self._file.read_text()).items():
+            for name, note in parse_json(self._file.read_text()).items():
                 position = ReadCursor(**{**note["position"], "after": tuple(note["position"]["after"])})
                 self._states[name] = _SourceProgress(**{**note, "position": position})
         except (OSError, ValueError, KeyError, TypeError):

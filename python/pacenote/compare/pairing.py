@@ -17,7 +17,7 @@ EXPERIMENT_TAG, VARIANT_TAG, BLOCK_TAG = "experiment", "variant", "block"
 HALF_TAG = "half"
 """User tag of a race that ran beside the other one of its block."""
 
-_NUMBERED = re.compile(r"(?P<experiment>.+)-(?P<number>\d{3,})(?:\.\d+)?")
+_NUMBERED = re.compile(r"(?P<experiment>.+)-(?P<number>\d{3,9})(?:\.\d+)?")
 """The id of a race of an experiment: its number in the plan, and which attempt it is if not the first."""
 
 _FAILED = ("killed", "interrupted", "aborted")

@@ -10,6 +10,7 @@ from typing import Any
 
 from pacenote.compare.value_shares import shares_differ, shown_values
 from pacenote.model.comparison import ComparedRace, FactDifference
+from pacenote.model.decoding import parse_json
 from pacenote.model.printable import shortened_alike
 
 _MAX_VALUES = 10
@@ -79,7 +80,7 @@ def _leaves(key: str, value: object) -> Iterator[tuple[str, str]]:
     if key.endswith(".body") and isinstance(value, str):
         # What is not JSON stays a text.
         with contextlib.suppress(ValueError, RecursionError):
-            value = json.loads(value)
+            value = parse_json(value)
     is_deep = key.count(".") > _MAX_DEPTH
     if isinstance(value, Mapping) and value and not is_deep:
         for name, item in value.items():

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -55,6 +54,7 @@ from pacenote.diagnose.expression import (
 from pacenote.diagnose.figure_units import KINDS, Unit
 from pacenote.diagnose.rule import Rule
 from pacenote.errors import UsageError
+from pacenote.model.decoding import parse_toml
 from pacenote.model.messages import did_you_mean
 
 BUNDLED = Path(__file__).with_name("rules")
@@ -174,7 +174,7 @@ class _FileReader:
 
     def read(self) -> list[Rule]:
         try:
-            document = tomllib.loads(self._text)
+            document = parse_toml(self._text)
         except (ValueError, RecursionError) as error:
             self.problems.append(f"{self._file} is not valid TOML: {error}")
             return []

@@ -10,6 +10,7 @@ from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.model.cpu_list import parse_cpus
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.snapshot import RaceSnapshot
+from pacenote.units import whole_number
 
 NO_SNAPSHOT = "the race has no snapshot of engine and machine that can be read"
 """Why figures of the snapshot are missing."""
@@ -155,10 +156,13 @@ def _index_figures(facts: _Facts) -> _Figures:
         found = (facts.get(f"index.{name}.{key}", default) for name in names)
         return [value for value in found if value is not None]
 
-    shards = [float(value) for value in values("number_of_shards") if value.isdigit()]
+    def counts(key: str) -> list[float]:
+        numbers = map(whole_number, values(key))
+        return [float(number) for number in numbers if number is not None]
+
+    shards = counts("number_of_shards")
     yield "engine.shards", sum(shards) or None
-    replicas = [float(value) for value in values("number_of_replicas") if value.isdigit()]
-    yield "engine.replicas", max(replicas, default=None)
+    yield "engine.replicas", max(counts("number_of_replicas"), default=None)
     intervals = [_seconds(value) for value in values("refresh_interval")]
     known = [value for value in intervals if value is not None]
     on = [value for value in known if value > 0]
@@ -195,7 +199,7 @@ def _limits(facts: _Facts, node: str, nodes: int) -> _Figures:
     yield "host.memory_bytes", min(known, default=None)
     yield "host.usable_cores", _usable_cores(facts, node)
     quota = facts.get(f"{group}.cpu.max", "").split()
-    with suppress(ValueError, IndexError, ZeroDivisionError):
+    with suppress(ArithmeticError, ValueError, IndexError):
         yield "host.quota_cores", int(quota[0]) / int(quota[1])
 
 

@@ -12,7 +12,8 @@ _ROTATED = re.compile(r"(?:\.\d+)?(?:\.gz)?$")
 
 def log_name(file: Path) -> Path:
     """Returns the path of the log to which a file belongs: without the number and `.gz`."""
-    return file.with_name(_ROTATED.sub("", file.name) or file.name)
+    name = _ROTATED.sub("", file.name)
+    return file.with_name(name) if name else file
 
 
 def group_files(files: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:

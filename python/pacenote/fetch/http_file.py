@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pacenote.fetch.remote_file import RemoteFile
 from pacenote.net.failures import describe_failure
 from pacenote.net.http_pool import ConnectionPools
+from pacenote.units import whole_number
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
@@ -24,7 +25,7 @@ READ_TIMEOUT_S = 60.0
 
 _MAX_REDIRECTS = 5
 
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
 _TRANSIENT_STATUS = (408, 425, 429)
 
 _ARCHIVE_SUFFIXES = {"gzip": (".gz", ".tgz"), "bzip2": (".bz2",), "zstd": (".zst",)}
@@ -154,15 +155,14 @@ def _read_version(status: int, headers: Mapping[str, str], first: int) -> FileVe
         # Without a validator, ranges of two versions could be combined.
         return FileVersion(int(found[3]), validator, ranges=bool(validator), digest=_declared_digest(headers))
     if status == 200:
-        length = headers.get("content-length", "")
-        size = int(length) if length.isdigit() else None
+        size = whole_number(headers.get("content-length", ""))
         digest = _declared_digest(headers) or _decode_digest("md5", headers.get("content-md5", ""))
         return FileVersion(size, _validator(headers), ranges=False, digest=digest)
     if status == 416 and first:
         raise FileChanged
     if status in _TRANSIENT_STATUS or status >= 500:
-        retry_after = headers.get("retry-after", "")
-        raise TransientError(f"HTTP status {status}", float(retry_after) if retry_after.isdigit() else 0.0)
+        retry_after = whole_number(headers.get("retry-after", ""))
+        raise TransientError(f"HTTP status {status}", float(retry_after or 0))
     raise RequestRejected(status)
 
 

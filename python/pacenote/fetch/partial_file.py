@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.fetch.http_file import Digest, FileVersion
+from pacenote.model.decoding import parse_json
 
 _SAVE_EVERY_BYTES = 32 << 20
 """Bytes between two saved states; a killed download has to repeat at most this many."""
@@ -71,7 +72,7 @@ class PartialFile:
     def resume(self) -> bool:
         """Opens the partial file of an earlier download, and returns False if it cannot be continued."""
         try:
-            state = json.loads(self._state_path.read_text())
+            state = parse_json(self._state_path.read_text())
             algorithm, value = state["digest"]
             digest = Digest(algorithm, bytes.fromhex(value)) if algorithm else None
             version = FileVersion(int(state["total"]), str(state["validator"]), ranges=True, digest=digest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pacenote.importers.documents import FILE_NAMES, is_race_document, races_in_
 from pacenote.importers.found_race import FoundRace
 from pacenote.importers.html_text import has_tags, is_page, text_of_html
 from pacenote.importers.table_races import races_in_text
+from pacenote.model.decoding import parse_json
 from pacenote.store.atomic_files import read_regular_file
 
 MAX_FILES = 10_000
@@ -99,9 +99,8 @@ def _races(data: bytes) -> _Races:
     if text.lstrip()[:1] != "{":
         return _races_in_page_or_text(text)
     try:
-        # Rally writes NaN for what it could not compute.
-        document = json.loads(text, parse_constant=lambda _: None)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(text, not_finite="none")
+    except ValueError as error:
         raise PacenoteError(f"it is not readable JSON: {error}", hint="the file is damaged") from error
     if not is_race_document(document):
         raise PacenoteError("it is JSON, but not a race", hint=_EXPECTED)

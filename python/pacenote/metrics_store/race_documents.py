@@ -12,6 +12,7 @@ from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.result import TaskResult
 from pacenote.model.system_metrics import DISK_USAGE, SHARD_TIMES, TRANSFORM_FIGURES
 from pacenote.model.user_tags import tag_texts
+from pacenote.units import whole_number
 
 AUTO_GENERATED = "default"
 """How Rally names a challenge that it creates from a bare schedule."""
@@ -79,9 +80,9 @@ def result_documents(record: RaceRecord) -> Iterator[dict[str, Any]]:
         "car": "+".join(record.car),
         "active": True,
     }
-    major = (cluster.version or "").partition(".")[0]
-    if major.isdigit():
-        common["distribution-major-version"] = int(major)
+    major = whole_number((cluster.version or "").partition(".")[0])
+    if major is not None:
+        common["distribution-major-version"] = major
     if record.options.team_revision:
         common["team-revision"] = record.options.team_revision
     figures = [*_figures(race_results(record)), *_node_figures(record)]

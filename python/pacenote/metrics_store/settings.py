@@ -9,6 +9,7 @@ from typing import Literal
 
 from pacenote.errors import UsageError
 from pacenote.model.client_options import TlsOptions
+from pacenote.units import whole_number
 
 StoreType = Literal["elasticsearch", "opensearch"]
 """The engine of a store, as `datastore.type` names it."""
@@ -182,8 +183,8 @@ def _whole(given: Mapping[str, str], key: str, least: int, most: int | None = No
     text = given.get(key)
     if text is None:
         return None
-    number = int(text) if text.isascii() and text.isdigit() else -1
-    if number < least or (most is not None and number > most):
+    number = whole_number(text)
+    if number is None or number < least or (most is not None and number > most):
         limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
         raise _invalid(key, text, f"a whole number {limits}")
     return number

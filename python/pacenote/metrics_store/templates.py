@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pacenote.metrics_store.client import StoreClient, StoreUnavailable
 from pacenote.metrics_store.settings import StoreSettings
 from pacenote.net.rest import RestResponse
+from pacenote.units import whole_number
 
 IndexKind = Literal["metrics", "races", "results"]
 """What documents are about, which is part of the name of their index."""
@@ -235,4 +236,4 @@ def _strings(mapping: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _numbers(version: Mapping[str, object]) -> tuple[int, ...]:
     parts = str(version.get("number", "")).split(".")[:2]
-    return tuple(int(part) for part in parts if part.isdigit())
+    return tuple(number for part in parts if (number := whole_number(part)) is not None)

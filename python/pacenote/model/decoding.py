@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, Literal, NoReturn
 
 MAX_DEPTH = 200
 """Levels of lists and objects that a document may have: what goes through it may use recursion."""
 
 
-def parse_json(text: str | bytes, *, replaces_unusable: bool = False) -> Any:
+NotFinite = Literal["refused", "none", "kept"]
+"""What becomes of `NaN` and `1e999`. Rally writes NaN for what it could not compute, which is read as None;
+documents that a cluster stores may have `1e999`.
+"""
+
+
+def parse_json(text: str | bytes, not_finite: NotFinite = "refused") -> Any:
     """Returns a JSON document. Raises ValueError; it is a JSONDecodeError if the text is not JSON.
 
-    With `replaces_unusable`, numbers that are not finite become None: Rally writes NaN for what it could not
-    compute.
+    `not_finite` says what becomes of numbers that are not finite.
     """
+    constant, number = _READERS[not_finite]
     try:
-        if replaces_unusable:
-            document = json.loads(text, parse_constant=lambda _: None, parse_float=_finite_or_none)
-        else:
-            document = json.loads(text, parse_constant=_reject, parse_float=_finite)
+        document = json.loads(text, parse_constant=constant, parse_float=number)
     except (json.JSONDecodeError, UnusableNumber):
         raise
     except (RecursionError, ValueError) as error:
@@ -35,12 +39,14 @@ def parse_json(text: str | bytes, *, replaces_unusable: bool = False) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Returns a TOML document. Raises ValueError, whose text has the line if the text is not TOML."""
+    """Returns a TOML document, which may have numbers that are not finite. Raises ValueError, whose text has
+    the line if the text is not TOML.
+    """
     import tomllib  # Not needed for most commands.
 
     try:
-        document = tomllib.loads(text, parse_float=_finite)
-    except (tomllib.TOMLDecodeError, UnusableNumber):
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
         raise
     except (RecursionError, OverflowError, ValueError) as error:
         raise _undecodable(error) from error
@@ -93,6 +99,13 @@ def _finite_or_none(text: str) -> float | None:
 
 def _reject(text: str) -> NoReturn:
     raise UnusableNumber(f"{text[:20]} is not a finite number", text)
+
+
+_READERS: dict[NotFinite, tuple[Callable[[str], Any] | None, Callable[[str], Any] | None]] = {
+    "refused": (_reject, _finite),
+    "none": (lambda _: None, _finite_or_none),
+    "kept": (None, None),
+}
 
 
 def _undecodable(error: Exception) -> ValueError:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pacenote.units import whole_number
+
 GetJson = Callable[[str], Mapping[str, Any]]
 """Reads a path of the engine, such as `/_stats`, as parsed JSON. Raises EngineError."""
 
@@ -143,8 +145,8 @@ def engine_of_version(version: str) -> str:
     """Returns the name of the engine that a version belongs to: OpenSearch has the major versions 1 to 3, and
     Elasticsearch 5 and above.
     """
-    major = version.partition(".")[0]
-    return ELASTICSEARCH if major.isdigit() and int(major) > _LAST_OPENSEARCH_MAJOR else OPENSEARCH
+    major = whole_number(version.partition(".")[0])
+    return ELASTICSEARCH if (major or 0) > _LAST_OPENSEARCH_MAJOR else OPENSEARCH
 
 
 def reported_engine(version: Mapping[str, object]) -> str:
@@ -218,5 +220,5 @@ class EngineInfo:
     @property
     def _minor_version(self) -> tuple[int, int]:
         """The first two numbers of the version, (0, 0) if unknown."""
-        numbers = [int(part) for part in self.version.split(".")[:2] if part.isdecimal()]
-        return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
+        major, minor, *_ = (*map(whole_number, self.version.split(".")[:2]), None)
+        return (0, 0) if major is None or minor is None else (major, minor)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import quote, quote_plus, unquote
 
+from pacenote.model.decoding import check_depth
 from pacenote.model.printable import printable, whole_line
 
 REDACTED = "<hidden>"
@@ -405,6 +406,7 @@ def redact_body(text: str) -> str:
     for line in _documents(text):
         try:
             document = json.loads(line)
+            check_depth(document)
         except (ValueError, RecursionError):
             redacted.append(redact_unparsed(line))
             continue
@@ -463,7 +465,9 @@ def body_secrets(text: str) -> frozenset[str]:
     found: set[str] = set()
     for line in _documents(text):
         with contextlib.suppress(ValueError, RecursionError):
-            found.update(_keyed_secrets(json.loads(line), in_fields=False))
+            document = json.loads(line)
+            check_depth(document)
+            found.update(_keyed_secrets(document, in_fields=False))
     return frozenset(value for value in found if len(value) >= _MIN_BODY_LENGTH)
 
 

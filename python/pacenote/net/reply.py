@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pacenote.errors import EngineError
+from pacenote.model.decoding import MAX_DEPTH, TooDeep, UnusableNumber, parse_json
 from pacenote.model.printable import encodable_value
 
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """Maximum size of a body after decompression."""
-
-MAX_DEPTH = 200
-"""Maximum depth of a JSON document."""
 
 _CHUNK_BYTES = 256 * 1024
 
@@ -67,32 +64,14 @@ def parse_body(body: bytes) -> Any:
     if not body:
         return None
     try:
-        document = json.loads(body)
+        document = parse_json(body, not_finite="kept")
+    except TooDeep:
+        raise UnusableReply(f"is nested more than {MAX_DEPTH} levels deep") from None
+    except UnusableNumber as error:
+        raise UnusableReply(f"has an unexpected form: {error}") from None
     except ValueError:
         return body.decode("utf-8", "replace")
-    except RecursionError:
-        raise _too_deep() from None
-    _check_depth(document)
     return encodable_value(document) if _SURROGATE_ESCAPE.search(body) else document
-
-
-def _check_depth(document: Any) -> None:
-    level = [document]
-    for _ in range(MAX_DEPTH):
-        level = [child for each in level for child in _children(each)]
-        if not level:
-            return
-    raise _too_deep()
-
-
-def _children(value: Any) -> list[Any]:
-    """Returns the objects and lists that an object or a list contains."""
-    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [each for each in values if isinstance(each, dict | list)]
-
-
-def _too_deep() -> UnusableReply:
-    return UnusableReply(f"is nested more than {MAX_DEPTH} levels deep")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ _LEAST = {"number_of_shards": 1, "number_of_routing_shards": 1, "number_of_repli
 
 _MAX_NAME_BYTES = 255
 _FORBIDDEN = re.compile(r'[\\/*?"<>| ,#:]')
-_WHOLE = re.compile(r"[+-]?\d+")
+_WHOLE = re.compile(r"[+-]?\d{1,18}")
 
 
 def check_index(params: FieldReader, name: str, body: Any) -> None:

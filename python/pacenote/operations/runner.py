@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pacenote.errors import DriverError
+from pacenote.model.decoding import parse_json
 from pacenote.model.printable import single_line
 from pacenote.model.problems import preview
 from pacenote.model.work import Headers, Request, RetryPolicy
@@ -53,7 +53,7 @@ class DriverResponse:
     def json(self) -> Any:
         """Returns the parsed body. Raises `UnexpectedResponse` if it is not JSON."""
         try:
-            return json.loads(self.body)
+            return parse_json(self.body)
         except (ValueError, RecursionError) as cause:
             cut = "…" if len(self.body) > _MAX_SHOWN_BYTES else ""
             text = self.body[:_MAX_SHOWN_BYTES].decode(errors="replace") + cut

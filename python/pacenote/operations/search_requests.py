@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from pacenote.model.assertion import DetailsKind
+from pacenote.model.decoding import parse_json
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.problems import preview
@@ -21,6 +21,7 @@ from pacenote.operations.request import (
     read_common,
     require_json,
 )
+from pacenote.units import whole_number
 
 CAPTURE_MARKER = "@recalled@"
 """Marks where a captured value is inserted into the path and body. It needs no escaping in either."""
@@ -161,10 +162,9 @@ def read_pages(params: FieldReader, *, required: bool) -> int | None:
         params.problem("pages", "is missing")
     if value is None or value == "all":
         return None
-    if isinstance(value, str) and value.isdecimal():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
+    number = whole_number(value) if isinstance(value, str) else value
+    if isinstance(number, int) and not isinstance(number, bool) and number > 0:
+        return number
     params.problem("pages", f'is {preview(value)}, but must be a number of pages above 0, or "all"')
     return None
 
@@ -193,7 +193,7 @@ def _parsed(params: FieldReader, body: Mapping[str, Any] | str) -> dict[str, Any
     if not isinstance(body, str):
         return dict(body)
     try:
-        value = json.loads(body)
+        value = parse_json(body)
     except ValueError:
         value = None
     if isinstance(value, dict):

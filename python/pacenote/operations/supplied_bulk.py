@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from pacenote.errors import TrackError
+from pacenote.model.decoding import parse_json
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import Problems, describe_value, preview
 from pacenote.model.work import SuppliedBulk
@@ -139,7 +140,7 @@ def _with_action_lines(body: bytes) -> bytes:
 
 def _is_action(line: bytes) -> bool:
     try:
-        value = json.loads(line)
+        value = parse_json(line)
     except ValueError:
         return False
     return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in _ACTIONS

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
+from pacenote.model.decoding import parse_json
 from pacenote.provision import resources
 from pacenote.provision.layout import EngineLayout, reachable
 
@@ -112,7 +113,7 @@ def _is_made_for(folder: int, node_id: str, layout: EngineLayout) -> bool:
     try:
         marker = os.open(_MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(marker, encoding="utf-8") as file:
-            return bool(json.load(file) == _marker(node_id, layout))
+            return bool(parse_json(file.read()) == _marker(node_id, layout))
     except (OSError, ValueError):
         return False
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.fetch.disk import check_free_space, disk_error
 from pacenote.model.codec import decode
+from pacenote.model.decoding import parse_json
 from pacenote.model.messages import list_with_rest
 from pacenote.provision.data_copy import DataSize, data_size, unshared_bytes
 from pacenote.provision.layout import EngineLayout
@@ -251,7 +252,7 @@ def _node_folder(folder: Path, node: int, path: int) -> Path:
 
 def _read(folder: Path) -> DataSet | None:
     try:
-        document = json.loads((folder / MANIFEST).read_text("utf-8"))
+        document = parse_json((folder / MANIFEST).read_text("utf-8"))
         if document["format"] != _FORMAT:
             return None
         origin = decode(DataOrigin, document["origin"], MANIFEST)

@@ -17,6 +17,7 @@ from typing import Any
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import replace_text
+from pacenote.model.decoding import parse_json
 from pacenote.provision.maven import MavenArtifact
 
 # These become names of folders and files, so they must not lead outside their folder.
@@ -133,7 +134,7 @@ def _format_jar(jar: MavenArtifact) -> str:
 def parse_lock(text: str, location: str) -> EngineLock:
     """Parses a lock file. Raises EngineError with `location` if it is damaged."""
     try:
-        document: Mapping[str, Any] = json.loads(text)
+        document: Mapping[str, Any] = parse_json(text)
         return EngineLock(
             distribution=_safe_name(document["distribution"]),
             version=_safe_name(document["version"]),

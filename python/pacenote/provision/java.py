@@ -18,6 +18,7 @@ from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.layout import EngineLayout, reachable
+from pacenote.units import whole_number
 
 JvmVariant = Literal["hotspot", "openj9"]
 
@@ -64,7 +65,7 @@ class JavaRuntime:
     @property
     def major(self) -> int:
         """The major version, such as 21."""
-        numbers = re.findall(r"\d+", self.version)
+        numbers = re.findall(r"[0-9]{1,18}", self.version)
         # Before Java 9 the major version was the second number: 1.8.0.
         return int(numbers[1] if numbers[0] == "1" and len(numbers) > 1 else numbers[0])
 
@@ -103,8 +104,8 @@ def find_java(
         return found if found and found.major in supported else _chosen_java(supported, env, progress)
     if runtime_jdk == "bundled":
         return _chosen_java(supported, env, progress)
-    if runtime_jdk.isdecimal():
-        return _checked(_of_major(int(runtime_jdk), supported, env, progress), supported)
+    if (major := whole_number(runtime_jdk)) is not None:
+        return _checked(_of_major(major, supported, env, progress), supported)
     if "/" in runtime_jdk:
         path = Path(os.path.expanduser(runtime_jdk))  # noqa: PTH111  # never fails
         return _checked(read_java(path, "--runtime-jdk"), supported)

@@ -29,6 +29,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error, replace_text
+from pacenote.model.decoding import parse_json
 from pacenote.provision.control_groups import is_group_of, kill_group, remove_group
 from pacenote.provision.data_folders import indices_folder, remove_data_folder
 from pacenote.provision.layout import EngineLayout
@@ -402,7 +403,7 @@ def _is_node_dir(layout: EngineLayout, folder: Path) -> bool:
 def read_entry(layout: EngineLayout, node_id: str) -> NodeEntry | None:
     """Returns a node's entry, or None if there is none or if it is damaged."""
     try:
-        document = json.loads((layout.registry / f"{node_id}.json").read_text("utf-8"))
+        document = parse_json((layout.registry / f"{node_id}.json").read_text("utf-8"))
         process, facts = document["process"], document.get("facts")
         return NodeEntry(
             id=node_id,

@@ -37,7 +37,7 @@ _CGROUP_V1 = _CgroupFiles("memory.limit_in_bytes", "memory.usage_in_bytes", "tot
 
 def parse_heap(text: str) -> int:
     """Converts a heap size such as `1g`, `512m` or `2gb` to bytes. Raises UsageError for any other text."""
-    match = re.fullmatch(r"(\d+)\s*([kmg]?)b?", text.strip().lower())
+    match = re.fullmatch(r"(\d{1,12})\s*([kmg]?)b?", text.strip().lower())
     size = int(match[1]) * _UNITS[match[2]] if match else 0
     if size < 128 * MIB:
         raise UsageError(

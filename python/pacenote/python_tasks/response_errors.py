@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
+
+from pacenote.model.decoding import parse_json
 
 _MAX_BODY = 200
 """Maximum number of bytes of a body that are shown if it contains no known form of error."""
@@ -24,7 +25,7 @@ class ResponseError:
 def parse_response_error(body: bytes) -> ResponseError:
     """Returns the error in the body of a response. Never raises."""
     try:
-        document = json.loads(body)
+        document = parse_json(body)
         error = document["error"] if "error" in document else _first_failure(document)
         if isinstance(error, str):
             return ResponseError("", _one_line(error))

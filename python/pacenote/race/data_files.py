@@ -6,7 +6,6 @@ import bz2
 import gzip
 import hashlib
 import itertools
-import json
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import IO, cast
 from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.fetch.disk import check_free_space
+from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
 from pacenote.operations.base import DataFile
@@ -183,7 +183,7 @@ def _check_first_line(path: Path, name: str) -> None:
     if not line or len(line) == _MAX_FIRST_LINE:
         return
     try:
-        is_document = isinstance(json.loads(line), dict)
+        is_document = isinstance(parse_json(line), dict)
     except (ValueError, RecursionError):
         is_document = False
     if not is_document:

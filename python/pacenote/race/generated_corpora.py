@@ -16,6 +16,7 @@ from typing import Any
 
 from pacenote import _core
 from pacenote.errors import CorpusError
+from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
 from pacenote.race.data_folder import WriteError, atomic_file, call_core, exclusive_folder
 
@@ -169,7 +170,7 @@ def _files_of_others(folder: Path, corpus: GeneratedCorpus) -> frozenset[str]:
 
 
 def _load_manifest(folder: Path) -> Any:
-    return json.loads((folder / MANIFEST).read_text())
+    return parse_json((folder / MANIFEST).read_text())
 
 
 def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> GeneratedDataFiles | None:

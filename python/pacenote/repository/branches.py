@@ -7,9 +7,9 @@ from collections.abc import Collection
 
 from pacenote.model.engine import SERVERLESS
 
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-(.+))?")
-_BRANCH = re.compile(r"(\d+)(?:\.(\d+))?")
-_MAJOR = re.compile(r"(\d+)(?:\..*)?")
+_VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?:-(.+))?")
+_BRANCH = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?")
+_MAJOR = re.compile(r"(\d{1,9})(?:\..*)?")
 _NEWEST = ("master", "main")
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
+from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.source_options import SourceOptions
 from pacenote.provision.process import (
@@ -261,7 +262,7 @@ class _Cache:
     def _found(self, tree: SourceTree, folder: Path) -> BuiltEngine | None:
         """Returns the build in a folder, which is marked as used."""
         try:
-            record: dict[str, Any] = json.loads((folder / _RECORD).read_text("utf-8"))
+            record: dict[str, Any] = parse_json((folder / _RECORD).read_text("utf-8"))
             files = {name: folder / str(file) for name, file in record["files"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None

@@ -25,7 +25,7 @@ PRIVATE_FILE = 0o600
 _REASONS = {errno.ENOENT: "its folder was removed", errno.ELOOP: "it is a symbolic link"}
 
 _TEMPORARY = re.compile(
-    r"\.(?:race|saturation|plan|snapshot|engine|noise|experiment)\.(?:json|toml)\.([1-9]\d*)\.tmp"
+    r"\.(?:race|saturation|plan|snapshot|engine|noise|experiment)\.(?:json|toml)\.([1-9]\d{0,18})\.tmp"
 )
 """Name of a file that replaces another one, with the id of the process that writes it."""
 
@@ -64,7 +64,10 @@ def read_regular_file(path: Path) -> bytes:
 
     Raises OSError, also if it is not a regular file, or if it is larger than `MAX_FILE_BYTES`.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:  # Its name contains a NUL character, or is not text of the file system.
+        raise OSError(errno.EINVAL, "it has no valid name") from error
     if not is_regular_file(os.fstat(descriptor)):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is not a regular file")

@@ -222,7 +222,7 @@ class ExperimentStore:
         """Returns the numbers of experiments that were deleted while their races were kept: their races would
         have the tags of those of a new one.
         """
-        own = re.compile(rf"{re.escape(name)}-(\d+)-\d{{3,}}(?:\.\d+)?")
+        own = re.compile(rf"{re.escape(name)}-(\d{{1,9}})-\d{{3,}}(?:\.\d+)?")
         try:
             found = [own.fullmatch(path.name) for path in (self.home / RACES).iterdir()]
         except OSError:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.decoding import parse_json
 from pacenote.store.atomic_files import append_line, read_regular_file, store_error
-from pacenote.store.json_file import parse_json
 
 Entry = TypeVar("Entry")
 """The type of the events of a journal."""

@@ -35,6 +35,7 @@ from pathlib import Path
 import msgspec
 
 from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.decoding import parse_json
 from pacenote.model.finding import Finding
 from pacenote.model.headline import early_end
 from pacenote.model.printable import encodable
@@ -52,7 +53,7 @@ from pacenote.store.atomic_files import (
     store_error,
     write_atomically,
 )
-from pacenote.store.json_file import parse_json, read_json
+from pacenote.store.json_file import read_json
 from pacenote.store.progress_file import PROGRESS_FILE
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
@@ -375,7 +376,7 @@ class RaceFolder:
     def read_snapshot(self) -> RaceSnapshot | None:
         """Returns the stored configuration, or None if the race has none. Raises StoreError."""
         try:
-            return RaceSnapshot.from_document(json.loads(read_regular_file(self.snapshot)))
+            return RaceSnapshot.from_document(read_json(self.snapshot))
         except FileNotFoundError:
             return None
         except OSError as error:

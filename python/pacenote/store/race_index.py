@@ -18,6 +18,7 @@ from datetime import date
 from pathlib import Path
 
 from pacenote.errors import PacenoteError
+from pacenote.model.decoding import parse_json
 from pacenote.model.headline import headline
 from pacenote.model.listed_record import listed_record
 from pacenote.model.printable import encodable
@@ -25,7 +26,6 @@ from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.user_tags import tag_texts
 from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_regular_file
-from pacenote.store.json_file import parse_json
 
 INDEX_FILE = "index.sqlite"
 """Name of the index."""

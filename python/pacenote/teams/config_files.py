@@ -25,7 +25,7 @@ _LOGGING = "config/log4j2.properties"
 _SETTING_NAME = re.compile(r"[^\s:#\"'\\]+")
 """Settings are written as lines of a file, so a name must not contain line breaks or quotes."""
 
-_OPTION = re.compile(r"(?:(\d+)(?:(-)(\d+)?)?:)?(-\S.*)")
+_OPTION = re.compile(r"(?:(\d{1,9})(?:(-)(\d{1,9})?)?:)?(-\S.*)")
 _HEAP = re.compile(r"-Xm([sx])(\w*)")
 _LOGGER = re.compile(r"\s*logger\.([\w.]+?)\.(name|level|additivity|appenderRef\.\S*)\s*=\s*(.*?)\s*")
 _ROOT_LEVEL = re.compile(r"\s*rootLogger\.level\s*=\s*(\w+)\s*")
@@ -78,7 +78,7 @@ def parse_settings(path: str, text: str) -> Mapping[str, object]:
     """
     try:
         parsed = yaml.load(text, Loader=yaml.BaseLoader)  # the loader that only creates texts
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise EngineError(
             f"the templates for {path} do not produce YAML: {single_line(str(error))}",
             hint="correct the templates, or the variables in --car-params",

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import EngineError
+from pacenote.model.decoding import parse_json
 from pacenote.model.printable import single_line
 
 HOOK_TIMEOUT_S = 600.0
@@ -82,7 +83,7 @@ def _exchange(process: subprocess.Popen[bytes], request: object, timeout_s: floa
         process.stdin.flush()
     status = _exit_code(process, timeout_s)
     with contextlib.suppress(ValueError):
-        reply = json.loads(process.stdout.read())
+        reply = parse_json(process.stdout.read())
         if isinstance(reply, dict):
             return reply
     return {"error": f"their process ended with status {status}"}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import UsageError
+from pacenote.model.decoding import parse_json
 
 _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
 """An item up to the next comma outside quotes."""
@@ -128,12 +129,10 @@ def _json_file(name: str, option: str, read: Callable[[str], str]) -> Any:
 
 def _json(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except json.JSONDecodeError as cause:
         raise UsageError(
             f"{where} is not valid JSON: {cause.msg} at line {cause.lineno}, column {cause.colno}"
         ) from cause
-    except RecursionError as cause:
-        raise UsageError(f"{where} is nested too deeply") from cause
     except ValueError as cause:
-        raise UsageError(f"{where} contains a number that is too long") from cause
+        raise UsageError(f"{where} is not valid JSON: {cause}") from cause

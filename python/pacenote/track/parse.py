@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import TrackError
+from pacenote.model.decoding import parse_json
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.problems import preview
@@ -84,7 +85,7 @@ class _Bodies:
             return None
         try:
             text = self._render(self._folder / name)
-            body = json.loads(text)
+            body = parse_json(text)
             reject_half_surrogates(text)
         except TrackError as cause:
             item.problem(key, f"names {quoted(name)}: {cause.message}")
@@ -97,8 +98,8 @@ class _Bodies:
                 text.split("\n")[cause.lineno - 1],
             )
             return None
-        except ValueError:
-            item.problem(key, f"names {quoted(name)}, which contains a number that is too long")
+        except ValueError as cause:
+            item.problem(key, f"names {quoted(name)}, which cannot be read: {cause}")
             return None
         if not isinstance(body, dict):
             item.problem(

@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 from pacenote.errors import TrackError
+from pacenote.model.decoding import TooDeep, UnusableNumber, parse_json
 from pacenote.model.messages import quoted_list
 from pacenote.model.problems import KeyPath, Problem, preview
 from pacenote.model.secrets import redact_unparsed
@@ -56,13 +57,13 @@ class RenderedTrack:
     def parsed(self) -> dict[str, Any]:
         """Returns the JSON object. Raises `TrackError` with an excerpt if the text is not a JSON object."""
         try:
-            data = json.loads(self.text, parse_constant=self._reject_constant)
+            data = parse_json(self.text)
         except json.JSONDecodeError as cause:
             raise self._invalid_json(cause) from cause
-        except RecursionError as cause:
+        except TooDeep as cause:
             raise TrackError(f"rendered {self._entry} is nested too deeply") from cause
-        except ValueError as cause:  # The number has more digits than Python parses.
-            raise TrackError(f"rendered {self._entry} contains a number that is too long") from cause
+        except UnusableNumber as cause:  # Engines do not accept it.
+            raise self._unusable_number(cause) from cause
         reject_half_surrogates(self.text, self._describe_line)
         if not isinstance(data, dict):
             raise TrackError(f"{self._entry}: a track must be a JSON object, not {preview(data)}")
@@ -138,9 +139,15 @@ class RenderedTrack:
                 return origins[0]
         return None
 
-    def _reject_constant(self, name: str) -> NoReturn:
-        # Python accepts NaN and Infinity, but engines do not.
-        raise TrackError(f"rendered {self._entry} contains {name}, which is not a JSON number")
+    def _unusable_number(self, cause: UnusableNumber) -> TrackError:
+        number = re.escape(cause.number) or r"\d{4000,}"
+        place = re.search(rf'(?<![\w."]){number}(?![\w"])', self.text)
+        line = self.text.count("\n", 0, place.start() if place else 0) + 1
+        wrong = cause.number or "a number of thousands of digits"
+        return TrackError(
+            f"the rendered track has {wrong}, which is not a number in JSON ({self._describe_line(line)})"
+            f"{self._parameters_in(self._rendered_lines[line - 1])}"
+        )
 
     def _invalid_json(self, cause: json.JSONDecodeError) -> TrackError:
         wrong = self._rendered_lines[cause.lineno - 1]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import TrackError
+from pacenote.model.decoding import parse_json
 from pacenote.track.source import FolderRepository, open_track
 
 _FORMAT = 2
@@ -76,7 +77,7 @@ def _summary(path: Path, name: str) -> TrackSummary:
 
     try:
         text = render_track(open_track(path), {}, RenderOptions(now=time.time()))
-        return _read(name, json.loads(text))
+        return _read(name, parse_json(text))
     except TrackError as error:
         return TrackSummary(name, problem=error.message)
     except (ValueError, RecursionError) as error:
@@ -137,7 +138,7 @@ def _files(folder: str) -> Iterator[tuple[str, int, int]]:
 
 def _read_cache(file: Path, signature: str) -> list[TrackSummary] | None:
     try:
-        cached = json.loads(file.read_text("utf-8"))
+        cached = parse_json(file.read_text("utf-8"))
         if cached["signature"] != signature:
             return None
         return [TrackSummary(**{**one, "challenges": tuple(one["challenges"])}) for one in cached["tracks"]]

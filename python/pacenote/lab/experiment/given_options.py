@@ -4,7 +4,6 @@ track.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,12 +11,13 @@ from pacenote.errors import UsageError
 from pacenote.lab.experiment.options import GivenOptionCheck
 from pacenote.lab.experiment.toml_lines import KeyNames, key_lines, without_tables
 from pacenote.lab.experiment.toml_values import toml_table, toml_value
+from pacenote.model.decoding import parse_toml
 
 
 def file_document(text: str, file: str) -> dict[str, Any]:
     """Returns the contents of the file of an experiment. Raises UsageError."""
     try:
-        return tomllib.loads(text)
+        return parse_toml(text)
     except ValueError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
 
@@ -51,7 +51,7 @@ def with_given_options(
 
 def lines_of_file(text: str, changed: str) -> Mapping[KeyNames, int]:
     """Returns the lines of the keys of a file, without those that the command line has replaced."""
-    before, after = tomllib.loads(text), tomllib.loads(changed)
+    before, after = parse_toml(text), parse_toml(changed)
     return {
         names: line
         for names, line in key_lines(text).items()

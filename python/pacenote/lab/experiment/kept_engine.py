@@ -14,6 +14,7 @@ from pacenote.errors import EngineError, Interrupted
 from pacenote.lab.child_command import ChildCall, ChildExit, Show, run_children
 from pacenote.lab.experiment.options import arguments
 from pacenote.lab.race_child import RaceCall, run_races
+from pacenote.model.decoding import parse_json
 from pacenote.model.experiment import Options
 from pacenote.store.atomic_files import write_atomically
 
@@ -90,7 +91,7 @@ class ChildRaces:
         failed; empty if none runs.
         """
         try:
-            chosen = json.loads(self.state.read_bytes())
+            chosen = parse_json(self.state.read_bytes())
         except (OSError, ValueError):
             return ""
         end = self._run("stop", [chosen])

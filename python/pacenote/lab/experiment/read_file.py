@@ -17,7 +17,6 @@ car-params = {heap_size = "1g"}
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_args
 
@@ -27,6 +26,7 @@ from pacenote.lab.experiment.design import all_variants
 from pacenote.lab.experiment.duet import duet_problems
 from pacenote.lab.experiment.options import RESERVED, OptionCheck, joined
 from pacenote.lab.experiment.toml_lines import KeyNames, key_lines, line_of
+from pacenote.model.decoding import parse_toml
 from pacenote.model.experiment import BEST, PAIRED, DesignKind, EngineUse, Experiment, Factor, Variant
 from pacenote.model.messages import did_you_mean
 from pacenote.model.problems import preview
@@ -97,7 +97,7 @@ def read_experiment(
     Raises ExperimentFileError with all mistakes.
     """
     try:
-        document = tomllib.loads(text)
+        document = parse_toml(text)
     except ValueError as error:
         raise ExperimentFileError(f"{file} is not valid TOML: {error}", problems=()) from error
     reader = _Reader(document, key_lines(text) if lines is None else lines, check)

@@ -9,12 +9,12 @@ says.
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import UsageError
 from pacenote.lab.experiment.machine import read_machine
+from pacenote.model.decoding import parse_toml
 from pacenote.model.messages import did_you_mean
 from pacenote.units import format_bytes
 
@@ -44,12 +44,12 @@ class BundledExperiment:
     @property
     def question(self) -> str:
         """What it finds out."""
-        return str(tomllib.loads(self.text).get("question", ""))
+        return str(parse_toml(self.text).get("question", ""))
 
     @property
     def design(self) -> str:
         """How its races are arranged."""
-        return str(tomllib.loads(self.text).get("design", "pair"))
+        return str(parse_toml(self.text).get("design", "pair"))
 
     @property
     def follows(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+
+from pacenote.model.decoding import parse_toml
 
 KeyNames = tuple[str, ...]
 """The names that lead to a value, from the outermost table."""
@@ -88,7 +89,7 @@ def _statements(text: str) -> Iterator[tuple[int, str, str]]:
 def _names(statement: str) -> KeyNames:
     """Returns the names in a table header, or in a statement with one dotted key."""
     names: list[str] = []
-    value: object = tomllib.loads(statement)
+    value: object = parse_toml(statement)
     while value:
         value = value[0] if isinstance(value, list) else value
         if not isinstance(value, dict) or not value:

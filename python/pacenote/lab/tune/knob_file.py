@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from pacenote.errors import UsageError
 from pacenote.lab.experiment.options import RESERVED, OptionCheck, joined
 from pacenote.lab.experiment.toml_lines import KeyNames, key_lines, line_of
 from pacenote.lab.tune.candidates import knob_options
+from pacenote.model.decoding import parse_toml
 from pacenote.model.experiment import Options
 from pacenote.model.messages import did_you_mean
 from pacenote.model.problems import describe_value
@@ -46,7 +46,7 @@ _KEYS = (
 )
 _RANGE_KEYS = ("low", "high", "steps", "log", "unit")
 _DURABILITY = ("set:index.translog.durability", "set:index.translog.sync_interval")
-_MEMORY = re.compile(r"(\d+)([kmgt])b?", re.IGNORECASE)
+_MEMORY = re.compile(r"(\d{1,12})([kmgt])b?", re.IGNORECASE)
 _FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -64,7 +64,7 @@ def read_knobs(text: str, file: str, race: Options, check: OptionCheck) -> tuple
     Raises KnobFileError with all mistakes.
     """
     try:
-        document = tomllib.loads(text)
+        document = parse_toml(text)
     except ValueError as error:
         raise KnobFileError(f"{file} is not valid TOML: {error}") from error
     reader = _Reader(key_lines(text), race, check)

@@ -32,6 +32,7 @@ from pacenote.provision.install import MARKER
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.maven import MavenArtifact, MavenRepository
 from pacenote.provision.published_versions import listed_versions, nearest_versions
+from pacenote.units import whole_number
 
 _SHOWN_DIGITS = 16
 _FOLDER_PREFIX = "official-"
@@ -147,9 +148,9 @@ def cache_limits(options: ArchiveOptions) -> CacheLimits:
     """Returns the limits in `[distributions]`: `cache.days` and `cache.size`. Raises UsageError."""
     days = options.distributions.get("cache.days", str(DEFAULT_CACHE_DAYS))
     size = options.distributions.get("cache.size", f"{DEFAULT_CACHE_BYTES >> 30}g")
-    if not re.fullmatch(r"0*[1-9]\d*", days):
+    if not re.fullmatch(r"0*[1-9]\d{0,5}", days):
         raise UsageError(f"[distributions] cache.days must be a positive number, not '{days}'")
-    if not re.fullmatch(r"\d+g", size):
+    if not re.fullmatch(r"\d{1,9}g", size):
         raise UsageError(f"[distributions] cache.size must be a size such as 20g, not '{size}'")
     return CacheLimits(int(days), int(size[:-1]) << 30)
 
@@ -173,5 +174,4 @@ def _nearest(official: OfficialArchive, version: str, mirror: str | None) -> tup
 
 
 def _major(version: str) -> int:
-    major = version.partition(".")[0]
-    return int(major) if major.isdigit() else 0
+    return whole_number(version.partition(".")[0]) or 0

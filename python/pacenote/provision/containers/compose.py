@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import EngineError, UsageError
+from pacenote.model.decoding import parse_json
 from pacenote.model.engine import DEFAULT_CLUSTER_NAME
 from pacenote.provision.distributions.images import ENGINE_IMAGES, EngineImage
 
@@ -109,7 +110,7 @@ class ComposedEngine:
 def read_compose_file(file: Path) -> ComposedEngine | None:
     """Returns the engine of a compose file, or None if it cannot be read."""
     try:
-        service = json.loads(file.read_text("utf-8"))["services"][SERVICE]
+        service = parse_json(file.read_text("utf-8"))["services"][SERVICE]
         name = service["environment"]["node.name"].replace("$$", "$")
         return ComposedEngine(service["image"], name, service["ports"][0].rpartition(":")[0])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
@@ -119,7 +120,7 @@ def read_compose_file(file: Path) -> ComposedEngine | None:
 def home_of_compose_file(file: Path) -> Path | None:
     """Returns the home folder that a compose file was written for, or None if it cannot be read."""
     try:
-        return Path(json.loads(file.read_text("utf-8"))[_HOME])
+        return Path(parse_json(file.read_text("utf-8"))[_HOME])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pacenote.provision.java import JavaRange
+from pacenote.units import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class OfficialArchive:
         """Returns the versions of Java that a version runs on; a later major version needs at least the Java
         of the last known one.
         """
-        major = int(version.partition(".")[0])
+        major = whole_number(version.partition(".")[0]) or 0
         return self.java.get(major) or self.java[max(self.java)]
 
 
