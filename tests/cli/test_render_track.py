@@ -26,8 +26,13 @@ def test_a_track_that_renders_to_invalid_json_is_still_shown(run, books):
 @pytest.mark.parametrize(
     ("text", "rendering", "reading"),
     [
-        ('{"a": NaN}', "NaN is not a number in JSON", "contains NaN, which is not a JSON number"),
-        ("[" * 100_000, "maximum recursion depth exceeded", "is nested too deeply"),
+        (
+            '{"a": NaN}',
+            "NaN is not a finite number",
+            "the rendered track has NaN, which is not a number in JSON (rendered track.json, line 1, near "
+            "track.json:1)",
+        ),
+        ("[" * 100_000, "it is nested more than 200 levels deep", "rendered track.json is nested too deeply"),
     ],
 )
 def test_json_that_engines_reject(run, books, text, rendering, reading):
@@ -37,7 +42,7 @@ def test_json_that_engines_reject(run, books, text, rendering, reading):
     assert rendering in err
     code, out, err = run("info", f"--track-path={books}")
     assert (code, out) == (64, "")
-    assert err == f"error: rendered track.json {reading}\n"
+    assert err == f"error: {reading}\n"
     assert run("list", "tracks", f"--track-path={books.parent}")[0] == 0
 
 

@@ -99,6 +99,7 @@ def _add_report_options(parser: Parser) -> None:
     parser.add_argument(
         "--html",
         nargs="?",
+        type=values.page_file,
         const=IN_FOLDER,
         metavar="FILE",
         help=f"write the comparison as a page to this file, or to {PAGE}, and print its path in place of the "
@@ -107,7 +108,7 @@ def _add_report_options(parser: Parser) -> None:
     parser.add_argument("--show-in-report", help=argparse.SUPPRESS)  # Rally accepts and ignores it.
     parser.add_argument(
         "--report-file",
-        type=values.path,
+        type=values.output_file,
         help="also write the full comparison to this file: markdown is appended, other formats get a "
         "new file (default: none)",
     )

@@ -30,6 +30,7 @@ from pacenote.cli.configured_option import ConfiguredOption, read_configuration_
 from pacenote.cli.parser import Parser, similar
 from pacenote.cli.rally_ini import RallySettings, read_rally_settings
 from pacenote.errors import UsageError
+from pacenote.model.decoding import parse_toml
 
 FILE = "pacenote.toml"
 
@@ -208,9 +209,7 @@ def _toml(file: Path) -> dict[str, Any]:
     text = read_configuration_file(file)
     if text is None:
         return {}
-    import tomllib
-
     try:
-        return tomllib.loads(text.decode("utf-8"))
+        return parse_toml(text.decode("utf-8"))
     except ValueError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error

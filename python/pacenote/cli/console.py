@@ -35,6 +35,9 @@ _TERMINAL_CHARS, _ASCII_TERMINAL_CHARS, _PIPE_CHARS = 40, 120, 1000
 """Characters that are written at once: a terminal that accepts text has room for 256 bytes, a pipe for 4096.
 """
 
+_MAX_LINE_CHARS = 8192
+"""Characters of a line of a message."""
+
 _USUAL_SIZE = (80, 24)
 """Columns and rows of a terminal that does not state its size."""
 
@@ -166,7 +169,7 @@ class Console:
 
     def _wrapped(self, line: str) -> str:
         # Secrets are hidden first, because no secret is found that a line break separates.
-        return _wrapped(self.redacted(line), self._err.width())
+        return _wrapped(_without_middle(self.redacted(line)), self._err.width())
 
     def error_at_exit(self, text: str) -> None:
         """Prints an error just before the process ends, and shows a cursor that a live display has hidden.
@@ -351,6 +354,14 @@ class _MessageStream(_SafeStream):
             self._waiting.appendleft(rest)
         self._chars -= len(text) - len(rest)
         self._try(stream, text[:step])
+
+
+def _without_middle(line: str) -> str:
+    """Returns a line that is too long without its middle, which repeats what a user or a file has."""
+    if len(line) <= _MAX_LINE_CHARS:
+        return line
+    half = _MAX_LINE_CHARS // 2
+    return f"{line[:half]}…{line[-half:]}"
 
 
 def _wrapped(line: str, width: int | None) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DATA_OPTIONS = ("data", "caches")
 """Options that have no effect on an existing cluster."""
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d+)?)\s*(s|m|h)?")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -74,7 +74,10 @@ def data(text: str) -> DataOptions:
 
 
 def duration(text: str) -> float:
-    """Parses a time: seconds, or a number with `s`, `m` or `h`. Raises ArgumentTypeError."""
+    """Parses a time below 10^9 of its unit: seconds, or a number with `s`, `m` or `h`.
+
+    Raises ArgumentTypeError.
+    """
     found = _DURATION.fullmatch(text.strip())
     if found is None:
         raise argparse.ArgumentTypeError(f"must be a time such as 30s, 2m or 1h, not '{text}'")

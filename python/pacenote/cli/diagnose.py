@@ -35,7 +35,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--rules", type=values.path, help="also evaluate the rules in this folder")
     parser.add_argument(
         "--write-experiment",
-        type=values.path,
+        type=values.output_file,
         metavar="PATH",
         help="write the experiment that tests the first advice to this file (.toml), or one for each advice "
         "to this folder",
@@ -57,7 +57,7 @@ def add_options(parser: Parser) -> None:
         )
         parser.add_argument(
             "--report-file",
-            type=values.path,
+            type=values.output_file,
             help="also write the full diagnosis to this file: markdown is appended, json gets a new file "
             "(default: none)",
         )

@@ -20,6 +20,7 @@ from pacenote.errors import UsageError
 from pacenote.model.archive_options import ArchiveOptions
 from pacenote.model.engine import DEFAULT_CLUSTER_NAME, DEFAULT_DISTRIBUTION, ENGINE_APIS
 from pacenote.model.engine_options import EngineOptions
+from pacenote.units import whole_number
 
 PIPELINES = {
     "from-distribution": "install and start an engine on this host, race, stop it",
@@ -143,13 +144,12 @@ def jdk(text: str) -> int | str:
 
     Raises UsageError.
     """
-    if text.isdigit():
-        return int(text)
+    if (major := whole_number(text)) is not None:
+        return major
     if text == "bundled":
         return text
-    path = values.path(text)
-    if "/" in text or path.is_dir():
-        return str(path.absolute())
+    if "/" in text or os.path.isdir(text):  # noqa: PTH112  # never fails
+        return str(values.path(text).absolute())
     raise UsageError(
         f"--runtime-jdk must be a major version such as 21, 'bundled', or the folder of a JDK, not '{text}'"
     )

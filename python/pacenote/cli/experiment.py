@@ -50,13 +50,14 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--report-file",
-        type=values.path,
+        type=values.output_file,
         help="run, resume, report: also write the report to this file: text and markdown are appended, other "
         "formats get a new file (default: none)",
     )
     parser.add_argument(
         "--html",
         nargs="?",
+        type=values.page_file,
         const=IN_FOLDER,
         metavar="FILE",
         help="report: write the report as a page to this file, or to report.html in the folder of the "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from statistics import median
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
+from pacenote.model.decoding import parse_toml
 from pacenote.units import format_count, format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _earlier_seconds(experiment: Experiment) -> float | None:
     found: list[float] = []
     for folder in ExperimentStore().list():
         try:
-            race = tomllib.loads(folder.text()).get("race")
+            race = parse_toml(folder.text()).get("race")
             same = isinstance(race, dict) and workload_digest(race) == own
             progress = ExperimentProgress.of(folder.plan(), folder.journal()) if same else None
         except (PacenoteError, ValueError):

@@ -42,7 +42,7 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--output",
-        type=values.path,
+        type=values.output_file,
         metavar="FILE",
         help="write to this file, which is replaced when all races are written (default: standard output)",
     )

@@ -110,7 +110,10 @@ def _add_outputs(parser: Parser) -> None:
         ("--speedscope", "write the stacks in speedscope's format"),
     ):
         parser.add_argument(
-            name, type=values.path, metavar="FILE", help=f"{text}; - is standard output (default: none)"
+            name,
+            type=values.output_file,
+            metavar="FILE",
+            help=f"{text}; - is standard output (default: none)",
         )
     parser.add_flag("--by-thread", help="show the stacks of each thread apart")
     parser.add_argument(
@@ -127,7 +130,7 @@ def _add_outputs(parser: Parser) -> None:
     )
     parser.add_argument(
         "--report-file",
-        type=values.path,
+        type=values.output_file,
         help="also write the tables to this file: markdown is appended, other formats get a new file "
         "(default: none)",
     )
@@ -162,8 +165,9 @@ def _moment(text: str) -> Moment:
     except ValueError:
         pass
     else:
-        if not 0.0 <= seconds < float("inf"):
-            raise argparse.ArgumentTypeError(f"must be seconds of at least 0, or a time, not '{text}'")
+        if not 0.0 <= seconds <= values.MOST:
+            limits = f"at most {values.MOST:,}" if seconds > 0 else "at least 0"
+            raise argparse.ArgumentTypeError(f"must be seconds of {limits}, or a time, not '{text}'")
         return seconds
     try:
         moment = datetime.fromisoformat(text)

@@ -148,7 +148,7 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     command = command_module(_known_command(name))
     parser = Parser(name, COMMANDS[name], console, command.UNAVAILABLE_OPTIONS)
     command.add_options(parser)
-    _add_general_options(parser)
+    add_general_options(parser)
     rest = parser.expanded(rest)
     _configure(parser, name, rest, console)
     options = parser.parse(rest)
@@ -165,7 +165,7 @@ def command_module(name: str) -> ModuleType:
     return importlib.import_module(f"pacenote.cli.{_MODULES.get(name) or name.replace('-', '_')}")
 
 
-def _add_general_options(parser: Parser) -> None:
+def add_general_options(parser: Parser) -> None:
     """Adds the options that every command has."""
     with parser.group("advanced"):
         parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini instead of rally.ini")

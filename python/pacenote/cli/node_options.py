@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pacenote.cli.parser import Parser
 
 _COUNT = re.compile(r"[1-9]\d{0,2}")
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,12})\s*([kmgt]?)b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _COORDINATING = "coordinating"
 """The name of nodes without roles."""
@@ -140,7 +140,7 @@ def memory_limit(text: str) -> int:
     """Parses `--node-memory` to bytes. Raises UsageError."""
     match = _SIZE.fullmatch(text.strip())
     size = int(match[1]) * _UNITS[match[2].lower()] if match else 0
-    if size <= 0:
+    if not 0 < size < 1 << 62:
         raise UsageError(f"--node-memory: '{text}' is not a size such as 4g or 512m")
     return size
 

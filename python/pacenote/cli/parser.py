@@ -29,6 +29,9 @@ _TRACK_PARAMETERS = frozenset({
 _OTHER_DASHES = "–—"
 """Dashes that word processors put in place of two hyphens."""
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""What Python makes of bytes on the command line that are not UTF-8."""
+
 _TRACK_NAME = re.compile(r"\w[\w/.-]*")
 
 
@@ -121,6 +124,14 @@ class Parser(argparse.ArgumentParser):
             raise UsageError(text, hint=self._instead_of_argument(others[0], options))
         return options
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Returns the value of an argument; called by argparse."""
+        try:
+            check_characters(action, arg_string)
+            return super()._get_value(action, arg_string)
+        except (OverflowError, RecursionError, argparse.ArgumentTypeError) as error:
+            raise argparse.ArgumentError(action, str(error)) from error
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Rejects a value that is not one of the choices, with similar ones; called by argparse."""
         if action.choices is not None:
@@ -159,12 +170,13 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and text not in action.choices:
             raise UsageError(f"{origin} must be one of {', '.join(action.choices)}, not '{text}'")
         try:
+            check_characters(action, text)
             typed = action.type(text) if callable(action.type) else text
         except UsageError as error:
             raise UsageError(f"{origin}: {error.message}", hint=error.hint) from error
         except argparse.ArgumentTypeError as error:
             raise UsageError(f"{origin} {error}", hint=f"see `{self.prog} --help`") from error
-        except ValueError as error:
+        except (OverflowError, RecursionError, ValueError) as error:
             raise UsageError(f"{origin} cannot be '{text}'", hint=f"see `{self.prog} --help`") from error
         return self._set_default(action, typed)
 
@@ -314,6 +326,21 @@ class _Unavailable(argparse.Action):
         """Raises UsageError unless the value has no effect; None means that no value was given."""
         if value not in self._option.accepted:
             raise UsageError(f"{name} is not available in Pacenote yet", hint=self._option.hint)
+
+
+def check_characters(action: argparse.Action, text: str) -> None:
+    """Raises ArgumentTypeError if a value of an option has characters that no value has: a NUL character, or,
+    unless it is a path, a byte that is not UTF-8.
+    """
+    if "\0" in text:
+        raise argparse.ArgumentTypeError("contains a NUL character, which no value has")
+    if text.isascii() or not _SURROGATE.search(text) or not action.option_strings:
+        return
+    # Few command lines have such bytes.
+    from pacenote.cli import values
+
+    if action.type not in (values.path, values.paths, values.output_file, values.page_file):
+        raise argparse.ArgumentTypeError("is not UTF-8 text")
 
 
 def similar(name: str, known: Iterable[str]) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-from typing import NoReturn
 
 from pacenote.cli import values
 from pacenote.cli.console import Console
@@ -18,6 +16,7 @@ from pacenote.cli.track_options import (
 )
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import TrackError, UsageError
+from pacenote.model.decoding import parse_json
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
@@ -28,7 +27,7 @@ def add_options(parser: Parser) -> None:
     add_param_options(parser)
     add_flavor_options(parser)
     parser.add_argument(
-        "--output-path", type=values.path, help="write to this file in place of standard output"
+        "--output-path", type=values.output_file, help="write to this file in place of standard output"
     )
     parser.add_flag("--quiet", help="do not report where the track comes from or where the output is written")
 
@@ -49,8 +48,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     text = render_track(found.source, request.track_params, render_options(request))
     code = 0
     try:
-        text = json_text(json.loads(text, parse_constant=_reject_constant))
-    except (ValueError, RecursionError) as error:
+        text = json_text(parse_json(text))
+    except ValueError as error:
         code = TrackError.exit_code
         console.warning(f"not valid JSON: {error}; `pacenote validate-track` shows where it comes from")
     if options.output_path is None:
@@ -64,7 +63,3 @@ def run(options: argparse.Namespace, console: Console) -> int:
         ) from error
     console.progress(f"track {found.source.name} rendered to {options.output_path}")
     return code
-
-
-def _reject_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number in JSON")

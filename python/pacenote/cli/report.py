@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
+from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import Parser
@@ -29,6 +30,7 @@ def add_options(parser: Parser) -> None:
         parser.add_argument(
             "--html",
             nargs="?",
+            type=values.page_file,
             const=IN_FOLDER,
             metavar="FILE",
             help="write the report as a page to this file, or to report.html in the folder of the race, and "

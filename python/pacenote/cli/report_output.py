@@ -50,7 +50,7 @@ def add_report_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--report-file",
-        type=values.path,
+        type=values.output_file,
         help="also write the full report to this file: markdown is appended, other formats get a new file "
         "(default: none)",
     )

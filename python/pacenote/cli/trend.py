@@ -76,12 +76,13 @@ def add_options(parser: Parser) -> None:
         )
         parser.add_argument(
             "--report-file",
-            type=values.path,
+            type=values.output_file,
             help="also write the report to this file, in its format (default: none)",
         )
         parser.add_argument(
             "--html",
             nargs="?",
+            type=values.page_file,
             const=IN_FOLDER,
             metavar="FILE",
             help=f"write the trend as a page to this file, or to {PAGE}, and print its path in place of the "

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pacenote.cli import race
+from pacenote.cli import race, values
 from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import Parser, validate_choice
@@ -67,6 +67,7 @@ def add_options(parser: Parser) -> None:
         parser.add_argument(
             "--html",
             nargs="?",
+            type=values.page_file,
             const=IN_FOLDER,
             metavar="FILE",
             help="report: write the report as a page to this file, or to report.html in the folder of the "

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
+import stat
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 from pacenote.errors import UsageError
+from pacenote.model.decoding import parse_json
 from pacenote.track.params import parse_dict, parse_list
 
 DEFAULT_CLUSTER = "default"
@@ -19,6 +20,21 @@ DEFAULT_CLUSTER = "default"
 _LARGEST_SEED = 2**64 - 1
 _SECOND_US = 1_000_000
 _LAST_PORT = 65_535
+_DESCRIPTORS = ("/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/")
+_NO_FILES = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISBLK, "a disk"))
+_MAX_NAME_CHARS = 255
+_MAX_PATH_CHARS = 4095
+
+MOST = 10**12
+"""The largest count that an option accepts: nothing that is counted has more, and every program that gets the
+number can store it.
+"""
+
+_LEAST = 1e-9
+"""The smallest number above 0 that an option accepts; `MOST` is the largest."""
+
+_DIGITS = re.compile(r"[+-]?[0-9]{1,20}")
+"""A whole number of a length that Python converts."""
 
 
 def hosts(text: str) -> dict[str, tuple[str, ...]]:
@@ -137,21 +153,19 @@ def mirrors(text: str) -> tuple[str, ...]:
 
 def seed(text: str) -> int:
     """Parses a seed: a 64-bit whole number that is not negative. Raises UsageError."""
-    if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_SEED:
+    if not re.fullmatch(r"[0-9]{1,20}", text) or int(text) > _LARGEST_SEED:
         raise UsageError(f"--seed must be a whole number from 0 to 2^64 - 1, not '{text}'")
     return int(text)
 
 
 def count(text: str) -> int:
-    """Parses a whole number that is not negative. Raises ArgumentTypeError, so that the message names the
-    option.
-    """
-    return _whole_number(text, 0, None, "of at least 0")
+    """Parses a whole number from 0 to `MOST`. Raises ArgumentTypeError: the message names the option."""
+    return _whole_number(text, 0, MOST, "of at least 0")
 
 
 def positive(text: str) -> int:
-    """Parses a whole number above 0. Raises ArgumentTypeError, so that the message names the option."""
-    return _whole_number(text, 1, None, "above 0")
+    """Parses a whole number from 1 to `MOST`. Raises ArgumentTypeError: the message names the option."""
+    return _whole_number(text, 1, MOST, "above 0")
 
 
 def port(text: str) -> int:
@@ -167,30 +181,63 @@ def microseconds(text: str) -> int:
     return _whole_number(text, 0, _SECOND_US, f"from 0 to {_SECOND_US}")
 
 
-def _whole_number(text: str, lowest: int, highest: int | None, limits: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = lowest - 1
-    if number < lowest or (highest is not None and number > highest):
+def _whole_number(text: str, lowest: int, highest: int, limits: str) -> int:
+    is_short = _DIGITS.fullmatch(text.strip()) is not None
+    number = int(text) if is_short else MOST + 1 if text.strip().isdecimal() else lowest - 1
+    if highest == MOST < number:
+        raise argparse.ArgumentTypeError(f"must be at most {MOST:,}, not '{text}'")
+    if not lowest <= number <= highest:
         raise argparse.ArgumentTypeError(f"must be a whole number {limits}, not '{text}'")
     return number
 
 
 def above_zero(text: str) -> float:
-    """Parses a number above 0. Raises ArgumentTypeError, so that the message names the option."""
+    """Parses a number above 0 and at most `MOST`. Raises ArgumentTypeError, so that the message names the
+    option.
+    """
     try:
         number = float(text)
     except ValueError:
         number = 0.0
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"must be a number above 0, not '{text}'")
+    if not _LEAST <= number <= MOST:
+        raise argparse.ArgumentTypeError(f"must be from {_LEAST:g} to {MOST:,}, not '{text}'")
     return number
 
 
 def path(text: str) -> Path:
-    """Parses a path and expands `~`, which shells do not expand after `=`."""
+    """Parses a path and expands `~`, which shells do not expand after `=`.
+
+    Raises ArgumentTypeError, so that the message names the option.
+    """
+    if len(text) > _MAX_PATH_CHARS or any(len(name) > _MAX_NAME_CHARS for name in text.split("/")):
+        raise argparse.ArgumentTypeError(
+            f"is not a path: a name has at most {_MAX_NAME_CHARS} characters, a path {_MAX_PATH_CHARS}"
+        )
     return Path(os.path.expanduser(text))  # noqa: PTH111  # Path.expanduser raises for unknown users
+
+
+def output_file(text: str) -> Path:
+    """Parses the path of a file to write. Raises ArgumentTypeError for what is not a file: writing to a named
+    pipe waits for a reader. The descriptors of the process, such as `/dev/stdout`, may be pipes.
+    """
+    file = path(text)
+    if os.path.abspath(file).startswith(_DESCRIPTORS):  # noqa: PTH100  # links must stay
+        return file
+    try:
+        mode = os.stat(file).st_mode  # noqa: PTH116  # raises no error for the loop of a link
+    except (OSError, ValueError):
+        return file
+    for is_kind, name in _NO_FILES:
+        if is_kind(mode):
+            raise argparse.ArgumentTypeError(f"is {name}, not a file: '{text}'; name a file, or /dev/stdout")
+    return file
+
+
+def page_file(text: str) -> str:
+    """Parses the path of a page, which may be empty. Raises ArgumentTypeError as `output_file` does."""
+    return str(output_file(text)) if text else text
 
 
 def paths(text: str) -> tuple[Path, ...]:
@@ -200,9 +247,8 @@ def paths(text: str) -> tuple[Path, ...]:
 
 def _json_hosts(text: str) -> object:
     try:
-        found: object = json.loads(path(text).read_text("utf-8") if text.endswith(".json") else text)
+        return parse_json(path(text).read_text("utf-8") if text.endswith(".json") else text)
     except OSError as error:
         raise UsageError(f"--target-hosts: {text} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError("--target-hosts is not valid JSON") from error
-    return found
