@@ -29,6 +29,12 @@ def configured(home, tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def trusting(monkeypatch):
+    """Trusts the file of the working folder."""
+    monkeypatch.setenv("PACENOTE_TRUST", "1")
+
+
+@pytest.fixture
 def request_of(run, fake_race):
     requests = fake_race(lambda request, listener: record(request.race_id))
 
@@ -70,7 +76,7 @@ def test_precedence_is_flags_then_current_folder_then_home_then_rally(configured
     assert request_of("--track=x", "--seed=3").seed == 3
 
 
-def test_values_have_the_types_of_toml(configured, request_of):
+def test_values_have_the_types_of_toml(trusting, configured, request_of):
     configured(
         in_work="""
         track = "books"
@@ -92,19 +98,19 @@ def test_values_have_the_types_of_toml(configured, request_of):
     assert request_of("--track-path=elsewhere").track is None
 
 
-def test_an_overriding_file_removes_excluded_options(configured, request_of):
+def test_an_overriding_file_removes_excluded_options(trusting, configured, request_of):
     configured(in_home='track = "books"\nexclude-tasks = "a"\n', in_work='track-path = "mine"\n')
     request = request_of("--include-tasks=b")
     assert (request.track, str(request.track_path)) == (None, "mine")
     assert (request.include_tasks, request.exclude_tasks) == (("b",), ())
 
 
-def test_values_that_look_like_flags_are_not_flags(configured, request_of):
+def test_values_that_look_like_flags_are_not_flags(trusting, configured, request_of):
     configured(in_work='track = "books"\n')
     assert request_of("--challenge", "track-path").track == "books"
 
 
-def test_lists_and_tildes_are_expanded(configured, request_of, monkeypatch, tmp_path):
+def test_lists_and_tildes_are_expanded(trusting, configured, request_of, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     configured(in_work='dataset-cache = "~/data"\ncorpus-mirror = ["http://a/x,y", "s3://b=https://c"]\n')
     request = request_of("--track-path=~/mine")

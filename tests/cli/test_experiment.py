@@ -276,6 +276,7 @@ def test_parameters_of_given_variants_are_added_to_those_of_the_recipe(run, home
 @pytest.mark.process
 def test_configured_parameters_of_tracks_do_not_replace_those_of_the_file(run, home, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PACENOTE_TRUST", "1")
     (tmp_path / "pacenote.toml").write_text('track-params = "docs:5"\n')
     code, out, err = run("experiment", "run", "heap-size", "--dry-run")
     assert code == 0, err

@@ -12,6 +12,7 @@ from pacenote.cli.experiment_check import RaceOptionCheck
 def work(tmp_path, monkeypatch):
     monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PACENOTE_TRUST", "1")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -59,6 +59,7 @@ def test_a_dry_run_of_a_duet_shows_its_halves(run, tmp_path):
 def test_what_two_engines_cannot_have_is_refused_in_every_form(run, tmp_path, monkeypatch, given):
     variant, configured, message = given
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PACENOTE_TRUST", "1")
     (tmp_path / "pacenote.toml").write_text(f"[race]\n{configured}\n")
     file = tmp_path / "duet.toml"
     file.write_text(f'design = "duet"\n[race]\ntrack = "http_logs"\n[variants.a]\n[variants.b]\n{variant}\n')

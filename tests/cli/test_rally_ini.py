@@ -153,6 +153,7 @@ def test_a_data_folder_of_rally_that_cannot_be_written_is_not_the_default(race, 
 
 
 def test_the_addresses_of_archives_are_those_of_both_files(rally_ini, race, tmp_path, monkeypatch):
+    monkeypatch.setenv("PACENOTE_TRUST", "1")
     rally_ini(
         f"{STOCK}[distributions]\nrelease.cache = false\nmine.url = https://user:word@rally/a-{{{{VERSION}}}}\n"
         "plugin.own.mine.url = https://rally/own.zip\n"

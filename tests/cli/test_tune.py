@@ -122,7 +122,8 @@ def test_options_of_races_are_joined_with_what_candidates_set(run, folder):
     assert "default /b\n" in out
 
 
-def test_all_races_have_what_is_configured_for_races(run, folder):
+def test_all_races_have_what_is_configured_for_races(run, folder, monkeypatch):
+    monkeypatch.setenv("PACENOTE_TRUST", "1")
     (folder / "pacenote.toml").write_text(
         'car = "4gheap"\n[race]\ntrack-params = {path = "/b"}\nset = "index.a=1"\ntrack = "http_logs"\n'
         '[tune]\ncar-params = {heap_size = "2g"}\n'

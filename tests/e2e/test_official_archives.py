@@ -155,7 +155,7 @@ def test_an_archive_of_a_configured_repository_is_raced_with_a_team_car(
     write_team(tmp_path / "team")
     template = f"{served.url}/elasticsearch-{{{{VERSION}}}}-{{{{OSNAME}}}}.tar.gz"
     (tmp_path / "pacenote.toml").write_text(f'[distributions]\nmine.url = "{template}"\n')
-    options = ("--distribution-repository=mine", "--distribution-version=7.17.28")
+    options = ("--trust", "--distribution-repository=mine", "--distribution-version=7.17.28")
     team = (f"--team-path={tmp_path / 'team'}", "--car=small,buffers")
     record, found = race(served, tmp_path, *options, *team)
     assert record["cluster"]["archive"]["address"] == f"{served.url}/elasticsearch-7.17.28-linux.tar.gz"

@@ -45,6 +45,11 @@ _ALIASES = {
 
 _CREDENTIALS = ("basic_auth_user", "basic_auth_password", "basic_auth", "api_key", "bearer_auth")
 _FILES = ("ca_certs", "client_cert", "client_key")
+_FOR_ONE_HOST = frozenset({
+    *(*_CREDENTIALS, "create_api_key_per_client", "client_cert", "client_key", "headers", "opaque_id"),
+})
+"""Options that may be secret, and are only meant for the hosts that they were given for."""
+
 _READ = (
     *("timeout", "use_ssl", "verify_certs", *_FILES, "ssl_assert_hostname"),
     *(*_CREDENTIALS, "create_api_key_per_client", "headers", "opaque_id", "http_compress"),
@@ -144,6 +149,19 @@ def client_options(text: str) -> ClientOptionsByCluster:
         },
         flag_named or variable_named,
     )
+
+
+def without_credentials(text: str, origin: str) -> tuple[dict[str, Any], bool]:
+    """Returns options without credentials, client certificates and headers, and whether there were any.
+
+    Raises UsageError that names the origin.
+    """
+    clusters, named = _by_cluster(text, origin)
+    kept = {
+        cluster: {name: value for name, value in options.items() if name not in _FOR_ONE_HOST}
+        for cluster, options in clusters.items()
+    }
+    return kept if named else kept.get(DEFAULT_CLUSTER, {}), kept != clusters
 
 
 def _by_cluster(text: str, origin: str) -> tuple[dict[str, dict[str, Any]], bool]:

@@ -1,7 +1,9 @@
 """Configured defaults of options: `pacenote.toml` in the current folder or the home, Rally's `rally.ini`.
 
 A flag overrides the file in the current folder, which overrides the file in the home, which overrides
-`rally.ini`, which overrides the built-in defaults.
+`rally.ini`, which overrides the built-in defaults. Of the file in the current folder, most keys are only used
+if the user trusts it (`folder_trust.py`), and credentials are not sent to the address of another file
+(`credential_sources.py`).
 
     offline = true                      # applies to every command with this option; no dashes
 
@@ -21,18 +23,25 @@ A flag overrides the file in the current folder, which overrides the file in the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pacenote.cli.configured_option import ConfiguredOption, read_configuration_file
+from pacenote.cli.credential_sources import (
+    WithheldCredentials,
+    separated_clients,
+    separated_flags,
+    separated_store,
+)
+from pacenote.cli.folder_trust import FILE, HARMLESS, FolderConfiguration, read_folder_file
 from pacenote.cli.parser import Parser, similar
 from pacenote.cli.rally_ini import RallySettings, read_rally_settings
 from pacenote.errors import UsageError
 from pacenote.model.decoding import parse_toml
-
-FILE = "pacenote.toml"
+from pacenote.model.messages import list_with_rest
 
 _HERE = Path()
 
@@ -55,6 +64,18 @@ EXCLUDES = {
 """For each option, the options that it excludes. A flag removes excluded options of all files, the file in
 the current folder those of the file in the home.
 """
+
+
+_SECTIONS = {
+    _TRACKS: "track-repository",
+    _TEAMS: "team-repository",
+    _DISTRIBUTIONS: "distribution-repository",
+    _REPORTING: "metrics-store",
+}
+"""The sections that are not commands, each with an option of the commands that use it."""
+
+_NAMED = 3
+"""The number of ignored keys that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +102,49 @@ class Configuration:
     rally: RallySettings = field(default_factory=RallySettings)
     """What Rally's own configuration contributes to them."""
 
+    folder: FolderConfiguration | None = None
+    """The file of the working folder, or None if there is none, or if that is the home."""
+
+    folder_file: Path = Path()
+    """Its path, as in the origins of its options."""
+
+    folder_sections: frozenset[str] = frozenset()
+    """The sections of that file that are used."""
+
+    ignored: Mapping[str, ConfiguredOption] = field(default_factory=dict)
+    """Options of that file that are not used, because it is not trusted."""
+
+    ignored_sections: frozenset[str] = frozenset()
+    """Sections of that file that are not used, because it is not trusted."""
+
+    withheld: tuple[WithheldCredentials, ...] = ()
+    """Credentials that are not used, because they belong to another address."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationNotes:
+    """What the user has to know about the configuration of a command."""
+
+    warnings: tuple[str, ...] = ()
+    """What is not used of it, and why."""
+
+    changed_by: str = ""
+    """The file of the working folder if it changes anything for the command, otherwise empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FileSettings:
+    """What one file sets."""
+
+    file: Path
+    """Its path."""
+
+    options: Mapping[str, ConfiguredOption] = field(default_factory=dict)
+    """Options by name without dashes."""
+
+    sections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The sections that are not commands."""
+
 
 def read_configuration(
     command: str,
@@ -92,54 +156,154 @@ def read_configuration(
 ) -> Configuration:
     """Reads the configuration of a command that runs in a folder; `rally_name` selects `rally-NAME.ini`.
 
-    Raises UsageError for a file that cannot be read, and for unknown or invalid keys.
+    Raises UsageError for a file that cannot be read, and for unknown or invalid keys; StoreError if it is not
+    known whether the file of the folder is trusted.
     """
     rally = read_rally_settings(rally_name)
-    options = dict(rally.options)
-    urls, team_urls = dict(rally.repository_urls), dict(rally.team_urls)
-    distributions, reporting = dict(rally.distributions), dict(rally.reporting)
-    for file in dict.fromkeys(((home / FILE).absolute(), (folder / FILE).absolute())):
-        document = _toml(file)
-        urls |= _urls(document.pop(_TRACKS, {}), file, _TRACKS)
-        team_urls |= _urls(document.pop(_TEAMS, {}), file, _TEAMS)
-        distributions |= _flat(document.pop(_DISTRIBUTIONS, {}), file, _DISTRIBUTIONS)
-        reporting |= _flat(document.pop(_REPORTING, {}), file, _REPORTING)
-        overriding = dict(_options(document, command, commands, file))
-        for name in overriding:
+    merged = _Merged(rally)
+    home_file, folder_file = (home / FILE).absolute(), (folder / FILE).absolute()
+    if (content := read_configuration_file(home_file)) is not None:
+        merged.add(_file_settings(_toml(home_file, content), command, commands, home_file))
+    own = None if os.path.realpath(folder) == os.path.realpath(home) else read_folder_file(folder, home)
+    used = ignored = _FileSettings(folder_file)
+    if own is not None and own.trust != "refused":
+        used = _file_settings(_toml(folder_file, own.content), command, commands, folder_file)
+        if own.trust != "trusted":
+            used, ignored = _split(used)
+    merged.add(used)
+    return Configuration(
+        options=merged.options,
+        repository_urls=merged.sections[_TRACKS],
+        team_urls=merged.sections[_TEAMS],
+        distributions=merged.sections[_DISTRIBUTIONS],
+        reporting=merged.sections[_REPORTING],
+        rally=rally,
+        folder=own,
+        folder_file=folder_file,
+        folder_sections=frozenset(used.sections),
+        ignored=ignored.options,
+        ignored_sections=frozenset(ignored.sections),
+        withheld=tuple(merged.withheld),
+    )
+
+
+def _split(settings: _FileSettings) -> tuple[_FileSettings, _FileSettings]:
+    """Returns the settings of a file that need no trust, and those that do."""
+    harmless = {name: option for name, option in settings.options.items() if name in HARMLESS}
+    others = {name: option for name, option in settings.options.items() if name not in HARMLESS}
+    return _FileSettings(settings.file, harmless), _FileSettings(settings.file, others, settings.sections)
+
+
+class _Merged:
+    """The settings of several files, the least specific first."""
+
+    def __init__(self, rally: RallySettings) -> None:
+        self.options = dict(rally.options)
+        """Options by name without dashes."""
+
+        self.sections: dict[str, dict[str, str]] = {
+            _TRACKS: dict(rally.repository_urls),
+            _TEAMS: dict(rally.team_urls),
+            _DISTRIBUTIONS: dict(rally.distributions),
+            _REPORTING: dict(rally.reporting),
+        }
+        """The sections that are not commands."""
+
+        self.withheld: list[WithheldCredentials] = []
+        """Credentials that are left out."""
+
+        self._store_sources = dict.fromkeys(rally.reporting, rally.file)
+
+    def add(self, settings: _FileSettings) -> None:
+        """Adds the settings of a file, which override those of the files before it. Raises UsageError."""
+        reporting = settings.sections.get(_REPORTING, {})
+        earlier = self.sections[_REPORTING]
+        kept, of_store = separated_store(earlier, self._store_sources, reporting, settings.file)
+        self.sections[_REPORTING] = kept
+        self._store_sources |= dict.fromkeys(reporting, settings.file)
+        for name, values in settings.sections.items():
+            self.sections[name] |= values
+        self.options, of_clients = separated_clients(self.options, settings.options)
+        self.withheld += [*of_store, *of_clients]
+        for name in settings.options:
             for excluded in EXCLUDES.get(name, ()):
-                options.pop(excluded, None)
-        options |= overriding
-    return Configuration(options, urls, team_urls, distributions, reporting, rally)
+                self.options.pop(excluded, None)
+        self.options |= settings.options
 
 
-def apply_configuration(configuration: Configuration, parser: Parser, arguments: Sequence[str]) -> None:
-    """Makes configured values the defaults of the parser. Raises UsageError for invalid values."""
-    flags = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
-    given = {flag.removeprefix("--") for flag in flags}
-    excluded = {name for flag in given for name in EXCLUDES.get(flag, ())}
-    from_rally = []
-    for name, setting in configuration.options.items():
-        if name in excluded:
+def apply_configuration(
+    configuration: Configuration, parser: Parser, arguments: Sequence[str]
+) -> ConfigurationNotes:
+    """Makes configured values the defaults of the parser, and returns what the user has to know about them.
+    Raises UsageError for invalid values.
+    """
+    names = (argument.partition("=")[0] for argument in arguments if argument.startswith("--"))
+    flags = frozenset(name.removeprefix("--") for name in names)
+    unused = {*flags, *(name for flag in flags for name in EXCLUDES.get(flag, ()))}
+    options, withheld = separated_flags(configuration.options, flags)
+    from_rally, from_folder = [], False
+    folder_file = configuration.folder_file if configuration.folder else None
+    for name, setting in options.items():
+        if name in unused - flags or not _has_option(parser, name, setting):
             continue
-        if parser.has_option(f"--{name}"):
-            changed = parser.configure(f"--{name}", setting.value, setting.origin)
-            overridden = not given.isdisjoint((name, f"no-{name}"))
-            if changed and not overridden and configuration.rally.options.get(name) is setting:
+        changed = parser.configure(f"--{name}", setting.value, setting.origin)
+        if changed and flags.isdisjoint((name, f"no-{name}")):
+            from_folder = from_folder or setting.file == folder_file
+            if configuration.rally.options.get(name) is setting:
                 from_rally.append(_as_typed(name, setting.value))
-        elif setting.strict:
-            hint = similar(name, parser.option_names()) or f"see `{parser.prog} --help`"
-            raise UsageError(f"{setting.origin}: `{parser.prog}` has no option {name}", hint=hint)
+    ignored = [name for name, setting in configuration.ignored.items() if _has_option(parser, name, setting)]
     parser.set_defaults(
         repository_urls=configuration.repository_urls,
         distributions=configuration.distributions,
         reporting=configuration.reporting,
-        configured_environment=_environment(configuration.options),
+        configured_environment=_environment(options),
         rally=configuration.rally,
         rally_options=tuple(sorted(from_rally)),
         rally_tracks=configuration.rally.tracks,
         team_urls=configuration.team_urls,
         rally_teams=configuration.rally.teams,
     )
+    keys = [name for name in ignored if name not in unused]
+    keys += [f"[{name}]" for name in _used(configuration.ignored_sections, parser)]
+    foreign = (*configuration.withheld, *withheld)
+    texts = {credentials.text for credentials in foreign if _uses(parser, credentials.option, flags)}
+    is_changed = from_folder or any(_used(configuration.folder_sections, parser))
+    return ConfigurationNotes(
+        warnings=(*_trust_warnings(configuration.folder, keys), *sorted(texts)),
+        changed_by=str(folder_file) if is_changed else "",
+    )
+
+
+def _has_option(parser: Parser, name: str, setting: ConfiguredOption) -> bool:
+    """Returns whether the command has the option. Raises UsageError if it should have it."""
+    if parser.has_option(f"--{name}"):
+        return True
+    if setting.strict:
+        hint = similar(name, parser.option_names()) or f"see `{parser.prog} --help`"
+        raise UsageError(f"{setting.origin}: `{parser.prog}` has no option {name}", hint=hint)
+    return False
+
+
+def _used(sections: Iterable[str], parser: Parser) -> Iterator[str]:
+    """Yields the sections that the command uses."""
+    return (name for name in sorted(sections) if parser.has_option(f"--{_SECTIONS[name]}"))
+
+
+def _uses(parser: Parser, option: str, flags: Collection[str]) -> bool:
+    """Returns whether the command has an option that is not switched off."""
+    return parser.has_option(f"--{option}") and f"no-{option}" not in flags
+
+
+def _trust_warnings(folder: FolderConfiguration | None, keys: Sequence[str]) -> Iterator[str]:
+    """Yields at most one warning: that the folder's file is refused, or that some of its keys are ignored."""
+    if folder is None:
+        return
+    if folder.trust == "refused":
+        yield f"{folder.path} is not used: {folder.refusal}"
+    elif keys:
+        why = "has changed since it was trusted" if folder.trust == "changed" else "is not trusted"
+        ignored = list_with_rest(keys, _NAMED)
+        yield f"{folder.path} {why}; ignored: {ignored}; to use all of it, read it and run `pacenote trust`"
 
 
 def _environment(options: Mapping[str, ConfiguredOption]) -> str:
@@ -155,6 +319,20 @@ def _as_typed(name: str, value: object) -> str:
     return f"--{name}={value}"
 
 
+def _file_settings(
+    document: dict[str, Any], command: str, commands: Collection[str], file: Path
+) -> _FileSettings:
+    """Returns what a file sets for a command. Raises UsageError."""
+    sections: dict[str, Mapping[str, str]] = {}
+    for name in (_TRACKS, _TEAMS):
+        if name in document:
+            sections[name] = _urls(document.pop(name), file, name)
+    for name in (_DISTRIBUTIONS, _REPORTING):
+        if name in document:
+            sections[name] = _flat(document.pop(name), file, name)
+    return _FileSettings(file, dict(_options(document, command, commands, file)), sections)
+
+
 def _options(
     document: Mapping[str, Any], command: str, commands: Collection[str], file: Path
 ) -> Iterator[tuple[str, ConfiguredOption]]:
@@ -167,9 +345,9 @@ def _options(
             known = (*commands, _TRACKS, _TEAMS, _DISTRIBUTIONS, _REPORTING)
             raise UsageError(f"{file}: [{name}] is not a command", hint=similar(name, known))
         elif name not in own:
-            yield name, ConfiguredOption(value, f"{file}: {name}")
+            yield name, ConfiguredOption(value, f"{file}: {name}", file)
     for name, value in own.items():
-        yield name, ConfiguredOption(value, f"{file}: {command}.{name}", strict=True)
+        yield name, ConfiguredOption(value, f"{file}: {command}.{name}", file, strict=True)
 
 
 def _urls(repositories: object, file: Path, section: str) -> dict[str, str]:
@@ -205,11 +383,8 @@ def _flat(section: object, file: Path, name: str, prefix: str = "") -> dict[str,
     return found
 
 
-def _toml(file: Path) -> dict[str, Any]:
-    text = read_configuration_file(file)
-    if text is None:
-        return {}
+def _toml(file: Path, content: bytes) -> dict[str, Any]:
     try:
-        return parse_toml(text.decode("utf-8"))
+        return parse_toml(content.decode("utf-8"))
     except ValueError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error

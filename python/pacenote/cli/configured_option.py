@@ -19,6 +19,9 @@ class ConfiguredOption:
     origin: str
     """File and key, for messages."""
 
+    file: Path = Path()
+    """The file that sets it."""
+
     strict: bool = False
     """Whether it is an error if the command does not have the option."""
 
@@ -30,4 +33,9 @@ def read_configuration_file(file: Path) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+        raise file_cannot_be_read(file, error) from error
+
+
+def file_cannot_be_read(file: Path, error: OSError) -> UsageError:
+    """Returns the error for a configuration file that cannot be read."""
+    return UsageError(f"{file} cannot be read: {error.strerror}")

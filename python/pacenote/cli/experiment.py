@@ -186,6 +186,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.store.experiment_store import ExperimentStore
 
     check = RaceOptionCheck(console)
+    for text in check.warnings():
+        console.warning(text)
     name, file, original = _file(options.target)
     text = with_given_options(original, file, options.blocks, _given_track_params(options), check)
     if options.baseline or options.contender:

@@ -42,6 +42,12 @@ class RaceOptionCheck:
         self._folder = folder
         self._configuration = read_configuration("race", COMMANDS, default_home(), folder=folder)
 
+    def warnings(self) -> tuple[str, ...]:
+        """Returns what the races do not use of the configuration, and why. Raises UsageError for invalid
+        values.
+        """
+        return apply_configuration(self._configuration, self._parser(), ()).warnings
+
     def problem(self, name: str, value: object) -> str | None:
         """Returns what is wrong with one option, or None."""
         parser = self._parser()

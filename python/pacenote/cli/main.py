@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+from pacenote.cli.command_trust import FLAG, trusted_for_command
 from pacenote.cli.console import Console
 from pacenote.cli.option_secrets import hide_option_secrets
 from pacenote.cli.parser import Parser, similar
@@ -47,6 +48,7 @@ COMMANDS = {
     "gc": "print the statistics of GC logs: pauses, stops, allocation, several side by side",
     "jfr": "show recordings of the JVM's Flight Recorder: allocation, methods, locks, flame graphs",
     "host": "print and check this machine: what hurts an engine, and how to change it",
+    "trust": "use all settings of a folder's pacenote.toml, which are code and addresses",
     "serve": "show the stored races in a browser: reports, comparisons, running races",
     "delete": "delete stored races or annotations",
     "add": "add an annotation to the results of a day",
@@ -150,14 +152,15 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     command.add_options(parser)
     add_general_options(parser)
     rest = parser.expanded(rest)
-    _configure(parser, name, rest, console)
-    options = parser.parse(rest)
-    options.owns_process = owns_process
-    options.arguments = rest
-    console.quiet = bool(getattr(options, "quiet", False))
-    hide_option_secrets(options, console)
-    code: int = command.run(options, console)
-    return code
+    with trusted_for_command(rest):
+        _configure(parser, name, rest, console)
+        options = parser.parse(rest)
+        options.owns_process = owns_process
+        options.arguments = rest
+        console.quiet = bool(getattr(options, "quiet", False))
+        hide_option_secrets(options, console)
+        code: int = command.run(options, console)
+        return code
 
 
 def command_module(name: str) -> ModuleType:
@@ -170,6 +173,8 @@ def add_general_options(parser: Parser) -> None:
     with parser.group("advanced"):
         parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini instead of rally.ini")
         parser.add_argument("--debug", action="store_true", help="show stack traces of errors")
+        # In the reference only: it would lengthen the help of all commands.
+        parser.add_argument(FLAG, action="store_true", help=argparse.SUPPRESS)
         for flag in ("--quiet", "--offline"):  # Rally has them for every command.
             if not parser.has_option(flag):
                 parser.add_flag(flag, help=argparse.SUPPRESS)
@@ -192,7 +197,12 @@ def _configure(parser: Parser, command: str, arguments: Sequence[str], console: 
 
     rally_name = _value_of("--configuration-name", arguments)
     configuration = read_configuration(command, COMMANDS, default_home(), rally_name)
-    apply_configuration(configuration, parser, arguments)
+    notes = apply_configuration(configuration, parser, arguments)
+    # The file that it names cannot suppress the line.
+    if notes.changed_by and "--quiet" not in arguments:
+        console.progress(f"settings of {notes.changed_by}")
+    for text in notes.warnings:
+        console.warning(text)
     for text in configuration.rally.ignored if "--debug" in arguments else ():
         console.warning(text)
 

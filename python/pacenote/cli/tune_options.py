@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pacenote.cli import race
 from pacenote.cli.configuration import EXCLUDES, read_configuration
 from pacenote.cli.configured_option import ConfiguredOption
 from pacenote.cli.console import Console
+from pacenote.cli.credential_sources import separated_clients, separated_flags
 from pacenote.cli.parser import Parser
 from pacenote.errors import UsageError
 from pacenote.lab.experiment.options import RESERVED, arguments
@@ -51,7 +52,7 @@ def race_options(options: argparse.Namespace, parser: Parser, console: Console) 
         earlier = found.get(name)
         found[name] = [*earlier, value] if isinstance(earlier, list) else [value]
     last = {name: values[-1] for name, values in found.items() if isinstance(values, list)}
-    configured = _configured(last)
+    configured = _configured(last, console)
     of_races = Parser("race", "", console, race.UNAVAILABLE_OPTIONS)
     race.add_options(of_races)
     kept = {name: one.value for name, one in configured.items() if of_races.has_option(f"--{name}")}
@@ -87,22 +88,31 @@ def given_options(parser: Parser, given: Sequence[str]) -> list[tuple[str, objec
     return found
 
 
-def _configured(given: Mapping[str, object]) -> dict[str, ConfiguredOption]:
+def _configured(given: Mapping[str, object], console: Console) -> dict[str, ConfiguredOption]:
     """Returns what is configured for races, and in place of it for searches, unless an option is given that
     replaces it.
     """
     # The commands are only known to the module that runs this one.
     from pacenote.cli.main import COMMANDS
 
-    found = dict(read_configuration("race", COMMANDS, default_home()).options)
+    races = read_configuration("race", COMMANDS, default_home()).options
     own = read_configuration("tune", COMMANDS, default_home()).options
     own = {name: option for name, option in own.items() if option.strict}
-    for names, layer in ((own, own), (given, {})):
-        for excluded in [*names, *(other for name in names for other in EXCLUDES.get(name, ()))]:
-            found.pop(excluded, None)
-        found |= layer
+    found, of_own = separated_clients(races, own)
+    _replace(found, own)
+    found |= own
+    found, of_flags = separated_flags(found, frozenset(given))
+    _replace(found, given)
+    for credentials in (*of_own, *of_flags):
+        console.warning(credentials.text)
     left = (*_OF_SEARCHES, *_OF_ALL, *RESERVED)
     return {name: option for name, option in found.items() if name not in left}
+
+
+def _replace(options: dict[str, ConfiguredOption], names: Collection[str]) -> None:
+    """Removes options that others replace, which have these names."""
+    for excluded in [*names, *(other for name in names for other in EXCLUDES.get(name, ()))]:
+        options.pop(excluded, None)
 
 
 def _tables(parsed: argparse.Namespace) -> dict[str, object]:

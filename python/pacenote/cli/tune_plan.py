@@ -58,6 +58,8 @@ def new_plan(options: argparse.Namespace, race: dict[str, object], console: Cons
     constraints = tuple(parse_constraint(text) for text in options.constraint)
     budget = given_budget(options.budget)
     check = RaceOptionCheck(console)
+    for text in check.warnings():
+        console.warning(text)
     if problem := check.conflict(race):
         raise UsageError(problem)
     name, text = _knob_file(options.knobs)

@@ -64,18 +64,26 @@ def read_regular_file(path: Path) -> bytes:
 
     Raises OSError, also if it is not a regular file, or if it is larger than `MAX_FILE_BYTES`.
     """
+    return read_with_status(path)[0]
+
+
+def read_with_status(path: Path) -> tuple[bytes, os.stat_result]:
+    """Returns the content of a file, and the status of the file that was read. Raises OSError as
+    `read_regular_file` does.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError as error:  # Its name contains a NUL character, or is not text of the file system.
         raise OSError(errno.EINVAL, "it has no valid name") from error
-    if not is_regular_file(os.fstat(descriptor)):
+    status = os.fstat(descriptor)
+    if not is_regular_file(status):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
             raise OSError(errno.EFBIG, f"it is larger than {format_bytes(MAX_FILE_BYTES)}")
-        return data
+        return data, status
 
 
 def write_atomically(path: Path, data: bytes) -> None:

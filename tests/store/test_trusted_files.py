@@ -1,0 +1,59 @@
+"""What is stored about trusted files."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import StoreError
+from pacenote.store.trusted_files import TrustedFiles, writable_by_others
+
+
+def test_a_file_is_trusted_until_it_changes(tmp_path):
+    trusted, file = TrustedFiles(tmp_path / "home"), Path("/a/b.toml")
+    assert trusted.trust_in(file, b"x") == "unknown"
+    trusted.add(file, b"x")
+    assert trusted.trust_in(file, b"x") == "trusted"
+    assert trusted.trust_in(file, b"y") == "changed"
+    assert trusted.trust_in(Path("/a/c/b.toml"), b"x") == "unknown"
+    assert trusted.remove(file)
+    assert not trusted.remove(file)
+    assert trusted.trust_in(file, b"x") == "unknown"
+
+
+def test_only_the_user_may_read_what_is_trusted(tmp_path):
+    path = Path(os.fsdecode(b"/a/\xff.toml"))
+    TrustedFiles(tmp_path).add(path, b"x")
+    assert stat.S_IMODE((tmp_path / "trusted.json").stat().st_mode) == 0o600
+    assert set(TrustedFiles(tmp_path).hashes()) == {path}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"files": 1}', '{"files": [1]}', "[" * 100_000, "\xff"])
+def test_a_damaged_file_trusts_nothing(tmp_path, text):
+    (tmp_path / "trusted.json").write_text(text)
+    with pytest.raises(StoreError, match="is damaged"):
+        TrustedFiles(tmp_path).trust_in(Path("/a"), b"")
+
+
+def test_a_file_that_others_may_have_written_trusts_nothing(tmp_path):
+    file = tmp_path / "trusted.json"
+    file.write_text(json.dumps({"files": {}}))
+    file.chmod(0o666)
+    with pytest.raises(StoreError, match="all users may write to it"):
+        TrustedFiles(tmp_path).trust_in(Path("/a"), b"")
+
+
+def _status(mode=0o644, user=None, group=None):
+    user = os.geteuid() if user is None else user
+    group = os.getegid() if group is None else group
+    return os.stat_result((stat.S_IFREG | mode, 1, 1, 1, user, group, 0, 0, 0, 0))
+
+
+def test_users_that_may_write_are_found():
+    assert writable_by_others(_status()) == ""
+    assert writable_by_others(_status(user=0)) == ""
+    assert writable_by_others(_status(user=54321)) == "it belongs to another user (uid 54321)"
+    assert writable_by_others(_status(0o666)) == "all users may write to it (`chmod o-w`)"
+    assert writable_by_others(_status(0o664, group=54321)) == "its group may write to it (`chmod g-w`)"
