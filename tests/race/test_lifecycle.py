@@ -47,7 +47,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineLa
             request.nodes, replace(template, purpose=request.purpose), EngineInfo("elasticsearch", "8.19.21")
         )
         pairs = zip(planned, request.ports, strict=True)
-        fleet = LocalFleet(program, made, request.artifacts)
+        fleet = LocalFleet(program, made, request.logs or request.artifacts)
         fleet.start([replace(spec, ports=ports) for spec, ports in pairs], progress)
         return fleet
 
@@ -143,6 +143,31 @@ def test_an_installation_keeps_its_port_and_its_data(run: Run, layout: EngineLay
     assert run("stop", f"--installation-id={installed}")[0] == 0
     assert not data.parent.exists()
     assert f"there is no installation '{installed}'" in run("start", f"--installation-id={installed}")[2]
+
+
+@pytest.mark.process
+def test_a_node_cannot_change_the_installation_that_it_belongs_to(run: Run, layout: EngineLayout) -> None:
+    installed = json.loads(run("install", "--node-name=n", "--http-port=39287")[1])["installation-id"]
+    folder = InstallationStore(layout.home).folder(installed)
+    folder.parent.chmod(0o755)
+    folder.chmod(0o755)
+    for number in ("1", "2"):
+        code, _, err = run("start", f"--installation-id={installed}")
+        assert code == 0, err
+        state = (folder / "installation.json").read_text()
+        written = layout.nodes / f"n-{installed}" / "logs"
+        (written / "installation.json").write_text(state.replace("opensearch", "elasticsearch"))
+        (written / "engine.log").write_text("not the output of the engine")
+        code, _, err = run("stop", f"--installation-id={installed}", "--preserve-install")
+        assert (code, "installation.json (its name is not that of a log)" in err) == (0, True), err
+        assert (folder / "installation.json").read_text() == state
+        logs = folder / "logs" / number
+        assert {path.name for path in logs.iterdir()} == {"engine.log", "engine-2.log", "gc.log"}
+        assert "engine says" in (logs / "engine.log").read_text()
+    # Settings and logs may contain secrets.
+    for private in (folder.parent, folder, logs):
+        assert private.stat().st_mode & 0o777 == 0o700
+    assert (logs / "engine.log").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.process

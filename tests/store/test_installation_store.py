@@ -33,6 +33,16 @@ def test_a_state_survives_a_round_trip_and_only_its_owner_reads_it(tmp_path: Pat
     assert store.ids() == []
 
 
+def test_each_start_has_a_folder_for_its_logs_and_only_the_last_ones_are_kept(tmp_path: Path) -> None:
+    store = InstallationStore(tmp_path)
+    (tmp_path / "installations").mkdir(mode=0o755)
+    folders = [store.new_logs("one") for _ in range(7)]
+    assert [folder.name for folder in folders] == ["1", "2", "3", "4", "5", "6", "7"]
+    assert [folder.name for folder in folders if folder.exists()] == ["3", "4", "5", "6", "7"]
+    for folder in (folders[-1], folders[-1].parent, store.folder("one"), tmp_path / "installations"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
 def test_an_unknown_installation_is_reported_with_those_that_exist(tmp_path: Path) -> None:
     store = InstallationStore(tmp_path)
     with pytest.raises(UsageError, match="there is no installation 'x'") as caught:

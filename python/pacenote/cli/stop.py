@@ -36,6 +36,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.race.lifecycle import stop_installation
 
     stopped = stop_installation(default_home(), options.installation_id, preserve=options.preserve_install)
+    for problem in stopped.problems:
+        console.warning(problem)
     console.result(_document(stopped) if options.format == "json" else _text(stopped))
     return 0
 

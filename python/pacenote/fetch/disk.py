@@ -11,7 +11,7 @@ from pathlib import Path
 from pacenote.errors import DiskError
 from pacenote.units import format_bytes
 
-_KEEP_FREE = 64 << 20
+KEEP_FREE = 64 << 20
 """Bytes of a disk that must stay free; `crates/corpus` uses the same value."""
 
 
@@ -19,8 +19,8 @@ def check_free_space(folder: Path, needed: int, what: str) -> None:
     """Raises DiskError if the disk of a folder has less than `needed` bytes free for `what`."""
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     free = shutil.disk_usage(existing).free
-    if free < needed + _KEEP_FREE:
-        needs, has, keep = format_bytes(needed), format_bytes(free), format_bytes(_KEEP_FREE)
+    if free < needed + KEEP_FREE:
+        needs, has, keep = format_bytes(needed), format_bytes(free), format_bytes(KEEP_FREE)
         raise DiskError(
             f"no room for {what}: it needs {needs}, and {keep} must stay free, "
             f"but {folder} has only {has} free",

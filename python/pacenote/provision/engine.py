@@ -49,7 +49,7 @@ def start_engine(request: EngineRequest, progress: ProgressCallback = no_progres
         purpose=request.purpose,
     )
     program, specs = _secured(request, security, request.plan_nodes(template), installation.program)
-    fleet = LocalFleet(program, layout, request.artifacts)
+    fleet = LocalFleet(program, layout, request.logs or request.artifacts)
     data = find_initial_data(request)
     if data is not None:
         check_initial_data(data, specs, layout)

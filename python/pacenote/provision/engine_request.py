@@ -27,7 +27,9 @@ class EngineRequest:
     home: Path
     """The home folder of Pacenote."""
     artifacts: Path
-    """The folder for the logs of the nodes."""
+    """The folder for the logs of the nodes, and for what their clients need."""
+    logs: Path | None = None
+    """The folder for the logs of the nodes, if they have one of their own."""
     distribution: str = DEFAULT_DISTRIBUTION
     """The name of the distribution."""
     version: str = ""

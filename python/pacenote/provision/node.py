@@ -73,6 +73,9 @@ class Node:
         self._data_targets: tuple[Path, ...] = ()
         self.data_problem: str | None = None
         """Why its data could not be kept, in one line, or None."""
+        self.log_problem = ""
+        """Which of its logs were not kept, and why, in one line; empty if all were."""
+        self._has_logs = False
         self._lock: NodeLock | None = None
         self._run_lock: NodeLock | None = None
 
@@ -123,6 +126,7 @@ class Node:
         if self._lock is None:
             self._claim()
         self._register(replace(self._entry, facts=self._facts()))
+        self._has_logs = True
         setup = create_files(
             self._setup(ports, member), self._entry, program, self._layout, self.spec.initial_data
         )
@@ -206,7 +210,7 @@ class Node:
             self.end_process()
             self._move_data()
         finally:
-            keep_logs(self.folder, self.log_file.parent)
+            self._keep_logs()
             if not self.spec.preserve:
                 node_registry.remove_files(self._layout, self._entry)
             node_registry.unregister(self._layout, self._entry, self._lock)
@@ -229,6 +233,12 @@ class Node:
         self._release_run_lock()
         if self._lock is not None:
             self._lock.release()
+
+    def _keep_logs(self) -> None:
+        # A preserved folder still has them when this is called again.
+        if self._has_logs:
+            self._has_logs = False
+            self.log_problem = keep_logs(self._entry.logs_folder, self.log_file.parent)
 
     def _move_data(self) -> None:
         if not self._data_targets:
@@ -291,7 +301,7 @@ class Node:
             ports,
             heap=resources.parse_heap(self.spec.heap),
             jvm_options=tuple(
-                option.replace(LOGS, str(self.folder / "logs")) for option in self.spec.jvm_options
+                option.replace(LOGS, str(self._entry.logs_folder)) for option in self.spec.jvm_options
             ),
             settings={**names, **self.spec.settings, **member.settings},
             environment=self.spec.environment,
@@ -314,8 +324,8 @@ class Node:
             **self._group.environment,
         }
         try:
-            self.log_file.parent.mkdir(parents=True, exist_ok=True)
-            output = os.open(self.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self.log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            output = os.open(self.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as failure:
             raise disk_error(failure, self.log_file) from failure
         try:
@@ -324,7 +334,7 @@ class Node:
             return spawn_child(
                 ChildCommand(
                     (*self._group.wrapper, *command.arguments),
-                    self._entry.working_folder,
+                    self._entry.logs_folder,
                     environment,
                     output,
                     self._layout.user,

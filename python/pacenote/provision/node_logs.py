@@ -1,33 +1,190 @@
-"""Copies the log files of a node out of its folder before the folder is removed."""
+"""Copies the logs of a node out of its folder before the folder is removed.
+
+The node's user wrote them, and Pacenote may be root. Only regular files with the names of logs and recordings
+are copied, into a folder that holds nothing else which Pacenote reads as its own, and never over a file that
+exists. Files with several names are left out: another of them may be that of a file of another user.
+"""
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
+import re
 import shutil
 import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from pacenote.fetch.disk import KEEP_FREE
+from pacenote.model.messages import list_with_rest
+from pacenote.model.printable import single_line
+from pacenote.units import format_bytes
 
-def keep_logs(node: Path, target: Path) -> None:
-    """Copies files of the JVM (GC log, recordings, crash reports) in the folder of a node to `target`, the
-    folder of the engine's log.
+MAX_LOG_BYTES = 64 << 30
+"""Largest sum of the sizes of the files that are kept of a node; a heap dump is as large as the heap."""
+
+MAX_LOG_FILES = 1000
+"""Largest number of files that are kept of a node."""
+
+_PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+_MAX_ENTRIES = 100_000
+_MAX_NAMED = 3
+_LARGEST_COPY = 1 << 30
+
+_NAMES = re.compile(
+    r"[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,150}"
+    r"(\.log(\.\d{1,6})?|\.(jfr|hprof|phd|trc|dmp|txt|csv|collapsed))(\.gz)?",
+    re.ASCII,
+)
+"""Names of logs, recordings, dumps of the heap and profiles; not those of programs, settings and pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LogFile:
+    """A file that can be copied."""
+
+    name: str
+    """Its name."""
+    size: int
+    """Its size in bytes, with its holes."""
+    stored: int
+    """Bytes that it needs on the disk."""
+
+
+def keep_logs(folder: Path, target: Path) -> str:
+    """Copies the logs in the folder of a node's logs to `target`, small ones first.
+
+    A log whose name exists there gets a number, such as `gc-2.log` and `gc-2.log.0`. Returns a line that says
+    what was left out and why; empty if nothing was. What cannot be copied does not stop the cleanup.
     """
     try:
-        names = sorted(path.name for path in (node / "logs").iterdir())
-    except OSError:
-        return
+        with _opened_folder(folder) as source:
+            names = sorted(entry.name for entry in itertools.islice(os.scandir(source), _MAX_ENTRIES))
+            if not names:
+                return ""
+            target.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            reasons = _copy_all(names, source, target)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"the logs of the node are not in {target}: {error.strerror or error}"
+    left_out = [f"{single_line(name)} ({reason})" for name, reason in reasons.items()]
+    listed = list_with_rest(left_out, _MAX_NAMED)
+    return f"these files of the node are not in {target}: {listed}" if left_out else ""
+
+
+def _copy_all(names: Iterable[str], source: int, target: Path) -> dict[str, str]:
+    """Copies files of an open folder; returns the name of each that was left out, and the reason."""
+    left_out: dict[str, str] = {}
+    files: list[_LogFile] = []
     for name in names:
         try:
-            _copy_regular(node / "logs" / name, target / name)
-        except OSError:
-            # A log that cannot be copied must not stop the rest of the cleanup.
-            continue
+            files.append(_checked(name, os.stat(name, dir_fd=source, follow_symlinks=False)))
+        except OSError as error:
+            left_out[name] = error.strerror or str(error)
+    with _opened_folder(target) as folder:
+        new_names = _free_names([file.name for file in files], os.listdir(folder))  # noqa: PTH208
+        room, count = MAX_LOG_BYTES, 0
+        for file in sorted(files, key=lambda file: file.size):
+            if count == MAX_LOG_FILES:
+                left_out[file.name] = f"at most {MAX_LOG_FILES:,} files are kept of a node"
+            elif file.size > room:
+                left_out[file.name] = f"at most {format_bytes(MAX_LOG_BYTES)} are kept of a node"
+            elif file.stored > shutil.disk_usage(target).free - KEEP_FREE:
+                left_out[file.name] = f"the disk has no room for {format_bytes(file.stored)}"
+            else:
+                try:
+                    _copy(file, source, folder, new_names[file.name])
+                    room, count = room - file.size, count + 1
+                except OSError as error:
+                    left_out[file.name] = error.strerror or str(error)
+    return left_out
 
 
-def _copy_regular(source: Path, target: Path) -> None:
-    """Copies a regular file without following links, because the node wrote it and Pacenote may be root."""
-    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            with target.open("wb") as out:
-                shutil.copyfileobj(file, out, 1 << 20)
+def _checked(name: str, status: os.stat_result) -> _LogFile:
+    """Returns a file that can be copied. Raises OSError, with the reason, for any other one."""
+    problem = ""
+    if not stat.S_ISREG(status.st_mode):
+        problem = "it is not a regular file"
+    elif status.st_nlink != 1:
+        problem = "it has several names (hard links)"
+    elif not _NAMES.fullmatch(name):
+        problem = "its name is not that of a log"
+    if problem:
+        raise OSError(errno.EINVAL, problem)
+    return _LogFile(name, status.st_size, status.st_blocks * 512)
+
+
+def _copy(file: _LogFile, source: int, folder: int, name: str) -> None:
+    """Copies one file without its holes. Raises OSError, also if another file has its name now."""
+    opened = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source)
+    try:
+        now = _checked(file.name, os.fstat(opened))
+        if now.size > file.size or now.stored > file.stored:
+            raise OSError(errno.EBUSY, "it still grows")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        out = os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
+        try:
+            for start, end in _data_ranges(opened, now.size):
+                os.lseek(out, start, os.SEEK_SET)
+                while start < end and (
+                    sent := os.sendfile(out, opened, start, min(end - start, _LARGEST_COPY))
+                ):
+                    start += sent
+            os.ftruncate(out, now.size)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+            raise
+        finally:
+            os.close(out)
+    finally:
+        os.close(opened)
+
+
+def _data_ranges(file: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yields begin and end of each part of a file that is not a hole."""
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(file, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return
+            raise
+        end = min(os.lseek(file, start, os.SEEK_HOLE), size)
+        yield start, end
+
+
+def _free_names(names: Iterable[str], existing: Iterable[str]) -> dict[str, str]:
+    """Returns a name for each file that no file in the target has.
+
+    The files of a rotated log get the same number, so that they stay one log.
+    """
+    taken, numbered = {_stem(name) for name in existing}, dict[str, str]()
+    for name in names:
+        stem = _stem(name)
+        if stem not in numbered:
+            candidates = (f"{stem}-{number}" if number > 1 else stem for number in itertools.count(1))
+            numbered[stem] = next(candidate for candidate in candidates if candidate not in taken)
+            taken.add(numbered[stem])
+    return {name: numbered[_stem(name)] + name[len(_stem(name)) :] for name in names}
+
+
+def _stem(name: str) -> str:
+    """Returns what the files of a rotated log have in common: `gc` of `gc.log.0`."""
+    return name.partition(".")[0]
+
+
+@contextmanager
+def _opened_folder(folder: Path) -> Iterator[int]:
+    """Yields the descriptor of a folder. Raises OSError, also for a link."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

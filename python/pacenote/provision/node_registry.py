@@ -87,9 +87,9 @@ class NodeEntry:
         return ("data",) if self.keeps_data else ()
 
     @property
-    def working_folder(self) -> Path:
-        """The working directory of the process: the logs folder, so that files with relative names in JVM
-        options are kept.
+    def logs_folder(self) -> Path:
+        """The folder of its logs, which is the working directory of the process, so that files with relative
+        names in JVM options are kept.
         """
         return self.folder / "logs"
 
@@ -241,8 +241,9 @@ def registered_nodes(layout: EngineLayout) -> tuple[NodeEntry, ...]:
     return tuple(entry for entry in entries if entry is not None and _may_run(layout, entry))
 
 
-def stop_detached(layout: EngineLayout, entry: NodeEntry, timeout_s: float = 10.0) -> None:
+def stop_detached(layout: EngineLayout, entry: NodeEntry, timeout_s: float = 10.0) -> str:
     """Stops a detached node with SIGTERM, and with SIGKILL after `timeout_s`; keeps its logs and its data.
+    Returns a line about logs that were left out; empty if none were.
 
     Raises EngineError, and leaves the node alone, if another command stops it, if its process is not
     certainly the node, or if it cannot be seen from here.
@@ -266,10 +267,11 @@ def stop_detached(layout: EngineLayout, entry: NodeEntry, timeout_s: float = 10.
                 f"node {name} runs in another container or on another machine",
                 hint="run the same command there",
             )
-        _keep_logs(entry)
+        problem = _keep_logs(entry)
         remove_files(layout, entry)
         entry.file(layout).unlink(missing_ok=True)
         _run_file(layout, entry.id).unlink(missing_ok=True)
+        return problem
     finally:
         lock.release()
 
@@ -347,9 +349,11 @@ def remove_files(layout: EngineLayout, entry: NodeEntry) -> None:
     remove_node_dir(layout, entry.folder, entry.kept)
 
 
-def _keep_logs(entry: NodeEntry) -> None:
-    if entry.facts is not None and entry.facts.installation_id:
-        keep_logs(entry.folder, entry.facts.log_file.parent)
+def _keep_logs(entry: NodeEntry) -> str:
+    """Keeps the logs of a node of an installation, and returns a line about those that were left out."""
+    if entry.facts is None or not entry.facts.installation_id:
+        return ""
+    return keep_logs(entry.logs_folder, entry.facts.log_file.parent)
 
 
 def _kill_holders(layout: EngineLayout, entry: NodeEntry) -> bool:

@@ -6,11 +6,9 @@ installed ── start ──> running ── stop --preserve-install ──> in
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -36,6 +34,7 @@ from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.fleet import MAX_PORT_ATTEMPTS
 from pacenote.provision.layout import plan_layout
 from pacenote.provision.node_facts import NodePurpose
+from pacenote.provision.node_logs import keep_logs
 from pacenote.provision.node_plan import node_names
 from pacenote.provision.node_registry import (
     NodeEntry,
@@ -102,6 +101,8 @@ class StoppedEngine:
     """The nodes that were stopped; empty if none ran."""
     removed: bool
     """Whether the installation and its data were removed."""
+    problems: tuple[str, ...] = ()
+    """Which logs were not kept, and why."""
 
 
 def install(new: NewInstallation, progress: ProgressCallback) -> InstalledEngine:
@@ -201,21 +202,19 @@ def stop_installation(home: Path, installation_id: str, *, preserve: bool) -> St
     nodes = _nodes_of(running, chosen)
     if not nodes:
         store.load(chosen)
-    _stop_together(home, nodes)
-    for entry in nodes:
-        _copy_logs_to_race(home, entry)
+    problems = [*_stop_together(home, nodes), *(_copy_logs_to_race(home, entry) for entry in nodes)]
     remove_client_options(store.folder(chosen))
     if not preserve:
         _remove_data(home, chosen, nodes)
         store.remove(chosen)
-    return StoppedEngine(chosen, nodes, removed=not preserve)
+    return StoppedEngine(chosen, nodes, not preserve, tuple(filter(None, problems)))
 
 
-def _stop_together(home: Path, nodes: Iterable[NodeEntry]) -> None:
+def _stop_together(home: Path, nodes: Iterable[NodeEntry]) -> list[str]:
+    """Stops nodes, and returns a line about the logs of each that were left out; empty if none were."""
     with ThreadPoolExecutor() as threads:
         # The nodes of a cluster stop together: one that lost the others would wait for them.
-        for _ in threads.map(partial(stop_detached, plan_layout(home)), nodes):
-            pass
+        return list(threads.map(partial(stop_detached, plan_layout(home)), nodes))
 
 
 def _remove_data(home: Path, installation_id: str, stopped: Iterable[NodeEntry]) -> None:
@@ -323,9 +322,8 @@ def _ready(new: NewInstallation, progress: ProgressCallback) -> InstalledEngine:
     if engine.source is None:
         return replace(state, engine=engine)
     built = build_all(engine, new.home, progress, offline=new.offline)
-    folder = InstallationStore(new.home).folder(state.id)
+    folder = InstallationStore(new.home).create_folder(state.id)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         archive = _own(built.archive, folder)
         plugins = {name: _own(file, folder) for name, file in built.plugins.items()}
     except OSError as failure:
@@ -386,6 +384,7 @@ def _start(
                     hint="end that process (`pacenote list nodes` shows engines that run), or install "
                     "the engine with another --http-port",
                 )
+    request = replace(request, logs=InstallationStore(home).new_logs(state.id))
     fleet = start_engine(check_engine_request(request), progress)
     try:
         fleet.detach()
@@ -399,33 +398,25 @@ def _request(
     state: InstalledEngine, home: Path, race_id: str = "", *, offline: bool = False
 ) -> EngineRequest:
     race = RaceRequest(race_id=race_id, home=home, engine=state.engine, offline=offline)
-    request = engine_request(race, InstallationStore(home).folder(state.id))
     return replace(
-        request,
+        engine_request(race, InstallationStore(home).folder(state.id)),
         ports=_ports(state),
         node_name=state.node_name,
         purpose=NodePurpose(race_id, state.id, keeps_data=state.used),
     )
 
 
-def _copy_logs_to_race(home: Path, entry: NodeEntry) -> None:
-    """Copies the logs of a node to the artifacts of the race that it was started for, if there are any."""
+def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
+    """Copies the logs of a node to the artifacts of the race that it was started for, if there are any.
+
+    Returns a line about those that were left out; empty if none were.
+    """
     facts = entry.facts
     if facts is None or not facts.race_id:
-        return
+        return ""
     artifacts = home / RACES / facts.race_id / "artifacts"
-    if artifacts.is_dir():
-        logs = facts.log_file.parent
-        # Several nodes have folders of their own.
-        target = artifacts / logs.relative_to(InstallationStore(home).folder(facts.installation_id))
-        # The logs must not prevent that the rest is removed.
-        with contextlib.suppress(OSError):
-            target.mkdir(exist_ok=True)
-            for file in _files(logs):
-                shutil.copy2(file, target / file.name)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for each in sorted(folder.iterdir()):
-        if each.is_file() and each.suffix != ".json":
-            yield each
+    if not artifacts.is_dir():
+        return ""
+    # Several nodes have folders of their own.
+    logs = facts.log_file.parent
+    return keep_logs(logs, artifacts / facts.name if logs.name == facts.name else artifacts)

@@ -360,8 +360,17 @@ class _Preparation:
             index_settings=index_settings(self.request),
         )
 
-    def _cluster(self, engine: EngineRequest) -> Cluster:
-        return self.existing or start_race_cluster(self.request, engine, self.listener.preparing)
+    @contextmanager
+    def _cluster(self, engine: EngineRequest) -> Generator[Cluster, None, None]:
+        """Yields the cluster, and stops it if it was started. Warns about logs that were not kept."""
+        with self.existing or start_race_cluster(self.request, engine, self.listener.preparing) as cluster:
+            try:
+                yield cluster
+            finally:
+                cluster.stop()
+                for node in cluster.local_nodes():
+                    if node.log_problem:
+                        self.listener.warning(node.log_problem)
 
     def _begin(self, record: RaceRecord, snapshots: SnapshotReader) -> tuple[RaceRecord, RaceSnapshot | None]:
         """Announces the race, reads the configuration and brings about the conditions of the request.

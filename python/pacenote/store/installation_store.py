@@ -1,7 +1,10 @@
 """The installations of a home: engines that `pacenote install` or `pacenote start` installed.
 
 HOME/installations/ID/installation.json   the state of an installation
-HOME/installations/ID/*                   the logs of its nodes
+HOME/installations/ID/logs/N/*            the logs of the nodes of a start, and nothing else
+HOME/installations/ID/*                   what it is installed from, and what its clients need
+
+Only their owner can read these folders: states and logs may contain settings that are secret.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ FORMAT = 1
 """The version of the format of a state file."""
 
 _FILE = "installation.json"
+_LOGS = "logs"
+_KEPT_STARTS = 5
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _ABANDONED_S = 3600.0
 _MAX_NAMED = 5
@@ -68,17 +73,41 @@ class InstallationStore:
         return self._root.with_name("ports")
 
     def folder(self, installation_id: str) -> Path:
-        """Returns the folder of the state and the logs of an installation."""
+        """Returns the folder of an installation."""
         return self._root / installation_id
+
+    def new_logs(self, installation_id: str) -> Path:
+        """Returns a new folder for the logs of a start, and removes those of all but the last starts. Raises
+        StoreError.
+        """
+        folder = self.create_folder(installation_id) / _LOGS
+        try:
+            folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+            numbers = sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
+            for number in numbers[: -_KEPT_STARTS + 1]:
+                shutil.rmtree(folder / str(number), ignore_errors=True)
+            logs = folder / str(max(numbers, default=0) + 1)
+            logs.mkdir(mode=PRIVATE_FOLDER)
+        except OSError as error:
+            raise store_error("create", folder, error) from error
+        return logs
+
+    def create_folder(self, installation_id: str) -> Path:
+        """Creates the folder of an installation if it is missing, and returns it. Other users cannot enter
+        it, nor that of an earlier version from now on. Raises StoreError.
+        """
+        folder = self.folder(installation_id)
+        try:
+            for private in (self._root, folder):
+                private.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+                private.chmod(PRIVATE_FOLDER)
+        except OSError as error:
+            raise store_error("create", folder, error) from error
+        return folder
 
     def save(self, state: InstalledEngine) -> None:
         """Writes or replaces the state of an installation atomically. Raises StoreError."""
-        folder = self.folder(state.id)
-        try:
-            self._root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-            folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-        except OSError as error:
-            raise store_error("create", folder, error) from error
+        folder = self.create_folder(state.id)
         write_atomically(folder / _FILE, (json.dumps(encode(state), indent=2) + "\n").encode())
 
     def load(self, installation_id: str) -> InstalledEngine:

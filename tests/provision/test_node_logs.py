@@ -1,0 +1,157 @@
+"""The logs of a node are copied as what they are: files that another user has written."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from pacenote.provision import node_logs
+from pacenote.provision.node_logs import keep_logs
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "node" / "logs"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    folder = tmp_path / "artifacts"
+    folder.mkdir()
+    return folder
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_logs_and_recordings_are_kept_for_their_owner_only(logs: Path, tmp_path: Path) -> None:
+    kept = ("gc.log", "gc.log.0", "gc.log.001", "hs_err_pid7.log", "profile.jfr", "heap.hprof", "jit.log.gz")
+    for name in kept:
+        (logs / name).write_text(name)
+        (logs / name).chmod(0o4777)
+    assert keep_logs(logs, tmp_path / "new" / "artifacts") == ""
+    assert names(tmp_path / "new" / "artifacts") == set(kept)
+    for copy in (tmp_path / "new" / "artifacts").iterdir():
+        assert (copy.read_text(), copy.stat().st_mode & 0o7777) == (copy.name, 0o600)
+
+
+def test_a_node_without_logs_leaves_nothing_out(logs: Path, target: Path, tmp_path: Path) -> None:
+    assert keep_logs(logs, target) == ""
+    assert keep_logs(tmp_path / "missing", target) == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "installation.json",
+        "http_ca.crt",
+        "client-options.json",
+        "report.html",
+        ".gc.log.7.tmp",
+        "a b.log",
+        "run",
+    ],
+)
+def test_a_file_with_another_name_is_left_out(logs: Path, target: Path, name: str) -> None:
+    (logs / name).write_text("{}")
+    (logs / "gc.log").write_text("gc")
+    assert f"{name} (its name is not that of a log)" in keep_logs(logs, target)
+    assert names(target) == {"gc.log"}
+
+
+def test_a_file_that_exists_is_not_replaced(logs: Path, target: Path) -> None:
+    for name in ("engine.log", "gc.log", "gc.log.0", "gc.log.1"):
+        (logs / name).write_text("new")
+    for name in ("engine.log", "gc.log.0", "gc-2.log"):
+        (target / name).write_text("old")
+    assert keep_logs(logs, target) == ""
+    assert {path.name for path in target.iterdir() if path.read_text() == "old"} == {
+        "engine.log",
+        "gc.log.0",
+        "gc-2.log",
+    }
+    # The files of one log stay together.
+    assert {path.name for path in target.iterdir() if path.read_text() == "new"} == {
+        "engine-2.log",
+        "gc-3.log",
+        "gc-3.log.0",
+        "gc-3.log.1",
+    }
+
+
+def test_nothing_is_written_through_a_link_in_the_target(logs: Path, target: Path, tmp_path: Path) -> None:
+    (logs / "gc.log").write_text("new")
+    (target / "gc.log").symlink_to(tmp_path / "victim")
+    assert keep_logs(logs, target) == ""
+    assert not (tmp_path / "victim").exists()
+    assert (target / "gc-2.log").read_text() == "new"
+
+
+def test_only_regular_files_with_one_name_are_kept(logs: Path, target: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (logs / "symbolic.log").symlink_to(secret)
+    (logs / "hard.log").hardlink_to(secret)
+    (logs / "folder.log").mkdir()
+    os.mkfifo(logs / "pipe.log")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(logs / "socket.log"))
+        problem = keep_logs(logs, target)
+    assert names(target) == set()
+    assert "folder.log (it is not a regular file), hard.log (it has several names (hard links))" in problem
+    assert problem.endswith("and 2 more")
+
+
+def test_a_folder_of_logs_that_is_a_link_is_not_followed(logs: Path, target: Path, tmp_path: Path) -> None:
+    (logs / "gc.log").write_text("gc")
+    (tmp_path / "link").symlink_to(logs)
+    assert "the logs of the node are not in" in keep_logs(tmp_path / "link", target)
+    assert names(target) == set()
+
+
+def test_a_sparse_file_stays_sparse(logs: Path, target: Path) -> None:
+    with (logs / "gc.log").open("wb") as file:
+        file.write(b"begin")
+        file.seek(1 << 32)
+        file.write(b"middle")
+        file.truncate(1 << 33)
+    assert keep_logs(logs, target) == ""
+    copy = target / "gc.log"
+    assert (copy.stat().st_size, copy.stat().st_blocks < 1024) == (1 << 33, True)
+    with copy.open("rb") as file:
+        assert file.read(5) == b"begin"
+        file.seek(1 << 32)
+        assert file.read(6) == b"middle"
+
+
+def test_the_size_of_all_logs_is_limited(logs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_logs, "MAX_LOG_BYTES", 1000)
+    for name, size in (("a.hprof", 990), ("gc.log", 100), ("holes.log", 1 << 40)):
+        (logs / name).touch()
+        os.truncate(logs / name, size)
+    problem = keep_logs(logs, target)
+    assert names(target) == {"gc.log"}
+    assert "a.hprof (at most 1000 B are kept of a node), holes.log (at most" in problem
+
+
+def test_the_number_of_logs_is_limited(logs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_logs, "MAX_LOG_FILES", 2)
+    for number in range(4):
+        (logs / f"{number}.log").write_text("x" * number)
+    assert keep_logs(logs, target).endswith(
+        "2.log (at most 2 files are kept of a node), 3.log (at most 2 files are kept of a node)"
+    )
+    assert names(target) == {"0.log", "1.log"}
+
+
+def test_names_are_shown_as_one_line(logs: Path, target: Path) -> None:
+    (logs / "a\n\x1b[31m.log").touch()
+    problem = keep_logs(logs, target)
+    assert problem.isprintable()
+    assert "(its name is not that of a log)" in problem
