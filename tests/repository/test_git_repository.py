@@ -415,21 +415,6 @@ def _fields(request: TrackRequest) -> dict[str, object]:
     return {name: getattr(request, name) for name in TrackRequest.__slots__}
 
 
-@pytest.mark.parametrize("setting", ["core.fsmonitor", "core.hooksPath"])
-def test_programs_that_a_repository_names_are_not_run(template: Path, tmp_path: Path, setting: str) -> None:
-    root, ran = tmp_path / "untrusted", tmp_path / "ran"
-    git("clone", "--quiet", str(template), str(root))
-    hooks = tmp_path / "hooks"
-    hooks.mkdir()
-    for name in ("program", "reference-transaction", "post-index-change"):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {ran}\n")
-        (hooks / name).chmod(0o755)
-    git("config", setting, str(hooks / "program" if setting == "core.fsmonitor" else hooks), at=root)
-    assert folder_revision(root) == git("rev-parse", "HEAD", at=root)
-    git("update-ref", "refs/heads/new", "HEAD", at=root)
-    assert not ran.exists()
-
-
 def test_the_index_of_a_users_checkout_is_not_written(template: Path, tmp_path: Path) -> None:
     root = tmp_path / "own"
     git("clone", "--quiet", str(template), str(root))
@@ -437,6 +422,24 @@ def test_the_index_of_a_users_checkout_is_not_written(template: Path, tmp_path: 
     before = (root / ".git/index").read_bytes()
     assert folder_revision(root) is not None
     assert (root / ".git/index").read_bytes() == before
+
+
+@pytest.mark.parametrize("revision", ["-q", "--help", "^master", "--output=x", "a\0b"])
+def test_a_revision_is_no_option_of_git(shared: GitRepository, revision: str) -> None:
+    with pytest.raises(TrackError, match="has no revision"):
+        shared.checkout(revision=revision)
+
+
+@pytest.mark.parametrize("url", ["--upload-pack=touch {}", "ext::sh -c touch% {}", "-cx=y"])
+def test_a_url_is_no_option_and_no_program(template: Path, tmp_path: Path, url: str) -> None:
+    ran = tmp_path / "ran"
+    with pytest.raises(TrackError):
+        open_repository("mine", {"mine": url.format(ran)}, tmp_path / "home").checkout()
+    # The URL of an existing clone has changed.
+    open_repository("old", {"old": template.as_uri()}, tmp_path / "home").checkout()
+    (note,) = open_repository("old", {"old": url.format(ran)}, tmp_path / "home").checkout().notes
+    assert "cannot be updated" in note
+    assert not ran.exists()
 
 
 def test_a_folder_that_git_ignores_has_no_revision(template: Path, tmp_path: Path) -> None:

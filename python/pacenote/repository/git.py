@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from pacenote.command import run_command
 
@@ -28,9 +29,18 @@ _SSH = "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=15"
 _OF_REMOTES = ("clone", "fetch")
 """Commands of git that connect to hosts."""
 
-_NO_PROGRAMS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
-"""Options with which git does not run programs that the settings of a repository name, as `status` would."""
+_NO_PROGRAMS = (
+    "--no-pager",
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "protocol.ext.allow=never"),
+    *("-c", "submodule.recurse=false"),
+)
+"""Options with which git runs no hooks, and no programs that a URL or the settings of a repository name.
+Filters remain (`foreign_checkout.py`), and what the user has configured for connections.
+"""
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _ADVICE = ("warning:", "hint:")
 
@@ -43,25 +53,44 @@ class GitError(Exception):
     """A git command failed; the message is git's own, in one line."""
 
 
-def git(*arguments: str, at: Path | None = None, waiting: Callable[[], None] = lambda: None) -> str:
+def git(
+    *arguments: str,
+    at: Path | None = None,
+    options: Sequence[str] = (),
+    environment: Mapping[str, str] = _NOTHING,
+    waiting: Callable[[], None] = lambda: None,
+) -> str:
     """Runs git and returns its output, without surrounding whitespace. Calls `waiting` twice a second.
 
-    Does not run hooks, and does not refresh the index of a repository that it only reads. Raises `GitError`
-    if it fails, and `GitMissingError` if git is not installed.
+    `options` are those before the command, and `environment` are variables for it. Does not run hooks, and
+    does not refresh the index of a repository that it only reads. Raises `GitError` if it fails, and
+    `GitMissingError` if git is not installed.
     """
     program = shutil.which("git")
     if program is None:
         raise GitMissingError
-    environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    environment = {**_DEFAULTS, **environment, **fixed}
-    where = ("-C", str(at)) if at is not None else ()
-    if arguments[0] in _OF_REMOTES and not _has_ssh_command(program, where, environment):
-        environment["GIT_SSH_COMMAND"] = _SSH
-    result = run_command([program, *_NO_PROGRAMS, *where, *arguments], environment, waiting)
+    variables = {**_DEFAULTS, **inherited, **fixed, **environment}
+    where = (*(("-C", str(at)) if at is not None else ()), *options)
+    if arguments[0] in _OF_REMOTES and not _has_ssh_command(program, where, variables):
+        variables["GIT_SSH_COMMAND"] = _SSH
+    try:
+        result = run_command([program, *_NO_PROGRAMS, *where, *arguments], variables, waiting)
+    except ValueError as error:  # An argument contains a NUL character.
+        raise GitError(f"git {arguments[0]} cannot be given these names: {error}") from None
     if result.returncode:
         raise GitError(_reason(result.stderr) or f"git {arguments[0]} ended with status {result.returncode}")
     return result.stdout.strip()
+
+
+def commit_of(name: str, at: Path) -> str:
+    """Returns the full hash of a commit, a branch or a tag. Raises GitError, also for a name that git would
+    take for an option or for the exclusion of a revision.
+    """
+    if name.startswith(("-", "^")):
+        raise GitError(f"{name} is not a revision")
+    return git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", at=at)
 
 
 def strip_credentials(text: str) -> str:
@@ -69,7 +98,7 @@ def strip_credentials(text: str) -> str:
     return _CREDENTIALS.sub("", text)
 
 
-def _has_ssh_command(program: str, where: Sequence[str], environment: dict[str, str]) -> bool:
+def _has_ssh_command(program: str, where: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Returns whether the user has selected a command for ssh; `GIT_SSH_COMMAND` would override it."""
     if "GIT_SSH_COMMAND" in environment or "GIT_SSH" in environment:
         return True

@@ -28,13 +28,18 @@ from urllib.parse import urlsplit
 from pacenote.errors import PacenoteError, UsageError
 from pacenote.model.messages import quoted, quoted_list
 from pacenote.repository.branches import best_branch, version_variants
-from pacenote.repository.git import GitError, GitMissingError, git, strip_credentials
+from pacenote.repository.foreign_checkout import foreign_checkout
+from pacenote.repository.git import GitError, GitMissingError, commit_of, git, strip_credentials
 
 DEFAULT_REPOSITORY = "default"
 """The name of the default repository."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SSH_URL = re.compile(r"\w[\w.-]*@\w[\w.-]*:.+")
+_STATUS = (
+    *("status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"),
+    *("--", ".", ":(exclude,glob)**/__pycache__/**"),
+)
 _UNUSED_S = 14 * 86400.0
 _REMOTE = "refs/remotes/origin/"
 _LOCAL = "refs/heads/"
@@ -206,15 +211,15 @@ class GitRepository:
             return []
         try:
             if _origin(self.clone) != source:
-                git("remote", "set-url", "origin", source, at=self.clone)
+                git("remote", "set-url", "--", "origin", source, at=self.clone)
             label = f"updating {self.kind.noun} {quoted(self.name)}"
-            fetch = ("fetch", "--quiet", "--prune", "--tags", "--force", "origin")
+            fetch = ("fetch", "--quiet", "--prune", "--tags", "--force", "--", "origin")
             git(*fetch, at=self.clone, waiting=lambda: self.progress(label))
         except GitError as cause:
             return [
                 f"{self.kind.noun} {quoted(self.name)} cannot be updated; using the existing clone: {cause}"
             ]
-        if not self.url and _changes(Path(source)):
+        if not self.url and folder_changes(Path(source)):
             return [f"{source} has changes that are not committed; they are not used"]
         return []
 
@@ -239,9 +244,9 @@ class GitRepository:
             self.progress(f"copying {self.kind.noun} {quoted(self.name)} from {rally}")
             git("clone", "--quiet", "--no-checkout", "--", str(rally), str(fresh))
             if self.url:
-                git("remote", "set-url", "origin", self.url, at=fresh)
+                git("remote", "set-url", "--", "origin", self.url, at=fresh)
                 branches = (f"+{_REMOTE}*:{_REMOTE}*", f"^{_REMOTE}HEAD")
-                git("fetch", "--quiet", str(rally), *branches, at=fresh)
+                git("fetch", "--quiet", "--", str(rally), *branches, at=fresh)
         except GitError as cause:
             shutil.rmtree(fresh, ignore_errors=True)
             if self.url:
@@ -312,10 +317,9 @@ class GitRepository:
         )
 
     def _resolve(self, revision: str) -> _Revision:
-        if not revision.startswith(("-", "^")):  # these would be an option, or exclude a revision
-            for prefix in (_REMOTE, ""):
-                with contextlib.suppress(GitError):
-                    return _Revision(revision, self._commit(f"{prefix}{revision}"))
+        for prefix in (_REMOTE, ""):
+            with contextlib.suppress(GitError):
+                return _Revision(revision, self._commit(f"{prefix}{revision}"))
         raise self.kind.error(
             f"{self.kind.noun} {quoted(self.name)} has no revision {quoted(revision)}",
             hint="a revision is a commit, a branch or a tag",
@@ -326,7 +330,7 @@ class GitRepository:
         return [name.removeprefix(prefix) for name in found]
 
     def _commit(self, name: str) -> str:
-        return git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", at=self.clone)
+        return commit_of(name, self.clone)
 
     def _ensure_worktree(self, root: Path, commit: str) -> None:
         if not (root / ".git").exists():
@@ -340,9 +344,9 @@ class GitRepository:
             shutil.rmtree(fresh, ignore_errors=True)
             git("worktree", "prune", at=self.clone)
             how = ("--quiet", "--force", "--force", "--detach")
-            add = ("worktree", "add", *how, str(fresh), commit)
+            add = ("worktree", "add", *how, "--", str(fresh), commit)
             git(*add, at=self.clone, waiting=lambda: self.progress(label))
-            git("worktree", "move", str(fresh), str(root), at=self.clone)
+            git("worktree", "move", "--", str(fresh), str(root), at=self.clone)
         os.utime(root)
 
     def _remove_unused(self, checkouts: Path, used: Path) -> None:
@@ -358,7 +362,7 @@ class GitRepository:
             else:
                 with contextlib.suppress(GitError):
                     if not _changes(folder):
-                        git("worktree", "remove", "--force", str(folder), at=self.clone)
+                        git("worktree", "remove", "--force", "--", str(folder), at=self.clone)
 
     @contextlib.contextmanager
     def _lock(self, folder: Path) -> Generator[None, None, None]:
@@ -380,23 +384,33 @@ def _origin(clone: Path) -> str:
 
 
 def _changes(root: Path) -> str:
-    """Returns the files of a checkout that differ from its revision, except for those that Python wrote."""
-    how = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
-    return git("status", *how, "--", ".", ":(exclude,glob)**/__pycache__/**", at=root)
+    """Returns the files of a checkout of Pacenote that differ from its revision, except for those that Python
+    wrote.
+    """
+    return git(*_STATUS, at=root)
+
+
+def folder_changes(folder: Path) -> str:
+    """Returns what `_changes` does for a folder that may be someone else's. Raises GitError."""
+    with foreign_checkout(folder) as run:
+        return run(*_STATUS)
 
 
 def folder_revision(folder: Path) -> str | None:
     """Returns the commit of a folder in a git checkout, followed by `-dirty` if files of the folder differ
     from it; None if it is in no checkout, if git ignores it, or if git cannot read it.
+
+    The folder may be someone else's.
     """
     try:
-        commit = git("rev-parse", "--verify", "--quiet", "HEAD", at=folder)
-        if _changes(folder):
-            return f"{commit}-dirty"
-        # Fails for a folder that is not in the commit.
-        git("rev-parse", "--verify", "--quiet", "HEAD:./", at=folder)
-        return commit
-    except (GitError, GitMissingError):
+        with foreign_checkout(folder) as run:
+            commit = run("rev-parse", "--verify", "--quiet", "HEAD")
+            if run(*_STATUS):
+                return f"{commit}-dirty"
+            # Fails for a folder that is not in the commit.
+            run("rev-parse", "--verify", "--quiet", "HEAD:./")
+            return commit
+    except (GitError, GitMissingError, OSError):
         return None
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
-from pacenote.repository.git import GitError, GitMissingError, git, strip_credentials
+from pacenote.repository.foreign_checkout import foreign_checkout
+from pacenote.repository.git import GitError, GitMissingError, commit_of, git, strip_credentials
 from pacenote.sources.recipes import BuildRecipe
 from pacenote.sources.revisions import Revision
 
@@ -142,14 +143,12 @@ class SourceCheckout:
     def _commit(self, revision: Revision) -> str:
         is_known = revision.is_commit and self._has(revision.name)
         if not is_known and not (self.offline and self.repository.path is None):
-            self._git("fetch", "--quiet", "--prune", "--tags", "--force", "origin")
+            self._git("fetch", "--quiet", "--prune", "--tags", "--force", "--", "origin")
         if revision.moment:
             return self._before(revision)
         name = revision.name
         branch = self._main() if revision.is_latest else f"origin/{name}"
-        return self._git(
-            "rev-parse", "--verify", "--quiet", f"{branch if self._has(branch) else name}^{{commit}}"
-        ) or _unknown(name)
+        return commit_of(branch if self._has(branch) else name, self.repository.clone) or _unknown(name)
 
     def _before(self, revision: Revision) -> str:
         """Returns the last commit before a moment. A day ends at midnight UTC, and times are UTC."""
@@ -172,7 +171,7 @@ class SourceCheckout:
 
     def _has(self, name: str) -> bool:
         try:
-            return bool(self._git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"))
+            return bool(commit_of(name, self.repository.clone))
         except GitError:
             return False
 
@@ -184,20 +183,24 @@ class SourceCheckout:
         version = _version(folder / self.recipe.version_file)
         if not (folder / ".git").exists():
             return SourceTree(folder, origin, version=version)
-        commit = git("rev-parse", "HEAD", at=folder)
-        return SourceTree(folder, origin, commit, _digest_of_changes(folder), version)
+        with foreign_checkout(folder) as run:
+            commit = run("rev-parse", "--verify", "HEAD")
+            return SourceTree(folder, origin, commit, _digest_of_changes(folder, run), version)
 
 
 def _unknown(name: str) -> str:
     raise GitError(f"there is no commit {name}")
 
 
-def _digest_of_changes(folder: Path) -> str:
-    """Returns a digest of the differences from the commit, including new files; empty if there are none."""
-    if not git("status", "--porcelain", at=folder):
+def _digest_of_changes(folder: Path, run: Callable[..., str]) -> str:
+    """Returns a digest of the differences from the commit, including new files; empty if there are none.
+    `run` runs git in the folder.
+    """
+    if not run("status", "--porcelain", "--ignore-submodules=dirty"):
         return ""
-    digest = hashlib.sha256(git("diff", "HEAD", "--binary", "--no-ext-diff", at=folder).encode())
-    for name in git("ls-files", "--others", "--exclude-standard", "-z", at=folder).split("\0"):
+    how = ("--binary", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+    digest = hashlib.sha256(run("diff", "HEAD", *how).encode())
+    for name in run("ls-files", "--others", "--exclude-standard", "-z").split("\0"):
         file = folder / name
         if name and file.is_file() and not file.is_symlink():
             digest.update(f"{name}\0".encode())
