@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from pacenote.errors import DiskError
 from pacenote.provision import data_copy
 from pacenote.provision.data_copy import copy_data, data_size, move_data, unshared_bytes
 from pacenote.provision.layout import NodeUser
+from pacenote.provision.node_trees import remove_tree
+from provision.nested import nested
 from support.disks import small_disk
 
 SEGMENT = "nodes/0/indices/abc/0/index/_0.cfs"
@@ -32,6 +35,11 @@ def write_data(folder: Path) -> Path:
         os.utime(path, ns=(0, 1_700_000_000_123_456_789))
     (folder / "nodes").chmod(0o755)
     return folder
+
+
+def give(folder: Path, user: NodeUser) -> None:
+    for path in (folder, *folder.rglob("*")):
+        os.lchown(path, user.uid, user.gid)
 
 
 @pytest.mark.parametrize("name", ["_0.cfs", "_1a_2.liv", "_z_Lucene90_0.dvd", "_0_Lucene912_0.doc", "_3.si"])
@@ -73,12 +81,36 @@ def test_only_files_of_segments_share_storage(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 def test_the_copy_belongs_to_the_user_of_the_node(tmp_path: Path) -> None:
     source, user = write_data(tmp_path / "a"), NodeUser("nobody", 65534, 65534)
+    give(source, user)
     copy_data(source, tmp_path / "b", user)
     copied = [tmp_path / "b", *(tmp_path / "b").rglob("*")]
     assert {path.lstat().st_uid for path in copied} == {65534}
-    # A link would have changed the owner of the original.
-    assert (source / SEGMENT).stat().st_uid == 0
-    assert not (tmp_path / "b" / SEGMENT).samefile(source / SEGMENT)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+@pytest.mark.parametrize("name", ["_9.cfs", "node.lock"])
+def test_a_file_of_another_user_is_not_given_to_the_node(tmp_path: Path, name: str) -> None:
+    source, user = write_data(tmp_path / "a"), NodeUser("nobody", 65534, 65534)
+    give(source, user)
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "secret").chmod(0o600)
+    # A kernel without fs.protected_hardlinks lets the user of the node make this link.
+    (source / SEGMENT).with_name(name).hardlink_to(tmp_path / "secret")
+    with pytest.raises(DiskError, match=f"its file {name} belongs to user 0"):
+        copy_data(source, tmp_path / "b", user)
+    assert not list((tmp_path / "b").rglob(name))
+    assert (tmp_path / "secret").stat().st_uid == 0
+
+
+def test_folders_without_end_are_refused(tmp_path: Path) -> None:
+    nested(tmp_path / "a", 70)
+    for read in (partial(copy_data, owner=None), unshared_bytes):
+        with pytest.raises(DiskError, match="folders are nested more than 64 times"):
+            read(tmp_path / "a", tmp_path)
+    with pytest.raises(DiskError, match="folders are nested more than 64 times"):
+        data_size(tmp_path / "a")
+    for path in (tmp_path / "a", tmp_path / "d"):
+        remove_tree(path)
 
 
 def test_data_is_moved_or_copied_to_another_disk(tmp_path: Path) -> None:

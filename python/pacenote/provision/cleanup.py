@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import time
 from itertools import chain
 from pathlib import Path
 
 from pacenote.fetch.partial_file import PARTIAL_FILES
 from pacenote.provision.layout import EngineLayout
+from pacenote.provision.node_trees import remove_tree
 
 MAX_AGE_S = 3600.0
 """Seconds since the last write after which a folder or file counts as abandoned."""
@@ -31,7 +31,7 @@ def remove_stale_files(layout: EngineLayout) -> None:
     ):
         for build in folder.glob(".build-*"):
             if _is_older(build, oldest):
-                shutil.rmtree(build, ignore_errors=True)
+                remove_tree(build)
     for partial in chain(layout.jars.glob(f"*/{PARTIAL_FILES}"), layout.locks.glob(".*.part")):
         if _is_older(partial, limit):
             with contextlib.suppress(OSError):

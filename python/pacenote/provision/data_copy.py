@@ -15,8 +15,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from pacenote.errors import DiskError
 from pacenote.fetch.disk import disk_error
 from pacenote.provision.layout import NodeUser
+from pacenote.provision.node_trees import MAX_DEPTH, too_deep, walk_files
 
 _CLONE = 0x40049409
 """The number of the request FICLONE."""
@@ -49,7 +51,7 @@ def copy_data(source: Path, target: Path, owner: NodeUser | None) -> DataSize:
     """Copies the data of a stopped node to `target`, which must not exist or be empty, for an owner, or for
     the current user.
 
-    Returns its size. Raises DiskError.
+    Returns its size. Raises DiskError, also for a file of another user.
     """
     try:
         target.mkdir(mode=0o700, exist_ok=True)
@@ -58,7 +60,7 @@ def copy_data(source: Path, target: Path, owner: NodeUser | None) -> DataSize:
         copier = _Copier(owner, clones=clones, links=shares and not clones)
         one, other = _open_folder(source), _open_folder(target)
         try:
-            size = copier.copy_folder(one, other, is_index=False)
+            size = copier.copy_folder(one, other)
             copier.give(other)
         finally:
             os.close(one)
@@ -84,7 +86,7 @@ def data_size(folder: Path) -> DataSize:
     """Returns the size of the files in a folder. Raises DiskError."""
     size = DataSize()
     try:
-        for _, _, names, descriptor in os.fwalk(folder):
+        for _, names, descriptor in walk_files(folder):
             for name in names:
                 status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
@@ -95,14 +97,17 @@ def data_size(folder: Path) -> DataSize:
 
 
 def unshared_bytes(source: Path, target: Path) -> int:
-    """Returns how many bytes `copy_data` would write, if it cannot clone files."""
-    if target.stat().st_dev != source.stat().st_dev:
-        return data_size(source).bytes
+    """Returns how many bytes `copy_data` would write, if it cannot clone files. Raises DiskError."""
     written = 0
-    for folder, _, names, descriptor in os.fwalk(source):
-        for name in names:
-            if Path(folder).name != _INDEX_FOLDER or not _SEGMENT_FILE.fullmatch(name):
-                written += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_size
+    try:
+        if target.stat().st_dev != source.stat().st_dev:
+            return data_size(source).bytes
+        for folder, names, descriptor in walk_files(source):
+            for name in names:
+                if folder != _INDEX_FOLDER or not _SEGMENT_FILE.fullmatch(name):
+                    written += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_size
+    except OSError as failure:
+        raise disk_error(failure, source) from failure
     return written
 
 
@@ -115,15 +120,20 @@ class _Copier:
     links: bool
     """Whether the files of segments are linked."""
 
-    def copy_folder(self, source: int, target: int, *, is_index: bool) -> DataSize:
-        """Copies what an open folder contains into another one, and returns its size."""
+    def copy_folder(self, source: int, target: int, name: str = "", depth: int = 0) -> DataSize:
+        """Copies what an open folder of this name contains into another one, and returns its size.
+
+        Raises OSError, and DiskError for a file of another user.
+        """
+        if depth > MAX_DEPTH:
+            raise too_deep()
         size = DataSize()
         with os.scandir(source) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    size += self._copy_subfolder(entry.name, source, target)
+                    size += self._copy_subfolder(entry.name, source, target, depth)
                 elif entry.is_file(follow_symlinks=False):
-                    size += self._copy_file(entry.name, source, target, is_index=is_index)
+                    size += self._copy_file(entry.name, source, target, is_index=name == _INDEX_FOLDER)
         return size
 
     def give(self, descriptor: int) -> None:
@@ -131,11 +141,11 @@ class _Copier:
         if self.owner is not None:
             os.fchown(descriptor, self.owner.uid, self.owner.gid)
 
-    def _copy_subfolder(self, name: str, source: int, target: int) -> DataSize:
+    def _copy_subfolder(self, name: str, source: int, target: int, depth: int) -> DataSize:
         os.mkdir(name, 0o700, dir_fd=target)
         one, other = _open_folder(name, source), _open_folder(name, target)
         try:
-            size = self.copy_folder(one, other, is_index=name == _INDEX_FOLDER)
+            size = self.copy_folder(one, other, name, depth + 1)
             os.fchmod(other, stat.S_IMODE(os.fstat(one).st_mode))
             self.give(other)
         finally:
@@ -149,10 +159,15 @@ class _Copier:
             status = os.fstat(one)
             if not stat.S_ISREG(status.st_mode):
                 return DataSize()
-            # The link has the owner of the original.
-            own = status.st_uid == (self.owner.uid if self.owner else os.geteuid())
-            if self.links and own and is_index and _SEGMENT_FILE.fullmatch(name):
-                os.link(name, name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+            if status.st_uid != (self.owner.uid if self.owner else os.geteuid()):
+                # The user of the node may have linked a file that only Pacenote's user can read.
+                raise DiskError(
+                    f"the data is not copied: its file {name} belongs to user {status.st_uid}",
+                    hint="all data must belong to the user that nodes run as",
+                )
+            if self.links and is_index and _SEGMENT_FILE.fullmatch(name):
+                # The file that was opened, even if its name is now that of another one.
+                os.link(f"/proc/self/fd/{one}", name, dst_dir_fd=target, follow_symlinks=True)
             else:
                 self._write(name, one, target)
             return DataSize(1, status.st_size, status.st_mtime_ns)
@@ -192,5 +207,5 @@ def _can_clone(folder: Path) -> bool:
 
 
 def _owner_of(folder: Path) -> NodeUser:
-    status = folder.stat()
+    status = folder.lstat()
     return NodeUser("", status.st_uid, status.st_gid)

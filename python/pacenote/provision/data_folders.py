@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from pacenote.fetch.disk import disk_error
 from pacenote.model.decoding import parse_json
 from pacenote.provision import resources
 from pacenote.provision.layout import EngineLayout, reachable
+from pacenote.provision.node_trees import remove_tree
 
 _MARKER = "pacenote-node.json"
 _DATA = "data"
@@ -89,7 +89,7 @@ def remove_data_folder(folder: Path, node_id: str, layout: EngineLayout) -> None
     # Pacenote may have been killed before it wrote the file. A folder with content is not removed without it.
     with contextlib.suppress(OSError), _opened(folder) as descriptor:
         if _is_made_for(descriptor, node_id, layout):
-            shutil.rmtree(_DATA, ignore_errors=True, dir_fd=descriptor)
+            remove_tree(_DATA, descriptor)
             # The marker goes last: if this is interrupted, the next attempt still recognizes the folder.
             if _DATA not in os.listdir(descriptor):  # noqa: PTH208
                 os.unlink(_MARKER, dir_fd=descriptor)

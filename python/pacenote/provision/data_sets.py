@@ -8,9 +8,9 @@ A data set is written under a temporary name and renamed, so that one of that na
 
 from __future__ import annotations
 
+import errno
 import json
 import re
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,6 +23,7 @@ from pacenote.model.decoding import parse_json
 from pacenote.model.messages import list_with_rest
 from pacenote.provision.data_copy import DataSize, data_size, unshared_bytes
 from pacenote.provision.layout import EngineLayout
+from pacenote.provision.node_trees import remove_tree
 from pacenote.provision.public_files import exclusive, make_public_dir, write_public
 from pacenote.units import format_bytes, format_count
 
@@ -182,7 +183,9 @@ def delete_data_set(layout: EngineLayout, name: str) -> None:
         with exclusive(layout.data):
             removed = Path(tempfile.mkdtemp(prefix=".build-", dir=layout.data))
             (layout.data / name).rename(removed / name)
-        shutil.rmtree(removed)
+        remove_tree(removed)
+        if removed.exists():
+            raise OSError(errno.ENOTEMPTY, f"files in {removed} cannot be removed")
     except OSError as failure:
         raise disk_error(failure, layout.data / name) from failure
 
@@ -238,12 +241,12 @@ class DataSetWriter:
         except OSError as failure:
             raise disk_error(failure, target) from failure
         if old is not None:
-            shutil.rmtree(old, ignore_errors=True)
+            remove_tree(old)
         return data
 
     def discard(self) -> None:
         """Removes what was written and not committed. May be called again."""
-        shutil.rmtree(self._build, ignore_errors=True)
+        remove_tree(self._build)
 
 
 def _node_folder(folder: Path, node: int, path: int) -> Path:

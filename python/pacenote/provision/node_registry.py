@@ -23,7 +23,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -36,6 +35,7 @@ from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_facts import NodeFacts, facts_document, parse_facts
 from pacenote.provision.node_lock import NodeLock, acquire_lock, is_locked, stays_locked, wait_for_lock
 from pacenote.provision.node_logs import keep_logs
+from pacenote.provision.node_trees import remove_tree
 from pacenote.provision.process import (
     ProcessIdentity,
     can_identify_processes,
@@ -388,13 +388,13 @@ def remove_node_dir(layout: EngineLayout, folder: Path, kept: tuple[str, ...] = 
     if not _is_node_dir(layout, folder):
         return
     if not any((folder / name).is_dir() for name in kept):
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         return
     for each in folder.iterdir():
         if each.name in kept:
             continue
         if each.is_dir() and not each.is_symlink():
-            shutil.rmtree(each, ignore_errors=True)
+            remove_tree(each)
         else:
             each.unlink(missing_ok=True)
 

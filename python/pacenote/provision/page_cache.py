@@ -11,9 +11,11 @@ import mmap
 import os
 import stat
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from pacenote.provision.node_trees import walk_files
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
@@ -110,11 +112,16 @@ def _data_files(folders: Iterable[Path]) -> Generator[int, None, None]:
     Files that end while this runs are left out: a running engine deletes files.
     """
     for folder in folders:
-        for _, _, names, parent in os.fwalk(folder):
+        for _, names, parent in _folders(folder):
             for name in names:
                 with _opened(name, parent) as descriptor:
                     if descriptor is not None:
                         yield descriptor
+
+
+def _folders(folder: Path) -> Generator[tuple[str, list[str], int], None, None]:
+    with suppress(OSError):
+        yield from walk_files(folder)
 
 
 @contextmanager

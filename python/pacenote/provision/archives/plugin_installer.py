@@ -24,6 +24,7 @@ from pacenote.provision.archives.engine_tree import COPIED_FOLDERS, EngineTree, 
 from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.java import JavaRuntime
 from pacenote.provision.layout import EngineLayout
+from pacenote.provision.node_trees import remove_tree
 from pacenote.provision.process import ChildCommand, spawn_child
 from pacenote.provision.public_files import write_public
 
@@ -68,7 +69,7 @@ def install_plugins(
                 write_public(build / "home" / MARKER, f"{tree.folder.name}\n")
                 publish_folder(build / "home", target)
             finally:
-                shutil.rmtree(build, ignore_errors=True)
+                remove_tree(build)
         except OSError as failure:
             raise disk_error(failure, target) from failure
     os.utime(target / MARKER)

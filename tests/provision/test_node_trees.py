@@ -1,0 +1,64 @@
+"""Folders that a node has written are removed at any depth, and nothing outside of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pacenote.provision import node_registry
+from pacenote.provision.data_folders import (
+    create_data_folder,
+    data_folder,
+    indices_folder,
+)
+from pacenote.provision.layout import EngineLayout
+from pacenote.provision.node_trees import remove_tree, walk_files
+from pacenote.provision.page_cache import measure_page_cache
+from provision.nested import DEEP, nested, shallow_stack
+
+
+@pytest.mark.parametrize("depth", [3, DEEP])
+def test_a_folder_of_any_depth_is_removed(tmp_path: Path, depth: int) -> None:
+    (tmp_path / "kept").write_text("kept")
+    nested(tmp_path / "tree", depth)
+    with shallow_stack():
+        remove_tree(tmp_path / "tree")
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    remove_tree(tmp_path / "tree")
+
+
+def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
+    nested(tmp_path / "tree", DEEP)
+    (tmp_path / "link").symlink_to(tmp_path / "tree")
+    with shallow_stack():
+        remove_tree(tmp_path / "link")
+    assert (tmp_path / "tree" / "d" / "d").is_dir()
+    remove_tree(tmp_path / "tree")
+
+
+def test_a_node_cannot_prevent_its_removal(layout: EngineLayout, tmp_path: Path) -> None:
+    data = data_folder(tmp_path, "n-1")
+    create_data_folder(data, "n-1", layout)
+    for folder in (layout.nodes / "n-1", layout.nodes / "n-1" / "logs", indices_folder(data)):
+        nested(folder, DEEP)
+    entry = node_registry.NodeEntry("n-1", layout.nodes / "n-1", node_registry.current_process(), None)
+    with shallow_stack():
+        node_registry.remove_files(layout, replace(entry, data_folders=(data,)))
+    assert (entry.folder.exists(), data.exists()) == (False, False)
+
+
+def test_only_a_limited_depth_is_read(tmp_path: Path) -> None:
+    nested(tmp_path / "tree", DEEP)
+    with pytest.raises(OSError, match="nested more than 64 times"):
+        list(walk_files(tmp_path / "tree"))
+    # Its pages are only an observation.
+    assert measure_page_cache([tmp_path / "tree"]).bytes == 0
+    remove_tree(tmp_path / "tree")
+
+
+def test_files_are_listed_with_their_folders(tmp_path: Path) -> None:
+    nested(tmp_path / "tree", 2)
+    listed = {name: sorted(names) for name, names, _ in walk_files(tmp_path / "tree")}
+    assert listed == {"tree": ["file"], "d": []}
