@@ -27,6 +27,8 @@ _DUMP_TIMEOUT_S = 600.0
 """Seconds within which it writes a dump."""
 
 _POLL_S = 0.05
+_OTHERS = 0o077
+"""Permissions of other users than the owner of a file."""
 _MAX_RESPONSE = 64 * 1024
 
 
@@ -62,18 +64,20 @@ def execute(pid: int, command: str, arguments: tuple[str, str, str]) -> str:
 def _listening_socket(pid: int) -> Path:
     """Returns the socket of a JVM, which begins to listen if it does not yet. Raises EngineError."""
     process = Path("/proc", str(pid))
-    own_pid = _pid_in_namespace(process)
+    own_pid, user = _identity(process)
     path = process / "root" / "tmp" / f".java_pid{own_pid}"
-    if _is_socket(path):
+    if _is_socket(path, user):
         return path
     request = process / "cwd" / f".attach_pid{own_pid}"
     try:
-        request.touch()
+        # The folder belongs to the user of the JVM, who could have put a link there.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(request, flags, 0o600))
     except OSError as error:
         raise EngineError(f"the JVM {pid} cannot be attached to: {error.strerror}") from error
     try:
         os.kill(pid, signal.SIGQUIT)
-        if _await(lambda: _is_socket(path)):
+        if _await(lambda: _is_socket(path, user)):
             return path
     except OSError as error:
         raise EngineError(f"the JVM {pid} cannot be attached to: {error.strerror}") from error
@@ -86,21 +90,31 @@ def _listening_socket(pid: int) -> Path:
     )
 
 
-def _pid_in_namespace(process: Path) -> int:
-    """Returns the id of a process as it sees it itself. Raises EngineError if it does not exist."""
+def _identity(process: Path) -> tuple[int, int]:
+    """Returns the id of a process as it sees it itself, and that of its user. Raises EngineError if it does
+    not exist.
+    """
     try:
         lines = (process / "status").read_text("ascii", "replace").splitlines()
     except OSError as error:
         raise EngineError(f"the JVM {process.name} does not run") from error
-    ids = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [process.name])
-    return int(ids[-1])
+    fields = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("NSpid:", "Uid:"))}
+    # The effective user is the second one.
+    return int(fields.get("NSpid:", [process.name])[-1]), int(fields["Uid:"][1])
 
 
-def _is_socket(path: Path) -> bool:
+def _is_socket(path: Path, user: int) -> bool:
+    """Returns whether the socket of a JVM exists. Raises EngineError if another user may have made it: every
+    user may create files there, and could answer for the JVM.
+    """
     try:
-        return stat.S_ISSOCK(path.stat().st_mode)
+        status = path.lstat()
     except OSError:
         return False
+    is_own = stat.S_ISSOCK(status.st_mode) and status.st_uid == user
+    if not is_own or stat.S_IMODE(status.st_mode) & _OTHERS:
+        raise EngineError(f"{path} is not a socket that only the JVM's user can use")
+    return True
 
 
 def _await(condition: Callable[[], bool]) -> bool:
