@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from pacenote.provision.data_folders import (
     indices_folder,
 )
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.node_trees import remove_tree, walk_files
+from pacenote.provision.node_trees import remove_tree, take_tree, walk_files
 from pacenote.provision.page_cache import measure_page_cache
 from provision.nested import DEEP, nested, shallow_stack
 
@@ -62,3 +63,33 @@ def test_files_are_listed_with_their_folders(tmp_path: Path) -> None:
     nested(tmp_path / "tree", 2)
     listed = {name: sorted(names) for name, names, _ in walk_files(tmp_path / "tree")}
     assert listed == {"tree": ["file"], "d": []}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take files of another user")
+def test_what_a_tool_has_written_can_afterwards_be_changed_only_by_root(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    nested(tree, 2)
+    (tree / "tool").touch()
+    for path in (tree, *tree.rglob("*")):
+        os.lchown(path, 65534, 65534)
+        if not path.is_symlink():
+            path.chmod(0o6777)
+    take_tree(tree)
+    for path in (tree, *tree.rglob("*")):
+        if not path.is_symlink():
+            assert (path.stat().st_uid, path.stat().st_mode & 0o7777) == (0, 0o755)
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_file_that_may_be_of_another_user_is_not_taken(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "tree").mkdir()
+    if kind == "link":
+        (tmp_path / "secret").write_text("secret")
+        (tmp_path / "secret").chmod(0o600)
+        (tmp_path / "tree" / "link").hardlink_to(tmp_path / "secret")
+    else:
+        os.mkfifo(tmp_path / "tree" / "pipe")
+    with pytest.raises(OSError, match=f"{kind} is not a regular file with one name"):
+        take_tree(tmp_path / "tree")
+    assert kind == "pipe" or (tmp_path / "secret").stat().st_mode & 0o777 == 0o600

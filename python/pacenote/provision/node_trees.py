@@ -44,6 +44,33 @@ def remove_tree(path: Path | str, parent: int | None = None) -> None:
             os.rmdir(path, dir_fd=parent)
 
 
+def take_tree(folder: Path) -> None:
+    """Makes the current user the owner of a folder and of everything in it, and the only one who may write.
+
+    Raises OSError, also for a file with several names, one of which may be that of a file of another user.
+    """
+    for _, names, descriptor in walk_files(folder):
+        os.fchown(descriptor, os.geteuid(), os.getegid())
+        os.fchmod(descriptor, 0o755)
+        for name in names:
+            _take(name, descriptor)
+
+
+def _take(name: str, folder: int) -> None:
+    if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        # Who may write to its folder decides where a link leads.
+        return
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise OSError(errno.EPERM, f"{name} is not a regular file with one name")
+        os.fchown(file, os.geteuid(), os.getegid())
+        os.fchmod(file, status.st_mode & 0o755)
+    finally:
+        os.close(file)
+
+
 def _flatten(path: Path | str, parent: int | None) -> None:
     """Removes what is in a folder: moves the folders in it up, until none contains another one."""
     top = _open(path, parent)

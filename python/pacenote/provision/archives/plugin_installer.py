@@ -24,7 +24,7 @@ from pacenote.provision.archives.engine_tree import COPIED_FOLDERS, EngineTree, 
 from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.java import JavaRuntime
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.node_trees import remove_tree
+from pacenote.provision.node_trees import remove_tree, take_tree
 from pacenote.provision.process import ChildCommand, spawn_child
 from pacenote.provision.public_files import write_public
 
@@ -108,8 +108,8 @@ def _fill(
     for plugin in plugins:
         progress(f"installing {plugin.path.name}", 0, 0)
         _run(tool, plugin, progress)
-    for path in _all_of(changed):
-        os.lchown(path, os.geteuid(), os.getegid())
+    for folder in changed:
+        take_tree(folder)
 
 
 def _run(tool: _Tool, plugin: CachedArchive, progress: ProgressCallback) -> None:
