@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,6 +112,41 @@ def test_the_user_of_the_node_must_be_able_to_enter(layout: EngineLayout, tmp_pa
     nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))
     with pytest.raises(EngineError, match=f"the user nobody, .* cannot enter {closed}"):
         check_data_paths((closed,), nobody)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts nodes as another user")
+@pytest.mark.parametrize("change", ["owner", "mode"])
+def test_root_uses_no_data_path_in_which_others_replace_folders(layout: EngineLayout, change: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        disk = Path(name)
+        disk.chmod(0o755)
+        nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))
+        check_data_paths((disk,), nobody)
+        if change == "owner":
+            os.chown(disk, 65534, 65534)
+        else:
+            disk.chmod(0o777)
+        with pytest.raises(EngineError, match="who could lead Pacenote, which is root, to other folders"):
+            check_data_paths((disk,), nobody)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner of a folder")
+def test_a_folder_of_another_user_with_a_forged_marker_is_left_alone(
+    layout: EngineLayout, folder: Path
+) -> None:
+    os.chown(folder, 65534, 65534)
+    remove_data_folder(folder, "n-1", layout)
+    assert (indices_folder(folder) / "index").exists()
+    with pytest.raises(DiskError):
+        create_data_folder(folder, "n-1", layout, kept=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+def test_the_user_of_the_node_gets_only_the_folder_of_its_data(layout: EngineLayout, tmp_path: Path) -> None:
+    nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))
+    folder = data_folder(tmp_path, "n-1")
+    create_data_folder(folder, "n-1", nobody)
+    assert (folder.stat().st_uid, indices_folder(folder).stat().st_uid) == (0, 65534)
 
 
 def test_a_folder_that_is_replaced_meanwhile_does_not_lead_elsewhere(

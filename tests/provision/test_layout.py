@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.provision.layout import check_ownership, create_layout, plan_layout
+from pacenote.provision.layout import check_ownership, create_layout, plan_layout, replaceable_folder
 
 
 @pytest.fixture
@@ -53,6 +53,52 @@ def test_a_folder_that_belongs_to_another_user_is_rejected(tmp_path: Path, share
     os.chown(root, 65534, 65534)
     with pytest.raises(EngineError, match="belongs to user 65534"):
         create_layout(tmp_path / "closed", root=True, shared=shared)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner of a folder")
+def test_a_shared_folder_that_another_user_created_first_is_never_used(tmp_path: Path, shared: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o700)
+    planned = plan_layout(tmp_path / "closed", root=True, shared=shared).root
+    planned.mkdir()
+    os.chown(planned, 65534, 65534)
+    # Commands that only list or remove something do not create the layout.
+    with pytest.raises(EngineError, match="belongs to user 65534"):
+        plan_layout(tmp_path / "closed", root=True, shared=shared)
+    planned.rmdir()
+    planned.symlink_to(tmp_path)
+    with pytest.raises(EngineError, match="is not a folder"):
+        plan_layout(tmp_path / "closed", root=True, shared=shared)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o707, 0o1777])
+def test_a_home_that_others_can_write_to_is_rejected(tmp_path: Path, mode: int) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(mode)
+    with pytest.raises(EngineError, match=f"the home folder {home} can be written by other users"):
+        create_layout(home, root=False)
+    home.chmod(0o770)
+    create_layout(home, root=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another group")
+def test_only_the_group_of_the_user_may_write_to_the_home(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 0, 65534)
+    home.chmod(0o770)
+    with pytest.raises(EngineError, match="can be written by other users"):
+        create_layout(home, root=False)
+
+
+def test_a_folder_is_replaceable_if_others_may_rename_it(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert replaceable_folder(inner) == ""
+    (tmp_path / "a").chmod(0o777)
+    assert replaceable_folder(inner) == f"{tmp_path / 'a'} can be written by other users"
+    (tmp_path / "a").chmod(0o1777)
+    assert replaceable_folder(inner) == ""
 
 
 @pytest.mark.parametrize("root", [True, False])

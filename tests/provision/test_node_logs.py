@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -155,3 +157,41 @@ def test_names_are_shown_as_one_line(logs: Path, target: Path) -> None:
     problem = keep_logs(logs, target)
     assert problem.isprintable()
     assert "(its name is not that of a log)" in problem
+
+
+_ATTACK = """
+ln -s "$0" gc.log
+mkfifo gc.log.0
+echo '{"runtime_jdk": "/tmp/evil"}' > installation.json
+echo forged > engine.log
+echo recording > profile.jfr
+chmod 6777 profile.jfr
+ln "$0" hs_err_pid1.log || true  # Linux forbids it if fs.protected_hardlinks is set.
+"""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a process as another user")
+def test_the_user_of_a_node_gets_nothing_of_root_and_changes_nothing_of_root(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        node, target, secret = Path(name), tmp_path / "installation", Path(name) / "secret"
+        node.chmod(0o755)
+        secret.write_text("secret")
+        secret.chmod(0o600)
+        (node / "logs").mkdir()
+        os.chown(node / "logs", 65534, 65534)
+        target.mkdir()
+        for own in ("installation.json", "engine.log"):
+            (target / own).write_text("root")
+        command = ["/bin/sh", "-c", _ATTACK, str(secret)]
+        subprocess.run(command, cwd=node / "logs", user=65534, group=65534, extra_groups=[], check=True)
+        problem = keep_logs(node / "logs", target)
+    assert {path.name: path.read_text() for path in target.iterdir()} == {
+        "installation.json": "root",
+        "engine.log": "root",
+        "engine-2.log": "forged\n",
+        "profile.jfr": "recording\n",
+    }
+    assert {path.stat().st_uid for path in target.iterdir()} == {0}
+    assert (target / "profile.jfr").stat().st_mode & 0o7777 == 0o600
+    assert "gc.log (it is not a regular file)" in problem

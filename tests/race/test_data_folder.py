@@ -36,3 +36,11 @@ def test_a_folder_that_cannot_be_locked_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".lock").mkdir()
     with pytest.raises(CorpusError, match="cannot write"), exclusive_folder(tmp_path, ()):
         pass
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / ".lock").symlink_to(tmp_path / "created")
+    with pytest.raises(CorpusError), exclusive_folder(tmp_path / "corpus", []):
+        pass
+    assert not (tmp_path / "created").exists()

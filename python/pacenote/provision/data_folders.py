@@ -18,7 +18,7 @@ from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.decoding import parse_json
 from pacenote.provision import resources
-from pacenote.provision.layout import EngineLayout, reachable
+from pacenote.provision.layout import EngineLayout, reachable, replaceable_folder
 from pacenote.provision.node_trees import remove_tree
 
 _MARKER = "pacenote-node.json"
@@ -58,6 +58,12 @@ def check_data_paths(paths: Iterable[Path], layout: EngineLayout) -> None:
                 f"--data-paths: the user {layout.user.name}, which nodes run as, cannot enter {path}",
                 hint="chmod o+x this folder and those above it",
             )
+        problem = replaceable_folder(path) if layout.user is not None else ""
+        if problem:
+            raise EngineError(
+                f"--data-paths: {problem}, who could lead Pacenote, which is root, to other folders",
+                hint="give it to root, and only root the right to write there: nodes get a folder in it",
+            )
         resources.check_disk(path, hint="free some space, or choose another folder for --data-paths")
 
 
@@ -76,8 +82,8 @@ def create_data_folder(folder: Path, node_id: str, layout: EngineLayout, *, kept
             _write_marker(descriptor, node_id, layout)
             os.mkdir(_DATA, 0o700, dir_fd=descriptor)
             if layout.user is not None:
-                user = layout.user
-                os.chown(_DATA, user.uid, user.gid, dir_fd=descriptor, follow_symlinks=False)
+                with _opened(Path(_DATA), descriptor) as data:
+                    os.fchown(data, layout.user.uid, layout.user.gid)
     except OSError as failure:
         raise disk_error(failure, folder) from failure
 
@@ -98,11 +104,12 @@ def remove_data_folder(folder: Path, node_id: str, layout: EngineLayout) -> None
 
 
 @contextlib.contextmanager
-def _opened(folder: Path) -> Generator[int, None, None]:
+def _opened(folder: Path, parent: int | None = None) -> Generator[int, None, None]:
     """Yields a descriptor of a folder, which stays the same if other users rename it or put a link in its
     place. Raises OSError for a link.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(folder, flags, dir_fd=parent)
     try:
         yield descriptor
     finally:
@@ -110,6 +117,8 @@ def _opened(folder: Path) -> Generator[int, None, None]:
 
 
 def _is_made_for(folder: int, node_id: str, layout: EngineLayout) -> bool:
+    if os.fstat(folder).st_uid != os.geteuid():
+        return False
     try:
         marker = os.open(_MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         with os.fdopen(marker, encoding="utf-8") as file:

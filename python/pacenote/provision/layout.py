@@ -101,6 +101,11 @@ def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARE
     home = home.expanduser().absolute()
     try:
         home.mkdir(parents=True, exist_ok=True)
+        if is_writable_by_others(home.stat()):
+            raise EngineError(
+                f"the home folder {home} can be written by other users, who could change what Pacenote runs",
+                hint=f"chmod go-w {home}, or set PACENOTE_HOME to a folder that only you can write",
+            )
         layout = plan_layout(home, root=root, shared=shared)
         if layout.root.parent == layout.home:
             make_public_dir(layout.root)
@@ -116,14 +121,18 @@ def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARE
 
 
 def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> EngineLayout:
-    """Returns the layout that `create_layout` would create, without creating anything."""
+    """Returns the layout that `create_layout` would create, without creating anything. Raises EngineError if
+    the folder of engines is one that another user has made.
+    """
     is_root = os.geteuid() == 0 if root is None else root
     home = home.expanduser().absolute().resolve()
     user = node_user() if is_root else None
     if user is None or reachable(next(each for each in (home, *home.parents) if each.exists())):
         return EngineLayout(home, home / "engines", user)
-    digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:12]
-    return EngineLayout(home, shared / f"pacenote-{digest}", user)
+    root_folder = shared / f"pacenote-{hashlib.sha256(os.fsencode(home)).hexdigest()[:12]}"
+    if os.path.lexists(root_folder):
+        check_ownership(root_folder)
+    return EngineLayout(home, root_folder, user)
 
 
 def node_user() -> NodeUser:
@@ -138,6 +147,29 @@ def node_user() -> NodeUser:
 def reachable(folder: Path) -> bool:
     """Returns whether every user may pass through `folder` and all folders above it."""
     return all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.parents))
+
+
+def is_writable_by_others(status: os.stat_result) -> bool:
+    """Returns whether other users may write to a file or folder; the group of this process may be that of one
+    user.
+    """
+    own_group = status.st_gid == os.getegid()
+    return bool(status.st_mode & (stat.S_IWOTH if own_group else stat.S_IWOTH | stat.S_IWGRP))
+
+
+def replaceable_folder(folder: Path) -> str:
+    """Returns which folder above a file in `folder`, or that itself, another user could replace, and why;
+    empty if there is none.
+    """
+    folder = folder.resolve()
+    for current in (folder, *folder.parents):
+        status = current.stat()
+        if status.st_uid not in (0, os.geteuid()):
+            return f"{current} belongs to user {status.st_uid}"
+        # In a sticky folder such as /tmp, other users cannot rename files that they do not own.
+        if is_writable_by_others(status) and not status.st_mode & stat.S_ISVTX:
+            return f"{current} can be written by other users"
+    return ""
 
 
 def check_ownership(folder: Path) -> None:

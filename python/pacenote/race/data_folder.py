@@ -30,8 +30,9 @@ def exclusive_folder(folder: Path, names: Sequence[str], *, wait: bool = True) -
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Opening a pipe without this flag could wait for ever.
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        # Users may share the folder: one could have put a pipe or a link there.
+        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(folder / LOCK, flags, 0o666)
     except OSError as error:
         raise WriteError(folder, error) from error
     with os.fdopen(descriptor):

@@ -170,7 +170,7 @@ def _run(request: BuildRequest, tree: SourceTree, run_lock: int, progress: Progr
     request.log.parent.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "JAVA_HOME": str(java), "PATH": f"{java}/bin:{os.environ.get('PATH', '')}"}
     for command in _commands(request, tree):
-        output = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        output = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             os.write(output, f"$ {command}\n".encode())
             child = spawn_child(
