@@ -56,6 +56,7 @@ __all__ = [
     "merged_percentiles",
     "race_timeline",
     "read_recordings",
+    "realtime_refusal",
     "recover_files",
     "telemetry_cuts",
     "telemetry_points",
@@ -615,6 +616,9 @@ def count_lines(file: _Path) -> int:
     """Counts the lines of a data file; writes its `.offset` file unless a valid one exists.
     Raises CoreError.
     """
+
+def realtime_refusal() -> str | None:
+    """Returns why the driver's threads cannot have real-time priority, or None if they can."""
 
 def recover_files(folder: _Path) -> int | None:
     """Completes `samples.parquet`, `series.parquet` and `telemetry.parquet` of a race that was killed.

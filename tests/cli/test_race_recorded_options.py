@@ -77,6 +77,7 @@ RECORDED = {
     "max_shortfall": ("--max-shortfall=10", "max-shortfall"),
     "seed": ("--seed=7", "seed"),
     "driver_threads": ("--driver-threads=3", "options.driver_threads"),
+    "driver_scheduling": ("--driver-scheduling=normal", "options.driver_scheduling"),
     "driver_cpus": ("--driver-cpus=0", "options.driver_cpus"),
     "nodes": ("--nodes=3", "options.nodes.groups"),
     "node_cpus": ("--node-cpus=0", "options.nodes.cpus"),

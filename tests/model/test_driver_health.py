@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pacenote.model.driver_health import (
-    FREE_CORE,
     MACHINE_USE,
     clock_steps,
     host_uses,
@@ -17,6 +16,7 @@ from pacenote.model.driver_health import (
     void_findings,
 )
 from pacenote.model.driver_pauses import paused_s
+from pacenote.model.driver_scheduling import ALLOW_REALTIME, FREE_CORE
 from pacenote.model.race_record import Verdict
 from pacenote.model.verdict import determine_verdict
 from support.records import judged, record, task
@@ -114,6 +114,12 @@ def test_values_at_their_limits_are_accepted() -> None:
         (
             driver(threads=[{"name": "collect", "run_queue_s": 6.5, "wall_s": 60.0}]),
             f"the driver waited for a core for 11 % of the race (limit 10 %): {FREE_CORE}",
+        ),
+        (
+            thread(core_waits=[CORE_WAIT | {"share": 0.02}])
+            | {"scheduling": {"asked": "auto", "workers": "short_slice", "refused": "it needs CAP_SYS_NICE"}},
+            "index: the driver waited for a core in waits of 5 ms or more, 2 % of its time (limit 1 %), "
+            f"so the slowest replies were read late: {ALLOW_REALTIME}, {FREE_CORE}",
         ),
         (
             thread(data_waits=[WAIT | {"share": 0.034}]),

@@ -98,6 +98,7 @@ def test_the_plan_contains_on_error_and_the_headers() -> None:
         "on_error": "continue-on-network",
         "spin_us": 20,
         "samples": "all",
+        "scheduling": "auto",
     }
     assert document["target"]["headers"] == [["authorization", "Basic c2VjcmV0"]]
 

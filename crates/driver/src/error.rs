@@ -71,6 +71,9 @@ pub enum DriveError {
         /// The operating system's error.
         source: std::io::Error,
     },
+    /// The process may not have the real-time priority that the plan demands.
+    #[error("the driver's threads cannot have real-time priority: {0}")]
+    Realtime(String),
     /// The driver is in a state that should be impossible, which is a bug in the driver.
     #[error("bug in the driver: {0}")]
     Internal(String),

@@ -28,6 +28,7 @@
 //! | `operation/` | execution of operations: requests, bulks, paging, composites |
 //! | `response/` | checks of responses |
 //! | `transport/` | connections, TLS, HTTP/1.1 |
+//! | `scheduling/` | how the kernel schedules the driver's threads |
 //! | `health/` | checks of whether the driver's figures can be trusted: its threads, the clocks, the host |
 //! | `race_state.rs`, `step_state.rs` | the state shared by threads during a race, and during a step |
 //! | `plan_to_record.rs` | conversion of a plan to the values that recorders and the collector need |
@@ -50,6 +51,7 @@ mod race;
 mod race_state;
 mod response;
 mod schedule;
+mod scheduling;
 mod slices;
 mod step_state;
 mod summary;
@@ -67,6 +69,8 @@ pub use python::{
 pub use race::{Race, RaceProgress};
 pub use race_state::{RaceEvent, RetryWait, StopLevel};
 pub use response::json_scan;
+pub use scheduling::monitor::{Scheduling, SchedulingSummary};
+pub use scheduling::permission::realtime_refusal;
 pub use slices::Slices;
 pub use summary::{HostSummary, RaceSummary, StepOutsideRequests, ThreadSummary};
 pub use task_client_id::TaskClientId;

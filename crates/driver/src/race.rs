@@ -19,6 +19,7 @@ use crate::error::DriveError;
 use crate::plan_to_record::{retention_policy, task_infos};
 use crate::python::PythonBridge;
 use crate::race_state::{RaceEvent, RaceState, RetryWait, StopLevel};
+use crate::scheduling::monitor::SchedulingMonitor;
 use crate::transport::http::ResponseMemory;
 use crate::transport::{Endpoint, Endpoints, SystemRoots};
 use crate::worker::thread::WorkerContext;
@@ -52,14 +53,19 @@ impl Race {
     ///
     /// # Errors
     ///
-    /// If a host cannot be resolved, a certificate or key cannot be read, or the operating system cannot provide a
+    /// If a host cannot be resolved, a certificate or key cannot be read, the process may not have the priority that the
+    /// plan demands, or the operating system cannot provide a
     /// thread or a file.
     pub fn start(plan: Plan, folder: &Path, memory: ResponseMemory) -> Result<Self, DriveError> {
         let endpoints = cluster_endpoints(&plan, &Arc::new(memory))?;
         raise_descriptor_limit();
         let plan = Arc::new(plan);
         let worker_count = worker_count(&plan);
-        let state = Arc::new(RaceState::new(worker_count, plan.steps.len()));
+        let scheduling = SchedulingMonitor::new(plan.driver.scheduling);
+        if let Some(reason) = scheduling.violation() {
+            return Err(DriveError::Realtime(reason.to_owned()));
+        }
+        let state = Arc::new(RaceState::new(worker_count, plan.steps.len(), scheduling));
         let python = PythonBridge::for_plan(&plan, &endpoints, &state)?;
         let bridge = python.as_ref().map(|new| Arc::clone(&new.bridge));
         let collector = Collector::new(folder, task_infos(&plan))?;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::health::core_waits::CoreWaitMonitor;
+use crate::scheduling::monitor::SchedulingMonitor;
 use crate::summary::RaceSummary;
 use crate::units::{nanos, nanos_since};
 
@@ -113,11 +114,14 @@ pub struct RaceState {
     started: Mutex<Option<RaceStart>>,
     /// Waits of the threads that send requests for a core.
     pub core_waits: CoreWaitMonitor,
+    /// How the kernel schedules the threads.
+    pub scheduling: SchedulingMonitor,
 }
 
 impl RaceState {
-    /// Creates the state of a race of `step_count` steps on `worker_count` workers that has not started.
-    pub fn new(worker_count: usize, step_count: usize) -> Self {
+    /// Creates the state of a race of `step_count` steps on `worker_count` workers that has not started, and whose
+    /// threads are scheduled by `scheduling`.
+    pub fn new(worker_count: usize, step_count: usize, scheduling: SchedulingMonitor) -> Self {
         Self {
             level: AtomicU8::new(StopLevel::Run as u8),
             stopped_at: OnceLock::new(),
@@ -131,6 +135,7 @@ impl RaceState {
             retry_wait_count: AtomicU64::new(0),
             started: Mutex::default(),
             core_waits: CoreWaitMonitor::default(),
+            scheduling,
         }
     }
 

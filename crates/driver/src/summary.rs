@@ -12,6 +12,7 @@ use crate::health::cpu_quota::Throttling;
 use crate::health::data_waits::DataWaits;
 use crate::health::host::HostUsage;
 use crate::health::run_queue::RunQueueStats;
+use crate::scheduling::monitor::SchedulingSummary;
 use crate::transport::Endpoint;
 
 /// How a race ended, and the resources it used.
@@ -26,6 +27,8 @@ pub struct RaceSummary {
     pub machine: Option<HostUsage>,
     /// Effect of CPU quotas of control groups during the race; `null` if the operating system does not report it.
     pub throttling: Option<Throttling>,
+    /// How the kernel scheduled the threads; `null` if it is not known.
+    pub scheduling: Option<SchedulingSummary>,
     /// The clocks during the race.
     pub clock: ClockHealth,
     /// The hosts of the cluster under test, then those of the other clusters.

@@ -37,8 +37,8 @@ pub use call::{
 };
 pub use error::PlanError;
 pub use plan::{
-    DriverSettings, NamedTarget, OnError, Plan, PlannedTask, SampleRetention, Scheme, Target, TargetHost,
-    TargetProxy, TaskBound, TaskPacing, TlsOptions, VERSION,
+    DriverScheduling, DriverSettings, NamedTarget, OnError, Plan, PlannedTask, SampleRetention, Scheme,
+    Target, TargetHost, TargetProxy, TaskBound, TaskPacing, TlsOptions, VERSION,
 };
 pub use step::{ClientAllocation, CompletedBy, Step, TaskAllocation};
 pub use supply::{SuppliedBulk, SuppliedOperation};

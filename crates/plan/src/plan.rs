@@ -175,6 +175,20 @@ pub struct DriverSettings {
     pub spin_us: u32,
     /// Which individual samples are kept.
     pub samples: SampleRetention,
+    /// How the kernel schedules the threads that send requests and the one that watches them.
+    pub scheduling: DriverScheduling,
+}
+
+/// How the kernel schedules the driver's threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriverScheduling {
+    /// With real-time priority if the process may have it, otherwise with a short slice.
+    Auto,
+    /// With real-time priority; a race that may not have it does not begin.
+    Realtime,
+    /// As the system does it.
+    Normal,
 }
 
 /// Which individual samples are kept; totals and per-second series are always kept.

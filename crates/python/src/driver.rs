@@ -97,6 +97,12 @@ fn json(document: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(document).map_err(core_error)
 }
 
+/// Returns why the driver's threads cannot have real-time priority, or `None` if they can.
+#[pyfunction]
+pub fn realtime_refusal(py: Python<'_>) -> Option<String> {
+    py.detach(pacenote_driver::realtime_refusal)
+}
+
 /// Completes `series.parquet` of a race that was killed, and returns the number of rows, or `None` if there was no
 /// journal.
 #[pyfunction]

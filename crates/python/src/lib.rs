@@ -64,6 +64,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::PyTableFile>()?;
     module.add_function(wrap_pyfunction!(driver::recover_files, module)?)?;
     module.add_function(wrap_pyfunction!(driver::merged_percentiles, module)?)?;
+    module.add_function(wrap_pyfunction!(driver::realtime_refusal, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generators, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generator_files, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generator_version, module)?)?;

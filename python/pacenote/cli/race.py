@@ -178,6 +178,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         seed=options.seed,
         driver_threads=options.driver_threads,
         driver_cpus=options.driver_cpus or (),
+        driver_scheduling=options.driver_scheduling,
         samples=options.samples,
         pacing=_pacing(options),
         corpus=options.corpus,
@@ -358,6 +359,14 @@ def _add_race_options(parser: Parser) -> None:
             help="threads that send requests (default: one per core)",
         )
         add_driver_cpus_option(parser)
+        parser.add_argument(
+            "--driver-scheduling",
+            choices=("auto", "realtime", "normal"),
+            metavar="HOW",
+            default="auto",
+            help="of threads that send requests: auto (real-time priority if permitted, otherwise a short "
+            "slice), realtime or normal (default: auto)",
+        )
     with parser.group("report"):
         parser.add_argument("--race-id", help="id of the race (default: a new uuid)")
         parser.add_argument(

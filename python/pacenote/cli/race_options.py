@@ -81,6 +81,7 @@ def _other_options(record: RaceRecord) -> Iterator[tuple[str, object]]:
     yield "on-error", options.on_error
     yield "driver-cpus", options.driver_cpus
     yield "driver-threads", options.driver_threads or None
+    yield "driver-scheduling", options.driver_scheduling if options.driver_scheduling != "auto" else None
     pacing = record.pacing
     yield "open-loop", pacing.open_loop or None
     yield "max-connections", pacing.max_connections

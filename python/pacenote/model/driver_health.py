@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pacenote.model.driver_facts import listed, number, part, threads_of
 from pacenote.model.driver_pauses import gap_findings, pause_findings
+from pacenote.model.driver_scheduling import core_advice
 from pacenote.model.finding import EVERYTHING, Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_excess
@@ -35,12 +36,6 @@ MIN_STARVED_S = 10.0
 """Length of a race in seconds from which such waits are judged: short ones mostly consist of their start."""
 
 _UNTIMED_THREADS = ("collect", "control", "health")
-
-FREE_CORE = (
-    "stop other programs, give engine and driver cores of their own (--node-cpus, --driver-cpus), or run the "
-    "engine on another host"
-)
-"""What to do if the driver waited for a core."""
 
 DATA_WAIT_SHARE = 0.01
 """If a driver thread waits for the disk for more than this share of a step while it reads documents, it sends
@@ -332,7 +327,7 @@ def _delayed(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"the driver waited for a core and read replies late, by {_worst(found, RUN_QUEUE_SHARE)} of "
             f"service time (limit {RUN_QUEUE_SHARE * 100:.0f} %)",
             "machine",
-            FREE_CORE,
+            core_advice(driver),
             _steps(found),
             EVERYTHING,
         )
@@ -363,7 +358,7 @@ def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"the driver waited for a core in waits of 5 ms or more, {_worst(alike, CORE_WAIT_SHARE)} of its "
             f"time (limit {CORE_WAIT_SHARE * 100:.0f} %), so {replies} were read late",
             "machine",
-            FREE_CORE,
+            core_advice(driver),
             _steps(alike),
             doubtful_from,
         )
@@ -381,7 +376,7 @@ def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"the driver waited for a core for {format_excess(max(shares), STARVED_SHARE)} of the race "
             f"(limit {STARVED_SHARE * 100:.0f} %)",
             "machine",
-            FREE_CORE,
+            core_advice(driver),
         )
 
 

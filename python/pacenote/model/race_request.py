@@ -20,6 +20,7 @@ Pipeline = Literal["from-distribution", "from-sources", "docker", "benchmark-onl
 OnErrorChoice = Literal["continue", "continue-on-network", "abort"]
 SamplesChoice = Literal["all", "none", "auto"]
 CorpusChoice = Literal["declared", "as-is", "generated"]
+SchedulingChoice = Literal["auto", "realtime", "normal"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,9 @@ class RaceRequest:
 
     driver_cpus: tuple[int, ...] = ()
     """The CPUs that the driver may use; empty for all."""
+
+    driver_scheduling: SchedulingChoice = "auto"
+    """How the kernel schedules the threads that send requests."""
 
     samples: SamplesChoice = "auto"
     """Which individual samples are stored."""

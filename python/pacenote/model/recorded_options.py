@@ -110,6 +110,11 @@ class RecordedOptions:
     driver_cpus: str | None = None
     """The CPUs of the driver, such as `0-3,6`; None if they were not selected."""
 
+    driver_scheduling: str | None = None
+    """How the kernel was asked to schedule the threads that sent requests; None in races of earlier versions,
+    which left it to the system.
+    """
+
     default_telemetry: bool = True
     """Whether the devices that are always on ran, and the host was sampled."""
 

@@ -5,9 +5,10 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pacenote.model import driver_health, driver_pauses
+from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import TargetRate, achieved_rate, missing_share
@@ -88,7 +89,7 @@ _NOT_RUNNING = _Slowness(
     driver_pauses.REPEAT_IDLE,
 )
 _WITHOUT_CORE = _Slowness(
-    "the driver could not send more, because it waited for a core", "machine", driver_health.FREE_CORE
+    "the driver could not send more, because it waited for a core", "machine", FREE_CORE
 )
 _DRIVER_SLOW = _Slowness(
     "the driver could not send more", "driver", "leave cores to the driver, or give it more"
@@ -177,7 +178,8 @@ def _slowness(task: TaskResult, missing: float, delays: Delays) -> _Slowness:
     if _share_of_clients(task, _plugins_s(task) + _delay_s(task)) >= explained:
         return _RETURNED_SLOW if waits_for_returned(task) else _PYTHON_SLOW
     if _share_of_clients(task, _driver_s(task)) >= explained:
-        return _WITHOUT_CORE if driver_health.core_times(driver).mostly_waited else _DRIVER_SLOW
+        waited = driver_health.core_times(driver).mostly_waited
+        return replace(_WITHOUT_CORE, advice=core_advice(driver)) if waited else _DRIVER_SLOW
     if task.accounting.succeeded:
         lacked = delays.lacked_shares.get(task.task, 0.0)
         return _ENGINE_WITHOUT_CORE if _explains(lacked, missing) else _ENGINE_SLOW

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pacenote.model import driver_health, driver_pauses
+from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding, by_doubt
 from pacenote.model.messages import DEFECT
 from pacenote.model.result import Percentile, TaskResult
@@ -79,7 +80,7 @@ _DRIVER_DELAY = _Delay(
 _CORE_DELAY = _Delay(
     "the driver sent late, because it waited for a core for {waited} in the race, and had one for {worked}",
     "machine",
-    driver_health.FREE_CORE,
+    FREE_CORE,
 )
 _PYTHON_DELAY = _Delay(
     "operations waited for the track's Python code and were sent late", "track", _LESS_PYTHON
@@ -225,7 +226,7 @@ def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[
             percentiles = tuple(lateness.q for lateness, _ in above)
             delay = _delay(task, percentiles[0])
             if delay is _DRIVER_DELAY and core_times.mostly_waited:
-                delay = _CORE_DELAY
+                delay = replace(_CORE_DELAY, advice=core_advice(driver))
             doubtful_from = min(lateness.q for lateness, _ in _excessive_lateness(task, _REPORTED))
             key = (delay, percentiles, doubtful_from)
             found.setdefault(key, []).append((task, above[-1][0].ms))

@@ -24,6 +24,7 @@ from pacenote.operations.compile import InvalidOperation, compile_operation
 from pacenote.plan.allocate import allocate
 from pacenote.plan.bounds import check_completion, ends_on_its_own, plan_bound
 from pacenote.plan.document import (
+    DriverScheduling,
     DriverSettings,
     OnError,
     Plan,
@@ -67,6 +68,9 @@ class PlanSettings:
 
     samples: SampleRetention = SampleRetention.ALL
     """Which individual samples are stored."""
+
+    scheduling: DriverScheduling = DriverScheduling.AUTO
+    """How the kernel schedules the threads that send requests."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
     """Pacing options; only `open_loop` and `spin_us` are used, the others are already applied
@@ -116,6 +120,7 @@ def build_plan(
             on_error=settings.on_error or OnError.CONTINUE,
             spin_us=settings.pacing.spin_us,
             samples=settings.samples,
+            scheduling=settings.scheduling,
         ),
         tasks=tasks,
         steps=allocate(challenge.schedule),

@@ -58,6 +58,17 @@ class SampleRetention(enum.Enum):
     AUTO = "auto"
 
 
+class DriverScheduling(enum.Enum):
+    """How the kernel schedules the threads that send requests (`--driver-scheduling`)."""
+
+    AUTO = "auto"
+    """With real-time priority if the process may have it, otherwise with a short slice."""
+    REALTIME = "realtime"
+    """With real-time priority; a race that may not have it does not begin."""
+    NORMAL = "normal"
+    """As the system does it."""
+
+
 @dataclass(frozen=True, slots=True)
 class TargetProxy:
     """An HTTP proxy between the driver and a host."""
@@ -132,6 +143,8 @@ class DriverSettings:
     """
     samples: SampleRetention = SampleRetention.ALL
     """The individual samples that are stored."""
+    scheduling: DriverScheduling = DriverScheduling.AUTO
+    """How the kernel schedules the threads that send requests and the one that watches them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from pacenote._core import realtime_refusal
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import TlsOptions
+from pacenote.model.driver_scheduling import ALLOW_REALTIME
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Track
@@ -114,6 +116,7 @@ def check_engine(request: RaceRequest) -> None:
     except that a local checkout must exist.
     """
     check_cpus(request.driver_cpus, "--driver-cpus")
+    _check_scheduling(request)
     engine = engine_request(request, artifacts=request.home)
     _check_client_options(request, engine)
     if request.pipeline == "docker":
@@ -125,6 +128,15 @@ def check_engine(request: RaceRequest) -> None:
             local_checkout(request.engine.source.source_path)
     elif request.pipeline == "from-distribution":
         check_engine_choice(engine)
+
+
+def _check_scheduling(request: RaceRequest) -> None:
+    """Raises UsageError if the driver's threads cannot have the real-time priority that the race demands."""
+    if request.driver_scheduling == "realtime" and (reason := realtime_refusal()) is not None:
+        raise UsageError(
+            f"--driver-scheduling=realtime: the driver's threads cannot have real-time priority: {reason}",
+            hint=f"{ALLOW_REALTIME}, or use --driver-scheduling=auto",
+        )
 
 
 def _check_client_options(request: RaceRequest, engine: EngineRequest) -> None:

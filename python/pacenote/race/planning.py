@@ -14,7 +14,7 @@ from pacenote.model.track import Challenge, Task, Track
 from pacenote.operations.base import OperationType
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
-from pacenote.plan.document import OnError, Plan, SampleRetention
+from pacenote.plan.document import DriverScheduling, OnError, Plan, SampleRetention
 from pacenote.provision.distributions.registry import default_version
 from pacenote.race.engine_request import starts_with_data
 from pacenote.track.prepare import PreparedTrack
@@ -32,6 +32,7 @@ def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, con
         threads=request.driver_threads,
         on_error=None if request.on_error is None else OnError(request.on_error),
         samples=SampleRetention(request.samples),
+        scheduling=DriverScheduling(request.driver_scheduling),
         pacing=request.pacing,
     )
     return build_plan(track, challenge.name, settings, context)

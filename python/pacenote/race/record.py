@@ -107,6 +107,7 @@ def recorded_options(request: RaceRequest) -> RecordedOptions:
         telemetry_params=redact_params(request.telemetry.params),
         nodes=request.engine.nodes if provisioned else None,
         driver_cpus=format_cpus(request.driver_cpus) or None,
+        driver_scheduling=request.driver_scheduling,
         corpus=request.corpus,
         corpus_documents=request.corpus_documents,
         dataset_cache=None if request.dataset_cache is None else str(request.dataset_cache),

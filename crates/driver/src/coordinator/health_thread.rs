@@ -1,5 +1,5 @@
-//! The thread that reads the clocks and the waits of the sending threads fifty times per second, the host's counters once a second, and the CPU quotas
-//! before the race and after the workers have ended.
+//! The thread that reads the clocks, and the waits and the CPU time of the sending threads fifty times per second, the
+//! host's counters once a second, and the CPU quotas before the race and after the workers have ended.
 //!
 //! It does nothing else: a thread that also merges recordings or waits for a disk would read the clocks late, which
 //! would look as if the driver had not run.
@@ -50,12 +50,14 @@ impl HealthThread {
         let (mut clocks, mut host, quota) =
             (ClockMonitor::start(), HostMonitor::start(), QuotaCounters::read());
         let thread = spawn("health", move || {
+            race_state.scheduling.schedule_health_thread();
             let record = |clocks: &mut ClockMonitor| {
                 clocks.record(ClockReading::read_with_waits(), race_state.race_time_ns(Instant::now()));
             };
             while stopped.recv_timeout(clocks.next_interval()) == Err(RecvTimeoutError::Timeout) {
                 record(&mut clocks);
                 race_state.core_waits.read();
+                race_state.scheduling.check_budget(Instant::now());
                 host.read_when_due(started.elapsed());
             }
             record(&mut clocks);

@@ -95,6 +95,7 @@ impl Coordinator {
             process_cpu_s: process_cpu_ns().saturating_sub(cpu_before_ns) as f64 / 1e9,
             machine: health.as_ref().and_then(|health| health.host),
             throttling: health.as_ref().and_then(|health| health.throttling),
+            scheduling: Some(race_state.scheduling.summary()),
             clock: health.map(|health| health.clock).unwrap_or_default(),
             hosts: host_summaries(&plan, &clusters),
             outside_requests: bridge.map(|bridge| bridge.outside_requests()).unwrap_or_default(),
@@ -192,6 +193,7 @@ mod tests {
     use crate::coordinator::threads::run_thread;
     use crate::plan_to_record::{retention_policy, task_infos};
     use crate::race_state::{RaceEvent, RaceState};
+    use crate::scheduling::monitor::SchedulingMonitor;
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 
@@ -213,7 +215,7 @@ mod tests {
             "verify_host": true, "server_name": null});
         let plan = json!({"version": 5, "race_id": "r", "seed": 1, "others": [],
             "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
-            "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all"},
+            "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all", "scheduling": "normal"},
             "tasks": [task("short", 0.001), task("long", long_s)], "steps": [step(0), step(1)]});
         Arc::new(Plan::from_json(&plan.to_string()).unwrap())
     }
@@ -239,7 +241,11 @@ mod tests {
             endpoints: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default(), &Arc::default())
                 .unwrap(),
             bridge: None,
-            race_state: Arc::new(RaceState::new(worker_count, plan.steps.len())),
+            race_state: Arc::new(RaceState::new(
+                worker_count,
+                plan.steps.len(),
+                SchedulingMonitor::default(),
+            )),
             record_sender: RecordSender::new(sender, retention_policy(plan.driver.samples)),
             plan: Arc::clone(plan),
         };

@@ -158,10 +158,11 @@ mod tests {
 
     use super::*;
     use crate::health::cpu::PeakLoad;
+    use crate::scheduling::monitor::SchedulingMonitor;
 
     #[test]
     fn operations_that_do_not_end_in_time_after_an_abort_are_dropped() {
-        let race_state = Arc::new(RaceState::new(1, 1));
+        let race_state = Arc::new(RaceState::new(1, 1, SchedulingMonitor::default()));
         let (reply_sender, replies) = channel();
         let shared = Arc::clone(&race_state);
         let worker = spawn("drive-0", move || {

@@ -21,9 +21,7 @@ impl RunQueueStats {
     /// Returns the counters in the file of a thread, or `None` if the operating system does not provide them or the
     /// thread has ended.
     pub fn read_from(schedstat: &File) -> Option<Self> {
-        let mut text = [0; 96];
-        let length = schedstat.read_at(&mut text, 0).ok()?;
-        Self::parse(std::str::from_utf8(&text[..length]).ok()?)
+        read_text(schedstat, Self::parse)
     }
 
     /// Parses `CPU-TIME WAIT RUNS`. On a kernel without these counters, the file is empty or contains zeros.
@@ -40,6 +38,17 @@ impl RunQueueStats {
             runs: self.runs.checked_sub(earlier.runs)?,
         })
     }
+}
+
+/// Returns the CPU time in the file of a thread in nanoseconds, or `None` if the thread has ended.
+pub fn read_cpu_ns(schedstat: &File) -> Option<u64> {
+    read_text(schedstat, |text| text.split_ascii_whitespace().next()?.parse().ok())
+}
+
+fn read_text<T>(schedstat: &File, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    let mut text = [0; 96];
+    let length = schedstat.read_at(&mut text, 0).ok()?;
+    parse(std::str::from_utf8(&text[..length]).ok()?)
 }
 
 #[cfg(test)]

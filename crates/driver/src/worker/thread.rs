@@ -129,6 +129,8 @@ impl Worker {
     pub async fn run(mut self) -> PeakLoad {
         let mut pools = ClientPools::new();
         let mut peak_load = PeakLoad::default();
+        let race_state = Arc::clone(&self.context.race_state);
+        let scheduled = race_state.scheduling.schedule_worker();
         while let Some(command) = self.commands.recv().await {
             let WorkerCommand::Prepare { step, files } = command else { break };
             let plan = &self.context.plan;
@@ -145,6 +147,7 @@ impl Worker {
             if failed || !matches!(self.commands.recv().await, Some(WorkerCommand::Start)) {
                 break;
             }
+            scheduled.renew_budget();
             let meter = Rc::new(RefCell::new(CpuMeter::start(&self.context.race_state.core_waits)));
             let spinning = Rc::clone(&spin_wait);
             let idle_spin_ns = move || spinning.idle_spin_ns();
@@ -152,6 +155,7 @@ impl Worker {
             let totals = self.run_step(&step, recorder, clients, &mut pools).await;
             ticking.abort();
             let usage = meter.borrow_mut().end(spin_wait.idle_spin_ns());
+            scheduled.renew_budget();
             peak_load.add(&step.planned().name, &usage, &totals, |task| {
                 self.context.plan.tasks[task as usize].name.clone()
             });

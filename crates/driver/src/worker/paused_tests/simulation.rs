@@ -23,6 +23,7 @@ use crate::schedule::client_schedule::Schedule;
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::paused_clock::PausedClock;
+use crate::scheduling::monitor::SchedulingMonitor;
 use crate::step_state::{StepState, WorkerShare};
 use crate::task_client_id::TaskClientId;
 use crate::worker::assigned_task::{AssignedTask, run_tasks};
@@ -223,7 +224,7 @@ pub fn plan(tasks: &[Value]) -> Value {
     json!({
         "version": 5, "race_id": "paused", "seed": 1, "others": [],
         "target": {"hosts": [host], "headers": [], "timeout_ms": 200, "compress": false, "tls": tls},
-        "driver": {"threads": 1, "on_error": "continue-on-network", "spin_us": 0, "samples": "all"},
+        "driver": {"threads": 1, "on_error": "continue-on-network", "spin_us": 0, "samples": "all", "scheduling": "normal"},
         "tasks": tasks, "steps": [{"name": "step", "completed_by": null, "slots": rows}],
     })
 }
@@ -278,7 +279,7 @@ pub struct Simulation {
 impl Simulation {
     pub fn new(plan: &Value, script: impl Fn(Attempt) -> Response + 'static) -> Self {
         let plan = Arc::new(Plan::from_json(&plan.to_string()).unwrap());
-        let race_state = Arc::new(RaceState::new(1, 1));
+        let race_state = Arc::new(RaceState::new(1, 1, SchedulingMonitor::default()));
         let step = Arc::new(StepState::new(&plan, 0, &race_state));
         let (sender, deliveries) = channel();
         let sender = RecordSender::new(sender, RetentionPolicy::All);
@@ -300,7 +301,7 @@ impl Simulation {
 
     /// Distributes the clients over this number of workers. All of them run on one thread and one clock.
     pub fn on_workers(self, worker_count: usize) -> Self {
-        let race_state = Arc::new(RaceState::new(worker_count, 1));
+        let race_state = Arc::new(RaceState::new(worker_count, 1, SchedulingMonitor::default()));
         let step = Arc::new(StepState::new(&self.plan, 0, &race_state));
         let recorder = |_| RefCell::new(Recorder::new(self.sender.clone()));
         let recorders = (0..worker_count).map(recorder).collect();

@@ -1,0 +1,347 @@
+//! The scheduling of the threads of one race.
+
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pacenote_plan::DriverScheduling;
+use rustix::thread::{Pid, gettid};
+use serde::Serialize;
+
+use crate::health::run_queue::read_cpu_ns;
+use crate::scheduling::budget::{CpuTimeWindow, MAX_CPU_TIME};
+use crate::scheduling::kernel::{ThreadPolicy, policy_of, set_policy};
+use crate::scheduling::permission::{HEALTH_PRIORITY, WORKER_PRIORITY, realtime_refusal};
+
+/// The short slice, in nanoseconds: the shortest one of the kernel.
+pub const SHORT_SLICE_NS: u64 = 100_000;
+
+/// How a thread is scheduled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduling {
+    /// As the system does it: with the default slice, or as the process was started.
+    Normal,
+    /// With a fair share of a core, and a short slice.
+    ShortSlice,
+    /// With real-time priority.
+    Realtime,
+}
+
+/// The scheduling of the driver's threads in a race.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SchedulingSummary {
+    /// What the options asked for.
+    pub asked: DriverScheduling,
+    /// How the workers were scheduled; if they differ, the least of it. `null` if none has started.
+    pub workers: Option<Scheduling>,
+    /// How the health thread was scheduled; `null` if it has not started.
+    pub health: Option<Scheduling>,
+    /// Why the process could not have real-time priority; `null` if it could, or if the options did not ask for it.
+    pub refused: Option<String>,
+    /// How often a worker lost real-time priority because it exceeded its budget.
+    pub demotions: u32,
+    /// Time for which workers did not have it, in seconds, summed over the workers.
+    pub demoted_s: f64,
+}
+
+/// Gives the threads of a race their scheduling, and watches the budget of those with real-time priority.
+#[derive(Debug)]
+pub struct SchedulingMonitor {
+    asked: DriverScheduling,
+    refused: Option<String>,
+    /// Longest CPU time of a worker within a second.
+    max_of_worker: Duration,
+    /// Longest CPU time of all workers within a second.
+    max_of_all: Duration,
+    workers: Mutex<Vec<Arc<WorkerState>>>,
+    counts: Mutex<SchedulingCounts>,
+}
+
+#[derive(Debug, Default)]
+struct SchedulingCounts {
+    workers: Option<Scheduling>,
+    health: Option<Scheduling>,
+    demotions: u32,
+    demoted: Duration,
+}
+
+/// The calling thread as a worker, until this is dropped.
+#[derive(Debug)]
+pub struct ScheduledWorker<'a> {
+    monitor: &'a SchedulingMonitor,
+    state: Option<Arc<WorkerState>>,
+}
+
+/// A worker with real-time priority.
+#[derive(Debug)]
+struct WorkerState {
+    thread: Pid,
+    /// The nice value with which the thread started.
+    nice: i32,
+    /// The kernel's counters of the thread.
+    schedstat: File,
+    usage: Mutex<WorkerUsage>,
+}
+
+#[derive(Debug)]
+struct WorkerUsage {
+    window: CpuTimeWindow,
+    /// When the thread lost real-time priority, or `None` if it has it.
+    demoted_at: Option<Instant>,
+}
+
+impl SchedulingMonitor {
+    /// Creates the monitor of a race.
+    pub fn new(asked: DriverScheduling) -> Self {
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self {
+            asked,
+            refused: if asked == DriverScheduling::Normal { None } else { realtime_refusal() },
+            max_of_worker: MAX_CPU_TIME,
+            max_of_all: MAX_CPU_TIME * u32::try_from(cores).unwrap_or(u32::MAX),
+            workers: Mutex::default(),
+            counts: Mutex::default(),
+        }
+    }
+
+    /// Returns why the process cannot have the real-time priority that the options demand, or `None` if it can or need
+    /// not.
+    pub fn violation(&self) -> Option<&str> {
+        self.refused.as_deref().filter(|_| self.asked == DriverScheduling::Realtime)
+    }
+
+    /// Schedules the calling thread as a worker until the returned value is dropped.
+    pub fn schedule_worker(&self) -> ScheduledWorker<'_> {
+        let (scheduling, nice) = self.schedule_current_thread(WORKER_PRIORITY);
+        {
+            let mut counts = lock(&self.counts);
+            counts.workers = Some(counts.workers.map_or(scheduling, |least| least.min(scheduling)));
+        }
+        let mut worker = ScheduledWorker { monitor: self, state: None };
+        if scheduling == Scheduling::Realtime
+            && self.asked != DriverScheduling::Normal
+            // Unlike the path, the open file belongs to this thread whichever thread reads it.
+            && let Ok(schedstat) = File::open("/proc/thread-self/schedstat")
+        {
+            let usage = Mutex::new(WorkerUsage { window: CpuTimeWindow::new(), demoted_at: None });
+            let state = Arc::new(WorkerState { thread: gettid(), nice, schedstat, usage });
+            lock(&self.workers).push(Arc::clone(&state));
+            worker.state = Some(state);
+        }
+        worker
+    }
+
+    /// Schedules the calling thread, which watches the workers.
+    pub fn schedule_health_thread(&self) {
+        let (scheduling, _) = self.schedule_current_thread(HEALTH_PRIORITY);
+        lock(&self.counts).health = Some(scheduling);
+    }
+
+    /// Returns how the calling thread is scheduled now, and its nice value.
+    fn schedule_current_thread(&self, priority: u32) -> (Scheduling, i32) {
+        let thread = gettid();
+        let nice = match policy_of(thread) {
+            Ok(ThreadPolicy::Fair { nice, .. }) => nice,
+            _ => 0,
+        };
+        if self.asked != DriverScheduling::Normal {
+            let realtime = ThreadPolicy::Realtime { priority };
+            if self.refused.is_some() || set_policy(thread, realtime).is_err() {
+                // If this fails, the thread is scheduled as before.
+                let _ = set_policy(thread, ThreadPolicy::Fair { nice, slice_ns: SHORT_SLICE_NS });
+            }
+        }
+        let scheduling = match policy_of(thread) {
+            Ok(ThreadPolicy::Realtime { .. }) => Scheduling::Realtime,
+            Ok(ThreadPolicy::Fair { slice_ns: SHORT_SLICE_NS, .. }) => Scheduling::ShortSlice,
+            _ => Scheduling::Normal,
+        };
+        (scheduling, nice)
+    }
+
+    /// Reads the CPU time of the workers, and demotes those that have exceeded their budget.
+    pub fn check_budget(&self, now: Instant) {
+        let workers = lock(&self.workers);
+        let mut total = Duration::ZERO;
+        for worker in workers.iter() {
+            let cpu_time = worker.cpu_time(now);
+            total += cpu_time;
+            if cpu_time > self.max_of_worker {
+                self.demote(worker, now);
+            }
+        }
+        if total > self.max_of_all {
+            for worker in workers.iter() {
+                self.demote(worker, now);
+            }
+        }
+    }
+
+    fn demote(&self, worker: &WorkerState, now: Instant) {
+        let mut usage = lock(&worker.usage);
+        let slice = ThreadPolicy::Fair { nice: worker.nice, slice_ns: SHORT_SLICE_NS };
+        if usage.demoted_at.is_none() && set_policy(worker.thread, slice).is_ok() {
+            usage.demoted_at = Some(now);
+            lock(&self.counts).demotions += 1;
+        }
+    }
+
+    /// Returns what happened in the race.
+    pub fn summary(&self) -> SchedulingSummary {
+        let counts = lock(&self.counts);
+        SchedulingSummary {
+            asked: self.asked,
+            workers: counts.workers,
+            health: counts.health,
+            refused: self.refused.clone(),
+            demotions: counts.demotions,
+            demoted_s: counts.demoted.as_secs_f64(),
+        }
+    }
+}
+
+impl ScheduledWorker<'_> {
+    /// Gives the thread a new budget, and real-time priority if it has lost it. Must be called at the beginning and end
+    /// of each step.
+    pub fn renew_budget(&self) {
+        let Some(state) = &self.state else { return };
+        let mut usage = lock(&state.usage);
+        usage.window.clear();
+        let Some(demoted_at) = usage.demoted_at else { return };
+        if set_policy(state.thread, ThreadPolicy::Realtime { priority: WORKER_PRIORITY }).is_ok() {
+            usage.demoted_at = None;
+            lock(&self.monitor.counts).demoted += demoted_at.elapsed();
+        }
+    }
+}
+
+impl Drop for ScheduledWorker<'_> {
+    fn drop(&mut self) {
+        let Some(state) = self.state.take() else { return };
+        // After this, no thread changes the scheduling of this one, whose id may then belong to another.
+        lock(&self.monitor.workers).retain(|worker| !Arc::ptr_eq(worker, &state));
+        if let Some(demoted_at) = lock(&state.usage).demoted_at {
+            lock(&self.monitor.counts).demoted += demoted_at.elapsed();
+        }
+    }
+}
+
+impl WorkerState {
+    /// Reads the CPU time in the second before `now`, in which the thread had real-time priority.
+    fn cpu_time(&self, now: Instant) -> Duration {
+        let mut usage = lock(&self.usage);
+        let cpu_ns = if usage.demoted_at.is_some() { None } else { read_cpu_ns(&self.schedstat) };
+        cpu_ns.map_or(Duration::ZERO, |cpu_ns| usage.window.add(now, cpu_ns))
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    impl Default for SchedulingMonitor {
+        /// Threads are scheduled as the system does it.
+        fn default() -> Self {
+            Self::new(DriverScheduling::Normal)
+        }
+    }
+
+    fn monitor_with_limits(max_of_worker: Duration, max_of_all: Duration) -> SchedulingMonitor {
+        SchedulingMonitor { max_of_worker, max_of_all, ..SchedulingMonitor::new(DriverScheduling::Auto) }
+    }
+
+    fn is_short_slice(policy: ThreadPolicy) -> bool {
+        matches!(policy, ThreadPolicy::Fair { slice_ns: 0 | SHORT_SLICE_NS, .. })
+    }
+
+    /// Works on a worker until it is demoted, and returns its policies then and with a new budget.
+    fn demoted_policies(monitor: &SchedulingMonitor) -> (ThreadPolicy, ThreadPolicy) {
+        let (started, has_started) = channel();
+        thread::scope(|scope| {
+            let worker = scope.spawn(move || {
+                let (scheduled, began) = (monitor.schedule_worker(), Instant::now());
+                started.send(gettid()).unwrap();
+                while lock(&monitor.counts).demotions == 0 && began.elapsed() < Duration::from_secs(5) {
+                    std::hint::spin_loop();
+                }
+                let demoted = policy_of(gettid()).unwrap();
+                scheduled.renew_budget();
+                (demoted, policy_of(gettid()).unwrap())
+            });
+            has_started.recv().unwrap();
+            monitor.schedule_health_thread();
+            while !worker.is_finished() {
+                monitor.check_budget(Instant::now());
+                thread::sleep(Duration::from_millis(1));
+            }
+            worker.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn a_busy_worker_is_demoted_and_promoted_at_the_next_step() {
+        let long = Duration::from_secs(9);
+        for (of_worker, of_all) in [(Duration::from_millis(5), long), (long, Duration::from_millis(5))] {
+            let monitor = monitor_with_limits(of_worker, of_all);
+            if monitor.refused.is_some() {
+                return;
+            }
+            let (demoted, renewed) =
+                thread::scope(|scope| scope.spawn(|| demoted_policies(&monitor)).join().unwrap());
+            assert!(is_short_slice(demoted), "{demoted:?}");
+            assert_eq!(renewed, ThreadPolicy::Realtime { priority: WORKER_PRIORITY });
+            let summary = monitor.summary();
+            assert_eq!(
+                (summary.workers, summary.health),
+                (Some(Scheduling::Realtime), Some(Scheduling::Realtime))
+            );
+            assert_eq!((summary.demotions, summary.refused), (1, None));
+            assert!(summary.demoted_s > 0.0);
+            assert!(lock(&monitor.workers).is_empty(), "a worker that has ended is watched");
+        }
+    }
+
+    #[test]
+    fn a_worker_within_its_budget_keeps_its_priority() {
+        let monitor = monitor_with_limits(Duration::from_millis(50), Duration::from_secs(9));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let scheduled = monitor.schedule_worker();
+                for _ in 0..5 {
+                    monitor.check_budget(Instant::now());
+                }
+                drop(scheduled);
+            });
+        });
+        assert_eq!((monitor.summary().demotions, monitor.summary().demoted_s), (0, 0.0));
+    }
+
+    #[test]
+    fn with_normal_scheduling_threads_are_as_they_were() {
+        let monitor = SchedulingMonitor::new(DriverScheduling::Normal);
+        let (before, after) = thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let before = policy_of(gettid()).unwrap();
+                let _scheduled = monitor.schedule_worker();
+                (before, policy_of(gettid()).unwrap())
+            });
+            thread.join().unwrap()
+        });
+        assert_eq!(before, after);
+        let summary = monitor.summary();
+        assert_eq!(
+            (summary.asked, summary.workers, summary.health),
+            (DriverScheduling::Normal, Some(Scheduling::Normal), None)
+        );
+        assert_eq!(summary.refused, None);
+    }
+}

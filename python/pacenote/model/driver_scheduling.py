@@ -1,0 +1,54 @@
+"""How the kernel scheduled the driver's threads (`driver.scheduling` in `race.json`), in any version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pacenote.model.driver_facts import number, part, threads_of
+
+ALLOW_REALTIME = (
+    "allow real-time priority (`sudo prlimit --rtprio=2 --pid=$$`, LimitRTPRIO=2 of a systemd unit, or "
+    "--cap-add=SYS_NICE of a container)"
+)
+"""What to do if the driver's threads could not have real-time priority."""
+
+FREE_CORE = (
+    "stop other programs, give engine and driver cores of their own (--node-cpus, --driver-cpus), or run the "
+    "engine on another host"
+)
+"""What to do if the driver waited for a core, unless its priority can be raised."""
+
+_DEMOTED_SHARE = 0.05
+"""Smallest share of the workers' time without real-time priority that is a scheduling of its own."""
+
+_NAMES = {"realtime": "real-time priority", "short_slice": "a short slice", "normal": "normal scheduling"}
+"""What each kind of scheduling is called."""
+
+
+def obtained_scheduling(driver: Mapping[str, object]) -> str:
+    """Returns how the threads that sent requests were scheduled.
+
+    Earlier versions left it to the system, and did not record it.
+    """
+    if not driver:
+        return "unknown"
+    scheduling = part(driver, "scheduling")
+    name = _NAMES.get(str(scheduling.get("workers") or "normal"), "unknown")
+    lifetimes_s = (
+        number(thread, "wall_s")
+        for thread_name, thread in threads_of(driver)
+        if thread_name.startswith("drive-")
+    )
+    if number(scheduling, "demoted_s") > _DEMOTED_SHARE * sum(lifetimes_s):
+        return f"{name} for part of the race"
+    return name
+
+
+def core_advice(driver: Mapping[str, object]) -> str:
+    """Returns what to do if the driver waited for a core."""
+    scheduling = part(driver, "scheduling")
+    if scheduling.get("refused"):
+        return f"{ALLOW_REALTIME}, {FREE_CORE}"
+    if scheduling.get("asked") == "normal":
+        return f"omit --driver-scheduling=normal, {FREE_CORE}"
+    return FREE_CORE

@@ -1,0 +1,53 @@
+"""How the kernel scheduled the driver's threads, from records of any version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from pacenote.model.driver_scheduling import ALLOW_REALTIME, FREE_CORE, core_advice, obtained_scheduling
+
+THREADS = [{"name": "drive-0", "wall_s": 30.0}, {"name": "drive-1", "wall_s": 30.0}, {"name": "health"}]
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "obtained"),
+    [
+        ({"asked": "auto", "workers": "realtime", "demoted_s": 3.0}, "real-time priority"),
+        (
+            {"asked": "auto", "workers": "realtime", "demoted_s": 3.1},
+            "real-time priority for part of the race",
+        ),
+        ({"asked": "auto", "workers": "short_slice", "refused": "it may not"}, "a short slice"),
+        ({"asked": "normal", "workers": "normal"}, "normal scheduling"),
+        ({"workers": "something else"}, "unknown"),
+        ({"workers": None}, "normal scheduling"),
+        ([1], "normal scheduling"),
+    ],
+)
+def test_the_scheduling_that_the_workers_had(scheduling: object, obtained: str) -> None:
+    assert obtained_scheduling({"threads": THREADS, "scheduling": scheduling}) == obtained
+
+
+def test_earlier_versions_left_scheduling_to_the_system() -> None:
+    assert obtained_scheduling({"threads": THREADS}) == "normal scheduling"
+    assert obtained_scheduling({}) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("driver", "advice"),
+    [
+        ({"scheduling": {"asked": "auto", "workers": "realtime", "refused": None}}, FREE_CORE),
+        (
+            {"scheduling": {"asked": "auto", "refused": "it needs CAP_SYS_NICE"}},
+            f"{ALLOW_REALTIME}, {FREE_CORE}",
+        ),
+        ({"scheduling": {"asked": "normal"}}, f"omit --driver-scheduling=normal, {FREE_CORE}"),
+        ({}, FREE_CORE),
+    ],
+)
+def test_advice_names_real_time_priority_where_it_was_not_allowed(
+    driver: Mapping[str, object], advice: str
+) -> None:
+    assert core_advice(driver) == advice
