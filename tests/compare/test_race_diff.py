@@ -120,3 +120,11 @@ def test_indices_are_those_after_the_race_because_the_track_creates_them() -> No
     facts = race_configuration(record("a"), snapshot).facts
     assert (facts["sysctl.a"], facts["index.logs.codec"]) == ("1", "best_compression")
     assert rows(compare_configurations(*race_changes(snapshot))) == {"Kernel": [("sysctl.a", "1", "2")]}
+
+
+def test_how_the_driver_was_scheduled_is_compared() -> None:
+    drivers = ({"threads": []}, {"scheduling": {"workers": "realtime"}})
+    sides = [race_configuration(record(driver=driver), None) for driver in drivers]
+    assert rows(compare_configurations(*sides)) == {
+        "Driver": [("driver.scheduling", "normal scheduling", "real-time priority")]
+    }

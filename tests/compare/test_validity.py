@@ -480,3 +480,35 @@ def test_only_a_few_values_are_shown():
             each, environment=Environment(cpu_model="A CPU", cpu_logical_cores=2, host_name=f"host-{number}")
         )
     assert "the host changed between the races: unknown and host-0 and host-1 and 2 more" in texts(of(sides))
+
+
+def scheduled(workers: str, demoted_s: float = 0.0) -> dict[str, object]:
+    threads = [{"name": "drive-0", "wall_s": 60.0}]
+    return {"threads": threads, "scheduling": {"asked": "auto", "workers": workers, "demoted_s": demoted_s}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("realtime", "short_slice", "real-time priority in the baseline, a short slice in the contender"),
+        ("realtime", "normal", "real-time priority in the baseline, normal scheduling in the contender"),
+        ("normal", "normal", ""),
+    ],
+)
+def test_races_whose_driver_was_scheduled_differently_are_not_compared_without_a_word(old, new, text):
+    sides = [
+        [replace(side_race, driver=scheduled(workers)) for side_race in side]
+        for side, workers in zip(blocks(3), (old, new), strict=True)
+    ]
+    comparison = of(sides)
+    assert comparison.answer != "void"
+    assert ("so that measured times include different waits for a core: " in texts(comparison)) is bool(text)
+    assert text in texts(comparison)
+
+
+def test_a_race_whose_driver_lost_its_priority_is_pointed_out():
+    sides = blocks(3)
+    for side in sides:
+        side[:] = [replace(side_race, driver=scheduled("realtime")) for side_race in side]
+    sides[0][1] = replace(sides[0][1], driver=scheduled("realtime", demoted_s=20.0))
+    assert "real-time priority for part of the race in the baseline" in texts(of(sides))

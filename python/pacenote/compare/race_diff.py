@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from pacenote.model.codec import encode
+from pacenote.model.driver_scheduling import obtained_scheduling
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.snapshot import INDEX, READING, RaceSnapshot, Snapshot
 
@@ -307,6 +308,8 @@ def _recorded_facts(record: RaceRecord, *, is_complete: bool) -> Iterator[tuple[
         yield from _flat("machine", machine)
     for name in ("distribution", "version", "flavor", "build_hash") if is_complete else ("distribution",):
         yield from _flat(f"engine.{name}", getattr(record.cluster, name))
+    if record.imported is None and record.driver:
+        yield "driver.scheduling", obtained_scheduling(record.driver)
 
 
 def _flat(prefix: str, value: object) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from pacenote.compare.race_findings import count_text, listed, names_text, race_
 from pacenote.compare.task_validity import task_findings
 from pacenote.compare.value_shares import shares_differ
 from pacenote.model.comparison import FIRST_LOOK, ComparedRace, ComparisonOptions, FactDifference
+from pacenote.model.driver_scheduling import obtained_scheduling
 from pacenote.model.finding import EVERYTHING, Cause, Finding
 from pacenote.model.machine_memory import is_same_memory
 from pacenote.model.race_record import Environment
@@ -54,7 +55,13 @@ def limiting_findings(
         # Their data, machines and settings are unknown, and nothing else is worth saying.
         return []
     configurations = () if _imported(races) == {True} else _configurations(races, differences)
-    return [*_software(races), *order_findings(races), *_design(races, options), *configurations]
+    return [
+        *_scheduling(races),
+        *_software(races),
+        *order_findings(races),
+        *_design(races, options),
+        *configurations,
+    ]
 
 
 def _imported(races: PairedRaces) -> set[bool]:
@@ -256,6 +263,27 @@ def _kernel(race: ComparedRace) -> str:
 def _engine_hosts(race: ComparedRace) -> str:
     hosts = {str(node.get("host", "")) for node in race.record.cluster.nodes}
     return ", ".join(sorted(hosts)) or "unknown"
+
+
+def _scheduling(races: PairedRaces) -> Iterator[Finding]:
+    """Yields that the kernel scheduled the driver differently: times include its waits for a core."""
+    if sides := _differing(races, _obtained_scheduling):
+        yield _warning(
+            "the driver's threads were scheduled differently, so that measured times include different waits "
+            f"for a core: {_sides_text(sides, races, _obtained_scheduling)}",
+            "user",
+            "run both sides with the same --driver-scheduling and permissions",
+        )
+    elif _varies(races, _obtained_scheduling):
+        yield _warning(
+            "the scheduling of the driver's threads changed between the races: "
+            f"{_values(races.all, _obtained_scheduling)}",
+            "machine",
+        )
+
+
+def _obtained_scheduling(race: ComparedRace) -> str:
+    return obtained_scheduling(race.record.driver)
 
 
 def _software(races: PairedRaces) -> Iterator[Finding]:
