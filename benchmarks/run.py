@@ -37,6 +37,7 @@ import pacing
 import rally
 import recording
 import sampling
+import scheduling
 import searches
 import serving
 import startup
@@ -60,6 +61,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "bulks": bulks.measure,
     "tls": tls.measure,
     "pacing": pacing.measure,
+    "scheduling": scheduling.measure,
     "rally": rally.measure,
     "rally_current": rally.measure_current,
     "memory": memory.measure,
