@@ -17,8 +17,15 @@ from pacenote.model.comparison import Comparison, ComparisonOptions, MetricCompa
 from pacenote.model.finding import Finding
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults
 from pacenote.model.race_record import Verdict
-from pacenote.model.result import OperationTotals
-from pacenote.report.comparison_texts import answer_sentence, answer_text, certainty_text, trust_text
+from pacenote.model.result import OperationTotals, WarmupBacklog
+from pacenote.report.comparison_texts import (
+    answer_sentence,
+    answer_text,
+    certainty_text,
+    main_metric,
+    shown_change,
+    trust_text,
+)
 from pacenote.stats.percentile_change import BoundedPercentile, percentile_change
 from support.records import task, times
 
@@ -398,3 +405,31 @@ def drifting(draw, factor):
             tags = {"experiment": "drift", "block": block}
             sides[side].append(race(f"{'ab'[side]}{block}", number, tasks=tasks, user_tags=tags))
     return sides
+
+
+def test_latency_with_the_backlog_of_a_warm_up_never_decides():
+    """It is no headline either, and service time decides."""
+
+    def sides(count):
+        return [
+            [
+                replace(each, tasks=(search(speed, warmup_backlog=WarmupBacklog(135, 4.2, marked=marked)),))
+                for each in side
+            ]
+            for side, speed, marked in zip(blocks(count), (2.0, 1.0), (True, False), strict=True)
+        ]
+
+    found = of(sides(6))
+    assert metric(found, "p50-service-time:term").word == "better"
+    p99 = metric(found, "p99-latency:term")
+    assert (p99.word, p99.change, p99.has_backlog) == ("no verdict", None, True)
+    assert p99.reason == "latency includes the backlog of the warm-up"
+    text = "§ latency includes the backlog of the warm-up in a race, so that it does not decide"
+    assert [each.tasks for each in found.findings if each.text == text] == [("term",)]
+    assert shown_change(p99).endswith(" % §")
+    assert "service time" in answer_sentence(found)
+    single = of(sides(1))
+    main = main_metric(single)
+    assert main is not None
+    assert "latency" not in main.metric.key
+    assert metric(single, "p99-latency:term").shift is None

@@ -19,7 +19,7 @@ from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults, ImportedValue
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster, Verdict
 from pacenote.model.race_state import race_state
-from pacenote.model.result import OperationTotals
+from pacenote.model.result import OperationTotals, WarmupBacklog
 from pacenote.model.trend import MetricTrend, Trend, TrendOptions
 from pacenote.report.render.trend import render_trend_csv
 from pacenote.report.screen.screen import Command
@@ -403,3 +403,14 @@ def test_the_document_and_the_table_have_every_point():
     lines = render_trend_csv(trend).splitlines()
     assert len(lines) == 1 + sum(len(each.points) for each in trend.metrics)
     assert sum(",worse,1," in line for line in lines) == 1
+
+
+def test_latency_with_the_backlog_of_a_warm_up_does_not_count():
+    backlog = WarmupBacklog(135, 4.2, marked=True)
+    races = [
+        replace(each, tasks=(each.tasks[0], replace(each.tasks[1], warmup_backlog=backlog)))
+        for each in nights(20)
+    ]
+    trend = trend_of(races)
+    assert metric(trend, "p99-latency:term").reason == "latency includes the backlog of the warm-up"
+    assert not metric(trend, "p99-service-time:term").reason

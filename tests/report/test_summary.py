@@ -22,6 +22,7 @@ from pacenote.model.result import (
     Steadiness,
     Throughput,
     ValueSummary,
+    WarmupBacklog,
 )
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.model.target_rate import TargetRate
@@ -520,3 +521,19 @@ def test_one_run_does_not_show_how_much_its_results_vary():
         ("", "one run: spread unknown, do not compare on this alone")
     ]
     assert notes(build_report(record(interrupted=True, complete=False)), "Spread") == []
+
+
+def test_latency_with_the_backlog_of_the_warm_up_is_marked_with_its_reason():
+    backlog = WarmupBacklog(135, 12.3, marked=True)
+    slow = paced(latency=times(200), service_time=times(200), warmup_backlog=backlog)
+    report = build_report(record(tasks=(slow, paced("other"))))
+    marks = {row.metric: row.mark for row in report.rows if row.task == "term" and "percentile" in row.metric}
+    assert marks["50th percentile latency"] == marks["100th percentile latency"] == "§"
+    assert (marks["99th percentile latency"], marks["99th percentile service time"]) == ("*§", "*")
+    assert not any("§" in row.mark for row in report.rows if row.task == "other")
+    assert [note[:2] for note in report.footnotes if note[0] in "*§"] == ["* ", "§ "]
+    (text,) = [text for task_name, text in notes(report, "Warning") if task_name == "term"]
+    assert text == (
+        "135 of 50,000 measured operations waited for the warm-up, whose backlog lasted until 12.3 s: raise "
+        "warmup-time-period to at least 13 s"
+    )

@@ -11,6 +11,7 @@ use pacenote_record::UnsentOperations;
 use crate::race_state::{RaceState, lock};
 use crate::schedule::client_schedule::FailedSchedule;
 use crate::schedule::shared_schedule::SharedSchedule;
+use crate::schedule::warmup_backlog::TaskBacklog;
 
 /// A step and the state that its clients share.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub struct TaskState {
     unit: OnceLock<String>,
     /// The schedule that the clients share, if the task runs in an open loop.
     shared_schedule: Option<Arc<SharedSchedule>>,
+    /// Its clients that are behind the warm-up.
+    pub warmup_backlog: TaskBacklog,
     /// The rest of the schedules of clients whose sources have failed.
     failed_schedules: Mutex<Vec<FailedSchedule>>,
 }
@@ -129,6 +132,7 @@ impl StepState {
                     clients_left: AtomicU32::new(1),
                     unit: OnceLock::new(),
                     shared_schedule: SharedSchedule::of_task(plan, allocation.task_index).map(Arc::new),
+                    warmup_backlog: TaskBacklog::default(),
                     failed_schedules: Mutex::default(),
                 }),
             }

@@ -10,6 +10,7 @@ use crate::overhead::ClientOverhead;
 use crate::result::EndedBy;
 use crate::sample::Traffic;
 use crate::unsent::UnsentOperations;
+use crate::warmup_backlog::WarmupBacklog;
 
 /// A message to the collector: from a recorder once a second, when a buffer is full, and when a task ends, or from the
 /// coordinator when a task is about to begin.
@@ -87,6 +88,8 @@ pub struct WorkerTaskEnd {
     pub unanswered_waited: u64,
     /// Operations that were due before the end of the task, whatever ended it, but did not begin.
     pub unsent: UnsentOperations,
+    /// Measured operations that the warm-up delayed.
+    pub warmup_backlog: WarmupBacklog,
     /// Operations that their source supplied too late.
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.

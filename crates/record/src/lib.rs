@@ -65,6 +65,7 @@ mod telemetry_reader;
 mod telemetry_timeline;
 mod units;
 mod unsent;
+mod warmup_backlog;
 mod window;
 
 pub use arrivals::{TaskArrivals, arrivals};
@@ -103,4 +104,5 @@ pub use telemetry_cut::{CounterCut, GaugeCut, SeriesCut, cut};
 pub use telemetry_reader::{SeriesCuts, SeriesPoints, TelemetryCuts, telemetry_cuts, telemetry_points};
 pub use telemetry_timeline::{SeriesTimeline, TimeGrid, telemetry_timeline};
 pub use unsent::UnsentOperations;
+pub use warmup_backlog::{WarmupBacklog, WarmupBacklogSummary};
 pub use window::MeasuredWindow;

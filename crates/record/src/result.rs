@@ -8,6 +8,7 @@ use crate::failure::FailureGroup;
 use crate::histogram::DurationHistogram;
 use crate::overhead::{CleanUpSummary, UnsolicitedData};
 use crate::units::ms;
+use crate::warmup_backlog::WarmupBacklogSummary;
 
 /// The quantiles in every summary.
 pub(crate) const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
@@ -99,6 +100,8 @@ pub struct TaskResult {
     pub unsolicited: UnsolicitedData,
     /// Whether the task was in a steady state while it was measured.
     pub steady: Steadiness,
+    /// Measured operations that waited for operations of the warm-up.
+    pub warmup_backlog: WarmupBacklogSummary,
     /// Counts of its samples that are in `samples.parquet`, and of those that are not.
     pub samples: SampleCounts,
     /// Its sub-operations, in the order in which they were first recorded.

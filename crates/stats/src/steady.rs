@@ -158,6 +158,20 @@ impl Steadiness {
             smallest_share: Some(smallest.exp_m1()),
         }
     }
+
+    /// Returns the result for a task whose first measured operations waited for its warm-up until `until_s`, in seconds
+    /// since the task began, or longer than the task if it is `None`. The task became faster then, even if too few
+    /// seconds show it.
+    #[must_use]
+    pub fn with_backlog(self, until_s: Option<f64>) -> Self {
+        let since_s = until_s.and_then(|until_s| self.since_s.map(|since_s| since_s.max(until_s)));
+        match self.state {
+            SteadyState::Steady | SteadyState::Unknown => {
+                Self { state: SteadyState::Warming, since_s, by: Some(SteadinessMetric::Latency), ..self }
+            }
+            SteadyState::Warming | SteadyState::Slowing | SteadyState::NotSteady => Self { since_s, ..self },
+        }
+    }
 }
 
 /// Returns the first judgment that is not steady, or otherwise the first one whose label is known.

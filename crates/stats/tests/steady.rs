@@ -148,3 +148,24 @@ fn with_a_schedule_only_times_are_checked() {
     assert_eq!((found.state, found.by), (SteadyState::Slowing, Some(SteadinessMetric::Latency)));
     assert_eq!(Steadiness::of(&seconds, 0..100, false).state, SteadyState::Steady);
 }
+
+#[test]
+fn a_task_that_waited_for_its_warm_up_is_not_steady() {
+    let seconds = task(120, |_| 1.0, noise(0.01, 0.0), 3);
+    let steady = Steadiness::of(&seconds, 20..120, true);
+    assert_eq!((steady.state, steady.since_s), (SteadyState::Steady, Some(0.0)));
+    let warming = steady.clone().with_backlog(Some(23.5));
+    assert_eq!((warming.state, warming.since_s), (SteadyState::Warming, Some(23.5)));
+    assert_eq!(warming.by, Some(SteadinessMetric::Latency));
+    assert_eq!(steady.with_backlog(None).since_s, None, "the backlog lasted until the end");
+    let short = Steadiness::of(&seconds, 0..10, true);
+    assert_eq!(short.state, SteadyState::Unknown);
+    let short = short.with_backlog(Some(2.0));
+    assert_eq!((short.state, short.since_s), (SteadyState::Warming, None));
+    // What a task does after its backlog is gone counts as before.
+    let slowing = task(120, |over| if over < 0.7 { 1.0 } else { 0.88 }, noise(0.01, 0.0), 3);
+    let slowing = Steadiness::of(&slowing, 0..120, true);
+    let label = (slowing.state, slowing.by);
+    let slowing = slowing.with_backlog(Some(2.0));
+    assert_eq!((slowing.state, slowing.by), label);
+}

@@ -17,6 +17,7 @@ from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes
+from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.report.screen.sparkline import sparkline
 from pacenote.report.screen.text import Line, Span, Style, cut, left, right, shortened, text_width
 from pacenote.units import format_count, format_rate, format_seconds
@@ -297,6 +298,8 @@ def _done_row(result: TaskResult, target: float | None) -> _Row:
         found = [times.at(q) if times else None for q in (50.0, 99.0)]
         found.append(result.lateness.at(99.0) if result.lateness else None)
         p50, p99, late = (_ms(each.ms) if each and each.supported else "" for each in found)
+        if result.warmup_backlog.marked:
+            p50, p99 = (f"{latency}{BACKLOG_MARK}" if latency else "" for latency in (p50, p99))
         mean = result.throughput.mean if result.throughput else None
         rate = "" if mean is None else _rate(mean, target, result.unit)
     failed = result.work.failed if indexes(result) and result.work.failed else result.accounting.failed

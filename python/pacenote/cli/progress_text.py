@@ -200,6 +200,7 @@ def _rates(result: TaskResult) -> Iterator[str]:
         yield f"{format_number(result.throughput.mean)} {result.unit}/s"
     times = result.latency or result.service_time
     name = "latency" if result.latency else "service time"
+    name += " with the backlog of the warm-up," if result.warmup_backlog.marked else ""
     p50, p99 = (times.at(50.0), times.at(99.0)) if times else (None, None)
     if p50:
         yield f"{name} p50 {format_seconds(p50.ms / 1e3)}"

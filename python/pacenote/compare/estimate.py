@@ -14,6 +14,7 @@ from pacenote.model.comparison import (
     MetricWord,
     PercentileShift,
 )
+from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.stats.absolute_effect import (
     AbsoluteEffect,
     OperationCount,
@@ -62,6 +63,9 @@ class Measured:
 
     is_at_most_probable: bool = False
     """Whether nothing is better or worse than *probably*, whatever its interval is."""
+
+    has_backlog: bool = False
+    """Whether it is a latency that includes the backlog of the warm-up in a race."""
 
     samples_needed: int = 0
     """Number of samples that its percentile needs to count, or 0 if every race has enough."""
@@ -117,7 +121,7 @@ def decided(
 
 def _shift(each: Measured) -> PercentileShift | None:
     """Returns the change of a percentile from one race to another, unless they must not be compared."""
-    if each.is_void or each.metric.metric.kind != "percentile":
+    if each.is_void or each.has_backlog or each.metric.metric.kind != "percentile":
         return None
     values = (each.metric.baseline[0], each.metric.contender[0])
     old, new = (BoundedPercentile(value, *bounds) for value, bounds in zip(values, each.bounds, strict=True))
@@ -146,7 +150,7 @@ _AnyEffect = Effect | AbsoluteEffect
 def _effect(each: Measured, confidence: float) -> _AnyEffect | None:
     races = each.races
     old, new = each.metric.baseline, each.metric.contender
-    if each.is_void or each.samples_needed or races.design == "one race each":
+    if each.is_void or each.has_backlog or each.samples_needed or races.design == "one race each":
         return None
     if each.metric.metric.kind == "error rate":
         found = None if each.metric.is_zero else _difference(each)
@@ -175,6 +179,8 @@ def _decided(each: Measured, effect: _AnyEffect | None) -> MetricComparison:
         return replace(metric, word=word, change=estimated_change(effect), reason=reason)
     if each.is_void:
         return replace(metric, word="void", reason="the races must not be compared")
+    if each.has_backlog:
+        return replace(metric, reason=BACKLOG_REASON, has_backlog=True)
     if races.design == "one race each":
         return replace(metric, reason=ONE_EACH)
     if each.samples_needed:

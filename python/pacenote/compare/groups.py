@@ -36,6 +36,7 @@ from pacenote.model.comparison import (
 )
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.user_tags import tag_texts
+from pacenote.model.warmup_backlog import BACKLOG_MARK, BACKLOG_REASON
 from pacenote.stats.absolute_effect import OperationCount
 from pacenote.units import format_count
 
@@ -157,6 +158,7 @@ def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured],
                 part.races,
                 is_void=any(voids(finding, metric) for finding in part.findings),
                 is_at_most_probable=metric.task in part.differently_steady,
+                has_backlog=any(each[metric].has_backlog for side in own for each in side),
                 samples_needed=max(each[metric].samples_needed for side in own for each in side),
                 is_count_known=all(each[metric].is_count_known for side in own for each in side),
                 failures=_failures([[each[metric] for each in side] for side in own]),
@@ -169,6 +171,7 @@ def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured],
             for finding, labels in of_parts.items()
         ),
         *unknown,
+        *_backlogs(measured),
         *_too_few_samples(measured),
         *_lost_blocks(measured, races, options),
     ]
@@ -240,6 +243,18 @@ def _rank(finding: Finding) -> int:
 
 def _voids_all(finding: Finding) -> bool:
     return finding.doubtful_from == EVERYTHING and not finding.tasks
+
+
+def _backlogs(measured: Iterable[Measured]) -> Iterator[Finding]:
+    """Yields of which tasks latency that is to decide cannot, as it includes the backlog of a warm-up."""
+    tasks = dict.fromkeys(
+        each.metric.metric.task
+        for each in measured
+        if each.metric.role == "primary" and each.has_backlog and not each.is_void
+    )
+    if tasks:
+        text = f"{BACKLOG_MARK} {BACKLOG_REASON} in a race, so that it does not decide"
+        yield Finding(text, "track", "compare service time, or use a longer warm-up", tuple(tasks))
 
 
 def _too_few_samples(measured: Iterable[Measured]) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacenote.compare.imported_metrics import imported_metrics, imported_primary
 from pacenote.model.comparison import PRIMARY_PERCENTILES, MetricId, PercentileTime
@@ -42,8 +42,16 @@ class Datum:
     operations: int = 0
     """Of an error rate, the number of measured operations; 0 if unknown."""
 
+    has_backlog: bool = False
+    """Whether it is a latency that includes the backlog of the warm-up."""
+
     bounds: tuple[float | None, float | None] = (None, None)
     """The 95 % interval of a percentile, from the operations of its race; None for a bound without one."""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it may decide: a percentile has enough samples, and a latency no backlog of the warm-up."""
+        return not self.samples_needed and not self.has_backlog
 
 
 def operation_count(data: Sequence[Datum]) -> OperationCount | None:
@@ -187,7 +195,8 @@ def _task_metrics(task: TaskResult) -> Iterator[tuple[MetricId, Datum]]:
         )
         yield metric, Datum(float(getattr(task.throughput, which)))
     if task.paced:
-        yield from _percentiles(task.task, "latency", task.latency)
+        for metric, datum in _percentiles(task.task, "latency", task.latency):
+            yield metric, replace(datum, has_backlog=task.warmup_backlog.marked)
     yield from _percentiles(task.task, "service time", task.service_time)
     if task.accounting.normal and task.error_rate is not None:
         yield (

@@ -38,6 +38,7 @@ from pacenote.model.trend import (
     TrendRace,
 )
 from pacenote.model.user_tags import tag_texts
+from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.stats.absolute_effect import AbsoluteEffect, OperationCount, counting_error
 from pacenote.stats.change_points import (
     LEVEL,
@@ -199,10 +200,10 @@ def _metric_trend(
     shown = MetricTrend(metric, scale.smallest_effect, tuple(point for point, _ in points))
     if reason := _reason(scale, points):
         return replace(shown, reason=reason)
-    # Percentiles of races with too few samples do not count.
-    counted = [point for point, datum in points if not datum.samples_needed]
+    # Percentiles of races with too few samples, and latency with the backlog of a warm-up, do not count.
+    counted = [point for point, datum in points if datum.is_usable]
     values = [point.value for point in counted]
-    data = [datum for _, datum in points if not datum.samples_needed]
+    data = [datum for _, datum in points if datum.is_usable]
     smallest_error = _smallest_error(data)
     found = find_changes(values, level, scale.resolution, smallest_error)
     if found is not None and found.outliers:
@@ -262,10 +263,12 @@ def _reason(scale: _Scale, points: Sequence[tuple[TrendPoint, Datum]]) -> str:
         return "a maximum does not decide"
     if not any(point.value for point, _ in points):
         return _ZERO
-    counted = [datum for _, datum in points if not datum.samples_needed]
+    counted = [datum for _, datum in points if datum.is_usable]
     if len(counted) >= MIN_RACES:
         return ""
     short = [datum for _, datum in points if datum.samples_needed]
+    if any(datum.has_backlog for _, datum in points) and len(points) >= MIN_RACES:
+        return BACKLOG_REASON
     if short and len(points) >= MIN_RACES:
         if not short[0].is_count_known:
             return f"not known whether each race has {short[0].samples_needed:,} samples, which it needs"

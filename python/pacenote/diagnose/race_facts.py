@@ -14,6 +14,7 @@ from pacenote.model.result import DurationSummary, TaskResult
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import diagnosed_tasks, indexes, searches
+from pacenote.model.warmup_backlog import has_sound_latency
 
 _MS = 1000.0
 _REJECTED = 429
@@ -119,7 +120,7 @@ def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, f
     yield "task.service_p50_ms", _percentile(service, 50.0)
     yield "task.service_p99_ms", _percentile(service, 99.0)
     yield "task.service_mean_ms", service.mean_ms if service else None
-    yield "task.latency_p99_ms", _percentile(task.latency, 99.0)
+    yield "task.latency_p99_ms", _percentile(task.latency, 99.0) if has_sound_latency(task) else None
     if rate is not None and service is not None:
         yield "task.busy_clients", min(float(task.clients), rate * service.mean_ms / _MS)
     if task.duration_s > 0:

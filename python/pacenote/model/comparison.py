@@ -189,6 +189,9 @@ class MetricComparison:
     reason: str = ""
     """Why there is no verdict, or what the ranks of the blocks say if they disagree; otherwise empty."""
 
+    has_backlog: bool = False
+    """Whether it is a latency that includes the backlog of the warm-up in a race: it decides nothing."""
+
     lost_blocks: tuple[str, ...] = ()
     """The blocks whose races its values leave out, because one of them makes it doubtful."""
 

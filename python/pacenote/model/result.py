@@ -246,6 +246,24 @@ class Steadiness:
 
 
 @dataclass(frozen=True, slots=True)
+class WarmupBacklog:
+    """Measured operations of a task that waited for one of its warm-up, or for one that had waited for it."""
+
+    operations: int = 0
+    """Number of those that ended."""
+    until_s: float | None = None
+    """When the last of them was due, in seconds since the task began, or None if there is none."""
+    gone: bool = True
+    """Whether each client had caught up with its schedule before it ended."""
+    iterations: int | None = None
+    """Warm-up iterations of each client that would have contained them, or None if the warm-up is limited by
+    time or there is none of them.
+    """
+    marked: bool = False
+    """Whether they are more than 1 % of the measured operations, so that latency is marked."""
+
+
+@dataclass(frozen=True, slots=True)
 class DriverTime:
     """The driver's own work on the measured operations of a task that succeeded, compared with their service
     times.
@@ -419,6 +437,8 @@ class TaskResult:
     """Bytes of reply bodies after TLS and decompression, warm-up included."""
     steady: Steadiness = Steadiness()
     """Whether the task was in a steady state while it was measured."""
+    warmup_backlog: WarmupBacklog = WarmupBacklog()
+    """Measured operations that waited for its warm-up."""
     samples: SampleCounts = SampleCounts()
     """Number of the task's samples that are in `samples.parquet`."""
     parts: tuple[SubOperationResult, ...] = ()

@@ -12,8 +12,10 @@ from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus
 from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
+from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.task_observations import lacked_shares, observed_findings
 from pacenote.model.telemetry_options import profilers
+from pacenote.model.warmup_backlog import warmup_backlogs
 from pacenote.units import format_count
 
 _SHOWN_INDICES = 3
@@ -118,6 +120,8 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     reported = (task for task in record.tasks if task.task not in record.unreported)
     yield from task_rules.caught_failures(reported, record.max_error_rate)
     yield from overhead_findings(record.tasks)
+    # A task that cannot keep its rate never catches up, however long its warm-up is.
+    yield from warmup_backlogs(task for task in reported_tasks(record) if task not in missed)
     yield from disturbances(record.tasks, record.driver)
     yield from driver_health.host_findings(record.driver)
     yield from observed_findings(record)

@@ -18,6 +18,7 @@ from pacenote.model.comparison import (
     RaceGroup,
 )
 from pacenote.model.printable import whole_line
+from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.report.comparison_rows import (
     change_text,
     detectable_text,
@@ -114,7 +115,11 @@ def main_metric(comparison: Comparison) -> MetricComparison | None:
     is the largest compared with what matters, or the first one if nothing is decided; None if there is no
     metric.
     """
-    primary = [each for each in comparison.primary if each.word != "void" or comparison.answer == "void"]
+    primary = [
+        each
+        for each in comparison.primary
+        if (each.word != "void" or comparison.answer == "void") and not each.has_backlog
+    ]
     words = {"mixed": ("better", "worse", "probably better", "probably worse")}.get(
         comparison.answer, (comparison.answer,)
     )
@@ -189,7 +194,8 @@ def shown_change(each: MetricComparison) -> str:
         return change_text(each.change)
     if each.metric.kind == "error rate":
         return f"{each.contender_value - each.baseline_value:+.3g} points"
-    return "from 0" if each.relative_change is None else format_change(each.relative_change)
+    change = "from 0" if each.relative_change is None else format_change(each.relative_change)
+    return f"{change} {BACKLOG_MARK}" if each.has_backlog else change
 
 
 def certainty_text(comparison: Comparison) -> str:

@@ -22,7 +22,7 @@ def format_value(value: float | int | None) -> str:
 
 def format_interval(row: Row) -> str:
     """Returns the mark of a value and, for a percentile with too few samples, its interval."""
-    if row.mark != UNSUPPORTED_MARK:
+    if UNSUPPORTED_MARK not in row.mark:
         return row.mark
     if row.low is None and row.high is None:
         return f"{row.mark} no interval"

@@ -34,6 +34,7 @@ from pacenote.model.race_record import (
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import FailureGroup, TaskResult
 from pacenote.model.user_tags import tag_texts
+from pacenote.model.warmup_backlog import BACKLOG_MARK, backlog_advice, backlog_text
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.report.starting_state_notes import starting_state_lines
 from pacenote.units import format_bytes, format_count
@@ -151,7 +152,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
 def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
     """Returns explanations of the marks, and of rows that need one."""
     texts: list[str] = []
-    if any(row.mark == UNSUPPORTED_MARK for row in rows):
+    if any(UNSUPPORTED_MARK in row.mark for row in rows):
         texts.append(
             f"{UNSUPPORTED_MARK} Too few samples for this percentile (p99 needs at least 368, p99.9 3,688, "
             "p99.99 36,887). The 95 % interval of the true value is shown if the samples give one. The "
@@ -160,6 +161,11 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
     if any(row.mark == SHORT_WINDOW_MARK for row in rows):
         texts.append(
             f"{SHORT_WINDOW_MARK} Measured for less than a second: the rate per second is extrapolated."
+        )
+    if any(BACKLOG_MARK in row.mark for row in rows):
+        texts.append(
+            f"{BACKLOG_MARK} More than 1 % of the measured operations waited for the warm-up, directly or "
+            "behind others: this latency includes the backlog of the warm-up. The service time does not."
         )
     if any(row.kind == "shards" and row.value is not None for row in rows):
         texts.append(
@@ -226,6 +232,8 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     yield from _connection_notes(task)
     if text := _waited_text(task):
         yield Note("Warning", text, name)
+    if text := backlog_text(task):
+        yield Note("Warning", f"{text}: {backlog_advice(task)}", name)
     if task.underruns:
         count = format_count(task.underruns, "operation")
         waited = f"{count} waited {task.underrun_s:.3g} s"

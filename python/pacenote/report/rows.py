@@ -53,7 +53,9 @@ class Row:
     """Kind of the value, which determines its footnote."""
 
     mark: str = ""
-    """Reference to a footnote: `UNSUPPORTED_MARK`, `SHORT_WINDOW_MARK`, `UNKNOWN_SAMPLES_MARK` or empty."""
+    """References to footnotes: `UNSUPPORTED_MARK`, `SHORT_WINDOW_MARK`, `BACKLOG_MARK`,
+    `UNKNOWN_SAMPLES_MARK`, the first and the third together, or empty.
+    """
 
     low: float | None = None
     """Lower end of the 95 % interval of a marked value, or None if the samples do not give one."""

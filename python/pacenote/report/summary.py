@@ -27,6 +27,7 @@ from pacenote.model.system_metrics import (
 )
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import reported_tasks
+from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.report.imported_rows import imported_footnotes, imported_rows
 from pacenote.report.notes import footnotes, header, notes, printable_finding
 from pacenote.report.rows import (
@@ -149,7 +150,8 @@ def _task_rows(task: TaskResult, *, with_processing: bool) -> Iterator[Row]:
         metric = f"{which.capitalize()} Throughput"
         yield Row(metric, task.task, value, f"{task.unit}/s", mark=mark, decimals=2)
     if task.paced:
-        yield from _percentile_rows(task.task, "latency", task.latency)
+        rows = _percentile_rows(task.task, "latency", task.latency)
+        yield from map(_with_backlog, rows) if task.warmup_backlog.marked else rows
     yield from _percentile_rows(task.task, "service-time", task.service_time)
     if with_processing:
         yield from _percentile_rows(task.task, "processing-time", task.processing_time)
@@ -157,6 +159,11 @@ def _task_rows(task: TaskResult, *, with_processing: bool) -> Iterator[Row]:
     # Older records have 0 instead of None.
     rate = _percent(task.error_rate) if task.accounting.normal else None
     yield Row("error rate", task.task, rate, "%", decimals=2)
+
+
+def _with_backlog(row: Row) -> Row:
+    """Returns a row of a latency that includes the backlog of the warm-up, with its mark."""
+    return row if row.value is None else replace(row, mark=row.mark + BACKLOG_MARK)
 
 
 def _percent(rate: float | None) -> float | None:

@@ -8,6 +8,7 @@ from pacenote.model.headline import early_end
 from pacenote.model.printable import shortened, single_line
 from pacenote.model.race_progress import RaceProgress, TaskProgress
 from pacenote.model.result import TaskResult
+from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.report.render.html import escaped
 from pacenote.serve.document import OwnPage, attribute
 from pacenote.serve.live_race import KEPT_RATES, LiveRace
@@ -153,7 +154,8 @@ def _ended_cells(result: TaskResult) -> Iterator[str]:
     times = result.latency or result.service_time
     for q in (50.0, 99.0):
         found = times.at(q) if times and has_rates else None
-        yield escaped(_ms(found.ms)) if found and found.supported else ""
+        latency = _ms(found.ms) if found and found.supported else ""
+        yield escaped(f"{latency}{BACKLOG_MARK}" if latency and result.warmup_backlog.marked else latency)
     failed = result.accounting.failed
     reason = f" ({shortened(single_line(result.errors[0].reason), 200)})" if result.errors else ""
     yield f"<span class=wrong>{failed:,}{escaped(reason)}</span>" if failed else "0"

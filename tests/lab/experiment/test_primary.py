@@ -4,6 +4,7 @@ from compare.races import index, race, search
 from pacenote.compare.metrics import race_metrics
 from pacenote.lab.experiment.primary import MAX_DEFAULT_TASKS, chosen_primary, leading_metric, usable_metrics
 from pacenote.model.race_record import Verdict
+from pacenote.model.result import WarmupBacklog
 from support.records import times
 
 
@@ -46,6 +47,14 @@ def test_what_may_decide():
     labels = {metric.label for metric in usable_metrics(record, race_metrics(record))}
     assert "p50-latency:term" in labels
     assert not labels & {"p99-latency:term", "throughput:index-append"}
+
+
+def test_latency_with_the_backlog_of_a_warm_up_does_not_decide():
+    backlog = WarmupBacklog(135, 4.2, marked=True)
+    record = race("r", tasks=(search(warmup_backlog=backlog),), verdict=Verdict("valid"))
+    labels = {metric.label for metric in usable_metrics(record, race_metrics(record))}
+    assert "p99-service-time:term" in labels
+    assert "p99-latency:term" not in labels
 
 
 def test_throughput_stands_for_the_others():

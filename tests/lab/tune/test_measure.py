@@ -7,6 +7,7 @@ import pytest
 from compare.races import index, race, search
 from pacenote.errors import UsageError
 from pacenote.lab.tune.measure import measured, parse_constraint, parse_objective
+from pacenote.model.result import WarmupBacklog
 from pacenote.model.tune import Constraint, TuneObjective
 from support.records import times
 
@@ -70,5 +71,10 @@ def test_races_that_do_not_count_say_why():
         "p99:term needs 368 samples in each race, and race a has fewer"
         in measured(few, TuneObjective("p99:term"), []).problem
     )
+    behind = race("a", tasks=(index(), search(warmup_backlog=WarmupBacklog(135, 4.2, marked=True))))
+    assert measured(behind, TuneObjective("p50-latency:term"), []).problem == (
+        "p50-latency:term of race a: latency includes the backlog of the warm-up; lengthen the warm-up"
+    )
+    assert not measured(behind, TuneObjective("p50-service-time:term"), []).problem
     void = replace(found, verdict=replace(found.verdict, state="void"))
     assert measured(void, THROUGHPUT, []).problem.startswith("race a is void")

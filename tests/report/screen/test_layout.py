@@ -20,7 +20,7 @@ from pacenote.model.node_options import NodeGroup, NodeOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient, Verdict
 from pacenote.model.race_state import race_state
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import OperationTotals, Throughput
+from pacenote.model.result import OperationTotals, Throughput, WarmupBacklog
 from pacenote.report.race_evidence import RaceEvidence
 from pacenote.report.render.screen import render_screen
 from pacenote.report.screen.build import RaceLocation, build_screen
@@ -283,3 +283,17 @@ def test_texts_of_tracks_and_engines_keep_the_columns_and_have_no_effect():
     assert len({text_width(line.rpartition(" 0")[0]) for line in searches}) == 1
     assert len(searches) == 3
     assert max(map(text_width, text.splitlines())) <= 80
+
+
+def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest():
+    backlog = WarmupBacklog(135, 4.2, marked=True)
+    slow = replace(searching("slow", p50=900.0, p99=1200.0), warmup_backlog=backlog)
+    shown = screen(replace(valid_race(), tasks=(slow, searching("other"))))
+    latency = [cell.text for cell in shown.tables[0].lines[0].cells[1:4]]
+    assert latency == ["900 ms§", "1.8 s§", "1.2 s§"]
+    (note,) = [note for note in shown.footnotes if note.startswith("§ ")]
+    assert note == (
+        "§ slow: 135 of 500 measured operations waited for the warm-up, whose backlog lasted until 4.2 s: "
+        "raise warmup-time-period to at least 5 s"
+    )
+    assert [answer.text for answer in shown.answers if answer.label == "Slowest p50"] == ["other 5.8 ms"]

@@ -12,3 +12,4 @@ pub mod pacer;
 pub mod paused_clock;
 pub mod shared_schedule;
 pub mod timer;
+pub mod warmup_backlog;

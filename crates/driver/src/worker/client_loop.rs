@@ -16,6 +16,7 @@ use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::shared_schedule::{AdmittedOperation, SharedSchedule};
+use crate::schedule::warmup_backlog::ClientBacklog;
 use crate::step_state::TaskState;
 use crate::task_client_id::TaskClientId;
 use crate::units::{nanos, nanos_since};
@@ -76,20 +77,22 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
         let end_ns = TaskLimit::new(self.client.task.bound, 1).end_ns();
         self.cancellation.task_end = end_ns.map(|end_ns| self.instant_at(end_ns));
-        let mut running = RunningSchedule { client_loop: self, schedule, admitted: None, end: None };
-        let RunningSchedule { client_loop, schedule, admitted, end } = &mut running;
-        let end = end.insert(client_loop.run_operations(schedule, entry, admitted).await);
+        let shares_schedule = matches!(schedule, Schedule::Shared { .. });
+        let backlog = ClientBacklog::new(&self.client.task_state.warmup_backlog, shares_schedule);
+        let progress = ScheduleProgress { admitted: None, backlog };
+        let mut running = RunningSchedule { client_loop: self, schedule, progress, end: None };
+        let RunningSchedule { client_loop, schedule, progress, end } = &mut running;
+        let end = end.insert(client_loop.run_operations(schedule, entry, progress).await);
         client_loop.ask_scheduler_for_unsent(schedule, end).await;
         end.ended_by
     }
 
-    /// Executes operations until the client ends. An operation is in `not_begun` from when it is admitted until it
-    /// begins.
+    /// Executes operations until the client ends.
     async fn run_operations(
         &mut self,
         schedule: &mut Schedule,
         entry: Entry,
-        not_begun: &mut Option<NextOperation>,
+        progress: &mut ScheduleProgress<'_>,
     ) -> ScheduleEnd {
         let mut free_since_ns = self.enter(schedule, entry);
         if !self.wait_until(entry.start_ns).await {
@@ -106,23 +109,23 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 }
             };
             let NextOperation { due_ns, preparing_since, sample_type } = match next {
-                Ok(next) => *not_begun.insert(next),
+                Ok(next) => *progress.admitted.insert(next),
                 Err(end) => return end,
             };
+            let waited = due_ns.is_some_and(|due_ns| due_ns < free_since_ns);
+            let is_delayed = due_ns.is_some() && progress.backlog.take(sample_type, waited);
             self.operations.compress().await;
             let is_due = match due_ns {
                 Some(due_ns) => self.wait_until(due_ns).await,
                 None => true,
             };
             // The race may have been stopped while the operation was compressed.
-            *not_begun = None;
+            progress.admitted = None;
             if !is_due || self.cancellation.stop_reason().is_some() {
                 schedule.withdraw(due_ns, sample_type);
                 return ScheduleEnd { not_begun_due_ns: due_ns, ..self.stop_reason().into() };
             }
-            let waited = due_ns.is_some_and(|due_ns| due_ns < free_since_ns);
             self.begin(sample_type, waited);
-            self.clock.mark_begun();
             let processing_start = if due_ns.is_some() { self.clock.now() } else { preparing_since };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
                 return self.end_without_outcome(schedule, due_ns, sample_type, waited);
@@ -130,7 +133,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             self.clock.mark_ended();
             self.record_traffic_besides(outcome.traffic);
             let processing_end = self.operations.processing_end();
-            let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end };
+            let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end, is_delayed };
             free_since_ns = self.task_time_ns(outcome.freed);
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
             let is_unreachable = outcome.result.error_class.is_unreachable();
@@ -329,12 +332,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Counts an operation that begins now; `waited` is whether it was due before the client was free.
-    fn begin(&self, sample_type: SampleType, waited: bool) {
+    fn begin(&mut self, sample_type: SampleType, waited: bool) {
         let mut recorder = self.recorder.borrow_mut();
         recorder.begin_operation(self.client.id.task_index, sample_type);
         if waited {
             recorder.begin_waited(self.client.id.task_index);
         }
+        self.clock.mark_begun();
     }
 
     /// Ends the client because an operation was not executed: the race or the step has ended, or its Python runner had
@@ -390,6 +394,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             free_since_ns: self.task_time_ns(now),
             processing_start: now,
             processing_end: Some(now),
+            is_delayed: false,
         };
         self.apply_failure_policy(&outcome.result, None);
         self.record(SampleType::Measured, &times, outcome);
@@ -472,10 +477,17 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 struct RunningSchedule<'l, 'a, C: Clock, O: ClientOperations> {
     client_loop: &'l mut ClientLoop<'a, C, O>,
     schedule: &'l mut Schedule,
-    /// The operation that the schedule has admitted and that has not begun.
-    admitted: Option<NextOperation>,
+    progress: ScheduleProgress<'a>,
     /// Why the client has ended; `None` if it is dropped before.
     end: Option<ScheduleEnd>,
+}
+
+/// How far a client has come in its schedule.
+struct ScheduleProgress<'a> {
+    /// The operation that the schedule has admitted and that has not begun.
+    admitted: Option<NextOperation>,
+    /// Whether its operations wait for those of the warm-up.
+    backlog: ClientBacklog<'a>,
 }
 
 impl<C: Clock, O: ClientOperations> RunningSchedule<'_, '_, C, O> {
@@ -483,7 +495,7 @@ impl<C: Clock, O: ClientOperations> RunningSchedule<'_, '_, C, O> {
     /// compresses one that has not begun, which is withdrawn.
     fn end_of_dropped(&mut self) -> ScheduleEnd {
         let not_begun_due_ns =
-            self.admitted.take().and_then(|NextOperation { due_ns, sample_type, .. }| {
+            self.progress.admitted.take().and_then(|NextOperation { due_ns, sample_type, .. }| {
                 self.schedule.withdraw(due_ns, sample_type);
                 due_ns
             });
@@ -501,12 +513,14 @@ impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
         {
             client.task_state.keep_failed_schedule(rest);
         }
+        let (delayed, is_behind) = self.progress.backlog.leave();
         let mut other_traffic = operations.take_traffic();
         if let Some(handle) = client.handle {
             other_traffic += handle.channel().take_late_traffic();
         }
         if let Ok(mut recorder) = recorder.try_borrow_mut() {
             recorder.leave_unsent(client.id.task_index, unsent);
+            recorder.leave_warmup_backlog(client.id.task_index, delayed, is_behind);
             recorder.record_other_traffic(client.id.task_index, other_traffic);
             recorder.record_overhead(client.id.task_index, operations.take_overhead());
         }

@@ -36,6 +36,8 @@ pub struct LoopTimes {
     pub processing_start: Instant,
     /// When the whole operation ended according to its runner in Python, or `None` if the driver executed it.
     pub processing_end: Option<Instant>,
+    /// Whether the warm-up delayed the operation.
+    pub is_delayed: bool,
 }
 
 impl OperationRecorder<'_> {
@@ -82,6 +84,9 @@ impl OperationRecorder<'_> {
             let outside_ns = freed_ns.saturating_sub(sample.times.first_sent_ns);
             let driver_ns = sample.times.processing_ns.saturating_sub(outside_ns);
             recorder.record_driver_time(sample.task_index, driver_ns, sample.times.service_ns());
+        }
+        if times.is_delayed {
+            recorder.record_warmup_delay(sample.task_index, sample.times.due_ns);
         }
         recorder.record(sample, outcome.details, outcome.result.failures);
     }

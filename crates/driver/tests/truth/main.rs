@@ -10,6 +10,7 @@
 //! | `stalls.rs` | an engine that stalls: latency, lateness, service time |
 //! | `rates.rs` | throughput and schedules |
 //! | `threads.rs` | one open-loop schedule for all driver threads |
+//! | `warmup.rs` | an engine that is slow at first: operations that wait for the warm-up |
 //! | `failures.rs` | what counts as a failure, and that failures do not improve figures |
 //! | `wire.rs` | every request is recorded, with its bytes |
 //! | `accounts.rs` | no operation is lost when connections break or races end |
@@ -29,6 +30,7 @@ mod failures;
 mod rates;
 mod stalls;
 mod threads;
+mod warmup;
 mod wire;
 
 use serde_json::{Value, json};

@@ -21,6 +21,7 @@ use crate::result::{
 use crate::sample::{SampleType, Traffic};
 use crate::units::{SECOND_NS, ms, seconds};
 use crate::unsent::UnsentOperations;
+use crate::warmup_backlog::{BacklogContext, WarmupBacklog, WarmupBacklogSummary};
 
 /// Everything recorded for one task.
 #[derive(Debug)]
@@ -41,6 +42,7 @@ pub struct TaskTotals {
     unanswered: u64,
     unanswered_waited: u64,
     unsent: UnsentOperations,
+    warmup_backlog: WarmupBacklog,
     underruns: u64,
     underrun_ns: u64,
     driver_time: DriverTime,
@@ -117,6 +119,7 @@ impl TaskTotals {
             unanswered: 0,
             unanswered_waited: 0,
             unsent: UnsentOperations::default(),
+            warmup_backlog: WarmupBacklog::default(),
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
@@ -205,6 +208,7 @@ impl TaskTotals {
         self.unanswered += end.unanswered;
         self.unanswered_waited += end.unanswered_waited;
         self.unsent += end.unsent;
+        self.warmup_backlog += end.warmup_backlog;
         self.underruns += end.underruns;
         self.underrun_ns += end.underrun_ns;
         self.driver_time.merge(end.driver_time);
@@ -338,12 +342,25 @@ impl TaskTotals {
     /// Returns the steadiness over the whole seconds of a window.
     fn steadiness(&self, window_ns: Range<u64>) -> Steadiness {
         let window = index_of(window_ns.start.div_ceil(SECOND_NS))..index_of(window_ns.end / SECOND_NS);
-        Steadiness::of(&self.seconds, window, self.info.paced)
+        let steadiness = Steadiness::of(&self.seconds, window, self.info.paced);
+        let WarmupBacklogSummary { until_s, gone, marked, .. } = self.warmup_backlog();
+        if marked { steadiness.with_backlog(until_s.filter(|_| gone)) } else { steadiness }
+    }
+
+    /// Returns the effect of the warm-up's backlog.
+    fn warmup_backlog(&self) -> WarmupBacklogSummary {
+        self.warmup_backlog.summary(BacklogContext {
+            measured: self.stats[SampleType::Measured.index()].counts.ended,
+            warmup: self.warmup_begun,
+            clients: self.info.clients,
+            open_loop: self.info.open_loop,
+            is_timed: self.info.warmup_ns.is_some(),
+        })
     }
 
     /// Returns the result of the task, which began `task_began_ns` after the race's first step.
     pub fn result(&self, task_began_ns: u64) -> TaskResult {
-        let [warmup, measured] = &self.stats;
+        let measured = &self.stats[SampleType::Measured.index()];
         let (counts, other) = (self.counts(), self.other_traffic);
         let Range { start: begin, end } = self.window_ns();
         let window = self.window_counts();
@@ -367,19 +384,7 @@ impl TaskTotals {
             processing_time: measured.processing_time.as_ref().and_then(DurationSummary::of),
             lateness: measured.lateness.as_ref().and_then(DurationSummary::of),
             failed_service_time: measured.failed_service_time.as_ref().and_then(DurationSummary::of),
-            operation_totals: OperationTotals {
-                begun: counts.ended + self.unanswered,
-                succeeded: counts.ended - counts.failed,
-                failed: counts.failed,
-                unanswered: self.unanswered,
-                unsent: self.unsent.total,
-                waited: counts.waited + self.unanswered_waited,
-                retried: counts.retries,
-                warmup: warmup.counts.ended,
-                measured: measured.counts.ended,
-                requests: counts.requests + u64::from(other.requests),
-                reconnects: counts.reconnects + u64::from(other.reconnects),
-            },
+            operation_totals: self.operation_totals(),
             window_operations: window.operations,
             window_succeeded: window.succeeded,
             reported_failures: measured.counts.reported,
@@ -399,7 +404,27 @@ impl TaskTotals {
             clean_ups: self.overhead.clean_ups.summary(),
             unsolicited: self.overhead.unsolicited,
             steady: self.steadiness(begin..end),
+            warmup_backlog: self.warmup_backlog(),
             samples: self.sample_counts(),
+        }
+    }
+
+    /// Returns the outcomes of all operations.
+    fn operation_totals(&self) -> OperationTotals {
+        let [warmup, measured] = &self.stats;
+        let (counts, other) = (self.counts(), self.other_traffic);
+        OperationTotals {
+            begun: counts.ended + self.unanswered,
+            succeeded: counts.ended - counts.failed,
+            failed: counts.failed,
+            unanswered: self.unanswered,
+            unsent: self.unsent.total,
+            waited: counts.waited + self.unanswered_waited,
+            retried: counts.retries,
+            warmup: warmup.counts.ended,
+            measured: measured.counts.ended,
+            requests: counts.requests + u64::from(other.requests),
+            reconnects: counts.reconnects + u64::from(other.reconnects),
         }
     }
 

@@ -125,6 +125,22 @@ impl Recorder {
         }
     }
 
+    /// Counts an operation that ends now, and that the warm-up had delayed; it was due at `due_ns`, in nanoseconds since
+    /// the task began.
+    pub fn record_warmup_delay(&mut self, task_index: u32, due_ns: u64) {
+        if let Some(open) = self.find_open(task_index) {
+            open.warmup_backlog.add_operation(due_ns);
+        }
+    }
+
+    /// Counts a client that ends, and of whose operations the warm-up delayed `delayed`; `is_behind` is whether the last
+    /// one was among them.
+    pub fn leave_warmup_backlog(&mut self, task_index: u32, delayed: u64, is_behind: bool) {
+        if let Some(open) = self.find_open(task_index) {
+            open.warmup_backlog.add_client(delayed, is_behind);
+        }
+    }
+
     /// Returns whether clients of this recorder have not ended a task.
     #[must_use]
     pub fn is_open(&self, task_index: u32) -> bool {

@@ -15,6 +15,7 @@ use crate::sample::{Sample, SampleType, Traffic};
 use crate::sender::RecordSender;
 use crate::units::SECOND_NS;
 use crate::unsent::UnsentOperations;
+use crate::warmup_backlog::WarmupBacklog;
 use crate::window::MeasuredWindow;
 
 /// Service times of the operations of a task that succeeded on one worker.
@@ -71,6 +72,8 @@ pub struct OpenTask {
     pub ended_operations: u64,
     /// Operations that were due but will not be sent.
     pub unsent: UnsentOperations,
+    /// Measured operations that the warm-up delayed.
+    pub warmup_backlog: WarmupBacklog,
     /// Operations that their source supplied too late.
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.
@@ -118,6 +121,7 @@ impl OpenTask {
             open_waited: 0,
             ended_operations: 0,
             unsent: UnsentOperations::default(),
+            warmup_backlog: WarmupBacklog::default(),
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
@@ -191,6 +195,7 @@ impl OpenTask {
             unanswered: self.begun.saturating_sub(self.ended_operations),
             unanswered_waited: self.open_waited,
             unsent: self.unsent,
+            warmup_backlog: self.warmup_backlog,
             underruns: self.underruns,
             underrun_ns: self.underrun_ns,
             driver_time: self.driver_time,

@@ -437,7 +437,7 @@ class Evaluation:
             metric
             for metric in metrics
             if metric.label in labels
-            and sum(metric not in one or bool(one[metric].samples_needed) for one in own)
+            and sum(metric not in one or not one[metric].is_usable for one in own)
             <= MAX_LOST_SHARE * len(own)
             and not all(is_doubtful(race.record, metric) for race in races)
         )

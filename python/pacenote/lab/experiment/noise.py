@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any
 
-from pacenote.compare.metrics import expanded_primary, race_metrics
+from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
 from pacenote.compare.race_findings import is_doubtful
 from pacenote.lab.experiment.options import arguments
 from pacenote.lab.experiment.primary import chosen_primary
@@ -72,7 +72,7 @@ def noise_values(races: Sequence[RaceRecord | None]) -> tuple[NoiseValue, ...]:
     found = []
     for metric in counted[0] if counted else ():
         values = [
-            each[1][metric].value if each and metric in each[1] and not is_doubtful(each[0], metric) else None
+            each[1][metric].value if each and _counts(each[0], each[1].get(metric), metric) else None
             for each in metrics
         ]
         known = [value for value in values if value is not None]
@@ -95,6 +95,11 @@ def noise_values(races: Sequence[RaceRecord | None]) -> tuple[NoiseValue, ...]:
             )
             found.append(value)
     return tuple(found)
+
+
+def _counts(record: RaceRecord, datum: Datum | None, metric: MetricId) -> bool:
+    """Returns whether a race has a metric, and does not make it doubtful."""
+    return datum is not None and not datum.has_backlog and not is_doubtful(record, metric)
 
 
 def noise_key(record: RaceRecord) -> str:

@@ -60,12 +60,12 @@ def _default(record: RaceRecord, metrics: Collection[MetricId]) -> tuple[frozens
 
 def usable_metrics(race: RaceRecord, metrics: Metrics) -> dict[MetricId, float]:
     """Returns the metrics of a race that may decide: those that it does not make doubtful, with enough
-    samples.
+    samples and without the backlog of a warm-up.
     """
     return {
         metric: datum.value
         for metric, datum in metrics.items()
-        if not datum.samples_needed and not is_doubtful(race, metric)
+        if datum.is_usable and not is_doubtful(race, metric)
     }
 
 

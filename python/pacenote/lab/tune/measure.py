@@ -12,6 +12,7 @@ from pacenote.model.comparison import MetricId
 from pacenote.model.messages import did_you_mean
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.tune import Constraint, Relation, TuneObjective
+from pacenote.model.warmup_backlog import BACKLOG_REASON
 
 _CONSTRAINT = re.compile(r"\s*([^<>\s]+)\s*([<>]=?)\s*(\d+(?:\.\d+)?)\s*([^\s\d]*)\s*")
 _MS = {"ms": 1.0, "s": 1000.0, "us": 0.001, "µs": 0.001}
@@ -80,6 +81,10 @@ def measured(record: RaceRecord, objective: TuneObjective, constraints: Iterable
         if isinstance(found, str):
             return RaceMeasures(problem=found)
         datum = found[1]
+        if datum.has_backlog:
+            return RaceMeasures(
+                problem=f"{name} of race {record.race_id}: {BACKLOG_REASON}; lengthen the warm-up"
+            )
         if datum.samples_needed:
             return RaceMeasures(
                 problem=f"{name} needs {datum.samples_needed:,} samples in each race, and race "

@@ -12,6 +12,7 @@ from pacenote.model.result import Percentile, TaskResult, percentiles_for
 from pacenote.model.target_rate import TargetRate, achieved_rate
 from pacenote.model.task_kinds import indexes, runs_once, searches
 from pacenote.model.verdict import targets_not_kept
+from pacenote.model.warmup_backlog import BACKLOG_MARK, backlog_advice, backlog_text
 from pacenote.report.notes import mostly_waits
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK
 from pacenote.report.screen.screen import Cell, Column, TaskLine, TaskTable
@@ -71,6 +72,7 @@ def footnotes(reported: Sequence[TaskResult], timeline: RaceTimeline | None = No
         *_trend_note(tasks, timeline),
         *_unsupported_note(tasks),
         *_short_note(tasks),
+        *_backlog_notes(tasks),
         *_unsteady_note(tasks),
         *_waiting_note(tasks),
     )
@@ -116,9 +118,9 @@ def _line(task: TaskResult, unit: str, marks: _Marks) -> TaskLine:
     service = task.service_time.at(50.0) if task.service_time and task.latency else None
     cells = {
         _RATE: Cell(_rate(task, unit, marks.targets.get(task.task)), task.task in marks.missed),
-        **{name: Cell(_percentile(percentile)) for name, percentile in found.items()},
-        _HIGH: Cell(_if_supported(high)),
-        _MAX: Cell(_milliseconds(times.max_ms) if times else ""),
+        **{name: Cell(_marked(_percentile(percentile), task)) for name, percentile in found.items()},
+        _HIGH: Cell(_marked(_if_supported(high), task)),
+        _MAX: Cell(_marked(_milliseconds(times.max_ms) if times else "", task)),
         _ERRORS: Cell(f"{failed:,}", is_wrong=failed > 0),
         _TREND: Cell(sparkline(trend(task, marks.timeline))),
         _SERVICE: Cell(_if_supported(service)),
@@ -154,6 +156,11 @@ def _percentile(percentile: Percentile | None) -> str:
     if percentile.low_ms is not None:
         return f">={_milliseconds(percentile.low_ms)}{UNSUPPORTED_MARK}"
     return UNSUPPORTED_MARK
+
+
+def _marked(latency: str, task: TaskResult) -> str:
+    """Returns a latency with its mark if it includes the backlog of the warm-up."""
+    return f"{latency}{BACKLOG_MARK}" if latency and task.warmup_backlog.marked else latency
 
 
 def _if_supported(percentile: Percentile | None) -> str:
@@ -196,6 +203,12 @@ def _unsupported_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
 def _short_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
     if any(map(_is_short, tasks)):
         yield f"{SHORT_WINDOW_MARK} measured for less than a second: the rate is extrapolated"
+
+
+def _backlog_notes(tasks: Sequence[TaskResult]) -> Iterator[str]:
+    for task in tasks:
+        if text := backlog_text(task):
+            yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}: {backlog_advice(task)}"
 
 
 def _unsteady_note(tasks: Sequence[TaskResult]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.merged_series import MergedPercentile
 from pacenote.model.race_record import Verdict
 from pacenote.model.race_timeline import PointTimes, RaceObservations
-from pacenote.model.result import FailureGroup
+from pacenote.model.result import FailureGroup, WarmupBacklog
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.report.page.page import ItemList, PageCell, PageCommand, PageTable, ReportPage, Text
 from pacenote.report.page.race.build import PageSources, build_page, without_details
@@ -348,3 +348,17 @@ def test_a_curve_that_ends_below_the_median_is_shown():
     short = line(STEADY, curve=(MergedPercentile(25.0, 20.0),))
     (found,) = blocks(page_of(seen=observed(timeline(search=short))), CurveChart)
     assert found.summary == "The slowest is search, with 20 ms at p25."
+
+
+def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest():
+    backlog = WarmupBacklog(135, 4.2, marked=True)
+    slow = paced("slow", latency=times(p50=900.0, p99=1200.0), warmup_backlog=backlog)
+    page = page_of(record(tasks=(slow, task())))
+    assert page.figures[1].detail == "service time of search"
+    row = cells(table(page, "data-tasks"))[0]
+    assert {"900 ms §", "1.2 s §"} <= set(row)
+    assert "8 ms §" not in row
+    texts = [block.text for block in blocks(page, Text)]
+    assert any(
+        text.startswith("§ slow: 135 of 50,000 measured operations waited for the warm-up") for text in texts
+    )

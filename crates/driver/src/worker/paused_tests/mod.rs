@@ -9,6 +9,7 @@
 //! | `ending.rs` | completed-by, stop levels, timer errors |
 //! | `failures.rs` | timeouts, unreachable hosts, failure policies |
 //! | `supply.rs` | operations that Python supplies late |
+//! | `warmup_backlog.rs` | measured operations that wait for the warm-up |
 
 mod ending;
 mod failures;
@@ -16,3 +17,4 @@ mod open_loop;
 mod pacing;
 mod simulation;
 mod supply;
+mod warmup_backlog;

@@ -419,6 +419,11 @@ fn merge(one: &WorkerTaskEnd, other: &WorkerTaskEnd) -> WorkerTaskEnd {
         unsent: one.unsent + other.unsent,
         underruns: one.underruns + other.underruns,
         underrun_ns: one.underrun_ns + other.underrun_ns,
+        warmup_backlog: {
+            let mut sum = one.warmup_backlog;
+            sum += other.warmup_backlog;
+            sum
+        },
         ..*one
     }
 }

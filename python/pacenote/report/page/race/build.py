@@ -189,6 +189,7 @@ def _tasks(record: RaceRecord) -> Iterator[Block]:
         return
     yield tasks.task_table(record, reported)
     yield Text(tasks.NOTE, "quiet")
+    yield from (Text(note) for note in tasks.backlog_notes(reported))
     hidden = [single_line(task.task) for task in record.tasks if task not in reported]
     if hidden:
         yield Text(f"Administrative, not listed: {', '.join(hidden)}.", "quiet")

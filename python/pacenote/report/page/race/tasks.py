@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pacenote.model.headline import early_end, indexing_rate, main_indexing
 from pacenote.model.printable import single_line
@@ -11,6 +12,7 @@ from pacenote.model.result import DurationSummary, Percentile, TaskResult
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import indexes, runs_once
 from pacenote.model.verdict import targets_not_kept
+from pacenote.model.warmup_backlog import BACKLOG_MARK, backlog_advice, backlog_text, has_sound_latency
 from pacenote.report.page.numbers import plain
 from pacenote.report.page.page import KeyFigure, PageCell, PageColumn, PageTable, RowGroup
 from pacenote.report.page.race.operations import TimedTask
@@ -68,8 +70,8 @@ def _row(
         PageCell(single_line(task.task) + ended, tone="doubtful" if task.task in doubtful else ""),
         _throughput(task),
         _target(record, task, is_missed=task.task in missed),
-        *(_percentile(times, q) for q in _PERCENTILES),
-        _time(times.max_ms if times else None),
+        *(_marked(_percentile(times, q), task) for q in _PERCENTILES),
+        _marked(_time(times.max_ms if times else None), task),
         PageCell(f"{failed:,}", failed, "wrong" if failed else "quiet"),
         PageCell(f"{task.accounting.normal:,}", task.accounting.normal),
         PageCell(f"{task.clients:,}", task.clients),
@@ -101,6 +103,20 @@ def _percentile(times: DurationSummary | None, q: float) -> PageCell:
     if found is None:
         return PageCell("")
     return PageCell(percentile_text(found), found.ms, "" if found.supported else "quiet")
+
+
+def _marked(latency: PageCell, task: TaskResult) -> PageCell:
+    """Returns a latency with its mark if it includes the backlog of the warm-up."""
+    if not latency.text or not task.warmup_backlog.marked:
+        return latency
+    return replace(latency, text=f"{latency.text} {BACKLOG_MARK}", tone="doubtful")
+
+
+def backlog_notes(tasks: Sequence[TaskResult]) -> Iterator[str]:
+    """Yields explanations of latencies that include the backlog of the warm-up."""
+    for task in tasks:
+        if text := backlog_text(task):
+            yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}; {backlog_advice(task)}."
 
 
 def percentile_text(found: Percentile) -> str:
@@ -172,12 +188,14 @@ def speed_figure(tasks: Sequence[TaskResult]) -> KeyFigure | None:
 
 def slowest_figure(tasks: Sequence[TaskResult], *, is_supported: bool = False) -> KeyFigure | None:
     """Returns p99 of the slowest task, or its lower bound if the task has too few operations; with
-    `is_supported`, only of tasks that have enough. None if it is not known of any task.
+    `is_supported`, only of tasks that have enough. Tasks whose latency includes the backlog of their warm-up
+    do not count. None if it is not known of any task.
     """
     found = [
         (percentile.ms if percentile.supported else percentile.low_ms or 0.0, percentile, task)
         for task in tasks
         if not runs_once(task)
+        and has_sound_latency(task)
         and (times := task.latency or task.service_time)
         and (percentile := times.at(_COMPARED))
         and percentile_text(percentile)
@@ -207,9 +225,13 @@ def curve_chart(tasks: Sequence[TimedTask]) -> tuple[PageTable, CurveChart] | No
     )
     columns = (PageColumn("Task", is_number=False), *(PageColumn(f"p{float(f'{q:.6g}'):g}") for q in qs))
     caption = "Percentiles in milliseconds; empty if there are too few operations"
-    slowest = curves[0]
-    named = (point for point in reversed(slowest.points) if round(point[0], 6) in _NAMED)
-    q, ms = next(named, slowest.points[-1])
-    summary = f"The slowest is {slowest.name}, with {format_seconds(ms / 1000)} at p{q:.4g}."
+    sound = [curve for task, curve in zip(found, curves, strict=True) if has_sound_latency(task.result)]
+    summary = _slowest_curve(sound[0]) if sound else "All include the backlog of their warm-up."
     table = PageTable(_CURVES, caption, columns, (RowGroup("", rows),), is_folded=True)
     return table, CurveChart("percentiles", "Percentiles", summary, _CURVES, curves)
+
+
+def _slowest_curve(curve: Curve) -> str:
+    named = (point for point in reversed(curve.points) if round(point[0], 6) in _NAMED)
+    q, ms = next(named, curve.points[-1])
+    return f"The slowest is {curve.name}, with {format_seconds(ms / 1000)} at p{q:.4g}."

@@ -1,0 +1,55 @@
+//! An engine that is slow at first: what its warm-up leaves to the measured window.
+
+use std::time::Duration;
+
+use crate::support::server::Answer;
+use crate::support::{Finished, Sample, Server, plan, run, success_response};
+use crate::{MS, paced};
+
+/// Runs a race at 100/s with one client, whose warm-up takes 0.2 s and whose first operation takes `first_ms`.
+fn race(first_ms: u64, open_loop: bool) -> Finished {
+    let server = Server::start(move |_, before| {
+        Answer::from(success_response()).after(Duration::from_millis(if before == 0 { first_ms } else { 0 }))
+    });
+    let mut task = paced("search", 1, 100.0, (0.2, 1.0));
+    task["open_loop"] = open_loop.into();
+    run(&plan(server.port, &[task]))
+}
+
+/// Returns the measured operations that waited for the warm-up in a chain, by its definition: from the first one on,
+/// each was due before the operation before it was done.
+fn delayed(samples: &[Sample]) -> Vec<&Sample> {
+    let mut ordered: Vec<&Sample> = samples.iter().collect();
+    ordered.sort_by_key(|sample| sample.due);
+    let warmup = ordered.iter().filter(|sample| sample.warmup).count();
+    ordered[warmup - 1..]
+        .windows(2)
+        .take_while(|pair| pair[1].due < pair[0].done)
+        .map(|pair| pair[1])
+        .collect()
+}
+
+#[test]
+fn operations_that_wait_for_a_slow_warm_up_are_counted() {
+    for open_loop in [false, true] {
+        let finished = race(400, open_loop);
+        let result = finished.task("search");
+        let (backlog, delayed) = (result.warmup_backlog, delayed(&finished.samples));
+        assert_eq!(backlog.delayed, delayed.len() as u64, "{open_loop}");
+        // Those that were due from 200 to 400 ms waited for the first one.
+        assert!(backlog.delayed >= 20 && backlog.marked && backlog.gone, "{backlog:?}");
+        let last_s = delayed[delayed.len() - 1].due as f64 / 1e9;
+        assert_eq!(backlog.until_s, Some(last_s));
+        // The first of them was due at 200 ms, and the engine answered nothing before 400 ms.
+        assert!(delayed[0].latency() >= 199 * MS, "{:?}", delayed[0]);
+    }
+}
+
+#[test]
+fn a_warm_up_that_contains_its_backlog_leaves_none() {
+    for open_loop in [false, true] {
+        let finished = race(40, open_loop);
+        let backlog = finished.task("search").warmup_backlog;
+        assert_eq!(backlog.delayed, delayed(&finished.samples).len() as u64, "{open_loop} {backlog:?}");
+    }
+}

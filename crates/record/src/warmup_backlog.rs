@@ -1,0 +1,131 @@
+//! Measured operations that waited for operations of the warm-up.
+
+use std::ops::AddAssign;
+
+use serde::Serialize;
+
+use crate::units::seconds;
+
+/// Highest share of the measured operations that the warm-up may delay before latency is marked: above it, they decide
+/// the 99th percentile.
+const MARKED_SHARE: f64 = 0.01;
+
+/// Counts of the measured operations that the warm-up delayed: those that waited for one of its operations, or for an
+/// operation that it had delayed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WarmupBacklog {
+    /// Those that have ended.
+    pub delayed: u64,
+    /// When the last of them was due, in nanoseconds since the task began.
+    pub last_due_ns: u64,
+    /// The largest number of them that one client has begun.
+    pub most_of_client: u64,
+    /// Number of clients whose last operation was one of them, so that their backlog may have lasted longer.
+    pub clients_behind: u32,
+}
+
+/// The effect of the warm-up's backlog on a task, as written to `race.json`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct WarmupBacklogSummary {
+    /// Measured operations that ended and that the warm-up had delayed.
+    #[serde(rename = "operations")]
+    pub delayed: u64,
+    /// When the last of them was due, in seconds since the task began; `null` if there is none.
+    pub until_s: Option<f64>,
+    /// Whether all clients were free for an operation before it was due again.
+    pub gone: bool,
+    /// Warm-up iterations of each client that would have contained them; `null` if the warm-up is limited by time or
+    /// there is none of them.
+    pub iterations: Option<u64>,
+    /// Whether there are so many of them, more than 1 % of the measured operations, that latency is marked.
+    pub marked: bool,
+}
+
+/// The operations of a task to which its backlog is compared.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BacklogContext {
+    /// Measured operations that have ended.
+    pub measured: u64,
+    /// Warm-up operations that began.
+    pub warmup: u64,
+    /// Number of clients.
+    pub clients: u32,
+    /// Whether the clients share their schedule.
+    pub open_loop: bool,
+    /// Whether the warm-up is limited by time.
+    pub is_timed: bool,
+}
+
+impl WarmupBacklog {
+    /// Adds an operation that was due at `due_ns` and has ended.
+    pub fn add_operation(&mut self, due_ns: u64) {
+        self.delayed += 1;
+        self.last_due_ns = self.last_due_ns.max(due_ns);
+    }
+
+    /// Adds a client that has begun `delayed` such operations; `is_behind` is whether its last operation was one.
+    pub fn add_client(&mut self, delayed: u64, is_behind: bool) {
+        self.most_of_client = self.most_of_client.max(delayed);
+        self.clients_behind += u32::from(is_behind);
+    }
+
+    /// Returns the effect of the backlog on a task.
+    pub(crate) fn summary(self, context: BacklogContext) -> WarmupBacklogSummary {
+        let BacklogContext { measured, warmup, clients, open_loop, is_timed } = context;
+        let (is_empty, clients) = (self.delayed == 0, u64::from(clients.max(1)));
+        let iterations = if open_loop {
+            (warmup + self.delayed).div_ceil(clients)
+        } else {
+            warmup.div_ceil(clients) + self.most_of_client
+        };
+        WarmupBacklogSummary {
+            delayed: self.delayed,
+            until_s: (!is_empty).then(|| seconds(self.last_due_ns)),
+            gone: self.clients_behind == 0,
+            iterations: (!is_empty && !is_timed).then_some(iterations),
+            marked: self.delayed as f64 > MARKED_SHARE * measured as f64,
+        }
+    }
+}
+
+impl AddAssign for WarmupBacklog {
+    fn add_assign(&mut self, other: Self) {
+        self.delayed += other.delayed;
+        self.last_due_ns = self.last_due_ns.max(other.last_due_ns);
+        self.most_of_client = self.most_of_client.max(other.most_of_client);
+        self.clients_behind += other.clients_behind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(measured: u64) -> BacklogContext {
+        BacklogContext { measured, warmup: 20, clients: 4, open_loop: false, is_timed: true }
+    }
+
+    #[test]
+    fn more_than_one_percent_of_the_operations_mark_latency() {
+        let mut backlog = WarmupBacklog::default();
+        (1..=5).for_each(|number| backlog.add_operation(number * 1_000_000_000));
+        assert!(!backlog.summary(context(500)).marked && backlog.summary(context(499)).marked);
+        assert_eq!(backlog.summary(context(500)).until_s, Some(5.0));
+        let none = WarmupBacklog::default().summary(context(0));
+        assert_eq!(none, WarmupBacklogSummary { gone: true, ..WarmupBacklogSummary::default() });
+    }
+
+    #[test]
+    fn iterations_that_contain_the_backlog_are_those_of_the_slowest_client() {
+        let mut backlog = WarmupBacklog::default();
+        (0..6).for_each(|due_ns| backlog.add_operation(due_ns));
+        backlog.add_client(4, false);
+        backlog.add_client(2, true);
+        let by_count = BacklogContext { is_timed: false, ..context(100) };
+        assert_eq!(backlog.summary(by_count).iterations, Some(5 + 4));
+        assert!(!backlog.summary(by_count).gone);
+        let shared = BacklogContext { open_loop: true, ..by_count };
+        assert_eq!(backlog.summary(shared).iterations, Some(7));
+        assert_eq!(backlog.summary(context(100)).iterations, None);
+    }
+}

@@ -1,0 +1,78 @@
+"""What the backlog of a warm-up does to the latency of its task.
+
+Operations of the measured window that waited for an operation of the warm-up, directly or in a chain, have a
+true latency, but one that describes the warm-up. Above 1 % of the measured operations, the latency of the
+task is marked wherever it is shown, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from pacenote.model.finding import Finding
+from pacenote.model.result import TaskResult
+from pacenote.units import format_count, format_range
+
+BACKLOG_MARK = "§"
+"""Marks a latency that includes the backlog of the warm-up."""
+
+BACKLOG_REASON = "latency includes the backlog of the warm-up"
+"""Says why a latency does not decide."""
+
+_LIMIT = "limit 1 %"
+
+
+def backlog_text(task: TaskResult) -> str:
+    """Returns how many operations waited for the warm-up of a task whose latency is marked, and until when;
+    otherwise an empty string.
+    """
+    backlog = task.warmup_backlog
+    if not backlog.marked:
+        return ""
+    counts = f"{backlog.operations:,} of {task.accounting.normal:,} measured operations"
+    if not backlog.gone or backlog.until_s is None:
+        return f"{counts} waited for the warm-up, whose backlog lasted until the end of the task"
+    return f"{counts} waited for the warm-up, whose backlog lasted until {backlog.until_s:.3g} s"
+
+
+def backlog_advice(task: TaskResult) -> str:
+    """Returns how long the warm-up of a task should have been."""
+    backlog = task.warmup_backlog
+    if not backlog.gone or backlog.until_s is None:
+        return "use a lower rate, more clients or a much longer warm-up"
+    if backlog.iterations is not None:
+        return f"raise warmup-iterations to at least {backlog.iterations:,}"
+    # An operation belongs to the warm-up if it is due before the end of it.
+    return f"raise warmup-time-period to at least {math.floor(backlog.until_s) + 1:,} s"
+
+
+def has_sound_latency(task: TaskResult) -> bool:
+    """Returns whether the latency of a task, or its service time if it has no schedule, describes what was
+    measured, so that it may stand for the race.
+    """
+    return not task.warmup_backlog.marked
+
+
+def warmup_backlogs(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about tasks whose latency contains the backlog of their warm-up. The figures are true,
+    and throughput and service time are not affected, so none is doubtful; those of latency are marked.
+    """
+    alike: dict[str, list[TaskResult]] = {}
+    for task in tasks:
+        if task.warmup_backlog.marked:
+            alike.setdefault(backlog_advice(task), []).append(task)
+    for advice, group in alike.items():
+        shares = (task.warmup_backlog.operations / task.accounting.normal * 100 for task in group)
+        count = sum(task.warmup_backlog.operations for task in group)
+        yield Finding(
+            f"{format_count(count, 'measured operation')} waited for the warm-up, "
+            f"{format_range(shares, _percent)} of all ({_LIMIT}): {BACKLOG_REASON}",
+            "track",
+            advice,
+            tuple(task.task for task in group),
+        )
+
+
+def _percent(value: float) -> str:
+    return f"{value:.3g} %"

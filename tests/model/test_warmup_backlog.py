@@ -1,0 +1,76 @@
+"""Latency that includes the backlog of a warm-up is marked, and does not stand for a race."""
+
+from dataclasses import replace
+
+import pytest
+
+from pacenote.model.headline import headline, slowest_search
+from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog
+from pacenote.model.target_rate import TargetRate
+from pacenote.model.warmup_backlog import backlog_advice, backlog_text
+from support.records import judged, paced, record, task, times
+
+COUNTS = OperationTotals(1000, 1000, 0, 0, 0, 500, 500, 1000, waited=140)
+
+
+def delayed(name: str = "term", **changes: object) -> TaskResult:
+    """A task of whose 500 measured operations 135 waited for the warm-up."""
+    backlog = {"operations": 135, "until_s": 12.3, "gone": True, "iterations": None, "marked": True}
+    return paced(name, accounting=COUNTS, warmup_backlog=WarmupBacklog(**backlog | changes))
+
+
+def test_a_race_is_suspect_and_says_how_long_the_warm_up_should_be():
+    race = record(tasks=(delayed(),))
+    assert judged(race) == (
+        "suspect",
+        (
+            "term: 135 measured operations waited for the warm-up, 27 % of all (limit 1 %): latency includes "
+            "the backlog of the warm-up: raise warmup-time-period to at least 13 s",
+        ),
+    )
+    (finding,) = race.verdict.findings
+    assert (finding.cause, finding.doubtful_from) == ("track", None)
+
+
+def test_up_to_one_percent_is_no_finding():
+    assert judged(record(tasks=(delayed(operations=5, marked=False),))) == ("valid", ())
+
+
+def test_a_missed_target_is_the_reason_alone():
+    slow = replace(delayed(gone=False), window_operations=40_000)
+    missed = record(tasks=(slow,), targets={"term": TargetRate(1000.0, "ops", 1000.0)})
+    (reason,) = missed.verdict.reasons
+    assert "the engine is saturated" in reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "advice"),
+    [
+        ({}, "whose backlog lasted until 12.3 s", "raise warmup-time-period to at least 13 s"),
+        ({"until_s": 13.0}, "whose backlog lasted until 13 s", "raise warmup-time-period to at least 14 s"),
+        ({"iterations": 1200}, "until 12.3 s", "raise warmup-iterations to at least 1,200"),
+        (
+            {"gone": False},
+            "whose backlog lasted until the end of the task",
+            "use a lower rate, more clients or a much longer warm-up",
+        ),
+    ],
+)
+def test_the_advice_fits_the_warm_up(changes, text, advice):
+    one = delayed(**changes)
+    assert backlog_text(one).startswith("135 of 500 measured operations waited for the warm-up, ")
+    assert backlog_text(one).endswith(text)
+    assert backlog_advice(one) == advice
+
+
+def test_it_is_neither_the_slowest_search_nor_the_headline():
+    slow, other = delayed(), task("other", service_time=times(p50=1.0))
+    assert slowest_search([slow, other]) is other
+    assert headline(record(tasks=(slow, other))) == "p50 1 ms"
+    assert headline(record(tasks=(slow,))) == ""
+
+
+def test_a_race_of_an_older_version_has_none():
+    document = delayed().to_document()
+    del document["warmup_backlog"]
+    assert TaskResult.from_document(document).warmup_backlog == WarmupBacklog()
