@@ -33,7 +33,10 @@ def names(folder: Path) -> set[str]:
 
 
 def test_logs_and_recordings_are_kept_for_their_owner_only(logs: Path, tmp_path: Path) -> None:
-    kept = ("gc.log", "gc.log.0", "gc.log.001", "hs_err_pid7.log", "profile.jfr", "heap.hprof", "jit.log.gz")
+    kept = (
+        *("gc.log", "gc.log.0", "gc.log.001", "hs_err_pid7.log", "profile.jfr", "heap.hprof", "jit.log.gz"),
+        *("rally-benchmark_server.json", "c_index_search_slowlog.json", "c_deprecation-2026-11-28-1.json.gz"),
+    )
     for name in kept:
         (logs / name).write_text(name)
         (logs / name).chmod(0o4777)

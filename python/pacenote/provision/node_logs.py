@@ -37,7 +37,9 @@ _LARGEST_COPY = 1 << 30
 
 _NAMES = re.compile(
     r"[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,150}"
-    r"(\.log(\.\d{1,6})?|\.(jfr|hprof|phd|trc|dmp|txt|csv|collapsed))(\.gz)?",
+    r"(\.log(\.\d{1,6})?|\.(jfr|hprof|phd|trc|dmp|txt|csv|collapsed)"
+    # Logs of official archives.
+    r"|_(server|audit|deprecation|[a-z_]{1,40}log)(-[\d-]{1,20})?\.json)(\.gz)?",
     re.ASCII,
 )
 """Names of logs, recordings, dumps of the heap and profiles; not those of programs, settings and pages."""

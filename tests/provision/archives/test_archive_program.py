@@ -132,7 +132,9 @@ def test_a_node_is_started_and_stopped(layout: EngineLayout, tmp_path: Path, *, 
     assert engine is not None
     assert not is_running(engine)
     assert not list(layout.nodes.iterdir())
-    assert (tmp_path / "race" / "report.json").exists()
+    # It is not the name of a log.
+    assert {path.name for path in (tmp_path / "race").iterdir()} == {"engine.log"}
+    assert "report.json" in node.log_problem
 
 
 _OWNER = """\
