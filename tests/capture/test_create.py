@@ -224,7 +224,7 @@ def test_a_track_captured_from_empty_indices_only_creates_them(tmp_path: Path) -
         "settings": {"index": {"number_of_shards": "1"}},
     }
     assert [task.operation.type for task in track.challenges[0].tasks()][-1] == "cluster-health"
-    assert literal("{ {a} }") == "{ {a} }"
+    assert literal("{ {a} }") == '"{ {a} }"'
 
 
 def test_indices_may_be_named_like_files_of_the_track(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from pacenote.errors import EngineError, UsageError
+from pacenote.model.printable import single_line
 from pacenote.net.rest import RestClient
 from pacenote.units import format_count
 
@@ -20,6 +23,18 @@ _ENGINE_SETTINGS = (
 _STREAM_SETTINGS = ("hidden", "time_series")
 _NODE_FILTERS = frozenset(("include", "exclude", "require", "initial_recovery"))
 _ALL_INDICES = ("_all", "*")
+
+_MAX_NAME_BYTES = 228
+"""Length of the longest name: the names of its files have 27 bytes more, and may have 255."""
+
+_NOT_IN_NAMES = re.compile(r"""[\\/*?"<>|,#:\s]""")
+"""Characters that engines do not accept in names. Some of them would have a track delete other indices."""
+
+_RESERVED_NAME = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+"""Names of devices, which are not the names of files on every system."""
+
+_MAX_COUNT = 100_000
+"""The largest number of shards or replicas that is believed."""
 
 JsonObject = dict[str, Any]
 
@@ -60,6 +75,9 @@ class CaptureSource:
     identity: str = ""
     """UUIDs of the indices, which distinguish them from other indices of the same name."""
 
+    replicas: int | None = None
+    """Number of replicas; None if the settings do not have it."""
+
     @property
     def is_stream(self) -> bool:
         """Whether the source is a data stream."""
@@ -97,7 +115,7 @@ def find_indices(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSour
                 f"--indices: no index {pattern} in this cluster", hint="GET /_cat/indices lists them"
             )
         sources |= {name: _index(rest, name, each) for name, each in kept.items() if name not in sources}
-    return tuple(sources[name] for name in sorted(sources))
+    return _sorted(sources)
 
 
 def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSource, ...]:
@@ -114,43 +132,62 @@ def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[Captur
                 hint="GET /_data_stream lists them",
             )
         sources |= {each["name"]: _stream(rest, each) for each in streams if each["name"] not in sources}
+    return _sorted(sources)
+
+
+def _sorted(sources: Mapping[str, CaptureSource]) -> tuple[CaptureSource, ...]:
+    """Returns the sources by name. Raises EngineError for names that only differ in case."""
+    names: dict[str, str] = {}
+    for name in sorted(sources):
+        if (other := names.setdefault(name.casefold(), name)) != name:
+            raise EngineError(
+                f"the names '{other}' and '{name}' are those of one file on some systems",
+                hint="capture them separately",
+            )
     return tuple(sources[name] for name in sorted(sources))
 
 
 def _index(rest: RestClient, name: str, described: Mapping[str, Any]) -> CaptureSource:
-    settings = _settings(described, _ENGINE_SETTINGS)
     _check_name(name)
+    settings = _settings(name, described, _ENGINE_SETTINGS)
     return CaptureSource(
         name=name,
-        indices=(BackingIndex(name, _shards(settings)),),
-        mappings=described.get("mappings", {}),
+        indices=(BackingIndex(name, _shards(name, settings)),),
+        mappings=_document(name, described.get("mappings", {})),
         settings=settings,
+        replicas=_replicas(name, settings),
         documents=_count(rest, name),
         identity=_uuid(described),
     )
 
 
 def _stream(rest: RestClient, described: Mapping[str, Any]) -> CaptureSource:
+    stream = described["name"]
     names = [each["index_name"] for each in described["indices"]]
-    _check_name(described["name"])
+    for name in (stream, *names):
+        _check_name(name)
     # The path contains the name of the stream: the names of hundreds of indices do not fit into a URL.
-    backing = rest.get(f"/{url_path(described['name'])}")
+    backing = rest.get(f"/{url_path(stream)}")
     # The last index is the write index, with the current mappings and settings.
     newest = backing[names[-1]]
     mappings = {key: value for key, value in newest["mappings"].items() if key != "_data_stream_timestamp"}
+    settings = _settings(stream, newest, (*_ENGINE_SETTINGS, *_STREAM_SETTINGS))
     return CaptureSource(
-        name=described["name"],
-        indices=tuple(BackingIndex(name, _shards(_settings(backing[name], ()))) for name in names),
-        mappings=mappings,
-        settings=_settings(newest, (*_ENGINE_SETTINGS, *_STREAM_SETTINGS)),
-        timestamp=described.get("timestamp_field", {}).get("name") or "@timestamp",
-        documents=_count(rest, described["name"]),
+        name=stream,
+        indices=tuple(
+            BackingIndex(name, _shards(name, _settings(name, backing[name], ()))) for name in names
+        ),
+        mappings=_document(stream, mappings),
+        settings=settings,
+        replicas=_replicas(stream, settings),
+        timestamp=str(described.get("timestamp_field", {}).get("name") or "@timestamp"),
+        documents=_count(rest, stream),
         identity=",".join(_uuid(backing[name]) for name in names),
     )
 
 
-def _settings(described: Mapping[str, Any], without: Sequence[str]) -> JsonObject:
-    settings = described.get("settings", {}).get("index", {})
+def _settings(name: str, described: Mapping[str, Any], without: Sequence[str]) -> JsonObject:
+    settings = _document(name, described.get("settings", {}).get("index", {}))
     kept = {key: value for key, value in settings.items() if key not in without}
     allocation = kept.get("routing", {}).get("allocation", {})
     if _NODE_FILTERS & allocation.keys():
@@ -167,17 +204,66 @@ def _uuid(described: Mapping[str, Any]) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raises EngineError for an impossible index name, which a server that is not an engine may return."""
-    if "/" in name or name in (".", ".."):
-        raise EngineError(f"'{name}' cannot be the name of an index", hint="check --target-hosts")
+    """Raises EngineError for a name that engines do not accept or that cannot name a file.
+
+    A server that is not an engine may return any.
+    """
+    if (
+        not name.isprintable()
+        or not 0 < len(name.encode()) <= _MAX_NAME_BYTES
+        or name != name.lower()
+        or name in (".", "..")
+        or name[0] in "-_+"
+        or _NOT_IN_NAMES.search(name)
+        or _RESERVED_NAME.fullmatch(name)
+    ):
+        raise EngineError(
+            f"'{single_line(name)}' cannot be the name of an index or data stream",
+            hint="check --target-hosts",
+        )
 
 
-def _shards(settings: Mapping[str, Any]) -> int:
-    return int(settings.get("number_of_shards", 1))
+def _document(name: str, value: Any) -> JsonObject:
+    """Returns a JSON object of a reply. Raises EngineError if it is not one that can be written to a file."""
+    try:
+        json.dumps(value, indent=2, sort_keys=True, allow_nan=False)
+        if isinstance(value, dict):
+            return value
+    except (ValueError, RecursionError):
+        pass
+    raise EngineError(
+        f"the mappings or settings of '{name}' have an unexpected form", hint="check --target-hosts"
+    )
+
+
+def _shards(name: str, settings: Mapping[str, Any]) -> int:
+    return _number(name, "number_of_shards", settings.get("number_of_shards", 1))
+
+
+def _replicas(name: str, settings: Mapping[str, Any]) -> int | None:
+    key = "number_of_replicas"
+    return _number(name, key, settings[key]) if key in settings else None
+
+
+def _number(name: str, setting: str, value: object) -> int:
+    """Returns the number of a setting, which becomes a part of a template. Raises EngineError."""
+    text = str(value)
+    if re.fullmatch("[0-9]{1,6}", text) is None or int(text) > _MAX_COUNT:
+        raise EngineError(
+            f"the setting {setting} of '{name}' is not a number: {single_line(text)}",
+            hint="check --target-hosts",
+        )
+    return int(text)
 
 
 def _count(rest: RestClient, name: str) -> int:
-    return int(rest.get(f"/{url_path(name)}/_count")["count"])
+    count = rest.get(f"/{url_path(name)}/_count")["count"]
+    if type(count) is not int or count < 0:
+        raise EngineError(
+            f"the number of documents of '{name}' is not a number: {single_line(str(count))}",
+            hint="check --target-hosts",
+        )
+    return count
 
 
 def capture_warnings(sources: Sequence[CaptureSource]) -> Iterator[str]:

@@ -1,4 +1,8 @@
-"""The text files of a captured track, rendered by pure functions."""
+"""The text files of a captured track, rendered by pure functions.
+
+What the cluster has sent is data: numbers are numbers, and all other values are JSON that contains nothing
+that Jinja or the inclusion of fragments would act on.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any
 
 from pacenote.capture.dump import DumpedFile
 from pacenote.capture.sources import CaptureSource
+from pacenote.model.printable import encodable
 
 _TEMPLATED = {
     "number_of_shards": "{{{{number_of_shards | default({})}}}}",
@@ -139,8 +144,8 @@ def _track(name: str, sources: Sequence[CaptureSource], dumped: Mapping[str, Dum
         "corpora": [_corpus(each, dumped[each.name]) for each in sources if each.name in dumped],
     }
     written = (f'  "{key}": {_indented(value)},' for key, value in parts.items() if value)
-    description = json.dumps(f"Track {name}, created from a live cluster")
-    return _TRACK.format(description=literal(description), body=literal("\n".join(written)))
+    description = literal(f"Track {name}, created from a live cluster")
+    return _TRACK.format(description=description, body="\n".join(written))
 
 
 def _corpus(source: CaptureSource, dumped: DumpedFile) -> Mapping[str, Any]:
@@ -160,7 +165,9 @@ def _body_file(source: CaptureSource) -> str:
 
 
 def _body(source: CaptureSource) -> str:
-    body: dict[str, Any] = {"mappings": source.mappings, "settings": {"index": _templated(source.settings)}}
+    marker = _marker(source)
+    settings = {**source.settings, **{key: f"{marker}{key}" for key in _parameters(source)}}
+    body: dict[str, Any] = {"mappings": source.mappings, "settings": {"index": settings}}
     if source.is_stream:
         own = {} if source.timestamp == "@timestamp" else {"timestamp_field": {"name": source.timestamp}}
         body = {
@@ -169,23 +176,24 @@ def _body(source: CaptureSource) -> str:
             "data_stream": own,
             "template": body,
         }
-    text = literal(json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False))
-    for marker, template in _markers(source.settings).items():
-        text = text.replace(f'"{marker}"', f'"{template}"')
+    text = literal(body, indent=2)
+    for key, value in _parameters(source).items():
+        text = text.replace(literal(f"{marker}{key}"), f'"{_TEMPLATED[key].format(value)}"')
     return text + "\n"
 
 
-def _templated(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the settings, with markers in place of those that are parameters of the track."""
-    return {key: f"\0{key}" if key in _TEMPLATED else value for key, value in settings.items()}
+def _marker(source: CaptureSource) -> str:
+    """Returns a text that nothing of the source contains."""
+    text, marker = literal([source.mappings, source.settings, source.timestamp]), "\0"
+    while literal(marker)[1:-1] in text:
+        marker += "\0"
+    return marker
 
 
-def _markers(settings: Mapping[str, Any]) -> Mapping[str, str]:
-    return {
-        json.dumps(f"\0{key}")[1:-1]: template.format(settings[key])
-        for key, template in _TEMPLATED.items()
-        if key in settings
-    }
+def _parameters(source: CaptureSource) -> Mapping[str, int]:
+    """Returns the settings that are parameters of the track, with their values in the cluster."""
+    numbers = {"number_of_shards": source.indices[-1].shards, "number_of_replicas": source.replicas}
+    return {key: number for key, number in numbers.items() if key in source.settings and number is not None}
 
 
 def _challenge(sources: Sequence[CaptureSource], health: str, *, indexes: bool) -> str:
@@ -202,13 +210,17 @@ def _operations(sources: Sequence[CaptureSource]) -> str:
 
 def _names(sources: Sequence[CaptureSource]) -> str:
     """Returns the names of all sources, separated by commas, as JSON."""
-    return literal(json.dumps(",".join(source.name for source in sources)))
+    return literal(",".join(source.name for source in sources))
 
 
-def literal(text: str) -> str:
-    """Escapes text for Jinja, because scripts in mappings may look like templates."""
-    return re.sub(r"\{([{%#])", r"{{ '{\1' }}", text)
+def literal(value: object, indent: int | None = None) -> str:
+    """Returns a value as JSON that Jinja leaves as it is: scripts in mappings may look like templates.
+
+    Outside of strings, no brace is followed by another one, `%` or `#`, and no line begins with `#` or `%`.
+    """
+    text = json.dumps(value, indent=indent, sort_keys=indent is not None, ensure_ascii=False, allow_nan=False)
+    return encodable(re.sub(r"\{(?=[{%#])", r"\\u007b", text))
 
 
 def _indented(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+    return literal(value, indent=2).replace("\n", "\n  ")

@@ -1,0 +1,87 @@
+"""What a cluster has sent is data in the files of a captured track: it is neither rendered nor included."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.capture.sources import BackingIndex, CaptureSource
+from pacenote.capture.track_files import track_files
+from pacenote.track.load import load_track
+from pacenote.track.render import RenderOptions
+from pacenote.track.source import open_track
+
+_CODE = "''.__class__.__mro__[1].__subclasses__()"
+_FRAGMENTS = (
+    *("{", "{{", "{{{", "{%", "{#", "}}", "%}", "#}", "{{-", "-%}", "#", "##", "%", "\\", '"', "'", "\0"),
+    *(
+        "\n# for x in y\n",
+        "\r\n",
+        "\u2028",
+        "\u0085",
+        "\0number_of_shards",
+        "\0\0number_of_replicas",
+        "{}",
+        "$",
+    ),
+    *(
+        "{% raw %}",
+        "{% endraw %}",
+        "{{ 1 / 0 }}",
+        "{% include 'x' %}",
+        f"{{{{ {_CODE} }}}}",
+        "\\u007b",
+        "ä",
+        "😀",
+    ),
+    *('{{ rally.collect(parts="*.json") }}', '{% import "rally.helpers" as rally %}', "{number_of_shards}"),
+    "{{number_of_shards | default(1)}}",
+)
+_RANDOM = random.Random(29)
+
+
+def _texts() -> list[str]:
+    """Returns every fragment, every pair of the first ones, and random sequences of all."""
+    pairs = ["".join(pair) for pair in itertools.product(_FRAGMENTS[:17], repeat=2)]
+    mixed = ["".join(_RANDOM.choices(_FRAGMENTS, k=5)) for _ in range(300)]
+    return [*_FRAGMENTS, *pairs, *mixed]
+
+
+def _rendered(folder: Path, source: CaptureSource) -> Mapping[str, Any]:
+    """Returns the body of the created track, as a race reads it."""
+    for name, text in track_files("mine", [source], {}, "green").items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    track = load_track(open_track(folder), {}, RenderOptions(now=0))
+    body = track.composable_templates[0].body if source.is_stream else track.indices[0].body
+    assert body is not None
+    return body
+
+
+@pytest.mark.parametrize("timestamp", ["", "{{ 1 / 0 }}\0number_of_shards"])
+def test_hostile_texts_are_rendered_as_they_are(tmp_path: Path, timestamp: str) -> None:
+    texts = _texts()
+    mappings = {"_meta": {"texts": texts, "keys": dict.fromkeys(texts, 1)}, "properties": {"a": {"b": texts}}}
+    settings = {"analysis": {"texts": texts, "keys": dict.fromkeys(texts, True)}, "number_of_shards": "9"}
+    source = CaptureSource(
+        *("notes", (BackingIndex("notes", 3),), mappings, {**settings, "number_of_replicas": "8"}, timestamp),
+        replicas=2,
+    )
+    body = _rendered(tmp_path, source)
+    if timestamp:
+        assert body["data_stream"] == {"timestamp_field": {"name": timestamp}}
+        body = body["template"]
+    assert body["mappings"] == mappings
+    # Shards and replicas are the numbers that were read, whatever the settings contain.
+    assert body["settings"]["index"] == {**settings, "number_of_shards": "3", "number_of_replicas": "2"}
+
+
+@pytest.mark.parametrize("key", ["number_of_shards", "number_of_replicas"])
+def test_a_setting_that_is_not_a_parameter_of_the_track_is_kept(tmp_path: Path, key: str) -> None:
+    source = CaptureSource("notes", (BackingIndex("notes", 1),), {}, {"x": f"\0{key}", "y": {key: "{{ 7 }}"}})
+    assert _rendered(tmp_path, source)["settings"]["index"] == source.settings
