@@ -38,6 +38,26 @@ def test_a_line_that_was_cut_off_is_left_out_and_the_next_one_follows(journal, r
     journal.repair()
     journal.append({"n": 4})
     assert journal.read() == (*kept, 4)
+    unreadable = journal.path.with_name("journal.unreadable")
+    assert (unreadable.read_bytes() if unreadable.exists() else b"") == (rest if kept == (1, 2) else b"")
+
+
+def test_what_is_cut_off_never_replaces_what_was_cut_off_before(journal):
+    for rest in (b"first", b"second"):
+        with journal.path.open("ab") as file:
+            file.write(rest)
+        journal.repair()
+    names = ("journal.unreadable", "journal.unreadable-2")
+    assert [journal.path.with_name(name).read_bytes() for name in names] == [b"first", b"second"]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_journal_that_is_no_file_is_not_repaired(journal, tmp_path, kind):
+    target = tmp_path / "target"
+    journal.path.rename(target)
+    os.mkfifo(journal.path) if kind == "pipe" else journal.path.symlink_to("journal")
+    with pytest.raises(StoreError, match="cannot write"):
+        journal.repair()
 
 
 @pytest.mark.parametrize("line", [b"5", b'{"n": ', b"\xff"])

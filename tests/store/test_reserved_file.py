@@ -230,3 +230,10 @@ def test_room_that_another_process_has_removed_is_not_needed(tmp_path):
     reserved.write_bytes(b"another file")
     folder.finish(record())
     assert folder.read() == record()
+
+
+def test_what_a_killed_race_had_written_of_its_final_record_is_kept(tmp_path):
+    (tmp_path / ".race.json.reserved").write_bytes(b'{"format": 2, "race')
+    RaceFolder(tmp_path).release_abandoned_room()
+    assert [path.name for path in tmp_path.iterdir()] == ["race.json.unreadable"]
+    assert (tmp_path / "race.json.unreadable").read_bytes() == b'{"format": 2, "race'

@@ -100,7 +100,10 @@ def _write(path: Path, text: str) -> None:
     new = path.with_name(f".{path.name}.new")
     with store_errors(path):
         path.parent.mkdir(exist_ok=True)
-        new.write_text(text, encoding="utf-8")
+        with new.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
         new.replace(path)
 
 

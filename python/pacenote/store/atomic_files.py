@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import re
 import stat
@@ -106,6 +107,15 @@ def write_atomically(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise store_error("write", path, error) from error
+
+
+def unreadable_path(path: Path) -> Path:
+    """Returns a new name beside a file, under which what cannot be read of it is kept."""
+    for number in itertools.count(1):
+        kept = path.with_name(f"{path.name}.unreadable{f'-{number}' if number > 1 else ''}")
+        if not os.path.lexists(kept):
+            return kept
+    raise AssertionError
 
 
 def remove_abandoned(folder: Path) -> None:

@@ -12,7 +12,13 @@ from typing import Generic, TypeVar
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.decoding import parse_json
-from pacenote.store.atomic_files import append_line, read_regular_file, store_error
+from pacenote.store.atomic_files import (
+    append_line,
+    read_regular_file,
+    store_error,
+    unreadable_path,
+    write_atomically,
+)
 
 Entry = TypeVar("Entry")
 """The type of the events of a journal."""
@@ -50,18 +56,23 @@ class Journal(Generic[Entry]):
         append_line(self.path, json.dumps(document, ensure_ascii=False).encode())
 
     def repair(self) -> None:
-        """Removes the end of a line that a kill has cut off. Raises StoreError."""
+        """Removes the end of a line that a kill has cut off, and keeps it in a file of its own. Raises
+        StoreError.
+        """
         try:
+            data = read_regular_file(self.path)
+            end = data.rfind(b"\n") + 1
+            if end == len(data):
+                return
+            # A line without its end was written completely if it can be read.
+            complete = self._is_entry(data[end:])
+            if not complete:
+                write_atomically(unreadable_path(self.path), data[end:])
             with self.path.open("rb+") as file:
-                data = file.read()
-                end = data.rfind(b"\n") + 1
-                if end < len(data):
-                    # A line without its end was written completely if it can be read.
-                    complete = self._is_entry(data[end:])
-                    file.seek(0, os.SEEK_END)
-                    file.write(b"\n") if complete else file.truncate(end)
-                    file.flush()
-                    os.fsync(file.fileno())
+                file.seek(0, os.SEEK_END)
+                file.write(b"\n") if complete else file.truncate(end)
+                file.flush()
+                os.fsync(file.fileno())
         except FileNotFoundError:
             return
         except OSError as error:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pacenote.model.secrets import redact, redact_urls
-from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, store_error
+from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, store_error, sync_folder
 
 _MAX_LINE_CHARS = 1 << 20
 """Characters of a longer line are redacted in parts, so that no file exhausts the memory."""
@@ -41,8 +41,12 @@ def redact_file(path: Path, secrets: Collection[str]) -> None:
                 new.write(hidden[:written])
                 waiting = hidden[written:]
             new.write(waiting)
+            new.flush()
+            if changed:
+                os.fsync(target)
         if changed:
             temporary.replace(path)
+            sync_folder(path.parent)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -16,7 +16,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from pacenote.errors import StoreError
-from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder
+from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder, unreadable_path
 from pacenote.units import format_bytes
 
 _KEEP_SIZE = 1
@@ -96,10 +96,18 @@ class ReservedFile:
 
 
 def release_abandoned(path: Path) -> bool:
-    """Removes a file with reserved room if no process uses it, and returns whether it was removed."""
+    """Removes a file with reserved room if no process uses it, and returns whether it was removed.
+
+    If a killed process had begun to write to it, what it has written is kept under another name.
+    """
     with contextlib.suppress(OSError), _opened(path) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
+        if os.fstat(descriptor).st_size:
+            release_rest(path)
+            target = path.name.removeprefix(".").removesuffix(".reserved")
+            path.rename(unreadable_path(path.with_name(target)))
+        else:
+            path.unlink()
         return True
     return False
 
