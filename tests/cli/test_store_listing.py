@@ -92,6 +92,18 @@ def test_entries_that_are_no_races_do_not_end_the_list(run, races):
     assert {row.split()[0] for row in out.splitlines()[2:]} == {"odd", "store", "both", "here"}
 
 
+@pytest.mark.parametrize(
+    "timestamp", ["00010101T000000Z", "99991231T235959Z", "99999999T999999Z", "20260301T123015", "", None, []]
+)
+def test_a_damaged_date_in_the_store_is_one_odd_row(run, races, timestamp):
+    odd = {"race-id": "odd\ud800", "track": "\udc00", "user-tags": {"\ud800": [1]}}
+    races.indices["rally-races-v1"]["odd"] = {"environment": "local", "race-timestamp": timestamp, **odd}
+    for arguments in ((), ("--format=json",)):
+        code, out, err = run("list", "races", *arguments)
+        assert (code, err) == (0, "")
+        assert all(name in out for name in ("store", "both", "here", "odd"))
+
+
 def test_annotations_of_the_store_are_listed(run, metrics_store):
     code, out, err = run("add", "annotation", "--race-timestamp=20260301T123015Z", "--message=mine")
     assert (code, err) == (0, "")

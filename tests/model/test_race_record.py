@@ -168,7 +168,7 @@ def test_a_record_never_contains_secrets():
         ({"format": 3}, "race has format 3, but this version of Pacenote reads formats up to 2"),
         (
             {"race-timestamp": "yesterday"},
-            "race.race-timestamp must have the form 20250131T235959Z, not 'yesterday'",
+            "race.race-timestamp must be a time of the form 20250131T235959Z, not 'yesterday'",
         ),
         ({"seed": "42"}, "race.seed must be a whole number, not '42'"),
         ({"verdict": {"state": "fine"}}, "race.verdict.state has the unknown value 'fine'"),

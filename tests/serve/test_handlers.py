@@ -67,6 +67,24 @@ def test_hostile_addresses_are_refused_in_words(site, path, status):
     assert site.warnings == []
 
 
+def test_a_race_that_cannot_be_read_hides_no_other_race(site):
+    fill(site, 2)
+    text = (site.store.races / "race-000" / "race.json").read_text()
+    changes = {
+        "year-1": text.replace("20260301T", "00010101T"),
+        "year-9999": text.replace("20260301T", "99991231T"),
+        "surrogate": text.replace("http_logs", "\\ud800"),
+        "deep": "[" * 100_000,
+        "binary": "\0\x1b[31m",
+    }
+    for name, changed in changes.items():
+        (site.store.races / name).mkdir()
+        (site.store.races / name / "race.json").write_text(changed)
+    page = site.page()
+    assert all(name in page for name in ("race-000", "race-001", *changes))
+    assert page.count("unreadable") >= len(changes) - 1
+
+
 def test_pages_of_the_list_keep_the_selection(site):
     fill(site, 60)
     first = site.page("?baseline=race-001&contender=race-059")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -70,3 +71,17 @@ def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot create"):
         AnnotationStore(tmp_path / "file").add(annotation("a"))
+
+
+def test_one_that_cannot_be_read_hides_no_other_one(store: AnnotationStore, tmp_path: Path) -> None:
+    good = annotation("a")
+    store.add(good)
+    folder = tmp_path / "home" / "annotations"
+    (folder / "deep.json").write_text("[" * 100_000)
+    (folder / "list.json").write_text("[]")
+    (folder / "link.json").symlink_to("link.json")
+    os.mkfifo(folder / "pipe.json")
+    left_out: list[str] = []
+    assert store.list(left_out.append) == [good]
+    assert len(left_out) == 4
+    assert all("\n" not in message for message in left_out)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import uuid
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
@@ -12,7 +11,7 @@ from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.store_options import add_store_option, store_client
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import StoreError, UsageError
-from pacenote.model.race_record import TIMESTAMP_FORMAT
+from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.store.annotations import Annotation, AnnotationStore
 from pacenote.store.home import default_home
 
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         chart_type=options.chart_type,
         chart_name=options.chart_name,
     )
-    day = datetime.strptime(annotation.race_timestamp, TIMESTAMP_FORMAT).date()
+    day = parse_timestamp(annotation.race_timestamp).date()
     if options.dry_run:
         console.result(f"would add annotation '{annotation.message}' to {day}\n")
         return 0
@@ -95,7 +94,7 @@ def _add_to_store(annotation: Annotation, client: StoreClient, console: Console)
 def _midnight(text: str) -> str:
     """Returns the timestamp of the midnight before a race, as Rally stores it. Raises UsageError."""
     try:
-        moment = datetime.strptime(text, TIMESTAMP_FORMAT)
+        moment = parse_timestamp(text)
     except ValueError:
         raise UsageError(
             f"--race-timestamp '{text}' is not a timestamp",

@@ -81,7 +81,7 @@ def _annotations(options: argparse.Namespace, console: Console) -> str:
     from pacenote.cli.store_listing import merged_annotations
 
     first, last = (day and day.strftime("%Y%m%d") for day in (options.from_date, options.to_date))
-    own = AnnotationStore(default_home()).list()
+    own = AnnotationStore(default_home()).list(console.warning)
     found = [
         (one, place)
         for one, place in merged_annotations(own, options, console)

@@ -12,7 +12,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.store_listing import STORE, ListedRace, merged_races, stored_races
 from pacenote.cli.tables import Fit, json_text, table
 from pacenote.errors import StoreError
-from pacenote.model.race_record import TIMESTAMP_FORMAT
+from pacenote.model.race_time import parse_timestamp
 from pacenote.model.user_tags import tag_texts
 from pacenote.store.race_index import RaceFilter, RaceSummary
 from pacenote.store.race_store import RaceStore, check_home
@@ -93,7 +93,7 @@ def _tags(given: Mapping[str, object]) -> str:
 def _age(timestamp: str, now: datetime) -> str:
     if not timestamp:
         return ""
-    return age_text(datetime.strptime(timestamp, TIMESTAMP_FORMAT).replace(tzinfo=UTC), now)
+    return age_text(parse_timestamp(timestamp), now)
 
 
 def age_text(began: datetime, now: datetime) -> str:

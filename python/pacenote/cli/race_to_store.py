@@ -68,7 +68,7 @@ def export_to_store(races: Iterable[ReferencedRace], settings: StoreSettings, co
         written += 1
     if not written:
         raise StoreError("no race was written to the metrics store")
-    added = _add_missing_annotations(settings)
+    added = _add_missing_annotations(settings, console)
     if added:
         console.progress(f"metrics store {settings.url}: {format_count(added, 'annotation')} added")
     return code
@@ -123,14 +123,14 @@ def _unsuitable(record: RaceRecord, state: RaceState) -> str:
     return "" if record.tasks else "has measured nothing"
 
 
-def _add_missing_annotations(settings: StoreSettings) -> int:
+def _add_missing_annotations(settings: StoreSettings, console: Console) -> int:
     """Writes the annotations of this machine that the store lacks, and returns their number."""
     from pacenote.metrics_store.client import StoreClient
     from pacenote.metrics_store.store_annotations import StoreAnnotations
     from pacenote.store.annotations import AnnotationStore
     from pacenote.store.home import default_home
 
-    own = AnnotationStore(default_home()).list()
+    own = AnnotationStore(default_home()).list(console.warning)
     if not own:
         return 0
     client = StoreClient(settings)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pacenote.cli.console import Console
 from pacenote.cli.store_options import store_client
 from pacenote.errors import StoreError
+from pacenote.model.race_time import parse_timestamp
 from pacenote.store.race_index import RaceFilter, RaceSummary
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -157,5 +158,8 @@ def _text(value: object) -> str:
 
 
 def _is_timestamp(text: str) -> bool:
-    digits, zone = text[:-1].replace("T", ""), text[-1:]
-    return len(text) == 16 and zone == "Z" and digits.isdigit()
+    try:
+        parse_timestamp(text)
+    except ValueError:
+        return False
+    return True

@@ -7,7 +7,8 @@ from datetime import UTC
 from typing import Any
 
 from pacenote.model.codec import encode
-from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_time import TIMESTAMP_FORMAT
 from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.result import TaskResult
 from pacenote.model.system_metrics import DISK_USAGE, SHARD_TIMES, TRANSFORM_FIGURES

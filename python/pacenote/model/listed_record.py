@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pacenote.model.codec import field_types
 from pacenote.model.race_record import (
     FORMAT_VERSION,
     STORED_FIELDS,
-    TIMESTAMP_FORMAT,
     Environment,
     RaceRecord,
     RecordedCluster,
     RecordedTrack,
     Verdict,
 )
+from pacenote.model.race_time import parse_timestamp
 from pacenote.model.rally_results import unmeasured_results
 from pacenote.model.strict_types import strict_fields, strict_type
 from pacenote.model.system_metrics import SystemMetrics
@@ -50,7 +49,7 @@ def listed_record(data: bytes) -> RaceRecord | None:
     try:
         stored = _all_decoder().decode(data)
         headline = _headline_decoder().decode(data)
-        timestamp = datetime.strptime(stored.race_timestamp, TIMESTAMP_FORMAT).replace(tzinfo=UTC)
+        timestamp = parse_timestamp(stored.race_timestamp)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     if not 1 <= stored.format <= FORMAT_VERSION:

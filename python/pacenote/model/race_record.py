@@ -19,6 +19,7 @@ from pacenote.model.engine_archive import EngineArchive
 from pacenote.model.finding import NOT_FINISHED, Finding, stored_without_doubt
 from pacenote.model.imported import ImportedResults, without_unknown
 from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.recorded_sources import RecordedSources
@@ -32,9 +33,6 @@ from pacenote.model.target_rate import MAX_SHORTFALL, TargetRate
 
 FORMAT_VERSION = 2
 """Version of `race.json`. All lower versions can be read; a higher one was written by a newer Pacenote."""
-
-TIMESTAMP_FORMAT = "%Y%m%dT%H%M%SZ"
-"""Rally's form of a race's timestamp, always UTC."""
 
 CorpusOrigin = Literal["declared", "excerpt", "as-is", "generated"]
 """Where a corpus came from: the declared files, their first documents (test mode), files used as they are, or
@@ -554,10 +552,10 @@ exist.
 
 def _read_timestamp(value: object) -> datetime:
     try:
-        return datetime.strptime(str(value), TIMESTAMP_FORMAT).replace(tzinfo=UTC)
+        return parse_timestamp(str(value))
     except ValueError:
         raise PacenoteError(
-            f"race.race-timestamp must have the form 20250131T235959Z, not {str(value)[:40]!r}"
+            f"race.race-timestamp must be a time of the form 20250131T235959Z, not {str(value)[:40]!r}"
         ) from None
 
 

@@ -25,12 +25,12 @@ from pacenote.model.node_options import NodeOptions
 from pacenote.model.overhead_rules import failed_cleanup_text
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import (
-    TIMESTAMP_FORMAT,
     RaceRecord,
     RecordedClient,
     RecordedCorpus,
     UncheckedDocuments,
 )
+from pacenote.model.race_time import TIMESTAMP_FORMAT
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import FailureGroup, TaskResult
 from pacenote.model.user_tags import tag_texts

@@ -142,7 +142,7 @@ class Handlers:
     async def notes(self, request: web.Request) -> web.StreamResponse:
         """Shows the notes about the day of a race."""
         _, heading = await self._race(request)
-        notes = notes_of_day(await asyncio.to_thread(self._annotations.list), heading)
+        notes = notes_of_day(await asyncio.to_thread(self._annotations.list, _ignore), heading)
         return page_response(notes_page(heading, notes, self._access.proof))
 
     async def add_note(self, request: web.Request) -> web.StreamResponse:
@@ -167,7 +167,7 @@ class Handlers:
     async def delete_note(self, request: web.Request) -> web.StreamResponse:
         """Deletes a note about the day of a race."""
         _, heading = await self._race(request)
-        notes = notes_of_day(await asyncio.to_thread(self._annotations.list), heading)
+        notes = notes_of_day(await asyncio.to_thread(self._annotations.list, _ignore), heading)
         given = request.match_info["note"]
         if all(note.annotation_id != given for note in notes):
             raise StoreError("there is no such note about the day of this race")
@@ -243,3 +243,7 @@ def _page_number(text: str) -> int:
     """Returns the number of a page of the list; the first one if the text is not a number of a page."""
     is_number = text.isascii() and text.isdigit() and len(text) < 7
     return max(1, int(text)) if is_number else 1
+
+
+def _ignore(problem: str) -> None:
+    """Leaves out a note that cannot be read; `pacenote list annotations` names it."""

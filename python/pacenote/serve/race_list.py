@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from urllib.parse import quote, quote_plus
 
 from pacenote.errors import UsageError
-from pacenote.model.race_record import TIMESTAMP_FORMAT
+from pacenote.model.race_time import parse_timestamp
 from pacenote.model.user_tags import tag_texts
 from pacenote.report.render.html import escaped, shown
 from pacenote.serve.document import OwnPage, attribute, bar
@@ -191,7 +191,7 @@ def _start(race: RaceSummary) -> str:
 
 
 def _began(race: RaceSummary) -> datetime:
-    return datetime.strptime(race.timestamp, TIMESTAMP_FORMAT).replace(tzinfo=UTC)
+    return parse_timestamp(race.timestamp)
 
 
 def _age(race: RaceSummary, now: datetime) -> str:

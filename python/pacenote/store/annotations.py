@@ -6,7 +6,7 @@ PACENOTE_HOME/annotations/<id>.json, with the keys of Rally's documents.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,9 +69,18 @@ class AnnotationStore:
         text = json.dumps(document, ensure_ascii=False, indent=1)
         write_atomically(file, encodable(text).encode())
 
-    def list(self) -> list[Annotation]:
-        """Returns all annotations, newest first. Raises StoreError."""
-        found = [_read(file) for file in self._files()]
+    def list(self, leave_out: Callable[[str], None] | None = None) -> list[Annotation]:
+        """Returns all annotations, newest first. Calls `leave_out`, if given, with a message for each that
+        cannot be read, and otherwise raises StoreError for it.
+        """
+        found = []
+        for file in self._files():
+            try:
+                found.append(_read(file))
+            except StoreError as error:
+                if leave_out is None:
+                    raise
+                leave_out(f"{error.message}: {error.hint}" if error.hint else error.message)
         return sorted(found, key=lambda one: (one.race_timestamp, one.annotation_id), reverse=True)
 
     def check(self, ids: Sequence[str]) -> None:

@@ -285,7 +285,7 @@ class ExperimentStore:
     def list(self) -> list[ExperimentFolder]:
         """Returns all experiments, newest first, and last those without a plan; no searches."""
         try:
-            paths = [path for path in self.experiments.iterdir() if path.is_dir()]
+            paths = [path for path in self.experiments.iterdir() if Path(path).is_dir()]  # never raises
         except OSError:
             return []
         folders = [folder for folder in map(ExperimentFolder, paths) if not folder.is_search]
@@ -339,7 +339,9 @@ class ExperimentStore:
             return {}
         except (OSError, ValueError, RecursionError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
-        return found if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            raise StoreError(f"{path} cannot be read: it is not an object")
+        return found
 
     def update_noise(self, change: Callable[[Mapping[str, object]], Mapping[str, object]]) -> None:
         """Replaces the stored spread of races by what `change` returns for it; processes that do so at the

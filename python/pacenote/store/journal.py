@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from pacenote.errors import PacenoteError, StoreError
-from pacenote.model.decoding import parse_json
 from pacenote.store.atomic_files import (
     append_line,
     read_regular_file,
@@ -19,6 +18,7 @@ from pacenote.store.atomic_files import (
     unreadable_path,
     write_atomically,
 )
+from pacenote.store.json_file import parse_stored
 
 Entry = TypeVar("Entry")
 """The type of the events of a journal."""
@@ -86,7 +86,7 @@ class Journal(Generic[Entry]):
 
     def _entry(self, line: bytes, number: int) -> Entry:
         try:
-            return self.decode(parse_json(line))
+            return self.decode(parse_stored(line))
         except (ValueError, RecursionError, PacenoteError) as error:
             raise StoreError(
                 f"line {number} of {self.path} cannot be read: {error}",

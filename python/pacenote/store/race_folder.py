@@ -35,7 +35,6 @@ from pathlib import Path
 import msgspec
 
 from pacenote.errors import PacenoteError, StoreError
-from pacenote.model.decoding import parse_json
 from pacenote.model.finding import Finding
 from pacenote.model.headline import early_end
 from pacenote.model.printable import encodable
@@ -53,7 +52,7 @@ from pacenote.store.atomic_files import (
     store_error,
     write_atomically,
 )
-from pacenote.store.json_file import read_json
+from pacenote.store.json_file import parse_stored, read_json
 from pacenote.store.progress_file import PROGRESS_FILE
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
@@ -460,7 +459,7 @@ class RaceFolder:
         is_cut = bool(rest.strip(b"\0")) and not self.is_in_use()
         for line in lines:
             try:
-                results.append(TaskResult.from_document(parse_json(line)))
+                results.append(TaskResult.from_document(parse_stored(line)))
             except (ValueError, RecursionError, PacenoteError):
                 damaged += 1
         left_out = [format_count(damaged, "damaged line")] if damaged else []

@@ -4,6 +4,9 @@ Every query first updates the index: it reads folders that are new or have chang
 size and inode of `race.json`), and deletes rows without a folder. A race therefore does not write to the
 index, folders may be copied and deleted by hand, and a damaged or missing index is rebuilt. Several processes
 may query at the same time (WAL and a busy timeout). If the index cannot be written, it is built in memory.
+
+What is in the file is not trusted: it is only used if it has no tables, views and triggers but those of this
+version, and if its rows have the right types; otherwise, it is replaced. A link or a pipe is left as it is.
 """
 
 from __future__ import annotations
@@ -12,20 +15,23 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import get_args
 
 from pacenote.errors import PacenoteError
 from pacenote.model.decoding import parse_json
 from pacenote.model.headline import headline
 from pacenote.model.listed_record import listed_record
 from pacenote.model.printable import encodable
-from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState, race_state
+from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.model.user_tags import tag_texts
 from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_regular_file
+from pacenote.store.json_file import parse_stored
 
 INDEX_FILE = "index.sqlite"
 """Name of the index."""
@@ -35,12 +41,30 @@ INDEX_FILES = tuple(f"{INDEX_FILE}{suffix}" for suffix in ("", "-wal", "-shm", "
 
 _SCHEMA_VERSION = 5
 _BUSY_TIMEOUT_S = 10.0
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGED = (
+    *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT),
+    # Statements that fit the tables of this version fail only with other ones.
+    *(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT),
+    *(sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_AUTH),
+)
+_MAX_ROW_LENGTH = 1 << 20
+"""Characters of the largest row. A race with longer names and tags cannot be listed."""
+
+_MAX_VALUE_BYTES = 8 * _MAX_ROW_LENGTH
+"""Size of the largest value that is read from the index, and of the largest row."""
 _COLUMNS = (
     "id, timestamp, track, track_revision, challenge, car, distribution, version, revision, user_tags, "
     "verdict, state, headline"
 )
 _ALL_COLUMNS = f"{_COLUMNS}, search_text, stamp"
+_SCHEMA = (
+    f"CREATE TABLE races (id TEXT PRIMARY KEY, "
+    f"{', '.join(f'{name} TEXT NOT NULL' for name in _ALL_COLUMNS.split(', ')[1:])})",
+    # The order of lists: the newest races are found without sorting all.
+    "CREATE INDEX newest ON races (timestamp DESC, id)",
+    # All that an update compares, without reading the other columns.
+    "CREATE INDEX stamps ON races (id, stamp)",
+)
 _SEARCHED = "search_text || CASE state WHEN 'unfinished' THEN char(10) || unfinished_state(id) ELSE '' END"
 
 
@@ -133,6 +157,10 @@ class FoundRaces:
     """Number of all that match."""
 
 
+class _DamagedIndex(Exception):
+    """The file of the index contains what this version does not write."""
+
+
 class RaceIndex:
     """Finds races below the folder `races`. Every method returns the current state of the disk."""
 
@@ -147,7 +175,8 @@ class RaceIndex:
         conditions, values = _conditions(criteria)
         query = f"SELECT {_COLUMNS} FROM races{conditions} ORDER BY timestamp DESC, id"
         first, last = criteria.offset, criteria.offset + criteria.limit
-        with self._updated() as database:
+
+        def select(database: sqlite3.Connection) -> FoundRaces:
             if criteria.user_tags or criteria.benchmark_name:
                 races = map(_summary, database.execute(query, values))
                 matching = tuple(race for race in races if _tags_match(race.user_tags, criteria))
@@ -155,6 +184,8 @@ class RaceIndex:
             (total,) = database.execute(f"SELECT count(*) FROM races{conditions}", values).fetchone()
             rows = database.execute(f"{query} LIMIT ? OFFSET ?", (*values, criteria.limit, criteria.offset))
             return FoundRaces(tuple(map(_summary, rows)), total)
+
+        return self._ask(select)
 
     def ids(self) -> list[str]:
         """Returns the ids of all races, sorted."""
@@ -166,37 +197,42 @@ class RaceIndex:
         """
         return sorted(name for name in _fingerprints(self._races) if prefix and name.startswith(prefix))
 
-    @contextlib.contextmanager
-    def _updated(self) -> Generator[sqlite3.Connection, None, None]:
-        """Yields an up-to-date index: the file, rebuilt if it is damaged, or one in memory."""
-        database = self._open()
-        database.create_function("unfinished_state", 1, self._unfinished_state)
-        try:
-            yield database
-        finally:
-            database.close()
-
-    def _open(self) -> sqlite3.Connection:
-        for _ in range(2):
+    def _ask(self, select: Callable[[sqlite3.Connection], FoundRaces]) -> FoundRaces:
+        """Returns what an up-to-date index answers: the file, rebuilt if it is damaged, or one in memory."""
+        for _ in range(2 if self._is_usable() else 0):
             try:
-                return self._open_updated(str(self._file))
+                return self._answer(str(self._file), select)
             except sqlite3.Error as error:
-                if getattr(error, "sqlite_errorcode", None) not in _DAMAGED:
+                # The lowest byte; the others give details.
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                     break
                 self._remove()
-        return self._open_updated(":memory:")
+            except _DamagedIndex:
+                self._remove()
+        return self._answer(":memory:", select)
 
-    def _open_updated(self, path: str) -> sqlite3.Connection:
-        database = _connect(path)
-        try:
+    def _answer(self, path: str, select: Callable[[sqlite3.Connection], FoundRaces]) -> FoundRaces:
+        with contextlib.closing(_connect(path)) as database:
             _update(database, self._races)
-        except BaseException:
-            database.close()
-            raise
-        return database
+            database.create_function("unfinished_state", 1, self._unfinished_state)
+            return select(database)
+
+    def _is_usable(self) -> bool:
+        """Returns whether the files of the index are regular files, or do not exist."""
+        for name in INDEX_FILES:
+            try:
+                if not is_regular_file((self._races / name).lstat()):
+                    return False
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return False
+        return True
 
     def _remove(self) -> None:
-        """Deletes a damaged index. Processes that have opened it continue with the deleted file."""
+        """Deletes a damaged index, of which nothing is lost: it is made from the folders. Processes that have
+        opened it continue with the deleted file.
+        """
         for name in INDEX_FILES:
             with contextlib.suppress(OSError):
                 (self._races / name).unlink()
@@ -207,6 +243,8 @@ def _connect(path: str) -> sqlite3.Connection:
         with contextlib.suppress(OSError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
     database = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+    database.execute("PRAGMA trusted_schema=OFF")
     # If two processes switch to WAL at the same moment, SQLite immediately rejects one of them; the other has
     # switched for both.
     try:
@@ -225,8 +263,10 @@ def _connect(path: str) -> sqlite3.Connection:
 def _update(database: sqlite3.Connection, races: Path) -> None:
     present = _fingerprints(races)
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version == _SCHEMA_VERSION and _indexed(database) == present:
-        return
+    if version == _SCHEMA_VERSION:
+        _check_schema(database)
+        if _indexed(database) == present:
+            return
     # The write lock is acquired first so that only one of two processes reads the changed folders.
     database.execute("BEGIN IMMEDIATE")
     try:
@@ -254,21 +294,29 @@ def _update(database: sqlite3.Connection, races: Path) -> None:
 
 def _prepare_table(database: sqlite3.Connection) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version == _SCHEMA_VERSION:
-        return
-    database.execute("DROP TABLE IF EXISTS races")
-    columns = ", ".join(f"{name} TEXT NOT NULL" for name in _ALL_COLUMNS.split(", ")[1:])
-    database.execute(f"CREATE TABLE races (id TEXT PRIMARY KEY, {columns})")
-    # The order of lists: the newest races are found without sorting all.
-    database.execute("CREATE INDEX newest ON races (timestamp DESC, id)")
-    # All that an update compares, without reading the other columns.
-    database.execute("CREATE INDEX stamps ON races (id, stamp)")
-    database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+    if version != _SCHEMA_VERSION:
+        database.execute("DROP TABLE IF EXISTS races")
+        for statement in _SCHEMA:
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+    _check_schema(database)
+
+
+def _check_schema(database: sqlite3.Connection) -> None:
+    """Raises _DamagedIndex if the index has other tables, views, indices or triggers than those of this
+    version.
+    """
+    statements = [text for (text,) in database.execute("SELECT sql FROM sqlite_master") if text is not None]
+    if sorted(map(str, statements)) != sorted(_SCHEMA):
+        raise _DamagedIndex
 
 
 def _indexed(database: sqlite3.Connection) -> dict[str, str]:
-    """Returns the fingerprints of the races in the index, by id."""
-    return dict(database.execute("SELECT id, stamp FROM races"))
+    """Returns the fingerprints of the races in the index, by id. Raises _DamagedIndex."""
+    indexed = dict(database.execute("SELECT id, stamp FROM races"))
+    if not all(isinstance(text, str) for entry in indexed.items() for text in entry):
+        raise _DamagedIndex
+    return indexed
 
 
 def _fingerprints(races: Path) -> dict[str, str]:
@@ -299,12 +347,18 @@ def _fingerprint(record: str) -> str | None:
 def _row(folder: Path) -> tuple[str, ...]:
     """Returns the values of `_ALL_COLUMNS` without the last one."""
     try:
-        record = _record(read_regular_file(folder / "race.json"))
+        row = _readable_row(folder.name, _record(read_regular_file(folder / "race.json")))
+        if sum(map(len, row)) <= _MAX_ROW_LENGTH:
+            return row
     except (OSError, ValueError, RecursionError, PacenoteError):
-        return (folder.name, *[""] * 8, "{}", "", "unreadable", "", f"{folder.name}\nunreadable".casefold())
+        pass
+    return (folder.name, *[""] * 8, "{}", "", "unreadable", "", f"{folder.name}\nunreadable".casefold())
+
+
+def _readable_row(race_id: str, record: RaceRecord) -> tuple[str, ...]:
     cluster = record.cluster
     described = (
-        folder.name,
+        race_id,
         record.timestamp.strftime(TIMESTAMP_FORMAT),
         record.track.name,
         record.track.revision or "",
@@ -327,7 +381,7 @@ def _row(folder: Path) -> tuple[str, ...]:
 
 def _record(data: bytes) -> RaceRecord:
     """Returns a race with what its row needs. Raises ValueError, RecursionError, and PacenoteError."""
-    return listed_record(data) or RaceRecord.from_document(parse_json(data))
+    return listed_record(data) or RaceRecord.from_document(parse_stored(data))
 
 
 def _conditions(criteria: RaceFilter) -> tuple[str, list[str]]:
@@ -352,8 +406,18 @@ def _day(day: date | None) -> str | None:
 
 
 def _summary(row: tuple[str, ...]) -> RaceSummary:
+    """Returns the race of a row. Raises _DamagedIndex."""
     fields = dict(zip(RaceSummary.__dataclass_fields__, row, strict=True))
-    return RaceSummary(**fields | {"user_tags": json.loads(row[9])})
+    try:
+        if fields["timestamp"]:
+            parse_timestamp(fields["timestamp"])
+        summary = RaceSummary(**fields | {"user_tags": parse_json(row[9].encode())})
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise _DamagedIndex from None
+    is_text = all(isinstance(value, str) for value in row)
+    if not (is_text and summary.state in get_args(RaceState) and isinstance(summary.user_tags, dict)):
+        raise _DamagedIndex
+    return summary
 
 
 def _tags_match(given: Mapping[str, object], criteria: RaceFilter) -> bool:

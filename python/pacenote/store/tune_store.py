@@ -107,7 +107,13 @@ def list_tunes(store: ExperimentStore) -> list[TuneFolder]:
     """Returns all searches, newest first."""
     try:
         plans = [path / TUNE_PLAN for path in store.experiments.iterdir()]
-        known = sorted((path.stat().st_mtime_ns, path.parent) for path in plans if path.is_file())
     except OSError:
         return []
+    known = []
+    for path in plans:
+        # One that cannot be looked at hides no other one.
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                known.append((path.stat().st_mtime_ns, path.parent))
+    known.sort()
     return [TuneFolder(path) for _, path in reversed(known)]

@@ -1,0 +1,19 @@
+"""Rally's form of the time at which a race began."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+TIMESTAMP_FORMAT = "%Y%m%dT%H%M%SZ"
+"""Rally's form of a race's timestamp, always UTC."""
+
+_YEARS = range(1970, 3000)
+"""Years of races. Arithmetic with times outside of them may overflow, and their texts do not sort by time."""
+
+
+def parse_timestamp(text: str) -> datetime:
+    """Returns the time of a timestamp such as `20260301T123015Z`. Raises ValueError for any other text."""
+    moment = datetime.strptime(text, TIMESTAMP_FORMAT).replace(tzinfo=UTC)
+    if moment.year not in _YEARS or moment.strftime(TIMESTAMP_FORMAT) != text:
+        raise ValueError(f"{text} is not the timestamp of a race")
+    return moment

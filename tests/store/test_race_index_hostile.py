@@ -1,0 +1,164 @@
+"""An index that another program has written, and race folders that none of Pacenote's versions writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pacenote.store.race_index import INDEX_FILES, RaceFilter
+from pacenote.store.race_store import RaceStore
+from support.records import record
+
+_COLUMNS = (
+    "id, timestamp, track, track_revision, challenge, car, distribution, version, revision, user_tags, "
+    "verdict, state, headline, search_text, stamp"
+)
+
+
+@pytest.fixture(scope="module")
+def races(tmp_path_factory: pytest.TempPathFactory) -> RaceStore:
+    store = RaceStore(tmp_path_factory.mktemp("home"))
+    for day, name in enumerate(("a", "b"), 1):
+        store.create(record(name, timestamp=record().timestamp.replace(day=day)))
+    return store
+
+
+@pytest.fixture
+def store(races: RaceStore) -> Iterator[RaceStore]:
+    """Yields a store of two races with an index."""
+    assert _ids(races) == ["b", "a"]
+    yield races
+    shutil.rmtree(races.races / "odd", ignore_errors=True)
+    for name in INDEX_FILES:
+        path = races.races / name
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+
+
+def _ids(store: RaceStore) -> list[str]:
+    """Returns the ids of all races, after they were listed, searched and filtered by tags."""
+    listed = [race.race_id for race in store.list(RaceFilter())]
+    assert [race.race_id for race in store.list(RaceFilter(search=("logs",)))] == listed
+    assert [race.race_id for race in store.list(RaceFilter(user_tags={"intention": "baseline"}))] == listed
+    return listed
+
+
+def _execute(store: RaceStore, *statements: str) -> None:
+    with closing(sqlite3.connect(store.races / INDEX_FILES[0], isolation_level=None)) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE VIEW other AS SELECT * FROM races"],
+        ["CREATE TABLE other (a)"],
+        ["CREATE TRIGGER odd AFTER INSERT ON races BEGIN DELETE FROM races; END"],
+        ["ALTER TABLE races RENAME TO real", "CREATE VIEW races AS SELECT * FROM real"],
+        ["DROP TABLE races", f"CREATE VIEW races AS SELECT {', '.join(['1'] * 15)}"],
+        ["DROP TABLE races", "CREATE TABLE races (id)"],
+        ["DROP TABLE races", f"CREATE TABLE races ({_COLUMNS})"],
+        ["DROP TABLE races"],
+        ["ALTER TABLE races ADD COLUMN more"],
+        ["DROP INDEX newest"],
+        ["UPDATE races SET user_tags = x'00ff'"],
+        ["UPDATE races SET user_tags = '[1]'"],
+        ["UPDATE races SET user_tags = '{'"],
+        [f"UPDATE races SET user_tags = '{'[' * 100_000}'"],
+        ["UPDATE races SET timestamp = x'30'"],
+        ["UPDATE races SET timestamp = '00010101T000000Z'"],
+        ["UPDATE races SET timestamp = 'yesterday'"],
+        ["UPDATE races SET state = 'excellent'"],
+        ["UPDATE races SET stamp = x'00'"],
+        ["UPDATE races SET track = CAST(x'ff' AS TEXT)"],
+        ["UPDATE races SET headline = CAST(zeroblob(9000000) AS TEXT)"],
+        [f"INSERT INTO races VALUES (x'01', {', '.join(['1'] * 14)})"],
+        [f"INSERT INTO races VALUES ({', '.join(['1'] * 14)}, x'01')"],
+        ["PRAGMA user_version = 0", "CREATE TABLE other (a)"],
+    ],
+)
+def test_an_index_of_another_program_is_replaced(store: RaceStore, statements: list[str]) -> None:
+    _execute(store, *statements)
+    assert _ids(store) == ["b", "a"]
+    assert [race.track for race in store.list(RaceFilter())] == ["http_logs"] * 2
+    # The index is a file of this version again.
+    with closing(sqlite3.connect(store.races / INDEX_FILES[0])) as database:
+        assert database.execute("SELECT count(*) FROM sqlite_master WHERE sql IS NOT NULL").fetchone() == (3,)
+
+
+@pytest.mark.parametrize("name", INDEX_FILES)
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])
+def test_an_index_that_is_not_a_file_is_left_as_it_is(
+    store: RaceStore, tmp_path: Path, name: str, kind: str
+) -> None:
+    target, path = tmp_path / "target", store.races / name
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(target)
+    if kind == "link":
+        target.write_bytes(b"content")
+    assert _ids(store) == ["b", "a"]
+    assert target.read_bytes() == b"content" if kind == "link" else not target.exists()
+
+
+def _in_json(**changes: object) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        text = (path.parents[1] / "a" / "race.json").read_text()
+        path.write_text(
+            json.dumps(json.loads(text) | {name.replace("_", "-"): changes[name] for name in changes})
+        )
+
+    return write
+
+
+def _huge(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+_UNREADABLE: dict[str, Callable[[Path], object]] = {
+    "year 1": _in_json(race_timestamp="00010101T000000Z"),
+    "year 9999": _in_json(race_timestamp="99991231T235959Z"),
+    "overflow": _in_json(race_timestamp="99999999T999999Z"),
+    "without zone": _in_json(race_timestamp="20260301T123015"),
+    "another form": _in_json(race_timestamp="2026031T123015Z"),
+    "number": _in_json(race_timestamp=1e300),
+    "deep list": lambda path: path.write_text("[" * 100_000),
+    "deep object": lambda path: path.write_text('{"a":' * 100_000),
+    "many digits": lambda path: path.write_text(f'{{"a":{"9" * 10_000}}}'),
+    "huge": _huge,
+    "empty": lambda path: path.write_bytes(b""),
+    "binary": lambda path: path.write_bytes(bytes(range(256))),
+    "large tag": _in_json(user_tags={"a": "x" * 2_000_000}),
+    "link to itself": lambda path: path.symlink_to("race.json"),
+}
+
+
+@pytest.mark.parametrize("kind", _UNREADABLE)
+def test_a_record_that_cannot_be_read_is_one_odd_row(store: RaceStore, kind: str) -> None:
+    (store.races / "odd").mkdir()
+    _UNREADABLE[kind](store.races / "odd" / "race.json")
+    races = store.list(RaceFilter())
+    assert [(race.race_id, race.state == "unreadable") for race in races[:2]] == [("b", False), ("a", False)]
+    assert [(race.race_id, race.state) for race in races[2:]] == [("odd", "unreadable")]
+    assert store.folder("latest").path.name == "b"
+
+
+def test_half_of_a_surrogate_pair_is_replaced(store: RaceStore) -> None:
+    (store.races / "odd").mkdir()
+    write = _in_json(track="a\ud800", challenge="\udfffb", user_tags={"\udc00": "\ud83d\ude00 \ud83d"})
+    write(store.races / "odd" / "race.json")
+    odd = next(race for race in store.list(RaceFilter()) if race.race_id == "odd")
+    assert (odd.track, odd.challenge, odd.user_tags) == ("a\ufffd", "\ufffdb", {"\ufffd": "😀 \ufffd"})
+    assert store.load("odd").track.name == "a\ufffd"
