@@ -72,6 +72,11 @@ def test_an_unfinished_experiment_says_how_to_go_on():
     assert report.next == ("races are left (stopped by the user): pacenote experiment resume heap-1",)
 
 
+def test_commands_can_be_copied_whatever_the_folder_of_the_experiment_is_named():
+    shown = result(state="unfinished", experiment_id="a; rm -rf $HOME", races_done=0, order=())
+    assert build_experiment_report(shown).next[0].endswith("pacenote experiment resume 'a; rm -rf $HOME'")
+
+
 def test_an_experiment_without_budget_says_that_it_needs_more():
     report = build_experiment_report(result(state="unfinished", paused="the budget of 20 s does not suffice"))
     assert report.next[0].endswith("suffice): pacenote experiment resume heap-1 --budget=TIME")

@@ -158,3 +158,8 @@ def test_time_beyond_the_budget_and_changes_of_the_machine_during_the_search_are
     shown = text(found(machine_changes=("kernel 1 → 2",)))
     assert "of a budget of 10 min: 57 min 5 s too much" in shown
     assert "the machine changed meanwhile: kernel 1 → 2" in shown
+
+
+def test_commands_can_be_copied_whatever_the_folder_of_the_search_is_named():
+    shown = text(found(answer="none yet", tune_id="a; rm -rf $HOME"))
+    assert "pacenote tune resume 'a; rm -rf $HOME'" in shown

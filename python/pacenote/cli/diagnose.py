@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,7 @@ def _show_lines(diagnoses: Sequence[Diagnosis], console: Console, *, full: bool)
         out.print()
         render_lines(diagnosis_lines(_title(diagnosis), _sections(diagnosis, full=full), out.width), out)
     if not full:
-        race = diagnoses[0].races[0]
+        race = shlex.quote(diagnoses[0].races[0])
         out.print(as_started(f"\npacenote diagnose {race} --report=full"), markup=False, highlight=False)
         if any(each.options for answer in diagnoses[0].findings for each in answer.advice[:1]):
             command = as_started(f"pacenote diagnose {race} --write-experiment=try.toml")
@@ -158,4 +159,4 @@ def _write_experiments(
     for file in write_experiments(diagnosis, record, options.write_experiment, options.only, check):
         if lacks_secrets(file):
             console.warning(f"{file} lacks secrets of the race, which were not stored: fill in '<hidden>'")
-        console.progress(f"next: {as_started(f'pacenote experiment run {file}')}")
+        console.progress(f"next: {as_started(f'pacenote experiment run {shlex.quote(str(file))}')}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -169,7 +170,9 @@ def _init(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(f"{path} exists already", hint="move it away, or edit it") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-    console.result_lines(f"{path} was written. Edit it, then: pacenote experiment run {path}\n")
+    console.result_lines(
+        f"{path} was written. Edit it, then: pacenote experiment run {shlex.quote(str(path))}\n"
+    )
     return 0
 
 

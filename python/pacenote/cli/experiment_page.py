@@ -72,7 +72,7 @@ def experiment_sources(folder: ExperimentFolder, experiment: Experiment) -> Expe
         common=option_text(experiment.race),
         commands=(
             (f"{NAME} experiment run {file}", f"run it again, in the folder {plan.folder}"),
-            (f"{NAME} experiment report {folder.experiment_id}", "its report"),
+            (f"{NAME} experiment report {shlex.quote(folder.experiment_id)}", "its report"),
         ),
         version=pacenote_version() or "",
     )

@@ -67,7 +67,7 @@ def _saturation_text(found: SaturationResult, record: RaceRecord) -> str:
     from pacenote.report.render.page import render_small_page
     from pacenote.version import pacenote_version
 
-    commands = ((f"{NAME} report {found.race_id} --report-format=json", "all its figures"),)
+    commands = ((f"{NAME} report {shlex.quote(found.race_id)} --report-format=json", "all its figures"),)
     sources = SaturationPageSources(
         found,
         record,

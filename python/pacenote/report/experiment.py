@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -404,21 +405,22 @@ def _notes(result: ExperimentResult) -> Iterator[str]:
 
 
 def _next(result: ExperimentResult) -> Iterator[str]:
+    own_id = shlex.quote(result.experiment_id)
     if result.state == "unfinished":
         reason = f" ({result.paused})" if result.paused else ""
         more = " --budget=TIME" if result.paused.startswith(OUT_OF_BUDGET) else ""
-        yield f"races are left{reason}: pacenote experiment resume {result.experiment_id}{more}"
+        yield f"races are left{reason}: pacenote experiment resume {own_id}{more}"
         return
     if result.state == "running":
-        yield f"it is running; the answer so far, again: pacenote experiment report {result.experiment_id}"
+        yield f"it is running; the answer so far, again: pacenote experiment report {own_id}"
         return
     if left_out := [variant for variant in result.variants if variant.is_left_out]:
         ids = [variant.failed_race for variant in left_out if variant.failed_race]
-        how = f" ({', '.join(f'pacenote report {race_id}' for race_id in ids)})" if ids else ""
+        how = f" ({', '.join(f'pacenote report {shlex.quote(race_id)}' for race_id in ids)})" if ids else ""
         yield f"find out why races fail{how}; after a change of the file, run it as a new experiment"
     if result.retryable:
         names = ", ".join(result.retryable)
-        yield f"to try {names} again: pacenote experiment resume {result.experiment_id}"
+        yield f"to try {names} again: pacenote experiment resume {own_id}"
     gained = [step.name for step in result.variants[1:] if step.adopted]
     if result.design == "ladder" and gained and result.confirmation is None:
         names = " + ".join((result.variants[0].name, *gained))
@@ -434,7 +436,7 @@ def _next(result: ExperimentResult) -> Iterator[str]:
     elif _few_races(result) is not None:
         yield f"run a new experiment with blocks = {ENOUGH_RACES}, before others are planned from it"
     if result.races_done:
-        yield f"all metrics: pacenote experiment report {result.experiment_id} --report-format=json"
+        yield f"all metrics: pacenote experiment report {own_id} --report-format=json"
 
 
 def _advice(result: ExperimentResult, comparison: Comparison) -> str:

@@ -159,9 +159,9 @@ def _next(result: TuneResult) -> Iterator[str]:
     if result.is_running:
         yield "it is running: this is its state so far"
     elif result.answer == "none yet":
-        yield f"races are left: pacenote tune resume {result.tune_id}"
+        yield f"races are left: pacenote tune resume {_quoted(result.tune_id)}"
     elif result.answer == "void":
-        resume = f"pacenote tune resume {result.tune_id}"
+        resume = f"pacenote tune resume {_quoted(result.tune_id)}"
         if result.needed_s:
             minutes = math.ceil(result.needed_s * _SPARE / 60)
             yield f"give it more time from now on: {resume} --budget={minutes}m"
@@ -172,7 +172,8 @@ def _next(result: TuneResult) -> Iterator[str]:
     if result.answer == "better":
         yield f"use it: pacenote race {_arguments(result)} …"
     if result.confirmation is not None:
-        yield f"all about the confirmation: pacenote experiment report {result.confirmation.experiment_id}"
+        confirmation = _quoted(result.confirmation.experiment_id)
+        yield f"all about the confirmation: pacenote experiment report {confirmation}"
 
 
 def _arguments(result: TuneResult) -> str:
