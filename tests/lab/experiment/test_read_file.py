@@ -2,6 +2,7 @@
 
 import pytest
 
+from pacenote.errors import UsageError
 from pacenote.lab.experiment.read_file import ExperimentFileError, read_experiment
 from pacenote.model.experiment import Factor, Variant
 
@@ -165,6 +166,14 @@ def test_what_is_joined_or_meant_to_be_replaced_is_no_mistake():
     assert len(read(FACTORS + levels).factors) == 2
     steps = "[variants.a]\ncar = '1g'\n[variants.b]\ncar = '2g'\n[variants.c]\nset = 'v=1'\n"
     assert len(read('design = "ladder"\n' + RACE + "set = ['u=1']\n" + steps).variants) == 3
+
+
+@pytest.mark.parametrize("table", ["variants.v{}", "factors.f.l{}", "factors.f{}.low"])
+def test_too_many_variants_are_refused_before_they_are_checked(table):
+    text = "".join(f"[{table.format(number)}]\ncar = 1\n" for number in range(2000))
+    with pytest.raises(UsageError) as caught:
+        read_experiment(text, "many", "many.toml", None)
+    assert caught.value.message == "many.toml: 2,000 variants and levels are too many: at most 1,000"
 
 
 def test_impossible_numbers_of_races_are_refused():

@@ -13,13 +13,31 @@ from pacenote.lab.experiment.toml_lines import KeyNames, key_lines, without_tabl
 from pacenote.lab.experiment.toml_values import toml_table, toml_value
 from pacenote.model.decoding import parse_toml
 
+MAX_VARIANTS = 1000
+"""Largest number of variants and levels of a file. More are refused before their lines and options are read,
+which takes milliseconds for each.
+"""
+
 
 def file_document(text: str, file: str) -> dict[str, Any]:
     """Returns the contents of the file of an experiment. Raises UsageError."""
     try:
-        return parse_toml(text)
+        document = parse_toml(text)
     except ValueError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
+    check_variant_count(document, file)
+    return document
+
+
+def check_variant_count(document: Mapping[str, Any], file: str) -> None:
+    """Raises UsageError if the file of an experiment has too many variants and levels of factors, whatever
+    else is wrong with it.
+    """
+    factors = document.get("factors")
+    tables = [document.get("variants"), *(factors.values() if isinstance(factors, dict) else ())]
+    count = sum(len(table) for table in tables if isinstance(table, dict))
+    if count > MAX_VARIANTS:
+        raise UsageError(f"{file}: {count:,} variants and levels are too many: at most {MAX_VARIANTS:,}")
 
 
 def with_given_options(
@@ -52,8 +70,5 @@ def with_given_options(
 def lines_of_file(text: str, changed: str) -> Mapping[KeyNames, int]:
     """Returns the lines of the keys of a file, without those that the command line has replaced."""
     before, after = parse_toml(text), parse_toml(changed)
-    return {
-        names: line
-        for names, line in key_lines(text).items()
-        if names[0] == "race" or before[names[0]] == after.get(names[0])
-    }
+    kept = {name for name, value in before.items() if name == "race" or value == after.get(name)}
+    return {names: line for names, line in key_lines(text).items() if names[0] in kept}
