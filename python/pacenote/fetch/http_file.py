@@ -112,6 +112,8 @@ class HttpFile:
         """
         import urllib3
 
+        from pacenote.net.redirects import InsecureRedirect, SecureRedirects
+
         headers = {
             "accept-encoding": "identity",
             "range": f"bytes={first}-{'' if last is None else last}",
@@ -126,10 +128,10 @@ class HttpFile:
                 timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
                 preload_content=False,
                 # Only redirects are followed; credentials are not sent to another host.
-                retries=urllib3.Retry(
-                    total=None, connect=0, read=0, status=0, other=0, redirect=_MAX_REDIRECTS
-                ),
+                retries=SecureRedirects.up_to(_MAX_REDIRECTS),
             )
+        except InsecureRedirect:
+            raise RequestRejected(302, "the server redirects from https to http") from None
         except urllib3.exceptions.HTTPError as failure:
             raise TransientError(describe_failure(failure).reason) from None
         try:

@@ -41,6 +41,10 @@ Filters remain (`foreign_checkout.py`), and what the user has configured for con
 """
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+
+_HTTPS_ONLY = ("-c", "protocol.http.allow=never")
+"""Options with which git does not follow a redirect from https to http."""
+
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _ADVICE = ("warning:", "hint:")
 
@@ -75,8 +79,10 @@ def git(
     where = (*(("-C", str(at)) if at is not None else ()), *options)
     if arguments[0] in _OF_REMOTES and not _has_ssh_command(program, where, variables):
         variables["GIT_SSH_COMMAND"] = _SSH
+    is_https = arguments[0] in _OF_REMOTES and _is_https(program, where, arguments, variables)
+    fixed_options = (*_NO_PROGRAMS, *(_HTTPS_ONLY if is_https else ()))
     try:
-        result = run_command([program, *_NO_PROGRAMS, *where, *arguments], variables, waiting)
+        result = run_command([program, *fixed_options, *where, *arguments], variables, waiting)
     except ValueError as error:  # An argument contains a NUL character.
         raise GitError(f"git {arguments[0]} cannot be given these names: {error}") from None
     if result.returncode:
@@ -96,6 +102,17 @@ def commit_of(name: str, at: Path) -> str:
 def strip_credentials(text: str) -> str:
     """Removes user names and passwords from the URLs of a text; they may be access tokens."""
     return _CREDENTIALS.sub("", text)
+
+
+def _is_https(
+    program: str, where: Sequence[str], arguments: Sequence[str], environment: Mapping[str, str]
+) -> bool:
+    """Returns whether a command connects to an https URL: one of its arguments, or that of `origin`."""
+    urls = [argument for argument in arguments if "://" in argument]
+    if not urls and where:
+        setting = [program, *where, "config", "--get", "remote.origin.url"]
+        urls = [run_command(setting, environment, lambda: None).stdout.strip()]
+    return any(url.startswith("https://") for url in urls)
 
 
 def _has_ssh_command(program: str, where: Sequence[str], environment: Mapping[str, str]) -> bool:

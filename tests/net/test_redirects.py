@@ -1,0 +1,41 @@
+"""Downloads follow redirects, but never from https to http."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+
+from pacenote.fetch.http_file import HttpFile, RequestRejected
+from pacenote.fetch.remote_file import resolve
+from pacenote.model.client_options import TlsOptions
+from pacenote.net.http_pool import ClientConfig, ConnectionPools
+from support.http_server import HttpRequest, HttpResponse, http_server
+from support.secure import CA, CERTIFICATES
+
+
+def test_a_redirect_from_https_to_http_is_refused() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "server.pem")
+    asked: list[str] = []
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        asked.append(request.target)
+        return HttpResponse(200, b"content")
+
+    with http_server(respond) as plain, http_server(respond, tls=context) as secure:
+        pools = ConnectionPools(1, ClientConfig(tls=TlsOptions(ca_file=str(CA))))
+        for place, is_followed in ((f"https://{secure.address}", True), (f"http://{plain.address}", False)):
+
+            def redirect(_: HttpRequest, place: str = place) -> HttpResponse:
+                return HttpResponse(302, headers=(("location", f"{place}/there"),))
+
+            with http_server(redirect, tls=context) as first:
+                file = HttpFile(resolve(f"https://{first.address}/here"), pools)
+                if is_followed:
+                    assert file.get().body.read() == b"content"
+                else:
+                    with pytest.raises(RequestRejected, match="redirects from https to http"):
+                        file.get()
+        pools.close()
+    assert asked == ["/there"]
