@@ -91,3 +91,13 @@ def test_text_that_is_not_a_list_is_rejected() -> None:
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         parse_dict(str(tmp_path / "none.json"), "--track-params")
+
+
+def test_the_name_of_a_file_may_contain_a_colon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run:2.json").write_text('{"a": 1}')
+    for name in ("run:2.json", f"{tmp_path}/run:2.json", "./run:2.json"):
+        assert parse_dict(name, "--track-params") == {"a": 1}
+    assert parse_dict("run:3.json", "--track-params") == {"run": "3.json"}
+    with pytest.raises(UsageError, match=r"run:3\.json cannot be read: No such file"):
+        parse_dict(f"{tmp_path}/run:3.json", "--track-params")

@@ -2,7 +2,7 @@
 
 Both may also be inline JSON, or the name of a `.json` file. In the short form, a value in single quotes is a
 string, which may contain commas; any other value is a whole number, a number, true, false, none, or otherwise
-a string. A key ends at the first colon, so a value may contain colons.
+a string. A key ends at the first colon, so a value may contain colons; so may the name of a file that exists.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def parse_dict(
     text = text.strip()
     if text.startswith(("{", "[")):
         value = _json(text, option)
-    elif text.endswith(".json") and ":" not in text:
+    elif text.endswith(".json") and _names_file(text):
         value = _json_file(text, option, read)
     else:
         items = enumerate(_ITEM.findall(text), start=1)
@@ -83,6 +83,14 @@ def parse_dict(
         # The value may be secret.
         raise UsageError(f"{option} is {_JSON_TYPES[type(value)]}, but must be an object")
     return value
+
+
+def _names_file(text: str) -> bool:
+    """Returns whether a text that ends with `.json` is the name of a file: names may contain colons, and keys
+    contain no slashes.
+    """
+    key, colon, _ = text.partition(":")
+    return not colon or "/" in key or os.path.isfile(os.path.expanduser(text))  # noqa: PTH111, PTH113
 
 
 def _pair(item: str, position: int, option: str) -> tuple[str, str]:
