@@ -20,6 +20,7 @@ from types import ModuleType
 from pacenote.cli.command_trust import FLAG, trusted_for_command
 from pacenote.cli.console import Console
 from pacenote.cli.option_secrets import hide_option_secrets
+from pacenote.cli.option_words import warn_of_words
 from pacenote.cli.parser import Parser, similar
 from pacenote.errors import Interrupted, PacenoteError, UsageError
 
@@ -159,6 +160,7 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
         options.arguments = rest
         console.quiet = bool(getattr(options, "quiet", False))
         hide_option_secrets(options, console)
+        warn_of_words(options, console)
         code: int = command.run(options, console)
         return code
 

@@ -11,7 +11,6 @@ from urllib3 import Retry
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
-    from urllib3.connectionpool import ConnectionPool
 
 
 class InsecureRedirect(Exception):
@@ -31,15 +30,14 @@ class SecureRedirects(Retry):
         method: str | None = None,
         url: str | None = None,
         response: BaseHTTPResponse | None = None,
-        error: Exception | None = None,
-        _pool: ConnectionPool | None = None,
-        _stacktrace: Any = None,
+        *others: Any,
+        **named: Any,
     ) -> Self:
         """Returns what is left after a redirect or a failure; called by urllib3. Raises InsecureRedirect."""
         if response is not None and _is_insecure(url or "", response.get_redirect_location()):
             response.close()
             raise InsecureRedirect
-        return super().increment(method, url, response, error, _pool, _stacktrace)
+        return super().increment(method, url, response, *others, **named)
 
 
 def _is_insecure(url: str, location: object) -> bool:
