@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import time
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +68,30 @@ def test_the_command_ends_when_pacenote_is_killed(tmp_path):
             break
         time.sleep(0.01)
     assert not is_running(child)
+
+
+def test_an_environment_without_pip_runs_the_one_that_came_with_python(tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    assert subprocess.run([python, "-m", "pip"], capture_output=True, check=False).returncode
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    with zipfile.ZipFile(wheels / "small-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("small.py", "")
+        wheel.writestr("small-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: small\nVersion: 1.0\n")
+        wheel.writestr("small-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr("small-1.0.dist-info/RECORD", "")
+    program = (
+        "import subprocess, sys\nfrom pacenote.command import pip_command\n"
+        "for action in (['download', '--dest'], ['install', '--target']):\n"
+        "    own = [*pip_command(), *action, sys.argv[1], '--quiet', '--no-index']\n"
+        "    subprocess.run([*own, '--find-links', sys.argv[2], 'small'], check=True)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(command.__file__).parents[1])}
+    environment.pop("PYTHONHOME", None)
+    subprocess.run([python, "-c", program, tmp_path / "out", wheels], check=True, env=environment)
+    assert {"small-1.0-py3-none-any.whl", "small.py"} <= {path.name for path in (tmp_path / "out").iterdir()}
+
+
+def test_an_environment_with_pip_uses_its_own():
+    assert command.pip_command() == [sys.executable, "-P", "-m", "pip"]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import math
 import os
+import shutil
 import signal
 import subprocess
+import sys
+import sysconfig
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 WAITING_INTERVAL_S = 0.5
 """Seconds between two calls of a function that shows the wait."""
@@ -77,3 +82,31 @@ def ending_with_this_process() -> Callable[[], None]:
             os._exit(127)
 
     return prepare
+
+
+def pip_command() -> list[str]:
+    """Returns the beginning of a command that runs pip for this Python: that of the environment, otherwise
+    the one that came with Python, otherwise one that uv downloads. Environments of uv and pipx have none.
+
+    Without all of them, it is the command for the first one, whose error says that there is no pip.
+    """
+    own = [sys.executable, "-P", "-m", "pip"]
+    if importlib.util.find_spec("pip") is not None:
+        return own
+    if (wheel := _bundled_wheel()) is not None:
+        # A wheel is an archive that Python can run a package of.
+        return [sys.executable, "-P", str(wheel / "pip")]
+    if (uv := shutil.which("uv")) is not None:
+        return [uv, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
+    return own
+
+
+def _bundled_wheel() -> Path | None:
+    """Returns the wheel of pip from which Python creates environments; None if the system has removed it."""
+    spec = importlib.util.find_spec("ensurepip")
+    folders = [Path(spec.origin).parent / "_bundled"] if spec is not None and spec.origin else []
+    # Distributions of Linux have their wheels in a folder of their own.
+    if shared := sysconfig.get_config_var("WHEEL_PKG_DIR"):
+        folders.append(Path(shared))
+    wheels = (wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"), reverse=True))
+    return next(wheels, None)

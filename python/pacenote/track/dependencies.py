@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from pacenote.command import pip_command
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted_list
 from pacenote.model.secrets import redact_urls
@@ -81,7 +82,7 @@ def _pip(requirements: Sequence[str], target: Path) -> None:
     quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location")
     # This environment's packages do not affect a separate folder, and checking them for conflicts takes 0.3
     # s.
-    command = [sys.executable, "-P", "-m", "pip", "install", *quiet, "--no-warn-conflicts"]
+    command = [*pip_command(), "install", *quiet, "--no-warn-conflicts"]
     result = subprocess.run(
         [*command, "--target", str(target), *requirements],
         stdin=subprocess.DEVNULL,
@@ -97,7 +98,7 @@ def _pip(requirements: Sequence[str], target: Path) -> None:
         reason = errors[0].removeprefix("ERROR: ") if errors else f"status {result.returncode}"
         raise TrackError(
             f"the Python packages {quoted_list(requirements)} cannot be installed: {reason}",
-            hint=f"try this command: {sys.executable} -m pip install {' '.join(requirements)}",
+            hint=f"try this command: {' '.join([*pip_command(), 'install', *requirements])}",
         )
 
 
