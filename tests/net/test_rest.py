@@ -9,8 +9,9 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.net.hosts import HttpHost
+from pacenote.net.hosts import HttpHost, parse_hosts
 from pacenote.net.http_pool import ClientConfig
+from pacenote.net.reply import FailedStatus
 from pacenote.net.rest import RestClient
 from pacenote.net.url import basic_auth_header
 from support.http_server import HttpResponse, ScriptedServer, http_server, json_response
@@ -133,3 +134,33 @@ def test_a_host_that_accepts_no_connection_is_given_up_after_the_shorter_timeout
         rest = RestClient([silent], 60.0, ClientConfig(connect_timeout_s=0.05))
         with pytest.raises(EngineError, match="timed out"):
             rest.get("/")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "path", "status", "hint"),
+    [
+        ("/wrong", "/", 404, "check the path /wrong in --target-hosts: the cluster has no / there"),
+        (
+            "/wrong",
+            "/_nodes",
+            400,
+            "check the path /wrong in --target-hosts: the cluster has no /_nodes there",
+        ),
+        (
+            "",
+            "/",
+            404,
+            "check --target-hosts: a cluster answers at its root; behind a proxy, it may need a path",
+        ),
+        ("", "/index", 404, "see the log of the engine"),
+        ("/right", "/index", 500, "see the log of the engine"),
+    ],
+)
+def test_a_path_that_the_server_lacks_leads_to_that_of_the_hosts(
+    prefix: str, path: str, status: int, hint: str
+) -> None:
+    with http_server(lambda _: HttpResponse(status, b"{}")) as server:
+        rest = RestClient(parse_hosts(f"{server.address}{prefix}").hosts)
+        with pytest.raises(FailedStatus) as caught:
+            rest.get(path)
+    assert caught.value.hint.startswith(hint)

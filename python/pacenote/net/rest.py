@@ -28,6 +28,9 @@ REPLY_TIMEOUT_S = 60.0
 _CONNECTIONS = 4
 _TLS_PROBE_TIMEOUT_S = 2.0
 _BAD_REQUEST = 400
+_OF_WRONG_PATHS = (301, 302, 307, 308, 400, 404, 405)
+"""Statuses with which servers and engines answer a path that they do not have."""
+
 _PROXY_AUTHENTICATION_REQUIRED = 407
 
 
@@ -95,7 +98,7 @@ class RestClient:
         raise FailedStatus(
             f"{method} {path} failed with status {response.status}: {reason}",
             response.status,
-            hint=self._hint(response),
+            hint=self._hint(response, path),
         )
 
     def exchange(
@@ -138,7 +141,7 @@ class RestClient:
         """Closes all connections. The client can be used again."""
         self._pools.close()
 
-    def _hint(self, response: RestResponse) -> str:
+    def _hint(self, response: RestResponse, path: str) -> str:
         status = response.status
         if status == _BAD_REQUEST and isinstance(response.body, str) and "https" in response.body.lower():
             # For example nginx: "The plain HTTP request was sent to HTTPS port".
@@ -146,13 +149,25 @@ class RestClient:
         if status == _PROXY_AUTHENTICATION_REQUIRED:
             return PROXY_CREDENTIALS_HINT
         if status not in (401, 403):
-            return "see the log of the engine"
+            return self._path_hint(status, path) or "see the log of the engine"
         if self._config.has_credentials:
             return "the credentials of --client-options or --target-hosts are wrong, expired or insufficient"
         return (
             "give basic_auth_user and basic_auth_password, api_key or bearer_auth in --client-options, or in "
             "PACENOTE_CLIENT_OPTIONS"
         )
+
+    def _path_hint(self, status: int, path: str) -> str:
+        """Returns advice if the server may not have the path of the request because of that in the hosts."""
+        if status not in _OF_WRONG_PATHS:
+            return ""
+        if prefixes := sorted({host.path for host in self.hosts if host.path}):
+            return (
+                f"check the path {' and '.join(prefixes)} in --target-hosts: the cluster has no {path} there"
+            )
+        if path.strip("/"):
+            return ""
+        return "check --target-hosts: a cluster answers at its root; behind a proxy, it may need a path there"
 
     def _send(
         self, host: HttpHost, method: str, path: str, body: object, params: Params | None
