@@ -93,6 +93,7 @@ from pacenote.race.team import TeamMessages, with_team
 from pacenote.race.telemetry import ObservedRace, telemetry_devices
 from pacenote.race.telemetry_file import RaceTelemetry
 from pacenote.race.telemetry_values import observe_tasks
+from pacenote.race.unsent_documents import unsent_documents
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
@@ -310,6 +311,9 @@ class _Preparation:
             declared, data_file=corpora.data_file, engine=expected_engine(request, self.existing)
         )
         plan = plan_challenge(request, track, challenge, context)
+        # A test mode is to send few.
+        for text in () if request.test_mode else unsent_documents(plan):
+            self.listener.info(text)
         record = initial_record(request, self.prepared, corpora)
         record = dataclasses.replace(record, targets=target_rates(challenge, plan), sources=sources)
         secrets = race_secrets(request) | plan.secrets() | engine.security.secrets

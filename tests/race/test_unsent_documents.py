@@ -1,0 +1,49 @@
+"""Bulks that their iterations end before all documents are sent are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pacenote.model.work import BulkWork, IngestDocuments, IngestShare, Sleep
+from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, Plan, TaskBound, TimePeriod
+from pacenote.race.unsent_documents import unsent_documents
+from race.test_document_check import bulk, file, plan
+
+WORK = bulk(file("a", 150), file("b", 50))
+
+
+def bounded(work: BulkWork | Sleep, bound: TaskBound) -> Plan:
+    built = plan(("bulk", work))
+    return replace(built, tasks=tuple(replace(task, bound=bound, clients=2) for task in built.tasks))
+
+
+@pytest.mark.parametrize(
+    ("work", "bound", "sent"),
+    [
+        (WORK, Iterations(0, 2), "40 of 200"),
+        (WORK, Iterations(1, 2), "60 of 200"),
+        (replace(WORK, limit=IngestDocuments(100)), Iterations(0, 4), "80 of 100"),
+        (replace(WORK, limit=IngestShare(0.5)), Iterations(0, 1), "20 of 100"),
+    ],
+)
+def test_documents_beyond_the_iterations_are_told(work: BulkWork, bound: TaskBound, sent: str) -> None:
+    assert list(unsent_documents(bounded(work, bound))) == [
+        f"task0 sends {sent} documents, because its iterations end it; omit `iterations` to send all"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("work", "bound"),
+    [
+        (WORK, Iterations(0, 10)),
+        (WORK, Iterations(0, UNTIL_EXHAUSTED)),
+        (WORK, TimePeriod(0.0, 1.0)),
+        (replace(WORK, looped=True), Iterations(0, 1)),
+        (replace(WORK, limit=IngestShare(0.1)), Iterations(0, 1)),
+        (Sleep(0), Iterations(0, 1)),
+    ],
+)
+def test_tasks_that_send_what_they_are_to_send_are_not(work: BulkWork | Sleep, bound: TaskBound) -> None:
+    assert list(unsent_documents(bounded(work, bound))) == []
