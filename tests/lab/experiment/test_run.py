@@ -159,6 +159,31 @@ def test_no_block_begins_that_exceeds_the_budget(tmp_path, monkeypatch):
     assert lab.run().progress.left() == ()
 
 
+@pytest.mark.parametrize("error", ["cannot create races/x: the disk is full", "x: No space left on device"])
+def test_a_race_that_a_full_disk_kept_from_beginning_is_repeated(tmp_path, error):
+    lab = Lab.of(tmp_path, pair())
+    lab.runner.before = lambda _call: ChildExit(64, error) if len(lab.runner.calls) == 2 else None
+    end = lab.run()
+    assert (end.paused, end.interrupted) == (error, False)
+    assert (len(end.progress.ends), end.progress.failed) == (1, ())
+    end = lab.run()
+    assert (end.paused, end.progress.left(), end.progress.failed) == ("", (), ())
+    assert len(lab.runner.calls) == 7
+
+
+def test_a_race_that_fills_the_disk_fails(tmp_path):
+    lab = Lab.of(tmp_path, pair(blocks=1))
+
+    def fill(call):
+        if len(lab.runner.calls) > 1:
+            return None
+        lab.runner.store(call, complete=False)
+        return ChildExit(64, "cannot write samples: the disk is full")
+
+    lab.runner.before = fill
+    assert len(lab.run().progress.failed) == 1
+
+
 def test_no_race_begins_on_a_full_disk(tmp_path, monkeypatch):
     lab = Lab.of(tmp_path, pair())
     monkeypatch.setattr(disk_space, "MIN_FREE_BYTES", 1 << 62)

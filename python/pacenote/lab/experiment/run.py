@@ -34,6 +34,7 @@ from pacenote.model.experiment import (
 )
 from pacenote.race.generated_corpora import remove_generated
 from pacenote.store.experiment_store import ExperimentFolder
+from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from pacenote.units import format_seconds
 
@@ -94,6 +95,10 @@ class BlockJudge(Protocol):
 
     def ends(self, progress: ExperimentProgress) -> str:
         """Returns why the experiment ends after the last block; empty if it goes on."""
+
+
+_DISK_FULL = ("the disk is full", "No space left on device")
+"""What messages of a race say if a disk is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +177,8 @@ def run_experiment(run: ExperimentRun) -> RunEnd:
                 return RunEnd(progress, problem)
             _check_machine(run, progress, race)
             run.wait(run.experiment.cool_down_s)
-            if _race(run, progress, progress.next_races()):
-                return RunEnd(progress, "stopped by the user", interrupted=True)
+            if end := _race(run, progress, progress.next_races()):
+                return end
 
 
 def _remove_corpora(run: ExperimentRun, progress: ExperimentProgress, cleaned: set[int]) -> None:
@@ -198,17 +203,34 @@ def _default_data_root(run: ExperimentRun) -> Path:
     return run.data_root or run.races.home / "corpora"
 
 
-def _race(run: ExperimentRun, progress: ExperimentProgress, races: Sequence[PlannedRace]) -> bool:
-    """Runs races at the same time, and returns whether the user stopped them."""
+def _race(run: ExperimentRun, progress: ExperimentProgress, races: Sequence[PlannedRace]) -> RunEnd | None:
+    """Runs races at the same time. Returns the end of the run if the user stopped them, or if a full disk
+    kept one from beginning, as it would all others.
+    """
     calls = [_begun(run, progress, race) for race in races]
     began = time.monotonic()
     exits = run.runner.run(calls, [_show_of(run, race) for race in races])
     seconds = round((time.monotonic() - began) / len(races), 3)
     for race, call, exit_ in zip(races, calls, exits, strict=True):
         end = replace(_end_of(run, progress, race, exit_), race_id=call.race_id, seconds=seconds)
+        if _is_kept_out(run, call, exit_):
+            end = replace(end, outcome="interrupted", text=exit_.error)
         _note(run, progress, end)
         run.listener.race_ended(race, end, progress)
-    return any(exit_.stopped for exit_ in exits)
+    if any(exit_.stopped for exit_ in exits):
+        return RunEnd(progress, "stopped by the user", interrupted=True)
+    ended = zip(calls, exits, strict=True)
+    error = next((exit_.error for call, exit_ in ended if _is_kept_out(run, call, exit_)), None)
+    return None if error is None else RunEnd(progress, error)
+
+
+def _is_kept_out(run: ExperimentRun, call: RaceCall, exit_: ChildExit) -> bool:
+    """Returns whether a full disk kept a race from beginning: it has no record. It is then repeated, because
+    its variant is not to blame, and its block would be lost.
+    """
+    if not any(text in exit_.error for text in _DISK_FULL):
+        return False
+    return not RaceFolder(run.races.races / call.race_id).race_json.exists()
 
 
 def _begun(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace) -> RaceCall:
