@@ -444,3 +444,13 @@ def test_pauses_with_their_times_are_not_reported_for_the_race_too() -> None:
 def test_short_pauses_of_a_short_race_are_not_judged() -> None:
     assert not list(suspect_findings({"wall_s": 2.0, "clock": {"pauses": 4, "paused_s": 0.5}}))
     assert list(suspect_findings({"wall_s": 2.0, "clock": {"pauses": 5, "paused_s": 0.51}}))
+
+
+@pytest.mark.parametrize(("name", "doubts"), [("collect", False), ("control", False), ("health", True)])
+def test_waits_of_other_threads_say_nothing_about_threads_with_real_time_priority(
+    name: str, doubts: bool
+) -> None:
+    starved = {"threads": [{"name": name, "run_queue_s": 6.5, "wall_s": 60.0}]}
+    assert len(list(suspect_findings(starved))) == 1
+    realtime = starved | {"scheduling": {"asked": "auto", "workers": "realtime", "health": "realtime"}}
+    assert len(list(suspect_findings(realtime))) == int(doubts)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pacenote.model.driver_facts import listed, number, part, threads_of
 from pacenote.model.driver_pauses import gap_findings, pause_findings
-from pacenote.model.driver_scheduling import core_advice
+from pacenote.model.driver_scheduling import REALTIME, core_advice, obtained_scheduling
 from pacenote.model.finding import EVERYTHING, Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_excess
@@ -36,6 +36,10 @@ MIN_STARVED_S = 10.0
 """Length of a race in seconds from which such waits are judged: short ones mostly consist of their start."""
 
 _UNTIMED_THREADS = ("collect", "control", "health")
+_REALTIME_THREADS = ("health",)
+"""Those of them that have real-time priority if the threads that measure have it: the waits of the others say
+nothing about these.
+"""
 
 DATA_WAIT_SHARE = 0.01
 """If a driver thread waits for the disk for more than this share of a step while it reads documents, it sends
@@ -366,10 +370,11 @@ def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks threads that measure nothing themselves: if they hardly get a core, others do not either."""
+    names = _REALTIME_THREADS if obtained_scheduling(driver) == REALTIME else _UNTIMED_THREADS
     shares = [
         number(thread, "run_queue_s") / lasted_s
         for _, thread in threads_of(driver)
-        if thread.get("name") in _UNTIMED_THREADS and (lasted_s := number(thread, "wall_s")) >= MIN_STARVED_S
+        if thread.get("name") in names and (lasted_s := number(thread, "wall_s")) >= MIN_STARVED_S
     ]
     if shares and max(shares) > STARVED_SHARE:
         yield Finding(

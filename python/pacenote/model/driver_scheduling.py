@@ -21,7 +21,10 @@ FREE_CORE = (
 _DEMOTED_SHARE = 0.05
 """Smallest share of the workers' time without real-time priority that is a scheduling of its own."""
 
-_NAMES = {"realtime": "real-time priority", "short_slice": "a short slice", "normal": "normal scheduling"}
+REALTIME = "real-time priority"
+"""The scheduling of threads that never wait for those of other programs."""
+
+_NAMES = {"realtime": REALTIME, "short_slice": "a short slice", "normal": "normal scheduling"}
 """What each kind of scheduling is called."""
 
 
