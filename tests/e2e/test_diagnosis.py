@@ -23,13 +23,13 @@ from typing import Any
 import pytest
 
 from pacenote.cli.recorded_evidence import read_evidence
-from pacenote.cli.tables import json_text
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.facts import Evidence
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.errors import EngineError
 from pacenote.model.diagnosis import diagnoses_document
 from pacenote.model.node_options import NodeLimits
+from pacenote.model.output_text import json_text
 from pacenote.provision.control_groups import check_limits
 from pacenote.provision.layout import create_layout
 from pacenote.provision.node_registry import NodeEntry, registered_nodes

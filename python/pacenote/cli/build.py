@@ -10,9 +10,9 @@ from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.source_options import add_source_build_options, engine_from_sources
-from pacenote.cli.tables import json_text
 from pacenote.cli.unavailable import unavailable_options
 from pacenote.errors import Interrupted
+from pacenote.model.output_text import json_text
 from pacenote.race.engine_sources import build_requested
 from pacenote.race.stop_signals import interrupting
 from pacenote.sources.recipes import RECIPES

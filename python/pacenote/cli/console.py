@@ -17,11 +17,12 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO, cast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from pacenote.cli import plain_characters
 from pacenote.errors import PacenoteError
+from pacenote.model.output_text import terminal_text
 from pacenote.model.printable import printable
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ class Console:
         return _USUAL_SIZE
 
     def result(self, text: str) -> None:
-        """Prints a result unchanged, without adding a newline."""
-        self._out.write(text)
+        """Prints a result without adding a newline, and without characters that a terminal obeys."""
+        self._out.write(terminal_text(text))
 
     def result_without_secrets(self, text: str) -> None:
         """Prints a result as `result` does, but without secrets."""
@@ -121,7 +122,7 @@ class Console:
     def result_lines(self, text: str) -> None:
         """Prints a result without secrets. On a terminal, lines that are too long break between words."""
         width = self.result_width
-        self._out.write("".join(_wrapped(line, width) for line in self.redacted(text).splitlines()))
+        self.result("".join(_wrapped(line, width) for line in self.redacted(text).splitlines()))
 
     def progress(self, line: str) -> None:
         """Prints a line of progress, unless quiet."""
@@ -184,19 +185,15 @@ class Console:
 
     def trace(self, error: BaseException) -> None:
         """Prints the stack trace (`--debug`)."""
-        self._err.write("".join(traceback.format_exception(error)))
+        self._err.write(terminal_text("".join(traceback.format_exception(error))))
 
     def rich_results(self) -> RichConsole:
         """Returns a rich console that writes to standard output."""
-        from rich.console import Console as RichConsole
-
-        return RichConsole(file=cast(TextIO, self._out), highlight=False, soft_wrap=False)
+        return _rich_console(self._out)
 
     def rich_progress(self) -> RichConsole:
         """Returns a rich console that writes to standard error."""
-        from rich.console import Console as RichConsole
-
-        return RichConsole(file=cast(TextIO, self._err), highlight=False)
+        return _rich_console(self._err)
 
     def close(self) -> bool:
         """Flushes both streams, at the end of the program, and returns whether all results were written.
@@ -208,6 +205,22 @@ class Console:
             self.error(PacenoteError(f"results cannot be written to standard output: {self._out.failure}"))
         self._err.finish()
         return not self._out.failure
+
+
+def _rich_console(stream: _SafeStream) -> RichConsole:
+    """Returns a rich console whose texts, unlike its own commands, are without characters that a terminal
+    obeys.
+    """
+    # Only a few commands need it, and it takes long to import.
+    from rich.console import Console as RichConsole
+    from rich.segment import Segment
+
+    class CleanConsole(RichConsole):
+        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
+            for text, style, control in super().render(*arguments, **options):
+                yield Segment(text if control else terminal_text(text), style, control)
+
+    return CleanConsole(file=cast(TextIO, stream), highlight=False)
 
 
 class _SafeStream(io.TextIOBase):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from pacenote.cli.console import Console
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
+from pacenote.model.output_text import json_text
 from pacenote.provision.data_sets import DataSet, delete_data_set, get_data_set, list_data_sets
 from pacenote.provision.layout import plan_layout
 from pacenote.store.home import default_home

@@ -12,9 +12,9 @@ from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.program import as_started
 from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
-from pacenote.cli.tables import json_text
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
+from pacenote.model.output_text import json_text
 from pacenote.store.race_store import RaceStore, check_home
 
 if TYPE_CHECKING:  # Not needed for --help.

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import StoreError
+from pacenote.model.output_text import json_text
 from pacenote.model.printable import shortened_alike, whole_line
 from pacenote.store.race_store import RaceStore
 from pacenote.units import format_count

@@ -9,7 +9,8 @@ from pacenote.cli.console import Console
 from pacenote.cli.experiment_gates import result_junit
 from pacenote.cli.program import as_started
 from pacenote.cli.report_file import write_report_file
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
+from pacenote.model.output_text import json_text
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.experiment import Experiment

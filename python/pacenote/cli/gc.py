@@ -87,8 +87,8 @@ def _show(
     names: list[str], logs: list[GcLog], inputs: list[GcInput], options: argparse.Namespace, console: Console
 ) -> None:
     if options.report_format == "json":
-        from pacenote.cli.tables import json_text
         from pacenote.model.codec import encode
+        from pacenote.model.output_text import json_text
 
         named = [{"name": name, **encode(log)} for name, log in zip(names, logs, strict=True)]
         console.result(json_text({"logs": named, "inputs": encode(inputs)}))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.cli.tables import json_text
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
+from pacenote.model.output_text import json_text
 from pacenote.model.printable import printable
 from pacenote.store.home import default_home
 

@@ -11,8 +11,9 @@ from pacenote.cli.car_options import add_team_options
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.store_options import add_store_option
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
 from pacenote.cli.unavailable import UnavailableOption
+from pacenote.model.output_text import json_text
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.home import default_home
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from pacenote.cli.car_options import team_options
 from pacenote.cli.console import Console
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
+from pacenote.model.output_text import json_text
 from pacenote.model.team_options import LocatedTeam
 from pacenote.provision.cars import CARS
 from pacenote.store.home import default_home

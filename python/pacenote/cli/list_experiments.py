@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 from pacenote.cli.console import Console
 from pacenote.cli.list_races import age_text
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
 from pacenote.errors import PacenoteError
 from pacenote.lab.experiment.progress import ExperimentProgress
 from pacenote.lab.experiment.recipes import bundled_experiments
+from pacenote.model.output_text import json_text
 from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
 from pacenote.units import format_seconds
 

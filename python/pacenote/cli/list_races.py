@@ -10,8 +10,9 @@ from typing import Any
 
 from pacenote.cli.console import Console
 from pacenote.cli.store_listing import STORE, ListedRace, merged_races, stored_races
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
 from pacenote.errors import StoreError
+from pacenote.model.output_text import json_text
 from pacenote.model.race_time import parse_timestamp
 from pacenote.model.user_tags import tag_texts
 from pacenote.store.race_index import RaceFilter, RaceSummary

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.cli.console import Console
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
 from pacenote.diagnose.catalogue import FIGURES
 from pacenote.diagnose.figure_units import format_value
 from pacenote.diagnose.rule import Rule
 from pacenote.diagnose.rules_file import bundled_rules, read_rules, with_own_rules
+from pacenote.model.output_text import json_text
 
 _COLUMNS = ("Rule", "Finds", "For", "Needs", "Thresholds")
 

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 from pacenote.cli.console import Console
 from pacenote.cli.list_experiments import created_age
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
 from pacenote.errors import PacenoteError
 from pacenote.lab.tune.progress import TuneProgress
+from pacenote.model.output_text import json_text
 from pacenote.model.tune import DEFAULT
 from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.tune_store import TuneFolder, list_tunes

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 
 from pacenote.cli.console import Console
-from pacenote.cli.tables import Fit, json_text, table
+from pacenote.cli.tables import Fit, table
 from pacenote.cli.track_options import check_source
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.messages import quoted
+from pacenote.model.output_text import json_text
 from pacenote.repository.git_repository import DEFAULT_REPOSITORY, Checkout, GitRepository
 from pacenote.store.home import default_home
 from pacenote.track.repository import open_repository, tracks_of

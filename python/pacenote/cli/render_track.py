@@ -7,7 +7,6 @@ import argparse
 from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.cli.tables import json_text
 from pacenote.cli.track_options import (
     add_flavor_options,
     add_param_options,
@@ -17,6 +16,7 @@ from pacenote.cli.track_options import (
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.decoding import parse_json
+from pacenote.model.output_text import json_text
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 

@@ -53,7 +53,7 @@ def show_saturation(
 
 def _text(result: SaturationResult, record: RaceRecord, options: argparse.Namespace) -> str:
     if options.report_format == "json":
-        from pacenote.cli.tables import json_text
+        from pacenote.model.output_text import json_text
 
         return json_text(result.to_document())
     from pacenote.report.render.saturation import render_saturation

@@ -12,9 +12,9 @@ from pacenote.cli.installation_options import add_installation_options, new_inst
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.source_options import SELECTING_SOURCES
-from pacenote.cli.tables import json_text
 from pacenote.cli.unavailable import unavailable_options
 from pacenote.errors import Interrupted, UsageError
+from pacenote.model.output_text import json_text
 from pacenote.race.stop_signals import interrupting
 from pacenote.store.home import default_home
 

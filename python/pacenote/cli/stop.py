@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.cli.tables import json_text
 from pacenote.cli.unavailable import unavailable_options
+from pacenote.model.output_text import json_text
 from pacenote.store.home import default_home
 
 if TYPE_CHECKING:

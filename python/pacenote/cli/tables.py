@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -99,8 +98,3 @@ def _fitting(widths: list[int], fit: Fit) -> list[int]:
 def _total(widths: Sequence[int]) -> int:
     shown = [width for width in widths if width]
     return sum(shown) + _GAP * (len(shown) - 1)
-
-
-def json_text(value: object) -> str:
-    """Returns indented JSON that ends in a newline."""
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

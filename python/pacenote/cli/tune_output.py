@@ -6,9 +6,9 @@ import argparse
 
 from pacenote.cli.console import Console
 from pacenote.cli.experiment_output import report_markdown, report_text
-from pacenote.cli.tables import json_text
 from pacenote.lab.tune.evaluate import tune_result
 from pacenote.lab.tune.progress import TuneProgress
+from pacenote.model.output_text import json_text
 from pacenote.model.tune import TuneAnswer
 from pacenote.report.tune import build_tune_report
 from pacenote.store.race_store import RaceStore

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 
 from pacenote.export.document import EXPORT_FORMAT, ExportedRace
-from pacenote.export.text import visible
 from pacenote.model.codec import encode
+from pacenote.model.printable import visible
 
 
 def json_text(races: Iterable[ExportedRace]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import IO, get_args
 from pacenote.export.document import ExportedRace
 from pacenote.export.figures import ExportedFigure
 from pacenote.export.metrics import METRICS, VALUE, ExportedMetric
-from pacenote.export.text import visible
+from pacenote.model.printable import visible
 from pacenote.model.race_record import VerdictState
 from pacenote.model.user_tags import tag_texts
 

@@ -21,6 +21,18 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+def visible(text: str) -> str:
+    """Returns the text with an escape as in JSON, such as `\\u001b`, in place of unprintable characters."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{int.from_bytes(units[at : at + 2]):04x}" for at in range(0, len(units), 2))
+
+
 def encodable(text: str) -> str:
     """Replaces every surrogate without its pair by U+FFFD, because UTF-8 cannot encode it.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from pacenote.model.comparison import Comparison, FactDifference, MetricComparison, RaceGroup
 from pacenote.model.finding import Finding
+from pacenote.model.output_text import csv_text, json_text
 from pacenote.model.printable import whole_line
 from pacenote.report.comparison_differences import shown_differences
 from pacenote.report.comparison_rows import (
@@ -138,13 +136,13 @@ def _footnotes(comparison: Comparison) -> Iterator[str]:
 
 def render_comparison_csv(comparison: Comparison, *, full: bool = False) -> str:
     """Returns Rally's columns as CSV text; with `full`, also changes and verdicts."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*RALLY_COLUMNS, *_FULL_COLUMNS) if full else RALLY_COLUMNS)
+    return csv_text([(*RALLY_COLUMNS, *_FULL_COLUMNS) if full else RALLY_COLUMNS, *_rows(comparison, full)])
+
+
+def _rows(comparison: Comparison, full: bool) -> Iterator[tuple[object, ...]]:
     for row, each in zip(comparison_rows(comparison), comparison.metrics, strict=True):
         rallys = (row.metric, row.task, row.baseline, row.contender, row.diff, row.unit, row.diff_percent)
-        writer.writerow((*rallys, *_full_values(each)) if full else rallys)
-    return text.getvalue()
+        yield (*rallys, *_full_values(each)) if full else rallys
 
 
 _FULL_COLUMNS = ("Role", "Verdict", "Change", "Low", "High", "Confidence", "P", "Detectable", "Reason")
@@ -162,4 +160,4 @@ def _full_values(each: MetricComparison) -> tuple[object, ...]:
 
 def render_comparison_json(comparison: Comparison) -> str:
     """Returns the comparison as one JSON object; docs/reference/comparison.md describes it."""
-    return json.dumps(comparison.to_document(), ensure_ascii=False, indent=2) + "\n"
+    return json_text(comparison.to_document())

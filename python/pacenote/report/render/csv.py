@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
+from pacenote.model.output_text import csv_text
 from pacenote.report.rows import Report, Row, note_lines
 
 _COLUMNS = ("Metric", "Task", "Value", "Unit")
@@ -13,14 +11,13 @@ _FULL_COLUMNS = (*_COLUMNS, "Mark", "Low", "High", "Race ID")
 
 def render_csv(report: Report) -> str:
     """Returns Rally's rows and columns as CSV text, with the digits that Rally shows."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for row in report.rows:
-        if row.is_rallys:
-            # As in Rally, a row without a value has no unit.
-            writer.writerow((row.metric, row.task, _digits(row), "" if row.value is None else row.unit))
-    return text.getvalue()
+    # As in Rally, a row without a value has no unit.
+    rows = [
+        (row.metric, row.task, _digits(row), "" if row.value is None else row.unit)
+        for row in report.rows
+        if row.is_rallys
+    ]
+    return csv_text([_COLUMNS, *rows])
 
 
 def _digits(row: Row) -> str | float | int | None:
@@ -33,11 +30,12 @@ def _digits(row: Row) -> str | float | int | None:
 
 def render_full_csv(report: Report, race_id: str) -> str:
     """Returns the report as CSV text. A note is a row with text as its value."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_FULL_COLUMNS)
-    for row in report.rows:
-        writer.writerow((row.metric, row.task, row.value, row.unit, row.mark, row.low, row.high, race_id))
-    for note in (*report.header, *note_lines(report)):
-        writer.writerow((note.label, note.task, note.text, "", "", "", "", race_id))
-    return text.getvalue()
+    rows = [
+        (row.metric, row.task, row.value, row.unit, row.mark, row.low, row.high, race_id)
+        for row in report.rows
+    ]
+    notes = [
+        (note.label, note.task, note.text, "", "", "", "", race_id)
+        for note in (*report.header, *note_lines(report))
+    ]
+    return csv_text([_FULL_COLUMNS, *rows, *notes])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 
+from pacenote.model.output_text import csv_text
 from pacenote.model.printable import single_line
 from pacenote.report.gc_log import GcReport
 from pacenote.report.gc_row import GcRow, GcValue
@@ -37,12 +36,7 @@ def render_gc_markdown(report: GcReport) -> str:
 
 def render_gc_csv(report: GcReport) -> str:
     """Returns the rows as CSV with all digits; what is not available is empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(gc_headers(report))
-    for row in report.rows:
-        writer.writerow(_csv_cells(row))
-    return text.getvalue()
+    return csv_text([gc_headers(report), *map(_csv_cells, report.rows)])
 
 
 def _csv_cells(row: GcRow) -> tuple[GcValue, ...]:

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 
+from pacenote.model.output_text import json_escaped
 from pacenote.model.printable import encodable, printable
 
 
@@ -65,4 +66,4 @@ def json_data(value: object) -> str:
     """Returns a value as the content of a script element with JSON."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # `<` would end the element, or begin a comment in it.
-    return text.replace("<", "\\u003c")
+    return json_escaped(text).replace("<", "\\u003c")

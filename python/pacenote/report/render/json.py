@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from pacenote.model.codec import encode
+from pacenote.model.output_text import json_text
 from pacenote.report.rows import Report
 
 
@@ -18,4 +17,4 @@ def render_json(report: Report) -> str:
     for row in document["rows"]:
         # They are used only to select rows and footnotes, and to format values.
         del row["kind"], row["is_rallys"], row["decimals"]
-    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    return json_text(document)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
+from pacenote.model.output_text import markdown_text
 from pacenote.report.formatting import format_interval, format_value
 from pacenote.report.rows import Alignment, Note, Report, note_lines
-
-_SPECIAL = re.compile(r"[\\|<]")
 
 _VALUES = (2,)
 """Indices of the columns that `--report-numbers-align` applies to."""
@@ -59,10 +57,8 @@ def pipe_table(
 
 
 def escape(text: str) -> str:
-    """Returns the text in one line, escaped so that it cannot break a table cell or a list item, and is not
-    HTML.
-    """
-    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.splitlines()))
+    """Returns the text in one line, escaped for Markdown."""
+    return markdown_text(text)
 
 
 def pad_decimals(column: Sequence[str]) -> list[str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pacenote.model.output_text import csv_text, json_text
 from pacenote.model.printable import whole_line
 from pacenote.report.recording.breakdown import Breakdown, BreakdownRow, Figures
 from pacenote.report.recording.build import RecordingReport
@@ -168,9 +166,10 @@ def _share(share: float | None) -> str:
 
 def render_recording_csv(report: RecordingReport) -> str:
     """Returns all rows of all tables as CSV text, one line for each side."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_CSV_COLUMNS)
+    return csv_text([_CSV_COLUMNS, *_csv_rows(report)])
+
+
+def _csv_rows(report: RecordingReport) -> Iterator[tuple[object, ...]]:
     for table in report.tables:
         for row in table.rows:
             name, *details = map(whole_line, row.keys)
@@ -178,13 +177,12 @@ def render_recording_csv(report: RecordingReport) -> str:
                 numbers = (figures.count, figures.total, table.unit, figures.min, figures.max)
                 share = _part(figures, whole)
                 more = (share, figures.bytes, None)
-                writer.writerow((table.name, name, "; ".join(details), side, *numbers, *more))
+                yield (table.name, name, "; ".join(details), side, *numbers, *more)
     for gauge in report.gauges:
         for line in gauge.rows:
             for side, readings in _gauge_sides(gauge, line):
                 columns = _gauge_columns(gauge, readings)
-                writer.writerow((gauge.name, whole_line(line.name), "", side, *columns))
-    return text.getvalue()
+                yield (gauge.name, whole_line(line.name), "", side, *columns)
 
 
 def _gauge_sides(table: GaugeTable, row: GaugeRow) -> Sequence[tuple[str, Readings | None]]:
@@ -216,7 +214,7 @@ def render_recording_json(report: RecordingReport) -> str:
         "gauges": [_gauge_document(table) for table in report.gauges],
         "notes": list(report.notes),
     }
-    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    return json_text(document)
 
 
 def _table_document(table: Breakdown) -> dict[str, Any]:

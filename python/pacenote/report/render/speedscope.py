@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pacenote.model.output_text import json_escaped
 from pacenote.model.printable import encodable
 from pacenote.report.recording.events import Unit
 from pacenote.report.recording.stack_tree import StackTree, TreeFrame
@@ -37,7 +38,7 @@ def render_speedscope(tree: StackTree, title: str, unit: Unit) -> str:
             for side, name in enumerate(names)
         ],
     }
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return json_escaped(json.dumps(document, ensure_ascii=False, separators=(",", ":"))) + "\n"
 
 
 def _profile(name: str, unit: str, stacks: list[list[int]], weights: list[int]) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
+from collections.abc import Iterator
 
+from pacenote.model.output_text import csv_text, json_text
 from pacenote.model.trend import Trend
 
 _COLUMNS = (
@@ -16,27 +15,27 @@ _COLUMNS = (
 
 def render_trend_json(trend: Trend) -> str:
     """Returns the trend as one JSON object; docs/reference/trend.md describes it."""
-    return json.dumps(trend.to_document(), ensure_ascii=False, indent=2) + "\n"
+    return json_text(trend.to_document())
 
 
 def render_trend_csv(trend: Trend) -> str:
     """Returns one line for each metric and race: its value, its level, and the change that begins there."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    return csv_text([_COLUMNS, *_rows(trend)])
+
+
+def _rows(trend: Trend) -> Iterator[tuple[object, ...]]:
     for each in trend.metrics:
         changes = {change.after: change for change in each.changes}
         levels = {at: level.value for level in each.levels for at in range(level.first, level.last + 1)}
         for point in each.points:
             race, change = trend.races[point.race], changes.get(point.race)
-            writer.writerow((
+            yield (
                 *(race.race_id, race.timestamp.isoformat(), race.verdict, race.engine, race.revision),
                 *(each.metric.label, each.metric.task, each.metric.unit, point.value),
                 *(_known(point.low), _known(point.high), levels.get(point.race, "")),
                 *((change.change.value, change.word, int(change.is_regression)) if change else ("", "", 0)),
                 *(int(point.is_doubtful), int(point.is_outlier)),
-            ))
-    return text.getvalue()
+            )
 
 
 def _known(value: float | None) -> float | str:

@@ -1,0 +1,67 @@
+"""What goes to terminals, CSV, Markdown and JSON, without characters that these would obey.
+
+Names come from tracks, servers, recordings, logs, and races of others. A terminal obeys control characters
+and marks of writing direction, a spreadsheet formulas, and Markdown its own characters and HTML. Only this
+module knows which, and all output passes through it: `cli/console.py` uses it for terminals, renderers for
+the other formats. Pages have `report/render/html.py`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+
+from pacenote.model.printable import printable, visible
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that a terminal obeys, apart from tabs and line feeds: controls of ISO 6429, separators of
+lines, marks of writing direction, and surrogates, which it cannot show.
+"""
+
+_FORMULA = (*"=+-@", *map(chr, (0xFF1D, 0xFF0B, 0xFF0D, 0xFF20)))
+"""Beginnings of text that a spreadsheet takes for a formula, also in full width."""
+
+_NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?(?: ?[%\w/]{1,12})?|[+-]+")
+"""Text that begins like a formula, and is a number with or without a unit, or stands for none."""
+
+_MARKDOWN = re.compile(r"[\\|<]|\](?=[(\[:])")
+"""What ends a table cell, begins HTML, or makes text in brackets a link or an image."""
+
+
+def terminal_text(text: str) -> str:
+    """Returns text with spaces in place of characters that a terminal obeys, except tabs and line feeds."""
+    return text if text.isascii() and text.isprintable() else _OBEYED.sub(" ", text)
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Returns rows as CSV. Numbers remain numbers, and no text is a formula."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_csv_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    if not isinstance(value, str):
+        return json.dumps(value) if isinstance(value, bool) else value
+    text = visible(value)
+    is_formula = text.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(text)
+    # An apostrophe tells spreadsheets that it is text.
+    return f"'{text}" if is_formula else text
+
+
+def markdown_text(text: str) -> str:
+    """Returns text in one line that can break no table cell or list item, and is neither HTML nor a link."""
+    return _MARKDOWN.sub(r"\\\g<0>", printable(" ".join(text.splitlines())))
+
+
+def json_text(value: object) -> str:
+    """Returns indented JSON that ends in a newline."""
+    return f"{json_escaped(json.dumps(value, ensure_ascii=False, indent=2))}\n"
+
+
+def json_escaped(text: str) -> str:
+    """Returns JSON with escapes in its strings in place of characters that a terminal obeys."""
+    return _OBEYED.sub(lambda match: visible(match[0]), text)

@@ -1,0 +1,77 @@
+"""What goes to terminals, CSV, Markdown and JSON."""
+
+import json
+
+import pytest
+
+from pacenote.model.output_text import csv_text, json_escaped, json_text, markdown_text, terminal_text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1, -1.5, "-1.50", "+2.1 %", "-3", "1e-5", "+1,234.5 docs/s", "-5 ms", "-", "--", "a=b", "", None],
+)
+def test_numbers_and_plain_texts_stay_as_they_are(value):
+    assert csv_text([(value, "x")]) in (f"{'' if value is None else value},x\n", f'"{value}",x\n')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "=1+1",
+            "+1+1",
+            "-1+1",
+            "@SUM(A1)",
+            "-5+cmd|' /C calc'!A0",
+            " =1",
+            "-A1",
+            "+(1)",
+            "=",
+            "-=1",
+            "+x y",
+        ),
+        *("\uff1d1", "\uff0b1", "\uff0d1", "\uff201"),
+    ],
+)
+def test_no_text_is_a_formula(text):
+    assert csv_text([(text,)]).strip().strip('"').startswith("'")
+
+
+def test_a_tab_or_a_line_break_hides_no_formula():
+    assert csv_text([("\t=1", "\r=1", "\n=1")]) == "\\u0009=1,\\u000d=1,\\u000a=1\n"
+
+
+def test_booleans_are_those_of_json():
+    assert csv_text([(True, False)]) == "true,false\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", "a\\|b"),
+        ("<b>", "\\<b>"),
+        ("![a](http://x)", "![a\\](http://x)"),
+        ("[a]: http://x", "[a\\]: http://x"),
+        ("[a][b]", "[a\\][b]"),
+        ("byte[]", "byte[]"),
+        ("a\r\n# b", "a # b"),
+        ("a\x1b[1m\u202eb", "a [1m b"),
+    ],
+)
+def test_markdown_is_text(text, escaped):
+    assert markdown_text(text) == escaped
+
+
+def test_a_terminal_gets_no_commands():
+    text = "a\x1b[1m\x9b1m\u202e\u2028\r\ud800b\tc\nd\u00e9\u200d"
+    assert terminal_text(text) == "a [1m 1m    b\tc\nd\u00e9\u200d"
+    assert terminal_text("plain") == "plain"
+
+
+def test_json_keeps_its_meaning():
+    value = {"a\u202e\x9b": ["\x1b", "\u2028", "\u00e9"]}
+    assert json.loads(json_text(value)) == value
+    assert "\\u202e\\u009b" in json_text(value)
+    assert "\u00e9" in json_text(value)
+    assert json_escaped('"a"') == '"a"'
