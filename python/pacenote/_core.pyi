@@ -585,8 +585,9 @@ class GcLogs:
         Raises CoreError if the log has no wall-clock times.
         """
 
-    def pauses(self, index: int) -> list[tuple[float, float, str]]:
-        """Returns the pauses of a log: begin (in seconds like `start`), length in milliseconds, and kind.
+    def pauses(self, index: int, most: int) -> tuple[list[str], list[tuple[float, float, int]]]:
+        """Returns the names of kinds of pauses, and the first pauses of a log, at most `most`: begin (in
+        seconds like `start`), length in milliseconds, and position of the kind among the names.
 
         There are none if the log has no wall-clock times.
         """
@@ -660,7 +661,7 @@ def engine_times(file: _Path, most_groups: int, most_samples: int) -> str:
 
 def read_recordings(files: list[_Path], windows_ns: list[tuple[int, int] | None]) -> list[str]:
     """Returns Flight Recorder recordings of one JVM as one, for each window: a `Recording` of
-    `model/recording.py` as JSON. The files are read once.
+    `model/recording.py` as JSON, with indexes of `names` instead of names. The files are read once.
 
     Only events that begin within the window are counted, given by its start and end in ns since 1970; None
     counts all. Handles Ctrl-C after each chunk. Raises CoreError if a file cannot be opened.

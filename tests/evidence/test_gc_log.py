@@ -198,6 +198,15 @@ def test_each_start_of_the_jvm_is_a_log(written):
     assert [log and log.statistics.pauses.count for log in found] == [10, 3, None]
 
 
+def test_pauses_share_the_names_of_their_kinds_and_their_number_is_limited(written, monkeypatch):
+    reader = written(gc_log=HEADER + g1())
+    assert [(ms, kind) for _, ms, kind in reader.pauses()] == [(50.0, "Young (Normal)")] * 10
+    assert len({id(kind) for *_, kind in reader.pauses()}) == 1
+    monkeypatch.setattr("pacenote.evidence.gc_log.MOST_PAUSES", 3)
+    assert reader.pauses() == reader.pauses()[:3]
+    assert len(reader.pauses()) == 3
+
+
 def test_a_window_without_wall_clock_times_is_an_error(written):
     reader = written(gc_log="".join(row[30:] + "\n" for row in g1().splitlines()))
     assert reader.log().statistics.pauses.count == 10

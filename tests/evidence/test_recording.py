@@ -151,7 +151,7 @@ def test_every_group_is_that_of_the_jdks_own_reader(jdk, tmp_path):
     windows = ((recording.start_ns, middle), (middle, recording.end_ns + 1))
     halves = [RecordingReader([path]).recording(window) for window in windows]
     # More windows than are read at a time.
-    assert RecordingReader([path]).between(windows * 9) == (*halves,) * 9
+    assert [*RecordingReader([path]).between(windows * 9)] == [*halves] * 9
     parts = [sum(each.values.total for each in half.outside_tlab) for half in halves]
     assert sum(parts) == sum(values.total for _, values in whole)
     assert min(parts) > 0
@@ -170,7 +170,7 @@ def test_files_that_are_not_recordings_are_errors(tmp_path):
         (b"GC log", "not a Flight Recorder recording"),
         (b"FLR\0" + bytes(10), "the header of chunk 1 is cut"),
         (b"FLR\0\0\x00\0\x09" + bytes(60), "has the format 0.9"),
-        (gzip.compress(b"FLR\0")[:-4], "the compressed file is cut"),
+        (gzip.compress(b"FLR\0")[:-4], "the compressed data is cut off"),
     ]:
         path.write_bytes(content)
         with pytest.raises(EvidenceError, match=message):

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -11,17 +12,33 @@ use crate::error::EvidenceError;
 /// Size of the buffer for compressed data, in bytes.
 const BUFFER: usize = 64 << 10;
 
+/// Most bytes that are read of a file, after decompression: such a file takes about a minute.
+const MAX_BYTES: u64 = 16 << 30;
+
+/// Compressed data may expand to this many times its size, and to [`FREE_BYTES`] in any case. Logs and recordings become
+/// five to fifty times as large; a gzip file can become a thousand times as large.
+const MAX_EXPANSION: u64 = 200;
+
+/// Bytes to which any compressed data may expand.
+const FREE_BYTES: u64 = 64 << 20;
+
+/// Flag of Linux with which a pipe is opened without waiting for a writer; it has no meaning for files.
+const O_NONBLOCK: i32 = 0o4000;
+
 /// The first bytes of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// An open file that is read from its beginning to its end, and decompressed if it begins as gzip does.
 ///
 /// Compressed data that is damaged or ends too early is read as far as possible: the stream then ends, and
-/// [`damage`](Self::damage) gives the reason.
+/// [`damage`](Self::damage) gives the reason. So it does after 16 GiB, and if compressed data expands so much that it is not
+/// that of a log or recording.
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
     stream: Stream,
+    /// Bytes that may still be read.
+    left: u64,
     damage: Option<String>,
 }
 
@@ -47,7 +64,12 @@ impl Source {
         if !std::fs::metadata(path).map_err(failed)?.is_file() {
             return Err(EvidenceError::NotAFile { path: path.to_path_buf() });
         }
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = File::options().read(true).custom_flags(O_NONBLOCK).open(path).map_err(failed)?;
+        // The path may have changed.
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(EvidenceError::NotAFile { path: path.to_path_buf() });
+        }
         let mut head = Vec::new();
         file.by_ref().take(GZIP.len() as u64).read_to_end(&mut head).map_err(failed)?;
         let is_gzip = head == GZIP;
@@ -57,7 +79,8 @@ impl Source {
         } else {
             Stream::Plain(plain)
         };
-        Ok(Self { path: path.to_path_buf(), stream, damage: None })
+        let left = most_bytes(metadata.len(), is_gzip);
+        Ok(Self { path: path.to_path_buf(), stream, left, damage: None })
     }
 
     /// Returns the file.
@@ -66,7 +89,7 @@ impl Source {
         &self.path
     }
 
-    /// Returns why compressed data ended before its end, or `None` if all of it was read.
+    /// Returns why not all of the file was read, as the end of a sentence, or `None` if all of it was.
     #[must_use]
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
@@ -96,17 +119,41 @@ impl Read for Source {
         if self.damage.is_some() {
             return Ok(0);
         }
-        match &mut self.stream {
-            Stream::Plain(plain) => plain.read(buffer),
+        let read = match &mut self.stream {
+            Stream::Plain(plain) => plain.read(buffer)?,
             Stream::Gzip(decoder) => match decoder.read(buffer) {
                 Err(error) if is_damage(&error) => {
-                    self.damage = Some(error.to_string());
-                    Ok(0)
+                    self.damage = Some(format!("the compressed data is cut off or damaged: {error}"));
+                    0
                 }
-                read => read,
+                read => read?,
             },
+        };
+        self.left = self.left.checked_sub(read as u64).unwrap_or_else(|| {
+            self.damage = Some(self.limit());
+            0
+        });
+        Ok(if self.damage.is_some() { 0 } else { read })
+    }
+}
+
+impl Source {
+    /// Returns the limit that was reached.
+    fn limit(&self) -> String {
+        match self.stream {
+            Stream::Plain(_) => format!("only the first {} GiB were read", MAX_BYTES >> 30),
+            Stream::Gzip(_) => format!(
+                "the compressed data expands to more than {MAX_EXPANSION} times its size or {} GiB, which that of no log \
+                 or recording does; the rest was not read",
+                MAX_BYTES >> 30
+            ),
         }
     }
+}
+
+/// Returns how many bytes are read of a file of some size.
+fn most_bytes(size: u64, is_gzip: bool) -> u64 {
+    if is_gzip { size.saturating_mul(MAX_EXPANSION).clamp(FREE_BYTES, MAX_BYTES) } else { MAX_BYTES }
 }
 
 /// Returns whether the decoder reports wrong data, and not the system a failed read.
@@ -169,6 +216,25 @@ mod tests {
         assert!(damaged && !read.is_empty());
         let (read, damaged) = content(&[whole.as_slice(), b"no gzip"].concat());
         assert!(damaged && read == text);
+    }
+
+    #[test]
+    fn data_that_expands_without_end_is_read_in_part() {
+        for (size, expected) in [(1, FREE_BYTES), (1 << 20, 200 << 20), (1 << 40, MAX_BYTES)] {
+            assert_eq!(most_bytes(size, true), expected);
+            assert_eq!(most_bytes(size, false), MAX_BYTES);
+        }
+        let text = b"one line\n".repeat(10_000);
+        for (bytes, limit) in [(gzip(&text), "200 times"), (text.clone(), "16 GiB")] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(&bytes).unwrap();
+            let mut source = Source::open(file.path()).unwrap();
+            source.left = 80_000;
+            let mut buffer = vec![0; 70_000];
+            assert_eq!(source.fill(&mut buffer).unwrap(), 70_000);
+            assert_eq!((source.fill(&mut buffer).unwrap(), source.read(&mut buffer).unwrap()), (0, 0));
+            assert!(source.damage().unwrap().contains(limit));
+        }
     }
 
     #[test]

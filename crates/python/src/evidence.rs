@@ -1,16 +1,16 @@
 //! Reads GC logs.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use pacenote_evidence::gc::log::{JvmFacts, Pause, Span};
 use pacenote_evidence::gc::statistics::Statistics;
 use pacenote_evidence::openj9::OpenJ9Report;
-use pacenote_evidence::{EvidenceError, GcLog, read_gc_logs};
+use pacenote_evidence::{GcLog, read_gc_logs};
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::error::core_error;
+use crate::reader_thread::on_reader_thread;
 
 /// The GC logs of all runs of a JVM in some files.
 #[pyclass(frozen, name = "GcLogs")]
@@ -36,24 +36,11 @@ impl PyGcLogs {
     /// Reads files that belong together.
     #[new]
     fn new(py: Python<'_>, files: Vec<PathBuf>) -> PyResult<Self> {
-        let mut raised = None;
-        let read = py.detach(|| {
-            read_gc_logs(&files, &mut || match Python::attach(check_signals) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    raised = Some(error);
-                    ControlFlow::Break(())
-                }
-            })
-        });
-        match (raised, read) {
-            (Some(raised), Err(EvidenceError::Interrupted { .. })) => Err(raised),
-            (_, read) => {
-                let read = read.map_err(core_error)?;
-                let input = serde_json::to_string(&read.input).map_err(core_error)?;
-                Ok(Self { logs: read.logs, input })
-            }
-        }
+        on_reader_thread(py, |proceed| {
+            let read = read_gc_logs(&files, proceed).map_err(|error| error.to_string())?;
+            let input = serde_json::to_string(&read.input).map_err(|error| error.to_string())?;
+            Ok::<_, String>(Self { logs: read.logs, input })
+        })
     }
 
     /// What was read, as JSON.
@@ -69,7 +56,7 @@ impl PyGcLogs {
     /// Returns a log with the statistics of all of it, as JSON.
     fn log(&self, py: Python<'_>, index: usize) -> PyResult<String> {
         let log = self.at(index)?;
-        py.detach(|| document(log, log.statistics(), None))
+        on_reader_thread(py, |_| document(log, log.statistics(), None))
     }
 
     /// Returns the wall-clock times of the first and the last line of each log, in seconds since 1970, and whether it is a
@@ -92,18 +79,19 @@ impl PyGcLogs {
             ));
         };
         let window = Span { start_ns: on_clock(start, epoch_ns), end_ns: on_clock(end, epoch_ns) };
-        py.detach(|| document(log, log.statistics_between(window), Some(window)))
+        on_reader_thread(py, |_| document(log, log.statistics_between(window), Some(window)))
     }
 
-    /// Returns the pauses of a log: begin in seconds since 1970, length in milliseconds, and kind.
-    fn pauses(&self, index: usize) -> PyResult<Vec<(f64, f64, String)>> {
+    /// Returns the names of kinds of pauses, and the first pauses of a log, at most `most`: begin in seconds since 1970,
+    /// length in milliseconds, and position of the kind among the names.
+    fn pauses(&self, index: usize, most: usize) -> PyResult<(Vec<&str>, Vec<(f64, f64, usize)>)> {
         let log = self.at(index)?;
-        let Some(epoch_ns) = log.epoch_ns else { return Ok(Vec::new()) };
+        let Some(epoch_ns) = log.epoch_ns else { return Ok((Vec::new(), Vec::new())) };
         let pause = |pause: &Pause| {
             let begin_ns = epoch_ns as f64 + pause.end_ns as f64 - pause.duration_ns as f64;
-            (begin_ns / 1e9, pause.duration_ns as f64 / 1e6, log.names.text(pause.kind).to_owned())
+            (begin_ns / 1e9, pause.duration_ns as f64 / 1e6, pause.kind.position())
         };
-        Ok(log.pauses.iter().map(pause).collect())
+        Ok((log.names.texts().collect(), log.pauses.iter().take(most).map(pause).collect()))
     }
 }
 
@@ -113,21 +101,16 @@ impl PyGcLogs {
     }
 }
 
-/// Handles Ctrl-C.
-pub fn check_signals(py: Python<'_>) -> PyResult<()> {
-    py.check_signals()
-}
-
 /// Returns the wall-clock time of a time on the clock of a log, in seconds since 1970.
 fn wall_s(log: &GcLog, at_ns: u64) -> Option<f64> {
     log.epoch_ns.map(|epoch_ns| (epoch_ns as f64 + at_ns as f64) / 1e9)
 }
 
-fn document(log: &GcLog, statistics: Statistics, window: Option<Span>) -> PyResult<String> {
+fn document(log: &GcLog, statistics: Statistics, window: Option<Span>) -> serde_json::Result<String> {
     let start = log.span.and_then(|span| wall_s(log, span.start_ns));
     let end = log.span.and_then(|span| wall_s(log, span.end_ns));
     let openj9 = log.openj9_report(window);
-    serde_json::to_string(&Document { jvm: &log.jvm, start, end, statistics, openj9 }).map_err(core_error)
+    serde_json::to_string(&Document { jvm: &log.jvm, start, end, statistics, openj9 })
 }
 
 /// Converts seconds since 1970 to the clock of a log; times before its beginning become 0.

@@ -17,6 +17,7 @@
 //! | `corpus.rs` | generating, unpacking and counting data files |
 //! | `evidence.rs` | reading GC logs |
 //! | `recording.rs` | reading Flight Recorder recordings |
+//! | `reader_thread.rs` | the thread that reads both |
 //! | `error.rs`, `panics.rs` | the exception of the core, and panics that end the process |
 
 #![allow(
@@ -31,6 +32,7 @@ mod error;
 mod events;
 mod evidence;
 mod panics;
+mod reader_thread;
 mod recording;
 mod samples;
 mod table;

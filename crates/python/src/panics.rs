@@ -11,6 +11,8 @@ use std::thread;
 
 use pacenote_driver::SERIES_READER;
 
+use crate::reader_thread::keep_panic;
+
 /// Name of the coordinator's thread.
 const COORDINATOR: &str = "pacenote-control";
 
@@ -27,6 +29,9 @@ static ENDING: Once = Once::new();
 pub fn abort_if_fatal() {
     let handle_other = take_hook();
     set_hook(Box::new(move |panic| {
+        if keep_panic(panic) {
+            return;
+        }
         if !is_fatal(panic) {
             if !is_of_damaged_file(panic) {
                 handle_other(panic);

@@ -55,13 +55,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for path, group in groups.items():
         try:
             reader = GcLogReader(group)
+            runs, read = reader.logs(), reader.read_input()
         except EvidenceError as error:
             errors.append(error)
             continue
-        found = reader.logs()
-        names += _names(path, list(groups), len(found))
-        logs += found
-        inputs.append(reader.read_input())
+        names += _names(path, list(groups), len(runs))
+        logs += runs
+        inputs.append(read)
         left_out = unnamed_files(path, group)
         if left_out:
             files = format_count(len(left_out), "file")

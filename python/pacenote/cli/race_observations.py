@@ -94,7 +94,7 @@ class _Reading:
         return tuple(sorted(found, key=lambda pause: pause.at_s))
 
     def _of_log(self, node: str, files: Sequence[Path]) -> Iterator[GcPause]:
-        from pacenote.evidence.gc_log import GcLogReader
+        from pacenote.evidence.gc_log import MOST_PAUSES, GcLogReader
         from pacenote.model.race_timeline import GcPause
 
         begin_s = (self._begin_ns or 0) / 1e9
@@ -103,4 +103,8 @@ class _Reading:
         except PacenoteError as error:
             self.missing.append(f"GC pauses are missing: {error.message}")
             return
+        if len(pauses) == MOST_PAUSES:
+            self.missing.append(
+                f"GC pauses after the first {MOST_PAUSES:,} of the log are missing: {files[0]} has too many"
+            )
         yield from (GcPause(at - begin_s, ms, kind, node) for at, ms, kind in pauses if at >= begin_s)

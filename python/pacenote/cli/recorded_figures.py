@@ -102,6 +102,7 @@ def gc_logs(artifacts: Path) -> Mapping[str, Sequence[Path]]:
 
 
 def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[TaskTimes]) -> None:
+    from pacenote.evidence.core_errors import as_evidence_errors
     from pacenote.evidence.gc_log import GcLogReader
 
     logs = gc_logs(artifacts)
@@ -110,21 +111,21 @@ def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[Task
     windows = [(task.begin_ns / 1e9, task.end_ns / 1e9) for task in tasks]
     for node, files in logs.items():
         try:
-            reader = GcLogReader(files)
-            found = reader.between(windows)
+            with as_evidence_errors(files):
+                reader = GcLogReader(files)
+                logs_of_tasks = reader.between(windows)
+                names = tuple(map(str, files))
+                damages = [text for text in reader.read_input().problems if text.startswith(names)]
+                builder.damaged(*damages)
+                for task, between, log in zip(tasks, windows, logs_of_tasks, strict=True):
+                    window = Window(task.task, node)
+                    if log is None:
+                        builder.miss("GC log", f"{files[0]} has no line from the time of the task", window)
+                    else:
+                        add_gc_figures(builder, window, log, between, is_cut=bool(damages))
         except PacenoteError as error:
             builder.miss("GC log", error.message, Window(node=node))
             builder.damaged(error.message)
-            continue
-        names = tuple(map(str, files))
-        damages = [text for text in reader.read_input().problems if text.startswith(names)]
-        builder.damaged(*damages)
-        for task, between, log in zip(tasks, windows, found, strict=True):
-            window = Window(task.task, node)
-            if log is None:
-                builder.miss("GC log", f"{files[0]} has no line from the time of the task", window)
-            else:
-                add_gc_figures(builder, window, log, between, is_cut=bool(damages))
 
 
 def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[TaskTimes]) -> None:
@@ -133,18 +134,23 @@ def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[T
         builder.miss("recording", "the engine did not record a flight (--telemetry=jfr)")
         return
     from pacenote.diagnose.recording_facts import add_recording_figures  # Few races have recordings.
+    from pacenote.evidence.core_errors import as_evidence_errors
     from pacenote.evidence.recording import RecordingReader
 
     evidence = builder.build()
     windows = [(task.begin_ns, task.end_ns) for task in tasks]
     for node, files in recordings.items():
         try:
-            found = RecordingReader(files).between(windows)
+            with as_evidence_errors(files):
+                of_tasks = RecordingReader(files).between(windows)
+                for number, (task, recording) in enumerate(zip(tasks, of_tasks, strict=True)):
+                    if number == 0:
+                        damages = (
+                            f"{file.path}: {text}" for file in recording.files for text in file.problems
+                        )
+                        builder.damaged(*damages)
+                    documents = evidence.number(Window(task.task), "task.documents")
+                    add_recording_figures(builder, Window(task.task, node), recording, documents)
         except PacenoteError as error:
             builder.miss("recording", error.message, Window(node=node))
             builder.damaged(error.message)
-            continue
-        builder.damaged(*(f"{file.path}: {text}" for file in found[0].files for text in file.problems))
-        for task, recording in zip(tasks, found, strict=True):
-            documents = evidence.number(Window(task.task), "task.documents")
-            add_recording_figures(builder, Window(task.task, node), recording, documents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.model.recording import (
@@ -69,7 +70,8 @@ def _allocations(recording: Recording) -> _Figures:
     classes = totals_by(groups, lambda group: group.object_class)
     yield "allocation.top_class", recording.class_name(classes[0][0])
     yield "allocation.top_class_share", classes[0][1].total / whole
-    sites = totals_by(groups, lambda group: _site(recording, group.stack))
+    site = cache(lambda stack: _site(recording, stack))  # Many groups have the same stack.
+    sites = totals_by(groups, lambda group: site(group.stack))
     named = [(name, values) for name, values in sites if name]
     if named:
         yield "allocation.top_site", named[0][0]
@@ -102,8 +104,10 @@ def _profile(recording: Recording) -> _Figures:
     if not whole:
         return
     for name, beginnings in (("compression", _COMPRESSION), ("tls", _TLS)):
-        found = sum(group.count for group in own if _has(recording, group.stack, beginnings))
-        yield f"profile.{name}_share", found / whole
+        stacks = {group.stack for group in own}
+        matching = {stack for stack in stacks if _has(recording, stack, beginnings)}
+        count = sum(group.count for group in own if group.stack in matching)
+        yield f"profile.{name}_share", count / whole
 
 
 def _has(recording: Recording, stack: int | None, beginnings: tuple[str, ...]) -> bool:

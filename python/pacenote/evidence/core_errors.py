@@ -1,12 +1,46 @@
-"""Errors of the Rust core that become errors of evidence."""
+"""Errors while evidence is read: whatever goes wrong is one kind of error, which callers show as one line."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
 from pacenote import _core
-from pacenote.errors import EvidenceError
+from pacenote.errors import EvidenceError, PacenoteError
 
 
-def evidence_error(error: _core.CoreError) -> EvidenceError:
+@contextmanager
+def as_evidence_errors(files: Sequence[Path]) -> Iterator[None]:
+    """Raises EvidenceError for whatever the block raises while it reads `files` or computes their figures.
+
+    Another user may have written them, so that a file must not end a race or a page, not even by a defect
+    of what reads it. PacenoteError is raised as it is, and so are Ctrl-C and the end of the process.
+    """
+    try:
+        yield
+    except PacenoteError:
+        raise
+    except _core.CoreError as error:
+        raise _evidence_error(error) from error
+    except MemoryError as error:
+        hint = "free some memory, or leave the file out"
+        raise EvidenceError(f"{_named(files)}: there is too little memory to read it", hint=hint) from error
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON]
+        hint = "this is a defect of Pacenote: report it with the file"
+        raise EvidenceError(f"{_named(files)} cannot be read: {reason}", hint=hint) from error
+
+
+_LONGEST_REASON = 300
+"""Characters of the reason of a defect that are shown."""
+
+
+def _named(files: Sequence[Path]) -> str:
+    return str(files[0]) if files else "the evidence"
+
+
+def _evidence_error(error: _core.CoreError) -> EvidenceError:
     """Returns the error with the part after the last semicolon as its hint, as the core writes messages."""
     message, _, hint = str(error).rpartition("; ")
     return EvidenceError(message, hint=hint) if message else EvidenceError(hint)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from pacenote import _core
 from pacenote.errors import EvidenceError
-from pacenote.evidence.core_errors import evidence_error
+from pacenote.evidence.core_errors import as_evidence_errors
 from pacenote.model.codec import decode
 from pacenote.model.gc_log import GcInput, GcLog
+
+MOST_PAUSES = 200_000
+"""Largest number of pauses that are returned one by one: those of five hours with ten in each second."""
 
 
 class GcLogReader:
@@ -21,28 +24,29 @@ class GcLogReader:
     `files` are all files of one log, which may be rotated, in any order, plain or compressed. If the JVM was
     restarted, there is one log for each of its runs. Logs of OpenJ9 have local times without a time zone;
     `time_zone` is that of the JVM, and None the one of this machine. Raises EvidenceError if a file cannot be
-    read, or if none has a line of a GC log.
+    read, or if none has a line of a GC log; all methods raise it if what a file states cannot be shown.
     """
 
     def __init__(self, files: Sequence[Path], time_zone: tzinfo | None = None) -> None:
         self._files = tuple(files)
         self._time_zone = time_zone
-        try:
+        with as_evidence_errors(self._files):
             self._core = _core.GcLogs(list(files))
-        except _core.CoreError as error:
-            raise evidence_error(error) from error
 
     def read_input(self) -> GcInput:
         """Returns what was read, and what is missing."""
-        return decode(GcInput, json.loads(self._core.input), "the GC log")
+        with as_evidence_errors(self._files):
+            return decode(GcInput, json.loads(self._core.input), "the GC log")
 
     def logs(self) -> tuple[GcLog, ...]:
         """Returns the log of each run of a JVM, in the order of their first lines; at least one."""
-        return tuple(self._log(self._core.log(index)) for index in range(len(self._core)))
+        with as_evidence_errors(self._files):
+            return tuple(self._log(self._core.log(index)) for index in range(len(self._core)))
 
     def log(self) -> GcLog:
         """Returns the log of the last run of the JVM."""
-        return self._log(self._core.log(len(self._core) - 1))
+        with as_evidence_errors(self._files):
+            return self._log(self._core.log(len(self._core) - 1))
 
     def between(self, windows: Sequence[tuple[float, float]]) -> tuple[GcLog | None, ...]:
         """Returns the log with the statistics of each window: its start and end in seconds since 1970.
@@ -52,19 +56,24 @@ class GcLogReader:
         count as time without pauses, and so is that after the last line, if another run follows. Raises
         EvidenceError if lines have no wall-clock times.
         """
-        runs = [
-            _Run(index, *self._on_wall_clock(start, end, is_local), is_local)
-            for index, (start, end, is_local) in enumerate(self._core.times())
-        ]
-        return tuple(self._window(runs, start, end) for start, end in windows)
+        with as_evidence_errors(self._files):
+            runs = [
+                _Run(index, *self._on_wall_clock(start, end, is_local), is_local)
+                for index, (start, end, is_local) in enumerate(self._core.times())
+            ]
+            return tuple(self._window(runs, start, end) for start, end in windows)
 
-    def pauses(self) -> Iterator[tuple[float, float, str]]:
-        """Yields the pauses of all runs of the JVM: begin in seconds since 1970, length in milliseconds, and
-        kind; none of a log without wall-clock times.
+    def pauses(self) -> list[tuple[float, float, str]]:
+        """Returns the pauses of all runs of the JVM: begin in seconds since 1970, length in milliseconds, and
+        kind; none of a log without wall-clock times. There are at most `MOST_PAUSES`, the first ones.
         """
-        for index, (_, _, is_local) in enumerate(self._core.times()):
-            for at, ms, kind in self._core.pauses(index):
-                yield (self._unix(at) if is_local else at), ms, kind
+        pauses: list[tuple[float, float, str]] = []
+        with as_evidence_errors(self._files):
+            for index, (_, _, is_local) in enumerate(self._core.times()):
+                kinds, of_run = self._core.pauses(index, MOST_PAUSES - len(pauses))
+                for at, ms, kind in of_run:
+                    pauses.append((self._unix(at) if is_local else at, ms, kinds[kind]))
+        return pauses
 
     def _window(self, runs: Sequence[_Run], start: float, end: float) -> GcLog | None:
         best = max(runs, key=lambda run: run.seconds_in(start, end))

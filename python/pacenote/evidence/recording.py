@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pacenote import _core
 from pacenote.errors import EvidenceError
-from pacenote.evidence.core_errors import evidence_error
+from pacenote.evidence.core_errors import as_evidence_errors
 from pacenote.model.recording import Recording
 
-_MOST_WINDOWS = 16
-"""Largest number of windows for which files are read at a time."""
+_MOST_WINDOWS = 4
+"""Largest number of windows for which files are read at a time; they share the memory of the core."""
 
 
 class RecordingReader:
@@ -29,27 +29,27 @@ class RecordingReader:
         (recording,) = self._read([window_ns])
         return recording
 
-    def between(self, windows_ns: Sequence[tuple[int, int]]) -> tuple[Recording, ...]:
-        """Reads the files once for many such windows, such as the start and the end of each task."""
-        # Each window needs memory for its stacks.
-        return tuple(
-            recording
-            for number in range(0, len(windows_ns), _MOST_WINDOWS)
-            for recording in self._read(windows_ns[number : number + _MOST_WINDOWS])
-        )
+    def between(self, windows_ns: Sequence[tuple[int, int]]) -> Iterator[Recording]:
+        """Yields the recording of each such window, such as the start and the end of each task. The files are
+        read once for several windows.
+        """
+        for number in range(0, len(windows_ns), _MOST_WINDOWS):
+            yield from self._read(windows_ns[number : number + _MOST_WINDOWS])
 
     def _read(self, windows_ns: Sequence[tuple[int, int] | None]) -> list[Recording]:
-        import msgspec  # Slow to import, and not needed for `--help`.
+        # Slow to import, and not needed for `--help`.
+        from pacenote.evidence.recording_document import decode_recording
 
-        try:
+        with as_evidence_errors(self._paths):
             documents = _core.read_recordings(list(self._paths), list(windows_ns))
-        except _core.CoreError as error:
-            raise evidence_error(error) from error
-        found = [msgspec.json.decode(document, type=Recording) for document in documents]
-        for recording in found:
-            if not any(each.chunks for each in recording.files):
+            documents.reverse()
+            recordings = []
+            while documents:  # Each text is released before the next one is decoded.
+                recordings.append(decode_recording(documents.pop()))
+        for recording in recordings:
+            if not any(file.chunks for file in recording.files):
                 raise _unreadable(recording)
-        return found
+        return recordings
 
 
 def _unreadable(recording: Recording) -> EvidenceError:

@@ -449,10 +449,10 @@ class Recording:
     """Operations on files and sockets that exceeded the event's threshold."""
 
     pauses: tuple[RecordedPause, ...]
-    """All pauses of the garbage collector, by start; at most 1,048,576, but `event_types` counts all."""
+    """The pauses of the garbage collector, by start; `event_types` also counts those that were left out."""
 
     collections: tuple[RecordedCollection, ...]
-    """All garbage collections, by start; at most 1,048,576, but `event_types` counts all."""
+    """The garbage collections, by start; `event_types` also counts those that were left out."""
 
     vm_operations: tuple[VmOperationGroup, ...]
     """Operations of the JVM."""

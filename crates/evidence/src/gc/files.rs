@@ -55,7 +55,7 @@ pub fn read_gc_logs(
         input.bytes = read.bytes;
         input.lines = read.lines;
         input.problems = read.problems;
-        return Ok(GcLogs { logs: read.logs.into_iter().map(GcLog::from).collect(), input });
+        return Ok(GcLogs { logs: GcLog::of_openj9(read.logs), input });
     }
     let mut reader = HotSpotReader::default();
     for path in &input.files {
@@ -68,8 +68,7 @@ pub fn read_gc_logs(
         input.bytes += read_lines(&mut source, &mut line, proceed)?;
         input.lines += lines;
         if let Some(damage) = source.damage() {
-            let problem = format!("{}: the compressed data is cut off or damaged: {damage}", path.display());
-            input.problems.push(problem);
+            input.problems.push(format!("{}: {damage}", path.display()));
         }
     }
     if reader.unattributed > 0 {

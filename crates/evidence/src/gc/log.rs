@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::gc::names::{NameId, Names};
 use crate::openj9::OpenJ9Log;
 
-/// Records of all kinds and runs that are kept of a group of files, so that memory is bounded: about 1 GB if all are
-/// collections, the largest, and usually a third of it.
-pub const MOST_RECORDS: usize = 8_000_000;
+/// Bytes of the records of all kinds and runs that are kept of a group of files. They suffice for about 400,000
+/// collections: ten hours with ten of them in each second. Statistics of a window need up to twice as much for a moment.
+pub const MOST_RECORD_BYTES: usize = 128 << 20;
 
 /// The records of one run of a JVM.
 #[derive(Debug, Default)]
@@ -45,17 +45,17 @@ pub struct GcLog {
     pub openj9: Option<Box<OpenJ9Log>>,
     /// Whether a limit on records was reached, so that the rest of the log is missing.
     pub is_limited: bool,
-    /// Records that may still be added.
+    /// Room for further records.
     pub(crate) room: RecordLimit,
 }
 
-/// A number of records that may still be added.
+/// Bytes of records that may still be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordLimit(pub(crate) usize);
 
 impl Default for RecordLimit {
     fn default() -> Self {
-        Self(MOST_RECORDS)
+        Self(MOST_RECORD_BYTES)
     }
 }
 
@@ -279,7 +279,7 @@ impl GcLog {
 
     /// Adds a record unless the limit is reached.
     pub(crate) fn push<T>(&mut self, select: impl FnOnce(&mut Self) -> &mut Vec<T>, record: T) {
-        match self.room.0.checked_sub(1) {
+        match self.room.0.checked_sub(size_of::<T>()) {
             Some(left) => {
                 self.room.0 = left;
                 select(self).push(record);

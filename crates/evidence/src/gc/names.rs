@@ -11,6 +11,14 @@ const OTHER: &str = "other";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NameId(u16);
 
+impl NameId {
+    /// Returns its position among all names.
+    #[must_use]
+    pub fn position(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
 /// Kinds of pauses, causes and names of safepoints.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -36,6 +44,11 @@ impl Names {
     pub fn find(&self, name: &str) -> Option<NameId> {
         let found = self.names.iter().position(|known| known == name)?;
         u16::try_from(found).ok().map(NameId)
+    }
+
+    /// Returns the texts of all names.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
     }
 
     /// Returns the text of a name.

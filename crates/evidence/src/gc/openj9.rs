@@ -2,7 +2,7 @@
 
 use crate::gc::log::{
     Collection, ConcurrentPhase, CpuTime, GcLog, HeapChange, Incident, IncidentEvent, JvmFacts, Pause,
-    Safepoint, Scope, Span, Threshold,
+    RecordLimit, Safepoint, Scope, Span, Threshold,
 };
 use crate::gc::names::NameId;
 use crate::openj9::{
@@ -13,11 +13,24 @@ use crate::openj9::{
 /// Nanoseconds of a millisecond.
 const MS: u64 = 1_000_000;
 
-impl From<OpenJ9Log> for GcLog {
+impl GcLog {
+    /// Returns the records of the logs of all JVMs that wrote to some files.
+    #[must_use]
+    pub fn of_openj9(logs: Vec<OpenJ9Log>) -> Vec<Self> {
+        let mut room = RecordLimit::default();
+        let of_log = |log| {
+            let converted = Self::from_openj9(log, room);
+            room = converted.room;
+            converted
+        };
+        logs.into_iter().map(of_log).collect()
+    }
+
     /// Times are those since the first timestamp. The log has no time zone, so that `epoch_ns` is that of the JVM's
     /// local clock.
-    fn from(log: OpenJ9Log) -> Self {
-        let mut records = Records { log: Self::default(), first_ms: log.first_ms.unwrap_or(0), cycle: None };
+    fn from_openj9(log: OpenJ9Log, room: RecordLimit) -> Self {
+        let first_ms = log.first_ms.unwrap_or(0);
+        let mut records = Records { log: Self { room, ..Self::default() }, first_ms, cycle: None };
         records.log.jvm = facts(&log.settings);
         records.log.epoch_ns = log.first_ms.and_then(|ms| ms.checked_mul(1_000_000));
         for ms in log.first_ms.into_iter().chain(log.last_ms) {
@@ -31,9 +44,7 @@ impl From<OpenJ9Log> for GcLog {
         records.log.openj9 = Some(Box::new(log));
         records.log
     }
-}
 
-impl GcLog {
     /// Returns what only logs of OpenJ9 contain, of the whole log or of a window on its clock; `None` for other JVMs.
     #[must_use]
     pub fn openj9_report(&self, window: Option<Span>) -> Option<OpenJ9Report> {
@@ -185,6 +196,9 @@ impl Records {
             [(failures, Incident::EvacuationFailure), (incidents.aborted_globals, Incident::ConcurrentAbort)]
         {
             for _ in 0..number {
+                if self.log.is_limited {
+                    break;
+                }
                 self.log.push(|log| &mut log.incidents, IncidentEvent { at_ns, incident });
             }
         }
@@ -197,5 +211,31 @@ fn kind_name(kind: OpenJ9StopKind) -> &'static [u8] {
         OpenJ9StopKind::Global => b"Global",
         OpenJ9StopKind::OtherIncrement => b"Other increment",
         OpenJ9StopKind::NoIncrement => b"Without collection",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gc::log::MOST_RECORD_BYTES;
+    use crate::openj9::OpenJ9Incidents;
+
+    #[test]
+    fn all_logs_share_the_room_for_records() {
+        let failed = OpenJ9Stop {
+            end_ms: Some(1),
+            counts: OpenJ9Counts {
+                incidents: OpenJ9Incidents { percolations: u64::MAX, ..OpenJ9Incidents::default() },
+                ..OpenJ9Counts::default()
+            },
+            ..OpenJ9Stop::default()
+        };
+        let log = OpenJ9Log { stops: vec![failed], first_ms: Some(0), ..OpenJ9Log::default() };
+        let logs = GcLog::of_openj9(vec![log.clone(), log]);
+        let bytes = |log: &GcLog| {
+            size_of_val(&*log.pauses) + size_of_val(&*log.safepoints) + size_of_val(&*log.incidents)
+        };
+        assert!(logs.iter().all(|log| log.is_limited));
+        assert!(logs.iter().map(bytes).sum::<usize>() <= MOST_RECORD_BYTES);
     }
 }

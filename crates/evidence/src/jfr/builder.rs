@@ -6,19 +6,14 @@ use super::events::{EVENTS, EventKind};
 use super::gauges::{Gauges, ThreadAllocations};
 use super::hash::{IndexedMap, two_words};
 use super::recording::{
-    AllocationGroup, EventState, EventType, IoGroup, IoKind, LockGroup, RecordedCollection, RecordedPause,
-    RecordedStack, RecordedThread, RecordedValues, Recording, RecordingFile, SampleGroup, StackFrame,
-    VmOperationGroup,
+    AllocationGroup, EventState, EventType, GaugeKind, IoGroup, IoKind, LockGroup, RecordedCollection,
+    RecordedPause, RecordedStack, RecordedThread, RecordedValues, Recording, RecordingFile, SampleGroup,
+    StackFrame, VmOperationGroup,
 };
-use super::tables::RecordingTables;
+use super::tables::{MemoryBudget, NameTable, RecordingTables, cost};
 
-/// Largest number of groups. More events of other threads and stacks are counted without these.
-const MAX_GROUPS: usize = 1 << 19;
-
-/// Largest number of pauses, and of collections.
-const MAX_PAUSES: usize = 1 << 20;
-
-/// What events of one group have in common: the position of their type in [`EVENTS`], and indexes in the tables.
+/// What events of one group have in common: the position of their type in [`EVENTS`], and indexes in the tables. The
+/// subject is a class, or the text of a file, a peer or an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupKey {
     pub(super) event: usize,
@@ -72,7 +67,8 @@ pub(super) struct RecordingBuilder {
     pub(super) tables: RecordingTables,
     /// Facts about each of [`EVENTS`].
     pub(super) types: Vec<TypeFacts>,
-    pub(super) gauges: Gauges,
+    gauges: Gauges,
+    budget: MemoryBudget,
     thread_allocations: ThreadAllocations,
     groups: IndexedMap<GroupKey, GroupValues>,
     pauses: Vec<RecordedPause>,
@@ -84,10 +80,11 @@ pub(super) struct RecordingBuilder {
 }
 
 impl RecordingBuilder {
-    pub(super) fn new(window_ns: Option<(i64, i64)>) -> Self {
+    pub(super) fn new(window_ns: Option<(i64, i64)>, budget: &MemoryBudget) -> Self {
         Self {
             window_ns,
-            tables: RecordingTables::new(),
+            tables: RecordingTables::new(budget),
+            budget: budget.clone(),
             types: vec![TypeFacts::default(); EVENTS.len()],
             gauges: Gauges::default(),
             thread_allocations: ThreadAllocations::default(),
@@ -125,21 +122,35 @@ impl RecordingBuilder {
         self.end_ns = Some(self.end_ns.map_or(end_ns, |known| known.max(end_ns)));
     }
 
-    /// Adds events to their group.
-    pub(super) fn add_group(&mut self, key: GroupKey, values: GroupValues) {
-        let is_full = self.groups.len() >= MAX_GROUPS;
-        let key = if is_full && self.groups.index_of(&key, |known| *known == key).is_none() {
-            self.count_merged(values.values.count);
-            GroupKey { thread: None, stack: None, ..key }
-        } else {
+    /// Adds events to their group. If there is no memory left for a new one, they are added to those of their type of
+    /// which nothing else is known, and counted as merged; returns whether they are not.
+    pub(super) fn add_group(&mut self, key: GroupKey, values: GroupValues) -> bool {
+        let is_known = self.groups.index_of(&key, |known| *known == key).is_some();
+        let is_kept = is_known || self.budget.take(cost::GROUP);
+        let key = if is_kept {
             key
+        } else {
+            self.count_merged(values.values.count);
+            GroupKey { subject: None, thread: None, stack: None, ..key }
         };
         self.groups.update_or_add(key, values, GroupValues::add);
+        is_kept
+    }
+
+    /// Returns whether something was left out because of the memory that it needs.
+    pub(super) fn is_limited(&self) -> bool {
+        self.budget.is_exceeded()
+    }
+
+    /// Adds a reading of a gauge.
+    pub(super) fn add_gauge(&mut self, kind: GaugeKind, thread: Option<u32>, value: f64) {
+        self.gauges.add(kind, thread, (value, &self.budget));
     }
 
     /// Adds what a thread has allocated since it began, read at a time.
     pub(super) fn add_thread_allocation(&mut self, thread: u32, bytes: u64, time_ns: i64) {
-        if !self.thread_allocations.add(thread, &self.tables.threads, (bytes, time_ns)) {
+        let Self { thread_allocations, tables, budget, .. } = self;
+        if !thread_allocations.add(thread, &tables.threads, (bytes, time_ns), budget) {
             self.count_merged(1);
         }
     }
@@ -149,16 +160,16 @@ impl RecordingBuilder {
         self.merged_events += events;
     }
 
-    /// Adds a pause, unless there are too many; they are still counted.
+    /// Adds a pause, unless there is no memory left for it; it is still counted.
     pub(super) fn add_pause(&mut self, pause: RecordedPause) {
-        if self.pauses.len() < MAX_PAUSES {
+        if self.budget.take(cost::PAUSE) {
             self.pauses.push(pause);
         }
     }
 
-    /// Adds a collection, unless there are too many; they are still counted.
+    /// Adds a collection, unless there is no memory left for it; it is still counted.
     pub(super) fn add_collection(&mut self, collection: RecordedCollection) {
-        if self.collections.len() < MAX_PAUSES {
+        if self.budget.take(cost::COLLECTION) {
             self.collections.push(collection);
         }
     }
@@ -173,18 +184,22 @@ impl RecordingBuilder {
         self.pauses.sort_by_key(|each| (each.start_ns, each.gc_id));
         self.collections.sort_by_key(|each| (each.start_ns, each.gc_id));
         let event_types = self.event_types();
-        let (methods, kinds) = (self.tables.methods.into_values(), self.tables.frame_types.into_values());
-        let targets = self.tables.targets.into_values();
-        let text = |texts: &[String], index: Option<u32>| {
-            index.and_then(|index| texts.get(index as usize)).cloned().unwrap_or_default()
-        };
+        let mut names = NameTable::new(self.tables.texts.into_values());
+        for pause in &mut self.pauses {
+            pause.name = names.name(pause.name);
+        }
+        for collection in &mut self.collections {
+            (collection.name, collection.cause) = (names.name(collection.name), names.name(collection.cause));
+        }
+        let classes = self.tables.classes.into_values();
         let mut recording = Recording {
             files: self.files,
             start_ns: self.start_ns,
             end_ns: self.end_ns,
             window_ns: self.window_ns,
             event_types,
-            classes: self.tables.classes.into_values(),
+            names: Vec::new(),
+            classes: classes.into_iter().map(|class| names.name(Some(class.0))).collect(),
             threads: Vec::new(),
             frames: Vec::new(),
             stacks: Vec::new(),
@@ -203,21 +218,22 @@ impl RecordingBuilder {
         };
         for each in self.tables.threads.into_values() {
             recording.threads.push(RecordedThread {
-                name: each.name,
+                name: names.name(each.name),
                 java_id: each.java_id,
                 os_id: each.os_id,
             });
         }
         for each in self.tables.frames.into_values() {
-            let method = text(&methods, Some(each.method));
-            recording.frames.push(StackFrame { method, line: each.line, r#type: text(&kinds, each.kind) });
+            let (method, kind) = (names.name(Some(each.method)), names.name(each.kind));
+            recording.frames.push(StackFrame { method, line: each.line, r#type: kind });
         }
         for each in self.tables.stacks.into_values() {
             recording.stacks.push(RecordedStack { frames: each.frames, truncated: each.truncated });
         }
         for (key, values) in sorted(self.groups) {
-            add_to(&mut recording, key, values, text(&targets, key.subject));
+            add_to(&mut recording, key, values, &mut names);
         }
+        recording.names = names.into_names();
         recording
     }
 
@@ -252,12 +268,12 @@ fn sorted(groups: IndexedMap<GroupKey, GroupValues>) -> Vec<(GroupKey, GroupValu
     groups
 }
 
-/// Adds a group to its list; `target` is the text of its subject if that is a file, a peer or an operation.
+/// Adds a group to its list.
 fn add_to(
     recording: &mut Recording,
     key: GroupKey,
     GroupValues { values, bytes }: GroupValues,
-    target: String,
+    names: &mut NameTable,
 ) {
     let GroupKey { subject, thread, stack, .. } = key;
     let allocation = AllocationGroup { object_class: subject, thread, stack, values };
@@ -273,10 +289,12 @@ fn add_to(
         }
         EventKind::Io(kind) => {
             let bytes = (kind != IoKind::FileForce).then_some(bytes);
+            let target = names.name(subject);
             recording.io.push(IoGroup { kind, target, thread, stack, values, bytes });
         }
         EventKind::VmOperation => {
-            recording.vm_operations.push(VmOperationGroup { name: target, safepoint: key.safepoint, values });
+            let name = names.name(subject);
+            recording.vm_operations.push(VmOperationGroup { name, safepoint: key.safepoint, values });
         }
         EventKind::Pause
         | EventKind::Collection

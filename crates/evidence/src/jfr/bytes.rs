@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 
-/// Longest text that is read, in bytes; the rest of a longer one is dropped.
-const MAX_TEXT: usize = 4096;
+/// Longest text that is read, in bytes or units of UTF-16; the rest of a longer one is dropped. Names in JVMs have up to
+/// some hundred.
+pub(super) const MAX_TEXT: usize = 1024;
 
 /// The high bits of eight bytes, which are set in all bytes of an integer but the last.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
@@ -152,13 +153,22 @@ impl<'a> ByteReader<'a> {
         self.varint().and_then(|count| usize::try_from(count).ok())
     }
 
+    /// Reads a text and all of its bytes.
     pub(super) fn text(&mut self) -> Option<EncodedText<'a>> {
+        let start = *self;
+        self.skip_text()?;
+        start.begin_of_text()
+    }
+
+    /// Returns the text at the front. Reads no further than the part of a long text that is kept, so that a text that many
+    /// events refer to is not read to its end by each of them.
+    pub(super) fn begin_of_text(mut self) -> Option<EncodedText<'a>> {
         Some(match self.byte()? {
             0 => EncodedText::Null,
             1 => EncodedText::Value(Cow::Borrowed("")),
             2 => EncodedText::Pooled(self.varint()?),
             3 => EncodedText::Value(String::from_utf8_lossy(self.text_bytes()?)),
-            4 => EncodedText::Value(Cow::Owned(self.utf16()?)),
+            4 => EncodedText::Value(Cow::Owned(self.begin_of_utf16()?)),
             5 => EncodedText::Value(Cow::Owned(
                 self.text_bytes()?.iter().map(|&byte| char::from(byte)).collect(),
             )),
@@ -185,14 +195,11 @@ impl<'a> ByteReader<'a> {
         self.take(count).map(|bytes| &bytes[..count.min(MAX_TEXT)])
     }
 
-    fn utf16(&mut self) -> Option<String> {
+    fn begin_of_utf16(&mut self) -> Option<String> {
         let count = self.count()?;
         let mut units = Vec::new();
-        for _ in 0..count {
-            let unit = self.varint()?;
-            if units.len() < MAX_TEXT {
-                units.push(u16::try_from(unit).unwrap_or(0xfffd));
-            }
+        for _ in 0..count.min(MAX_TEXT) {
+            units.push(u16::try_from(self.varint()?).unwrap_or(0xfffd));
         }
         Some(String::from_utf16_lossy(&units))
     }
@@ -284,5 +291,11 @@ mod tests {
         let mut reader = ByteReader::new(&long);
         assert!(matches!(reader.text(), Some(EncodedText::Value(text)) if text.len() == MAX_TEXT));
         assert_eq!(reader.remaining(), 0);
+        let units = [&[4, 0x90, 0x4e][..], &[b'x'; 10_000]].concat();
+        let mut reader = ByteReader::new(&units);
+        assert!(matches!(reader.text(), Some(EncodedText::Value(text)) if text.len() == MAX_TEXT));
+        assert_eq!(reader.remaining(), 0);
+        let cut = ByteReader::new(&units[..5000]);
+        assert!(matches!(cut.begin_of_text(), Some(EncodedText::Value(text)) if text.len() == MAX_TEXT));
     }
 }

@@ -15,7 +15,7 @@ pub(super) const FIRST_EVENT: usize = HEADER;
 const MAGIC: &[u8; 4] = b"FLR\0";
 
 /// Largest chunk that is read, in bytes. JVMs begin a new chunk after 12 MB, unless told otherwise.
-const MAX_CHUNK: u64 = 1 << 30;
+const MAX_CHUNK: u64 = 128 << 20;
 
 /// Number of problems of a file that are described.
 const MAX_PROBLEMS: usize = 20;
@@ -228,9 +228,9 @@ impl ChunkReader {
             let count = self.source.fill(&mut bytes)?;
             self.ahead.extend_from_slice(&bytes[..count]);
             if let Some(damage) = self.source.damage().map(str::to_owned)
-                && !self.problems.iter().any(|each| each.ends_with(&damage))
+                && !self.problems.contains(&damage)
             {
-                self.problem(format!("the compressed file is cut or damaged: {damage}"));
+                self.problem(damage);
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! The constants of a chunk: stacks, methods, classes, threads and texts that events refer to by ids.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
 use super::bytes::{ByteReader, EncodedText};
@@ -8,17 +9,20 @@ use super::constant_fields::{
 };
 use super::hash::{FastMap, two_words};
 use super::layout::{Layout, MAX_INTEGERS, SLOTS, Slots};
-use super::tables::{FrameKey, RecordingTables, StackQuery, ThreadKey};
+use super::tables::{ClassKey, FrameKey, RecordingTables, StackQuery, ThreadKey};
 use super::types::ChunkTypes;
 
 /// Largest number of constants of a chunk. Those of JVMs have some ten thousands.
-const MAX_CONSTANTS: usize = 1 << 22;
+const MAX_CONSTANTS: usize = 1 << 19;
 
 /// Largest number of frames of a stack: the largest that JVMs can be told to record.
 const MAX_FRAMES: usize = 2048;
 
 /// Number of frames of a chunk whose indexes are kept.
-const MAX_KNOWN_FRAMES: usize = 1 << 20;
+const MAX_KNOWN_FRAMES: usize = 1 << 18;
+
+/// Number of entries for which a map always keeps its memory.
+const SMALL_MAP: usize = 1 << 12;
 
 /// Largest number of dimensions of an array in Java.
 const MAX_DIMENSIONS: usize = 255;
@@ -62,11 +66,14 @@ impl Hash for EncodedFrame {
     }
 }
 
-/// Where the constants of a chunk are, and the indexes of those that were decoded.
+/// Where the constants of a chunk are, and the indexes of those that were decoded: each is decoded once, however many
+/// events and constants refer to it, and however large it is.
 #[derive(Debug, Default)]
 pub(super) struct ConstantMaps {
     /// Where the value of each constant begins.
     positions: FastMap<ConstantId, u32>,
+    labels: FastMap<ConstantId, Option<u32>>,
+    class_names: FastMap<ConstantId, Option<u32>>,
     classes: FastMap<ConstantId, Option<u32>>,
     threads: FastMap<ConstantId, Option<u32>>,
     stacks: FastMap<ConstantId, Option<u32>>,
@@ -79,17 +86,15 @@ pub(super) struct ConstantMaps {
 impl ConstantMaps {
     /// Removes the constants of a chunk, and keeps the memory for those of the next.
     pub(super) fn clear(&mut self) {
-        self.positions.clear();
+        empty(&mut self.positions);
         self.forget_indexes();
     }
 
     /// Removes the indexes of constants in the tables of one recording, so that another one can have its own.
     pub(super) fn forget_indexes(&mut self) {
-        self.classes.clear();
-        self.threads.clear();
-        self.stacks.clear();
-        self.methods.clear();
-        self.frames.clear();
+        let Self { labels, class_names, classes, threads, stacks, methods, frames, .. } = self;
+        [labels, class_names, classes, threads, stacks, methods].into_iter().for_each(empty);
+        empty(frames);
     }
 
     /// Finds the constants of a checkpoint event, given the position of its content and its end in the chunk. A
@@ -131,6 +136,15 @@ impl ConstantMaps {
     }
 }
 
+/// Removes all entries. Keeps the memory unless it is that of many more, which clearing would visit for every small chunk.
+fn empty<K, V>(map: &mut FastMap<K, V>) {
+    if map.capacity() > SMALL_MAP && map.len() < map.capacity() / 64 {
+        *map = FastMap::default();
+    } else {
+        map.clear();
+    }
+}
+
 /// The constants of a chunk. They are decoded when they are needed, and the results are kept.
 pub(super) struct Constants<'a> {
     bytes: &'a [u8],
@@ -143,15 +157,69 @@ impl<'a> Constants<'a> {
         Self { bytes, types, maps }
     }
 
-    /// Returns the text of a constant that has a name or consists of a text.
-    pub(super) fn label(&self, constant: ConstantId) -> Option<String> {
-        let decoded = self.decoded(constant)?;
-        decoded.layout.label.and_then(|slot| self.text_in(&decoded, slot))
+    /// Returns the index of the text of a constant that has a name or consists of a text.
+    pub(super) fn label(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
+        self.once(constant, |maps| &mut maps.labels, |own| own.read_label(constant, tables))
     }
 
-    /// Returns the text at a position of the chunk, or that of the constant to which it refers.
-    pub(super) fn text_at(&self, position: usize) -> Option<String> {
-        let read = |position| ByteReader::new(self.bytes.get(position..)?).text();
+    /// Returns the index of the text at a position of the chunk, or of that of the constant to which it refers.
+    pub(super) fn text_at(&self, position: usize, tables: &mut RecordingTables) -> Option<u32> {
+        tables.texts.intern_text(&self.encoded_text(position)?)
+    }
+
+    /// Returns the index of a class in the tables.
+    pub(super) fn class(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
+        let read = |own: &mut Self| {
+            let name = own.class_name(constant, tables)?;
+            tables.classes.intern(ClassKey(name))
+        };
+        self.once(constant, |maps| &mut maps.classes, read)
+    }
+
+    /// Returns the index of a thread in the tables.
+    pub(super) fn thread(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
+        let read = |own: &mut Self| {
+            let key = own.thread_key(constant, tables)?;
+            tables.threads.intern(key)
+        };
+        self.once(constant, |maps| &mut maps.threads, read)
+    }
+
+    /// Returns the index of a stack in the tables.
+    pub(super) fn stack(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
+        self.once(constant, |maps| &mut maps.stacks, |own| own.read_stack(constant, tables))
+    }
+
+    /// Returns what `read` has returned for a constant, or reads it. One that the chunk does not have is not kept, because
+    /// events may refer to any number of them.
+    #[inline]
+    fn once(
+        &mut self,
+        constant: ConstantId,
+        indexes: fn(&mut ConstantMaps) -> &mut FastMap<ConstantId, Option<u32>>,
+        read: impl FnOnce(&mut Self) -> Option<u32>,
+    ) -> Option<u32> {
+        if let Some(&index) = indexes(self.maps).get(&constant) {
+            return index;
+        }
+        if !self.maps.positions.contains_key(&constant) {
+            return None;
+        }
+        let index = read(self);
+        indexes(self.maps).insert(constant, index);
+        index
+    }
+
+    /// Reads the text of a constant from the constant itself: a label never is the id of a constant.
+    fn read_label(&self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
+        let decoded = self.decoded(constant)?;
+        self.text_at(self.position_of(decoded.slots[decoded.layout.label?])?, tables)
+    }
+
+    /// Returns the text at a position of the chunk. One that refers to a constant is that constant's, which must not refer
+    /// to a further one.
+    fn encoded_text(&self, position: usize) -> Option<Cow<'a, str>> {
+        let read = |position| ByteReader::new(self.bytes.get(position..)?).begin_of_text();
         let text = match read(position)? {
             EncodedText::Pooled(id) => {
                 let constant = ConstantId::new(self.types.text_type()?, id);
@@ -160,49 +228,28 @@ impl<'a> Constants<'a> {
             text => text,
         };
         match text {
-            EncodedText::Value(text) => Some(text.into_owned()),
+            EncodedText::Value(text) => Some(text),
             EncodedText::Null | EncodedText::Pooled(_) => None,
         }
     }
 
-    /// Returns the index of a class in the tables.
-    pub(super) fn class(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
-        if let Some(&known) = self.maps.classes.get(&constant) {
-            return known;
-        }
-        let found = self.class_name(constant).and_then(|name| tables.classes.intern(name));
-        self.maps.classes.insert(constant, found);
-        found
+    /// Returns the index of the name of a class.
+    fn class_name(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
+        let read = |own: &mut Self| {
+            let decoded = own.decoded(constant)?;
+            let name = own.text_in(&decoded, NAME, tables)?;
+            let name = java_name(tables.text(Some(name)));
+            tables.texts.intern_text(&name)
+        };
+        self.once(constant, |maps| &mut maps.class_names, read)
     }
 
-    /// Returns the index of a thread in the tables.
-    pub(super) fn thread(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
-        if let Some(&known) = self.maps.threads.get(&constant) {
-            return known;
-        }
-        let found = self.thread_key(constant).and_then(|key| tables.threads.intern(key));
-        self.maps.threads.insert(constant, found);
-        found
-    }
-
-    /// Returns the index of a stack in the tables.
-    pub(super) fn stack(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
-        if let Some(&known) = self.maps.stacks.get(&constant) {
-            return known;
-        }
-        let found = self.read_stack(constant, tables);
-        self.maps.stacks.insert(constant, found);
-        found
-    }
-
-    fn class_name(&self, constant: ConstantId) -> Option<String> {
+    fn thread_key(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<ThreadKey> {
         let decoded = self.decoded(constant)?;
-        self.text_in(&decoded, NAME).map(|name| java_name(&name))
-    }
-
-    fn thread_key(&self, constant: ConstantId) -> Option<ThreadKey> {
-        let decoded = self.decoded(constant)?;
-        let text = |slot| self.text_in(&decoded, slot).filter(|name| !name.is_empty());
+        let mut text = |slot| {
+            let name = self.text_in(&decoded, slot, tables);
+            name.filter(|_| !tables.text(name).is_empty())
+        };
         // Absent ids are 0 or -1.
         let id = |slot: usize| Some(decoded.slots[slot]).filter(|&id| id != 0 && i64::try_from(id).is_ok());
         let java_name = text(JAVA_NAME);
@@ -211,7 +258,7 @@ impl<'a> Constants<'a> {
         Some(ThreadKey {
             java_id: if is_java { id(JAVA_ID) } else { None },
             os_id: if is_platform { id(OS_ID) } else { None },
-            name: java_name.or_else(|| text(OS_NAME).filter(|_| is_platform)).unwrap_or_default(),
+            name: java_name.or_else(|| text(OS_NAME).filter(|_| is_platform)),
         })
     }
 
@@ -255,11 +302,10 @@ impl<'a> Constants<'a> {
         (method_type, kind_type): (u64, Option<u64>),
         tables: &mut RecordingTables,
     ) -> Option<u32> {
-        let kind = kind_type.and_then(|kind| self.label(ConstantId::new(kind, frame.kind)));
         let key = FrameKey {
             method: self.method(ConstantId::new(method_type, frame.method), tables)?,
             line: i32::try_from(frame.line).ok().filter(|&line| line > 0),
-            kind: kind.and_then(|kind| tables.frame_types.intern(kind)),
+            kind: kind_type.and_then(|kind| self.label(ConstantId::new(kind, frame.kind), tables)),
         };
         let found = tables.frames.intern(key)?;
         if self.maps.frames.len() < MAX_KNOWN_FRAMES {
@@ -268,25 +314,22 @@ impl<'a> Constants<'a> {
         Some(found)
     }
 
-    /// Returns the index of a method. One whose constant is missing has the name of an unknown one.
+    /// Returns the index of the name of a method. One whose constant is missing has the name of an unknown one.
     fn method(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
-        if let Some(&known) = self.maps.methods.get(&constant) {
-            return known;
-        }
-        let Some(name) = self.method_name(constant) else {
-            return tables.methods.intern(UNKNOWN.to_owned());
-        };
-        let found = tables.methods.intern(name);
-        self.maps.methods.insert(constant, found);
-        found
+        let name = self.once(constant, |maps| &mut maps.methods, |own| own.method_name(constant, tables));
+        name.or_else(|| tables.texts.intern_text(UNKNOWN))
     }
 
-    fn method_name(&self, constant: ConstantId) -> Option<String> {
+    fn method_name(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
         let decoded = self.decoded(constant)?;
         let class = decoded.layout.pools[TYPE]
-            .and_then(|kind| self.class_name(ConstantId::new(kind, decoded.slots[TYPE])));
-        let name = self.text_in(&decoded, NAME)?;
-        Some(class.map_or_else(|| name.clone(), |class| format!("{class}.{name}")))
+            .and_then(|kind| self.class_name(ConstantId::new(kind, decoded.slots[TYPE]), tables));
+        let name = self.text_in(&decoded, NAME, tables)?;
+        if class.is_none() {
+            return Some(name);
+        }
+        let name = format!("{}.{}", tables.text(class), tables.text(Some(name)));
+        tables.texts.intern_text(&name)
     }
 
     fn decoded(&self, constant: ConstantId) -> Option<DecodedConstant<'a>> {
@@ -297,11 +340,16 @@ impl<'a> Constants<'a> {
         Some(DecodedConstant { layout, slots })
     }
 
-    /// Returns the text in a slot of a constant, or that of the constant in it.
-    fn text_in(&self, decoded: &DecodedConstant<'_>, slot: usize) -> Option<String> {
+    /// Returns the index of the text in a slot of a constant, or of that of the constant in it.
+    fn text_in(
+        &mut self,
+        decoded: &DecodedConstant<'_>,
+        slot: usize,
+        tables: &mut RecordingTables,
+    ) -> Option<u32> {
         match decoded.layout.pools[slot] {
-            Some(pool) => self.label(ConstantId::new(pool, decoded.slots[slot])),
-            None => self.text_at(self.position_of(decoded.slots[slot])?),
+            Some(pool) => self.label(ConstantId::new(pool, decoded.slots[slot]), tables),
+            None => self.text_at(self.position_of(decoded.slots[slot])?, tables),
         }
     }
 

@@ -39,6 +39,8 @@ pub(super) struct ChunkDecoder {
     types: Option<ChunkTypes>,
     constants: ConstantMaps,
     groups: IndexedMap<ChunkGroupKey, GroupValues>,
+    /// Whether a problem says that not all could be kept.
+    is_limit_stated: bool,
     /// Where the contents of checkpoints begin and end.
     checkpoints: Vec<(u32, u32)>,
 }
@@ -67,6 +69,14 @@ impl ChunkDecoder {
             } else {
                 other.copy_facts(first);
             }
+        }
+        if builders.iter().any(RecordingBuilder::is_limited) && !self.is_limit_stated {
+            self.is_limit_stated = true;
+            summary.problems.push(
+                "and those after it have more names, stacks and groups than are kept in memory: further ones are \
+                 missing, and their events counted together; read a shorter recording"
+                    .to_owned(),
+            );
         }
         if read.invalid > 0 {
             summary.problems.push(format!("has {} events that cannot be decoded", read.invalid));
@@ -301,13 +311,16 @@ impl EventReader<'_> {
     }
 
     fn io(&mut self, (key, kind): (ChunkGroupKey, IoKind), handler: &Handler, (slots, end): (&Slots, usize)) {
-        let text = |slot| self.text(handler, slots, (slot, end)).filter(|text| !text.is_empty());
-        let name = text(SUBJECT).or_else(|| text(DETAIL));
-        let target = match kind {
-            IoKind::SocketRead | IoKind::SocketWrite => name.map(|host| with_port(&host, slots[SECOND])),
-            _ => name,
+        let mut text = |slot| {
+            let text = self.text(handler, slots, (slot, end));
+            text.filter(|_| !self.builder.tables.text(text).is_empty())
         };
-        let target = self.builder.tables.targets.intern(target.unwrap_or_default());
+        let mut target = text(SUBJECT).or_else(|| text(DETAIL));
+        if target.is_some() && matches!(kind, IoKind::SocketRead | IoKind::SocketWrite) {
+            let tables = &mut self.builder.tables;
+            let peer = with_port(tables.text(target), slots[SECOND]);
+            target = tables.texts.intern_text(&peer);
+        }
         let key = ChunkGroupKey { subject: target.map_or(NO_TARGET, u64::from), ..key };
         let bytes = if kind == IoKind::FileForce { 0 } else { size(slots[VALUE]) };
         self.add(key, self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]), bytes);
@@ -316,7 +329,7 @@ impl EventReader<'_> {
     fn pause(&mut self, handler: &Handler, slots: &Slots, end: usize) {
         let pause = RecordedPause {
             gc_id: slots[VALUE],
-            name: self.text(handler, slots, (SUBJECT, end)).unwrap_or_default(),
+            name: self.text(handler, slots, (SUBJECT, end)),
             start_ns: self.chunk.clock.time_ns(slots[START]),
             duration_ns: self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]),
         };
@@ -327,8 +340,8 @@ impl EventReader<'_> {
         let clock = &self.chunk.clock;
         let collection = RecordedCollection {
             gc_id: slots[VALUE],
-            name: self.text(handler, slots, (SUBJECT, end)).unwrap_or_default(),
-            cause: self.text(handler, slots, (DETAIL, end)).unwrap_or_default(),
+            name: self.text(handler, slots, (SUBJECT, end)),
+            cause: self.text(handler, slots, (DETAIL, end)),
             start_ns: clock.time_ns(slots[START]),
             duration_ns: clock.elapsed_ns(slots[START], slots[DURATION]),
             pauses_ns: clock.duration_ns(slots[SECOND]),
@@ -340,21 +353,24 @@ impl EventReader<'_> {
     /// Notes whether a type is enabled.
     fn setting(&mut self, handler: &Handler, slots: &Slots, end: usize) {
         let Some(event) = self.types.event_of(slots[VALUE]) else { return };
-        if self.text(handler, slots, (SUBJECT, end)).as_deref() != Some("enabled") {
+        let name = self.text(handler, slots, (SUBJECT, end));
+        if self.builder.tables.text(name) != "enabled" {
             return;
         }
-        let enabled = self.text(handler, slots, (DETAIL, end)).as_deref() == Some("true");
+        let value = self.text(handler, slots, (DETAIL, end));
+        let enabled = self.builder.tables.text(value) == "true";
         let known = &mut self.builder.types[event].enabled;
         *known = Some(enabled || *known == Some(true));
     }
 
-    /// Returns the text in a slot of an event that ends at a position, or that of the constant in it.
-    fn text(&self, handler: &Handler, slots: &Slots, (slot, end): (usize, usize)) -> Option<String> {
+    /// Returns the index of the text in a slot of an event that ends at a position, or of that of the constant in it.
+    fn text(&mut self, handler: &Handler, slots: &Slots, (slot, end): (usize, usize)) -> Option<u32> {
+        let tables = &mut self.builder.tables;
         if let Some(pool) = handler.layout.pools[slot] {
-            return self.constants.label(ConstantId::new(pool, slots[slot]));
+            return self.constants.label(ConstantId::new(pool, slots[slot]), tables);
         }
         let remaining = usize::try_from(slots[slot]).ok().filter(|&remaining| remaining > 0)?;
-        self.constants.text_at(end.checked_sub(remaining)?)
+        self.constants.text_at(end.checked_sub(remaining)?, tables)
     }
 
     /// Returns the index of the thread of an event.
@@ -367,7 +383,7 @@ impl EventReader<'_> {
         let kinds = [GaugeKind::CpuJvmUser, GaugeKind::CpuJvmSystem, GaugeKind::CpuMachine];
         for (kind, slot) in kinds.into_iter().zip([VALUE, SECOND, THIRD]) {
             if let Some(load) = float(slots[slot]) {
-                self.builder.gauges.add(kind, None, load);
+                self.builder.add_gauge(kind, None, load);
             }
         }
     }
@@ -375,20 +391,20 @@ impl EventReader<'_> {
     fn thread_cpu_load(&mut self, handler: &Handler, slots: &Slots) {
         let thread = self.thread(handler, slots);
         if let (Some(user), Some(system)) = (float(slots[VALUE]), float(slots[SECOND])) {
-            self.builder.gauges.add(GaugeKind::CpuThread, thread, user + system);
+            self.builder.add_gauge(GaugeKind::CpuThread, thread, user + system);
         }
     }
 
     fn heap_summary(&mut self, handler: &Handler, slots: &Slots, end: usize) {
-        let used = match self.text(handler, slots, (SUBJECT, end)).as_deref() {
-            Some("Before GC") => GaugeKind::HeapUsedBefore,
-            Some("After GC") => GaugeKind::HeapUsedAfter,
+        let when = self.text(handler, slots, (SUBJECT, end));
+        let used = match self.builder.tables.text(when) {
+            "Before GC" => GaugeKind::HeapUsedBefore,
+            "After GC" => GaugeKind::HeapUsedAfter,
             _ => return,
         };
-        let gauges = &mut self.builder.gauges;
-        gauges.add(used, None, size(slots[VALUE]) as f64);
+        self.builder.add_gauge(used, None, size(slots[VALUE]) as f64);
         if used == GaugeKind::HeapUsedAfter {
-            gauges.add(GaugeKind::HeapCommitted, None, size(slots[SECOND]) as f64);
+            self.builder.add_gauge(GaugeKind::HeapCommitted, None, size(slots[SECOND]) as f64);
         }
     }
 
@@ -409,8 +425,7 @@ impl EventReader<'_> {
             let subject = match handler.kind {
                 EventKind::Io(_) => u32::try_from(key.subject).ok(),
                 EventKind::VmOperation => pools[SUBJECT]
-                    .and_then(|pool| constants.label(ConstantId::new(pool, key.subject)))
-                    .and_then(|name| tables.targets.intern(name)),
+                    .and_then(|pool| constants.label(ConstantId::new(pool, key.subject), tables)),
                 _ => pools[SUBJECT]
                     .and_then(|pool| constants.class(ConstantId::new(pool, key.subject), tables)),
             };
@@ -421,12 +436,11 @@ impl EventReader<'_> {
                 thread_pool.and_then(|pool| constants.thread(ConstantId::new(pool, key.thread), tables));
             let stack = stack_pool.and_then(|pool| constants.stack(ConstantId::new(pool, key.stack), tables));
             let safepoint = is_operation && key.stack != 0;
-            let is_merged = tables.is_full() && !is_operation && (thread.is_none() || stack.is_none());
-            if is_merged {
+            let is_merged = builder.is_limited() && !is_operation && (thread.is_none() || stack.is_none());
+            let key = GroupKey { event: handler.event, subject, thread, stack, safepoint };
+            if builder.add_group(key, values) && is_merged {
                 builder.count_merged(values.values.count);
             }
-            let key = GroupKey { event: handler.event, subject, thread, stack, safepoint };
-            builder.add_group(key, values);
         }
     }
 }

@@ -2,10 +2,7 @@
 
 use super::hash::IndexedMap;
 use super::recording::{GaugeKind, GaugeValues, RecordedGauge, ThreadAllocation};
-use super::tables::{ThreadKey, ValueTable};
-
-/// Largest number of gauges, and of threads whose allocations are known.
-const MAX_GAUGES: usize = 1 << 19;
+use super::tables::{MemoryBudget, ThreadKey, ValueTable, cost};
 
 /// Counts the times at which something is read: readings with the same time belong together.
 #[derive(Debug, Default)]
@@ -32,10 +29,19 @@ pub(super) struct Gauges {
 }
 
 impl Gauges {
-    /// Adds a reading of a gauge, unless there are too many gauges.
-    pub(super) fn add(&mut self, kind: GaugeKind, thread: Option<u32>, value: f64) {
-        let thread = if self.values.len() < MAX_GAUGES { thread } else { None };
-        self.values.update_or_add((kind, thread), GaugeValues::of(value), GaugeValues::add);
+    /// Adds a reading of a gauge; that of a thread is added to those without one if there is no memory for more gauges.
+    pub(super) fn add(
+        &mut self,
+        kind: GaugeKind,
+        thread: Option<u32>,
+        (value, budget): (f64, &MemoryBudget),
+    ) {
+        let key = (kind, thread);
+        let is_kept = thread.is_none()
+            || self.values.index_of(&key, |known| *known == key).is_some()
+            || budget.take(cost::GAUGE);
+        let key = if is_kept { key } else { (kind, None) };
+        self.values.update_or_add(key, GaugeValues::of(value), GaugeValues::add);
     }
 
     /// Returns all gauges.
@@ -82,11 +88,13 @@ impl ThreadAllocations {
         thread: u32,
         table: &ValueTable<ThreadKey>,
         (bytes, time_ns): (u64, i64),
+        budget: &MemoryBudget,
     ) -> bool {
         let is_new = self.rounds.number(time_ns) > 1;
         let ids = table.get(thread).map_or((None, None), |key| (key.java_id, key.os_id));
         let identity = (ids.0, ids.1, (ids == (None, None)).then_some(thread));
-        if self.threads.len() >= MAX_GAUGES {
+        let is_known = self.threads.index_of(&identity, |known| *known == identity).is_some();
+        if !is_known && !budget.take(cost::GAUGE) {
             return false;
         }
         let reading = AllocationReadings { thread, readings: 1, is_new, first: bytes, last: bytes };
@@ -122,9 +130,10 @@ mod tests {
 
     #[test]
     fn what_a_thread_allocated_counts_from_its_first_reading_or_its_beginning() {
-        let mut tables = RecordingTables::new();
+        let budget = MemoryBudget::default();
+        let mut tables = RecordingTables::new(&budget);
         let mut thread = |name: &str, id: Option<u64>| {
-            let key = ThreadKey { name: name.to_owned(), java_id: id, os_id: id };
+            let key = ThreadKey { name: tables.texts.intern_text(name), java_id: id, os_id: id };
             tables.threads.intern(key).unwrap()
         };
         let (old, new, once) = (thread("old", Some(1)), thread("new", Some(2)), thread("once", Some(3)));
@@ -139,7 +148,7 @@ mod tests {
             (renamed, 400, 30),
             (unnamed, 9, 30),
         ] {
-            assert!(allocations.add(thread, &tables.threads, (bytes, time_ns)));
+            assert!(allocations.add(thread, &tables.threads, (bytes, time_ns), &budget));
         }
         let found: Vec<_> =
             allocations.into_recorded().iter().map(|each| (each.thread, each.readings, each.bytes)).collect();

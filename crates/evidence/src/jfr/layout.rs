@@ -25,6 +25,9 @@ const NO_SLOT: usize = SLOTS - 1;
 /// The slot of the first text, unless it is needed in another slot.
 const LABEL: usize = SLOTS - 2;
 
+/// Largest number of layouts and of their fields, all types of a chunk together. JVMs need some thousands.
+const MAX_COMPILED: usize = 1 << 16;
+
 /// The encoding of a type: what to read, in which order.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
@@ -34,7 +37,7 @@ pub(super) struct Layout {
     pub(super) filled: u32,
     /// For slots that hold the id of a constant, the type of the constant.
     pub(super) pools: [Option<u64>; SLOTS],
-    /// The slot of the first text.
+    /// The slot of the first text, which holds a text and not the id of a constant.
     pub(super) label: Option<usize>,
     /// Number of integers, if there is nothing else.
     only_integers: Option<usize>,
@@ -188,13 +191,13 @@ impl Layout {
 #[derive(Debug)]
 pub(super) struct LayoutCompiler {
     types: TypeTable,
-    /// How many more fields may be compiled. Few types can describe very many fields by using each other.
+    /// How many more layouts and fields may be compiled. Few types can describe very many fields by using each other.
     budget: usize,
 }
 
 impl LayoutCompiler {
     pub(super) fn new(types: TypeTable) -> Self {
-        Self { types, budget: 1 << 20 }
+        Self { types, budget: MAX_COMPILED }
     }
 
     /// Returns the types.
@@ -204,6 +207,7 @@ impl LayoutCompiler {
 
     /// Returns the layout of a type, or `None` if it is unknown, contains itself or is unreasonably large.
     pub(super) fn compile(&mut self, type_id: u64, needed: &[NeededField]) -> Option<Layout> {
+        self.budget = self.budget.checked_sub(1)?;
         let mut layout = Layout::default();
         let mut compilation = Compilation { types: &self.types, budget: &mut self.budget };
         compilation.add_plain(&mut layout, type_id, (None, needed), 0)?;
@@ -232,7 +236,13 @@ impl Compilation<'_> {
         for &field in fields {
             *self.budget = self.budget.checked_sub(1)?;
             let name = self.types.field_name(field);
-            let slot = needed.iter().find(|(path, _)| *path == name).map(|&(_, slot)| slot);
+            // No JVM describes two fields with one name; the first one has the slot, so that what the slot holds and
+            // what describes it belong together.
+            let slot = needed
+                .iter()
+                .find(|(path, _)| *path == name)
+                .map(|&(_, slot)| slot)
+                .filter(|slot| layout.filled & 1 << slot == 0);
             let inner: Vec<NeededField> = needed
                 .iter()
                 .filter_map(|&(path, slot)| Some((path.strip_prefix(name)?.strip_prefix('.')?, slot)))

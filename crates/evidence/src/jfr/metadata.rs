@@ -6,6 +6,9 @@ use super::hash::FastMap;
 /// Largest number of texts, and of fields of all types together. JVMs have about 4000 and 6000.
 const MAX_ITEMS: usize = 1 << 18;
 
+/// Size of the largest description that is read, in bytes. Those of JVMs have some 100,000.
+const MAX_DESCRIPTION: usize = 1 << 23;
+
 /// Deepest nesting of elements. JVMs nest five.
 const MAX_DEPTH: usize = 16;
 
@@ -49,7 +52,7 @@ struct Attributes {
 impl TypeTable {
     /// Reads a metadata event from its first text on. Returns `None` if it is invalid, or larger than any JVM's.
     pub(super) fn read(description: &[u8]) -> Option<Self> {
-        let mut reader = ByteReader::new(description);
+        let mut reader = ByteReader::new(Some(description).filter(|bytes| bytes.len() <= MAX_DESCRIPTION)?);
         let count = reader.count().filter(|&count| count <= MAX_ITEMS)?;
         let mut table = Self::default();
         for _ in 0..count {

@@ -5,8 +5,11 @@
 //! second one decodes the events. The descriptions of types are compiled into layouts, which are kept for the next chunk
 //! if that has the same description. Events are grouped by ids, so that each stack is decoded once per chunk.
 //!
-//! Sizes in a file are not trusted: memory is allocated for what was read, not for what a size announces, and chunks,
-//! tables and groups have limits. The formats are 1.0 to 2.1, those of JDK 9 and newer.
+//! Nothing in a file is trusted, because another user may have written it. Memory is allocated for what was read, not for
+//! what a size announces; chunks, constants and descriptions have limits, and so has what is returned, in bytes, for all
+//! windows together. Names are kept once, and referred to by indexes. No function calls itself more often than a constant:
+//! elements, types in types and arrays have a depth, and a text refers to one constant at most. What is left out is a
+//! problem of the file. The formats are 1.0 to 2.1, those of JDK 9 and newer.
 //!
 //! | file | contains |
 //! | --- | --- |
@@ -29,6 +32,8 @@ mod decoder;
 mod events;
 mod gauges;
 mod hash;
+#[cfg(test)]
+mod hostile_tests;
 mod layout;
 mod metadata;
 mod recording;
@@ -53,6 +58,7 @@ use crate::source::Source;
 use builder::RecordingBuilder;
 use chunk::ChunkReader;
 use decoder::ChunkDecoder;
+use tables::MemoryBudget;
 
 /// Reads recordings of one JVM, plain or compressed with gzip, as one recording, as [`read_recording_windows`] does for one
 /// window.
@@ -87,7 +93,18 @@ pub fn read_recording_windows(
     windows_ns: &[Option<(i64, i64)>],
     progress: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Vec<Recording>, EvidenceError> {
-    let mut builders: Vec<_> = windows_ns.iter().copied().map(RecordingBuilder::new).collect();
+    read_within(paths, windows_ns, &MemoryBudget::default(), progress)
+}
+
+/// Reads recordings as [`read_recording_windows`] does; what it returns takes no more memory than `budget` has.
+fn read_within(
+    paths: &[PathBuf],
+    windows_ns: &[Option<(i64, i64)>],
+    budget: &MemoryBudget,
+    progress: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Vec<Recording>, EvidenceError> {
+    let new = |window_ns: &Option<(i64, i64)>| RecordingBuilder::new(*window_ns, budget);
+    let mut builders: Vec<_> = windows_ns.iter().map(new).collect();
     let mut decoder = ChunkDecoder::default();
     for path in paths {
         let mut reader = ChunkReader::new(Source::open(path)?);

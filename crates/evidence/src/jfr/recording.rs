@@ -1,4 +1,5 @@
-//! What recordings say. `python/pacenote/model/recording.py` has the same types.
+//! What recordings say. `python/pacenote/model/recording.py` has the same types, with names instead of their indexes:
+//! a name that occurs a million times is in memory once.
 
 use serde::Serialize;
 
@@ -98,8 +99,8 @@ pub struct EventType {
 /// A thread of the recorded JVM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordedThread {
-    /// Its Java name, or that of the operating system; may be empty.
-    pub name: String,
+    /// Index of its Java name, or of that of the operating system; `None` if it has none.
+    pub name: Option<u32>,
     /// Its id in Java, unless it is a virtual thread or not a Java thread.
     pub java_id: Option<u64>,
     /// Its id in the operating system, unless it is a virtual thread.
@@ -109,12 +110,12 @@ pub struct RecordedThread {
 /// A method in a stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StackFrame {
-    /// Class and method.
-    pub method: String,
+    /// Index of the name of its class and method.
+    pub method: Option<u32>,
     /// Line in the source file, if it is known.
     pub line: Option<i32>,
-    /// How the method ran, such as `JIT compiled`; empty if it is not known.
-    pub r#type: String,
+    /// Index of the text that says how the method ran, such as `JIT compiled`; `None` if it is not known.
+    pub r#type: Option<u32>,
 }
 
 /// A stack of a thread.
@@ -172,8 +173,8 @@ pub struct LockGroup {
 pub struct IoGroup {
     /// The operation.
     pub kind: IoKind,
-    /// Path of the file, or host and port of the peer; may be empty.
-    pub target: String,
+    /// Index of the path of the file, or of host and port of the peer; `None` if it is not known.
+    pub target: Option<u32>,
     /// Index of the thread.
     pub thread: Option<u32>,
     /// Index of the stack.
@@ -189,8 +190,8 @@ pub struct IoGroup {
 pub struct RecordedPause {
     /// Id of the collection.
     pub gc_id: u64,
-    /// Phase of the collection.
-    pub name: String,
+    /// Index of the name of the phase of the collection.
+    pub name: Option<u32>,
     /// When it began, in ns since 1970.
     pub start_ns: i64,
     /// How long it took, in ns.
@@ -202,10 +203,10 @@ pub struct RecordedPause {
 pub struct RecordedCollection {
     /// Its id.
     pub gc_id: u64,
-    /// Collector.
-    pub name: String,
-    /// Cause.
-    pub cause: String,
+    /// Index of the name of the collector.
+    pub name: Option<u32>,
+    /// Index of the cause.
+    pub cause: Option<u32>,
     /// When it began, in ns since 1970.
     pub start_ns: i64,
     /// How long it took including concurrent phases, in ns.
@@ -219,8 +220,8 @@ pub struct RecordedCollection {
 /// Executions of one operation of the JVM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmOperationGroup {
-    /// Name of the operation.
-    pub name: String,
+    /// Index of the name of the operation.
+    pub name: Option<u32>,
     /// Whether it stops all threads.
     pub safepoint: bool,
     /// Durations in ns.
@@ -322,8 +323,10 @@ pub struct Recording {
     pub window_ns: Option<(i64, i64)>,
     /// All types of events that are read.
     pub event_types: Vec<EventType>,
-    /// Names of classes.
-    pub classes: Vec<String>,
+    /// The names to which all others refer, each once.
+    pub names: Vec<Box<str>>,
+    /// Indexes of the names of the classes that groups refer to.
+    pub classes: Vec<Option<u32>>,
     /// The threads that groups refer to.
     pub threads: Vec<RecordedThread>,
     /// The frames that stacks refer to.
@@ -354,4 +357,12 @@ pub struct Recording {
     pub thread_allocations: Vec<ThreadAllocation>,
     /// Number of events without thread and stack, because more groups occurred than are kept apart.
     pub merged_events: u64,
+}
+
+impl Recording {
+    /// Returns a name by its index, or an empty text.
+    #[must_use]
+    pub fn name(&self, index: Option<u32>) -> &str {
+        index.and_then(|index| self.names.get(index as usize)).map_or("", |name| name)
+    }
 }

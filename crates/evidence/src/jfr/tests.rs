@@ -43,13 +43,16 @@ fn values(count: u64, total: u64, min: u64, max: u64) -> RecordedValues {
 
 /// Returns class, thread and size of the allocations, and the methods of their stacks.
 fn allocations(recording: &Recording) -> Vec<(String, String, Vec<String>, RecordedValues)> {
-    let class =
-        |index: Option<u32>| index.map_or("-".to_owned(), |at| recording.classes[at as usize].clone());
-    let thread =
-        |index: Option<u32>| index.map_or("-".to_owned(), |at| recording.threads[at as usize].name.clone());
+    let class = |index: Option<u32>| {
+        index.map_or("-", |at| recording.name(recording.classes[at as usize])).to_owned()
+    };
+    let thread = |index: Option<u32>| {
+        index.map_or("-", |at| recording.name(recording.threads[at as usize].name)).to_owned()
+    };
     let methods = |index: Option<u32>| {
         let frames = index.map_or(&[][..], |at| &recording.stacks[at as usize].frames);
-        frames.iter().map(|&at| recording.frames[at as usize].method.clone()).collect()
+        let method = |&at: &u32| recording.name(recording.frames[at as usize].method).to_owned();
+        frames.iter().map(method).collect()
     };
     recording
         .in_new_tlab
@@ -87,18 +90,19 @@ fn all_versions_of_the_format_are_read() {
                 ("a.B".to_owned(), "worker".to_owned(), stack, values(1, 50, 50, 50)),
             ]
         );
+        let name =
+            |text: &str| (0_u32..).zip(&recording.names).find(|(_, name)| ***name == *text).map(|(at, _)| at);
         assert_eq!(
             recording.threads[0],
-            RecordedThread { name: "worker".to_owned(), java_id: Some(5), os_id: Some(77) }
+            RecordedThread { name: name("worker"), java_id: Some(5), os_id: Some(77) }
         );
-        let frame =
-            |method: &str, line| StackFrame { method: method.to_owned(), line, r#type: "Inlined".to_owned() };
+        let frame = |method, line| StackFrame { method: name(method), line, r#type: name("Inlined") };
         assert_eq!(recording.frames, [frame("a.B.run", Some(12)), frame("a.B.main", None)]);
         assert_eq!(recording.locks[0].values, values(1, 20, 20, 20));
-        assert_eq!((recording.io[0].target.as_str(), recording.io[0].bytes), ("/data/file", Some(4096)));
-        let pause =
-            RecordedPause { gc_id: 3, name: "GC Pause".to_owned(), start_ns: 1_000_250, duration_ns: 3 };
+        assert_eq!((recording.io[0].target, recording.io[0].bytes), (name("/data/file"), Some(4096)));
+        let pause = RecordedPause { gc_id: 3, name: name("GC Pause"), start_ns: 1_000_250, duration_ns: 3 };
         assert_eq!(recording.pauses, [pause]);
+        assert_eq!(recording.names.len(), 8, "{:?}", recording.names);
         assert_eq!((recording.start_ns, recording.end_ns), (Some(1_000_000), Some(1_000_250)));
         assert_eq!((recording.files[0].chunks, recording.files[0].events), (1, 6));
     }
@@ -288,7 +292,7 @@ fn virtual_threads_of_one_name_are_one() {
     chunk.first_id = 2;
     chunk.events.push((ALLOCATION, varints(&[500, 0, 2, 1, 1, 10])));
     let recording = read(&chunk.bytes());
-    assert_eq!(recording.threads, [RecordedThread { name: String::new(), java_id: None, os_id: None }]);
+    assert_eq!(recording.threads, [RecordedThread { name: None, java_id: None, os_id: None }]);
     assert_eq!(recording.in_new_tlab[0].values, values(2, 20, 10, 10));
 }
 
@@ -311,7 +315,7 @@ fn a_recording_that_is_cut_anywhere_is_read_up_to_there() {
     let compressed = gzip(&whole);
     let recording = read(&compressed[..compressed.len() - 40]);
     assert_eq!(recording.files[0].chunks, 1);
-    assert!(problems(&recording).contains("cut or damaged"), "{}", problems(&recording));
+    assert!(problems(&recording).contains("cut off or damaged"), "{}", problems(&recording));
 }
 
 #[test]
@@ -385,7 +389,7 @@ fn sizes_are_not_trusted() {
 #[test]
 fn what_is_missing_or_too_deep_is_marked() {
     let mut chunk = sample("jdk.", 1);
-    chunk.pools.retain(|pool| pool[1] != 5 && pool[1] != STACK_TYPE.try_into().unwrap());
+    chunk.pools.retain(|pool| pool[1] != 5 && u64::from(pool[1]) != STACK_TYPE);
     let frames: Vec<u8> = (0..3000).flat_map(|_| varints(&[1, 12, 1])).collect();
     chunk.add_pool(STACK_TYPE, &[[vec![0], varint(3000), frames].concat()]);
     let recording = read(&chunk.bytes());

@@ -10,13 +10,13 @@ use super::metadata::TypeTable;
 /// Type ids below this one are looked up by index.
 const DENSE_TYPES: usize = 1 << 14;
 
-/// Largest description that is compared with that of the next chunk, in bytes. Those of JVMs have some 100,000.
-const MAX_KEPT_DESCRIPTION: usize = 1 << 24;
+/// Number of problems that are described.
+const MAX_PROBLEMS: usize = 20;
 
 /// The types of a chunk.
 #[derive(Debug)]
 pub(super) struct ChunkTypes {
-    /// What they were compiled from: the metadata event from its first text on, or nothing if it is very large.
+    /// What they were compiled from: the metadata event from its first text on.
     description: Box<[u8]>,
     compiler: LayoutCompiler,
     handlers: Handlers,
@@ -46,7 +46,7 @@ impl ChunkTypes {
         }
         let description = reader.take(reader.remaining())?;
         match previous {
-            Some(types) if !description.is_empty() && *types.description == *description => Some(types),
+            Some(types) if *types.description == *description => Some(types),
             _ => Self::compile(description),
         }
     }
@@ -54,9 +54,8 @@ impl ChunkTypes {
     fn compile(description: &[u8]) -> Option<Self> {
         let table = TypeTable::read(description)?;
         let text_type = table.names().find(|(_, name)| *name == "java.lang.String").map(|(id, _)| id);
-        let kept = if description.len() <= MAX_KEPT_DESCRIPTION { description } else { &[] };
         let mut types = Self {
-            description: kept.into(),
+            description: description.into(),
             compiler: LayoutCompiler::new(table),
             handlers: Handlers::default(),
             text_type,
@@ -85,7 +84,9 @@ impl ChunkTypes {
                 None => Some(format!("has an invalid description of {name}, whose events are not counted")),
             };
             if let Some(problem) = problem {
-                self.problems.push(problem);
+                if self.problems.len() < MAX_PROBLEMS {
+                    self.problems.push(problem);
+                }
             } else if let Some(layout) = layout {
                 self.handlers.add(type_id, Handler { event, kind: spec.kind, layout });
             }

@@ -57,8 +57,7 @@ pub fn read_openj9_logs(
         }
         reader.end_file();
         if let Some(damage) = source.damage() {
-            let problem = format!("{}: the compressed data is cut off or damaged: {damage}", path.display());
-            problems.push(problem);
+            problems.push(format!("{}: {damage}", path.display()));
         }
     }
     let logs = reader.finish();

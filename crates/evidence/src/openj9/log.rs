@@ -3,9 +3,9 @@
 use super::counts::{OpenJ9Counts, OpenJ9Stop};
 use super::settings::OpenJ9Settings;
 
-/// Most pauses that are kept of all JVMs that wrote to the files, which bounds memory to about 250 MB. Files with more of
-/// them have several GB.
-pub const MOST_STOPS: usize = 500_000;
+/// Most pauses that are kept of all JVMs that wrote to the files, which bounds memory to about 120 MB. Files with more of
+/// them have a GB and more.
+pub const MOST_STOPS: usize = 250_000;
 
 /// A verbose GC log: what one JVM wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::values::{parse_integer, parse_size};
 /// Most options that are kept.
 const MAX_OPTIONS: usize = 256;
 /// Longest text that is kept, in bytes.
-const MAX_TEXT: usize = 512;
+pub(super) const MAX_TEXT: usize = 512;
 
 /// The configuration of the JVM (`initialized`). What the log does not contain is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,7 +59,12 @@ impl OpenJ9Settings {
             b"physicalMemory" => self.physical_memory_bytes = parse_integer(value),
             b"numCPUs" => self.cpus = parse_integer(value),
             b"os" => self.system = Some(text(value)),
-            b"osVersion" => self.system = self.system.take().map(|name| format!("{name} {}", text(value))),
+            b"osVersion" => {
+                // A log may repeat the element, but the text must not grow with each of them.
+                if let Some(name) = self.system.as_mut().filter(|name| name.len() <= MAX_TEXT) {
+                    *name = format!("{name} {}", text(value));
+                }
+            }
             _ => {}
         }
     }

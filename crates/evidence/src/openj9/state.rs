@@ -6,12 +6,21 @@ use super::counts::{
     OpenJ9Copied, OpenJ9Counts, OpenJ9Increments, OpenJ9Stop, OpenJ9StopKind, OpenJ9Trigger, add,
 };
 use super::log::{MOST_STOPS, OpenJ9Log};
-use super::settings::text;
+use super::settings::{MAX_TEXT, text};
 use super::tags::{Tag, TagForm};
 use super::values::{parse_integer, parse_ms, parse_timestamp};
 
-/// Most names of threads, unknown types of increments, and logs of earlier JVMs that are kept.
-const MAX_NAMES: usize = 256;
+/// Most threads whose allocations are summed up.
+const MAX_CONSUMERS: usize = 256;
+
+/// Most threads that are kept of a log.
+const MAX_LISTED: usize = 16;
+
+/// Most unknown types of increments that are kept of a log.
+const MAX_TYPES: usize = 8;
+
+/// Most logs of earlier JVMs that are kept.
+const MAX_RUNS: usize = 64;
 
 /// Size in bytes above which a failed allocation counts as large.
 const LARGE_REQUEST: u64 = 1 << 20;
@@ -85,7 +94,10 @@ impl ReaderState {
         self.log.rest = self.between;
         let consumers = self.consumers.into_iter().map(|(name, bytes)| (text(&name), bytes));
         self.log.largest_consumers = consumers.collect();
-        self.log.largest_consumers.sort_by(|one, two| two.1.cmp(&one.1).then_with(|| one.0.cmp(&two.0)));
+        self.log
+            .largest_consumers
+            .sort_unstable_by(|one, two| two.1.cmp(&one.1).then_with(|| one.0.cmp(&two.0)));
+        self.log.largest_consumers.truncate(MAX_LISTED);
         self.log
     }
 
@@ -200,7 +212,7 @@ impl ReaderState {
 
     /// Begins the log of another JVM.
     fn start_run(&mut self) {
-        if self.runs.len() >= MAX_NAMES {
+        if self.runs.len() >= MAX_RUNS {
             self.log.problems.is_limited = true;
             return;
         }
@@ -277,7 +289,7 @@ impl ReaderState {
             _ => {
                 let name = text(name);
                 let types = &mut self.log.problems.unknown_types;
-                if types.len() < MAX_NAMES && !types.contains(&name) {
+                if types.len() < MAX_TYPES && !types.contains(&name) {
                     types.push(name);
                 }
                 CycleType::Other
@@ -471,9 +483,10 @@ impl ReaderState {
                 _ => {}
             }
         }
+        let name = &name[..name.len().min(MAX_TEXT)];
         if let Some(sum) = self.consumers.get_mut(name) {
             add(sum, bytes);
-        } else if self.consumers.len() < MAX_NAMES {
+        } else if self.consumers.len() < MAX_CONSUMERS {
             self.consumers.insert(name.to_vec(), bytes);
         }
     }

@@ -31,7 +31,7 @@ const MOST_RUNS: usize = 64;
 /// Reads the lines of a group of files, in their order.
 #[derive(Debug, Default)]
 pub struct HotSpotReader {
-    /// Records that may still be added to any of the runs.
+    /// Room for further records of any of the runs.
     room: RecordLimit,
     /// The runs, in the order of their first lines.
     runs: Vec<Run>,
@@ -112,10 +112,12 @@ pub(super) fn line_time(line: &[u8]) -> Option<(i64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gc::log::Pause;
 
     #[test]
     fn all_runs_share_the_limit_of_records() {
-        let mut reader = HotSpotReader { room: RecordLimit(5), ..HotSpotReader::default() };
+        let room = RecordLimit(5 * size_of::<Pause>());
+        let mut reader = HotSpotReader { room, ..HotSpotReader::default() };
         for pid in [1, 2, 3] {
             reader.line(format!("[0.1s][{pid}][gc] Using G1").as_bytes());
             reader.line(format!("[1.0s][{pid}][gc] GC(0) Pause Remark 0.5ms").as_bytes());
