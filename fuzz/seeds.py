@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 MAX_KEPT_BYTES = 80
 """Length of the longest input that is kept: longer ones are seldom needed to reach the same code."""
 
-PACKED = {"hotspot", "recording"}
+PACKED = {"generated_hotspot", "generated_openj9", "generated_recording", "hotspot", "recording"}
 """Targets with inputs of a thousand bytes and more."""
 
 LOGS = {"hotspot", "recording"}

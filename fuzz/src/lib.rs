@@ -1,8 +1,11 @@
-//! Reads responses and logs in pieces, and scans JSON; shared by the fuzz targets.
+//! Reads responses, logs and recordings, generates logs and recordings, and scans JSON; shared by the fuzz targets.
 
+pub mod generated_logs;
+pub mod generated_recording;
 pub mod hotspot;
 pub mod json_scan;
 pub mod openj9;
+pub mod recording;
 
 use std::task::{Context, Poll, Waker};
 
