@@ -2,40 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 
 import pytest
 
-from pacenote.cli.console import Console
-from pacenote.cli.folder_trust import HARMLESS
-from pacenote.cli.main import COMMANDS, command_module
-from pacenote.cli.parser import Parser
 from pacenote.lab.child_command import child_environment
-from shape.sources import ROOT
 from support.records import record
-
-NEED_TRUST = frozenset({
-    # Programs and code that are run, and what is given to them.
-    *("car", "car-params", "distribution", "distribution-archive", "distribution-repository"),
-    *("distribution-version", "elasticsearch-plugins", "env", "jvm", "opensearch-plugins", "plugin-params"),
-    *("revision", "runtime-jdk", "set", "source-build-release", "source-cache-days", "source-path"),
-    *("source-repository", "team-path", "team-repository", "team-revision", "telemetry", "telemetry-params"),
-    *("track", "track-params", "track-path", "track-repository", "track-revision", "baseline", "contender"),
-    *("corpus", "serverless-operator", "allow-outside-paths", "change-durability", "caches", "data"),
-    # Addresses, and credentials for them.
-    *("archive-mirror", "client-options", "corpus-mirror", "host", "http-port", "maven-mirror"),
-    *("network-host", "port", "seed-hosts", "target-hosts", "to-store", "configuration-name"),
-    # Paths that are read or written.
-    *("data-paths", "dataset-cache", "flame-graph", "folded", "html", "knobs", "output", "output-path"),
-    *("report-file", "rules", "speedscope", "write-experiment"),
-    # What is selected, changed or removed in the home or in a cluster, and the machine's resources.
-    *("baseline-race", "data-streams", "driver-cpus", "id", "indices", "installation-id", "master-nodes"),
-    *("message", "node", "node-cpu-limit", "node-cpus", "node-memory", "node-name", "nodes", "only"),
-    *("pipeline", "prepare", "race", "race-id", "race-timestamp"),
-    # Of a command, not of a file.
-    *("help", "list", "revoke", "trust"),
-})
 
 
 @pytest.fixture
@@ -56,39 +28,6 @@ def race(run, fake_race):
         return requests[-1], [line for line in err.splitlines() if "pacenote.toml" in line]
 
     return race
-
-
-def _option_names() -> set[str]:
-    names: set[str] = set()
-    for command in COMMANDS:
-        module = command_module(command)
-        parser = Parser(command, "", Console(), module.UNAVAILABLE_OPTIONS)
-        module.add_options(parser)
-        names |= set(parser.option_names())
-        flags = {
-            name.removeprefix("--")
-            for action in parser._actions
-            if type(action) is not argparse._StoreTrueAction
-            for name in action.option_strings
-            if name.startswith("--no-") and f"--{name.removeprefix('--no-')}" in action.option_strings
-        }
-        names -= flags
-    return names | {"debug", "configuration-name", "trust"}
-
-
-def test_every_option_is_classified():
-    names = _option_names()
-    assert len(names) > 150
-    assert HARMLESS.isdisjoint(NEED_TRUST)
-    assert names - HARMLESS - NEED_TRUST == set(), "decide whether a folder of someone else may set it"
-    assert (HARMLESS | NEED_TRUST) - names == set()
-
-
-def test_the_reference_lists_the_harmless_options():
-    page = (ROOT / "docs" / "reference" / "configuration.md").read_text("utf-8")
-    _, _, rest = page.partition("<!-- harmless -->\n")
-    text, _, _ = rest.partition("<!-- end -->")
-    assert text.strip().replace("`", "").replace("\n", " ").split(", ") == sorted(HARMLESS)
 
 
 def test_what_could_do_harm_is_not_used_from_a_folder_of_someone_else(folder, race):
