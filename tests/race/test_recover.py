@@ -149,6 +149,35 @@ def test_a_damaged_index_keeps_the_samples_and_is_reported_every_time(killed: Pa
         assert (folder.path / "samples.parquet.damaged").read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["samples.directory", "samples.parquet", "series.jsonl"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped"])
+def test_no_byte_of_a_damaged_file_is_lost(killed: Path, tmp_path: Path, name: str, damage: str) -> None:
+    size = (killed / name).stat().st_size
+    for number, position in enumerate([0, 9, 14, 40, size // 3, size // 2, size - 2]):
+        folder = copy(killed, tmp_path / str(number))
+        content = bytearray((folder.path / name).read_bytes())
+        if damage == "truncated":
+            del content[position:]
+        else:
+            content[position] ^= 1
+        (folder.path / name).write_bytes(content)
+        samples, series = folder.samples.read_bytes(), (folder.path / "series.jsonl").read_bytes()
+        losses = recover(folder)
+        kept = {path.name: path.read_bytes() for path in folder.path.iterdir()}
+        end = kept.get("samples.parquet.unreadable", b"")
+        readable = samples[: len(samples) - len(end)]
+        assert kept.get("samples.parquet.damaged", samples) == samples
+        assert "samples.parquet.damaged" in kept or kept["samples.parquet"].startswith(readable)
+        assert samples.endswith(end)
+        # A journal of the series that has lost whole lines, or another value, is a readable one.
+        if any("series.jsonl" in loss for loss in losses):
+            assert kept["series.jsonl.damaged"] == series
+        assert losses or name == "series.jsonl"
+        # A second report changes nothing.
+        assert recover(folder) == losses
+        assert {path.name: path.read_bytes() for path in folder.path.iterdir()} == kept
+
+
 def test_the_files_of_probes_are_completed(killed: Path, tmp_path: Path) -> None:
     probe = copy(killed, tmp_path / "race" / "probes" / "001")
     assert recover(RaceFolder(tmp_path / "race")) == ()

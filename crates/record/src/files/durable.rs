@@ -16,6 +16,8 @@ use rustix::io::Errno;
 const PRIVATE_FILE: u32 = 0o600;
 /// What follows the name of a damaged file that is kept.
 pub const DAMAGED: &str = ".damaged";
+/// What follows the name of a file whose end cannot be read, in the name of the file that keeps this end.
+pub const UNREADABLE: &str = ".unreadable";
 
 /// Number of bytes of a file that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -173,6 +175,12 @@ pub fn damaged_name(path: &Path) -> PathBuf {
     with_suffix(path, DAMAGED)
 }
 
+/// Returns the name under which the end of a file is kept that cannot be read.
+#[must_use]
+pub fn unreadable_name(path: &Path) -> PathBuf {
+    with_suffix(path, UNREADABLE)
+}
+
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -218,11 +226,17 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 /// An error if the file cannot be renamed.
 pub fn set_aside(path: &Path) -> io::Result<()> {
     let kept = damaged_name(path);
-    if kept.try_exists()? {
-        let problem = format!("{} exists; move it to another folder", kept.display());
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
+    if kept.symlink_metadata().is_ok() {
+        return Err(exists_already(&kept));
     }
     rename(path, &kept)
+}
+
+/// Returns the error for a name under which a file was to be kept, and which another file has.
+#[must_use]
+pub fn exists_already(kept: &Path) -> io::Error {
+    let problem = format!("{} exists; move it to another folder", kept.display());
+    io::Error::new(io::ErrorKind::AlreadyExists, problem)
 }
 
 /// Removes a file, durably.

@@ -15,20 +15,24 @@ struct Losses {
     losses: Vec<String>,
 }
 
-/// Adds sentences to the stored ones, unless they are already stored.
+/// Adds sentences to the stored ones, unless they are already stored. A damaged file is kept under another name.
 ///
 /// # Errors
 ///
 /// An error if the file cannot be written.
 pub fn add_losses(folder: &Path, losses: &[String]) -> io::Result<()> {
     let path = folder.join(LOSSES);
-    let stored = durable::open_regular(&path).ok().and_then(|file| serde_json::from_reader(file).ok());
-    let mut all: Losses = stored.unwrap_or_default();
+    let stored = durable::open_regular(&path).ok().map(serde_json::from_reader::<_, Losses>);
+    let is_damaged = matches!(stored, Some(Err(_)));
+    let mut all = stored.and_then(Result::ok).unwrap_or_default();
     let added: Vec<_> = losses.iter().filter(|loss| !all.losses.contains(loss)).cloned().collect();
     if added.is_empty() {
         return Ok(());
     }
     all.losses.extend(added);
+    if is_damaged {
+        durable::set_aside(&path)?;
+    }
     let text = serde_json::to_vec(&all)?;
     durable::replace(&path, |mut file| {
         file.write_all(&text)?;

@@ -145,9 +145,14 @@ fn a_recovery_that_is_interrupted_anywhere_can_be_repeated() {
             let series = SerializedFileReader::try_from(folder.join("series.parquet").as_path()).unwrap();
             assert_eq!(series.metadata().file_metadata().num_rows().cast_unsigned(), SECONDS);
             let names: Vec<_> = files(folder).into_keys().collect();
-            assert_eq!(names, ["recovery.json", "samples.parquet", "series.parquet"]);
-            let [loss] = &losses(folder)[..] else { panic!("{:?}", losses(folder)) };
+            assert_eq!(
+                names,
+                ["recovery.json", "samples.parquet", "samples.parquet.unreadable", "series.parquet"]
+            );
+            assert_eq!(files(folder)["samples.parquet.unreadable"], [7; 5000]);
+            let [loss, kept] = &losses(folder)[..] else { panic!("{:?}", losses(folder)) };
             assert!(loss.starts_with("777 samples are lost"), "{loss}");
+            assert!(kept.ends_with("kept as samples.parquet.unreadable"), "{kept}");
         },
     );
 }
@@ -213,9 +218,67 @@ fn a_row_group_that_did_not_reach_the_disk_is_counted() {
         |folder| recover_files(folder).is_ok(),
         |folder| {
             assert_eq!(done_times(folder), expected_done_times(GROUPS - 1));
-            assert_eq!(losses(folder), ["100 samples are lost, because samples.parquet ends before them"]);
+            assert_eq!(losses(folder)[0], "100 samples are lost, because samples.parquet ends before them");
+            assert_nothing_is_lost(folder, &killed);
         },
     );
+}
+
+/// Asserts that the bytes of the samples that the race had written are in the files that a recovery has left.
+fn assert_nothing_is_lost(folder: &Path, race: &Files) {
+    let (kept, written) = (files(folder), &race["samples.parquet"]);
+    if let Some(whole) = kept.get("samples.parquet.damaged") {
+        assert_eq!(whole, written);
+        return;
+    }
+    let end = kept.get("samples.parquet.unreadable").map_or(&[][..], Vec::as_slice);
+    let (readable, rest) = written.split_at(written.len() - end.len());
+    assert_eq!(rest, end);
+    assert!(kept["samples.parquet"].starts_with(readable) || readable.is_empty());
+}
+
+#[test]
+fn what_a_truncated_file_does_not_describe_is_kept() {
+    let race = files(killed_race().path());
+    for name in ["samples.directory", "samples.parquet"] {
+        let length = race[name].len();
+        for length in (0..length).step_by(length / 40).chain([9, 10, 11, 14, 15, length - 1]) {
+            let mut truncated = race.clone();
+            truncated.insert(name.to_owned(), race[name][..length].to_vec());
+            let folder = copy(&truncated);
+            recover_files(folder.path()).unwrap();
+            assert_nothing_is_lost(folder.path(), &truncated);
+            assert!(!losses(folder.path()).is_empty(), "{name} of {length} bytes");
+        }
+    }
+    // The first line lacks its end: no row group is known, and the samples are kept as they are.
+    let mut truncated = race.clone();
+    truncated.insert("samples.directory".to_owned(), race["samples.directory"][..14].to_vec());
+    interrupt_everywhere(
+        &truncated,
+        |folder| recover_files(folder).is_ok(),
+        |folder| assert_eq!(files(folder)["samples.parquet.unreadable"], race["samples.parquet"]),
+    );
+}
+
+#[test]
+fn an_end_that_an_earlier_recovery_has_kept_is_not_replaced() {
+    let race = killed_race();
+    let before = files(race.path());
+    fs::write(race.path().join("samples.parquet.unreadable"), [8; 5000]).unwrap();
+    let error = recover_files(race.path()).unwrap_err().to_string();
+    assert!(error.contains("samples.parquet.unreadable exists; move it to another folder"), "{error}");
+    assert_eq!(files(race.path())["samples.parquet"], before["samples.parquet"]);
+    assert_eq!(files(race.path())["samples.parquet.unreadable"], [8; 5000]);
+}
+
+#[test]
+fn damaged_losses_are_kept() {
+    let race = killed_race();
+    fs::write(race.path().join("recovery.json"), b"{\"losses\":[\"earlier").unwrap();
+    recover_files(race.path()).unwrap();
+    assert_eq!(losses(race.path()).len(), 2);
+    assert_eq!(files(race.path())["recovery.json.damaged"], b"{\"losses\":[\"earlier");
 }
 
 #[test]
@@ -283,21 +346,22 @@ fn damaged_lines_of_the_series_are_counted_and_kept() {
             let series = SerializedFileReader::try_from(folder.join("series.parquet").as_path()).unwrap();
             assert_eq!(series.metadata().file_metadata().num_rows().cast_unsigned(), SECONDS - 2);
             assert_eq!(files(folder)["series.jsonl.damaged"], race["series.jsonl"]);
-            assert!(losses(folder)[1].starts_with("2 damaged lines of series.jsonl"), "{:?}", losses(folder));
+            assert!(losses(folder)[2].starts_with("2 damaged lines of series.jsonl"), "{:?}", losses(folder));
         },
     );
 }
 
 #[test]
-fn an_incomplete_last_line_of_the_series_is_stated_but_not_kept() {
+fn an_incomplete_last_line_of_the_series_is_stated_and_kept() {
     let mut race = files(killed_race().path());
     race.get_mut("series.jsonl").unwrap().extend(b"{\"task\"");
     interrupt_everywhere(
         &race,
         |folder| recover_files(folder).is_ok(),
         |folder| {
-            assert!(!files(folder).keys().any(|name| name.starts_with("series.jsonl")));
-            let cut = "the incomplete last line of series.jsonl (7 bytes) is not in series.parquet";
+            assert_eq!(files(folder)["series.jsonl.damaged"], race["series.jsonl"]);
+            let cut = "the incomplete last line of series.jsonl (7 bytes) is not in series.parquet; the journal \
+                       is kept as series.jsonl.damaged";
             assert_eq!(losses(folder).iter().filter(|loss| *loss == cut).count(), 1, "{:?}", losses(folder));
         },
     );
@@ -455,7 +519,7 @@ fn a_recovery_does_not_write_through_links() {
     assert_eq!(recover_files(race.path()).unwrap(), Some(SECONDS));
     assert_eq!(fs::read(&target).unwrap(), b"content");
     assert_eq!(done_times(race.path()), expected_done_times(GROUPS));
-    assert_eq!(losses(race.path()).len(), 1);
+    assert_eq!(losses(race.path()).len(), 2);
 }
 
 #[test]
@@ -478,7 +542,7 @@ fn a_recovery_of_telemetry_that_is_interrupted_anywhere_can_be_repeated() {
             let telemetry = SerializedFileReader::try_from(path.as_path()).unwrap();
             assert_eq!(telemetry.metadata().file_metadata().num_rows(), 100);
             let names: Vec<_> = files(folder).into_keys().collect();
-            assert_eq!(names, ["recovery.json", "telemetry.parquet"]);
+            assert_eq!(names, ["recovery.json", "telemetry.jsonl.damaged", "telemetry.parquet"]);
             let [loss] = &losses(folder)[..] else { panic!("{:?}", losses(folder)) };
             assert!(loss.starts_with("the incomplete last line of telemetry.jsonl"), "{loss}");
         },

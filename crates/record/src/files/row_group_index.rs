@@ -236,13 +236,13 @@ impl IndexLine {
     }
 }
 
-/// Copies the first `length` bytes of a file.
+/// Copies `length` bytes of a file, from the offset `start`.
 ///
 /// # Errors
 ///
 /// An error if the file is shorter or cannot be read, or if the copy cannot be written.
-pub fn copy_prefix(from: &mut File, length: u64, to: &mut impl Write) -> io::Result<()> {
-    from.seek(SeekFrom::Start(0))?;
+pub fn copy_range(from: &mut File, start: u64, length: u64, to: &mut impl Write) -> io::Result<()> {
+    from.seek(SeekFrom::Start(start))?;
     let mut reader = BufReader::with_capacity(CHUNK_BYTES, from).take(length);
     let copied = io::copy(&mut reader, to)?;
     if copied == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }

@@ -1,10 +1,11 @@
 //! Completes the samples of a race that was killed, or whose disk was full.
 //!
 //! Nothing is removed before what replaces it is on the disk, so that a recovery that is interrupted can be repeated.
-//! What cannot be recovered is counted and stored. Damaged files are not used, but kept under other names.
+//! What cannot be recovered is counted and stored. Damaged files are not used, but kept under other names, and so is the
+//! end of a file that cannot be read.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use crate::files::columns;
 use crate::files::durable::{self, OutputFile};
 use crate::files::losses::add_losses;
 use crate::files::row_group_index::{
-    IndexedRowGroup, RowGroupIndex, Unfinished, copy_prefix, footer, read_end, read_index,
+    IndexedRowGroup, RowGroupIndex, Unfinished, copy_range, footer, read_end, read_index,
 };
 use crate::files::samples_schema::{PARQUET, ROW_GROUP_INDEX, ROW_GROUP_ROWS, empty_file};
 
@@ -81,6 +82,8 @@ struct Completion {
     end: Vec<u8>,
     /// Number of samples in the completed file.
     rows: u64,
+    /// Number of bytes after them that are not part of the end of a complete file.
+    unreadable_bytes: u64,
     /// Whether row groups of the index are not in the file.
     lost_groups: bool,
     /// Sentences about what is not kept.
@@ -106,7 +109,7 @@ impl IncompleteSamples<'_> {
                 {
                     *rows = lost.max(*rows);
                 }
-                completion(index, &mut file)?
+                completion(index, &mut file, place)?
             }
             Err(problem) => Err(problem),
         };
@@ -120,6 +123,11 @@ impl IncompleteSamples<'_> {
     }
 
     fn write(&self, file: &mut File, completion: &Completion, place: FooterPlacement) -> io::Result<()> {
+        if place == FooterPlacement::Beside && completion.unreadable_bytes > 0 {
+            // Without room for a copy, it is not cut either: a damaged index may not name row groups that are in it.
+            add_losses(self.folder, &completion.losses)?;
+            self.keep_end(file, completion)?;
+        }
         let mut written = add_losses(self.folder, &completion.losses);
         if written.is_ok() && (place == FooterPlacement::Beside || completion.lost_groups) {
             written = self.write_beside(file, completion);
@@ -144,8 +152,24 @@ impl IncompleteSamples<'_> {
             return Err(io::ErrorKind::StorageFull.into());
         }
         durable::replace(&self.path, |mut copy| {
-            copy_prefix(file, completion.kept_bytes, &mut copy)?;
+            copy_range(file, 0, completion.kept_bytes, &mut copy)?;
             copy.write_all(&completion.end)?;
+            Ok((copy, ()))
+        })
+    }
+
+    /// Copies the end of the file that is not kept in it to a file of its own, unless an interrupted recovery has done
+    /// that.
+    fn keep_end(&self, file: &mut File, completion: &Completion) -> io::Result<()> {
+        let kept = durable::unreadable_name(&self.path);
+        match durable::open_regular(&kept) {
+            Ok(copy) if is_end(&copy, file, completion)? => return Ok(()),
+            Ok(_) => return Err(durable::exists_already(&kept)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(_) => {}
+        }
+        durable::replace(&kept, |mut copy| {
+            copy_range(file, completion.kept_bytes, completion.unreadable_bytes, &mut copy)?;
             Ok((copy, ()))
         })
     }
@@ -168,7 +192,11 @@ impl IncompleteSamples<'_> {
 }
 
 /// Returns how to complete a file, or what is damaged.
-fn completion(index: RowGroupIndex, file: &mut File) -> io::Result<Result<Completion, String>> {
+fn completion(
+    index: RowGroupIndex,
+    file: &mut File,
+    place: FooterPlacement,
+) -> io::Result<Result<Completion, String>> {
     let length = file.metadata()?.len();
     let mut present = index.groups;
     let lost = present.split_off(present.partition_point(|group| group.end_offset <= length));
@@ -185,23 +213,48 @@ fn completion(index: RowGroupIndex, file: &mut File) -> io::Result<Result<Comple
     }
     // What follows is a part of a lost row group, or a part of the end that an interrupted recovery has written, or the
     // row group that the race was writing.
-    let cut = read_end(file, length - kept_bytes)?;
+    let cut_bytes = length - kept_bytes;
+    let is_end =
+        !lost_groups && cut_bytes <= end.len() as u64 && end.starts_with(&read_end(file, cut_bytes)?);
+    let unreadable_bytes = if is_end || index.unfinished == Unfinished::Footer { 0 } else { cut_bytes };
     match index.unfinished {
-        _ if !lost_groups && !cut.is_empty() && end.starts_with(&cut) => {}
+        _ if is_end && cut_bytes > 0 => {}
         Unfinished::Rows(rows) => losses.push(format!(
             "{rows} {samples} lost, because {PARQUET} did not contain them completely when the race ended",
             samples = samples_are(rows)
         )),
-        Unfinished::Nothing if !lost_groups && !cut.is_empty() => {
+        Unfinished::Nothing if !lost_groups && cut_bytes > 0 => {
             return Ok(Err(format!("it ends at byte {kept_bytes} of {length}")));
         }
-        Unfinished::Unknown if !cut.is_empty() => losses.push(format!(
+        Unfinished::Unknown if cut_bytes > 0 => losses.push(format!(
             "at most {ROW_GROUP_ROWS} samples are lost, because {PARQUET} did not contain them completely when the \
              race ended"
         )),
         _ => {}
     }
-    Ok(Ok(Completion { kept_bytes, end, rows, lost_groups, losses }))
+    if unreadable_bytes > 0 && place == FooterPlacement::Beside {
+        losses.push(format!(
+            "what follows byte {kept_bytes} of {PARQUET} ({unreadable_bytes} bytes) is not readable and is kept as \
+             {PARQUET}{}",
+            durable::UNREADABLE
+        ));
+    }
+    Ok(Ok(Completion { kept_bytes, end, rows, unreadable_bytes, lost_groups, losses }))
+}
+
+/// Returns whether a file contains what follows the kept bytes of another one.
+fn is_end(copy: &File, file: &mut File, completion: &Completion) -> io::Result<bool> {
+    if copy.metadata()?.len() != completion.unreadable_bytes {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::Start(completion.kept_bytes))?;
+    let mut copied = BufReader::new(copy).bytes();
+    for byte in BufReader::new(file).take(completion.unreadable_bytes).bytes() {
+        if copied.next().transpose()? != Some(byte?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn count_rows(groups: &[IndexedRowGroup]) -> u64 {

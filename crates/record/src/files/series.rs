@@ -207,7 +207,7 @@ pub fn open_journal(folder: &Path) -> Result<(JournalState, Option<File>), Recor
 }
 
 /// Converts the journal to the Parquet file, removes the journal, and returns the number of rows. An incomplete last
-/// line is left out, and so are damaged lines. A complete file with at least as many rows remains, as after a copy of a
+/// line is left out, and so are damaged lines; the journal is then kept under another name. A complete file with at least as many rows remains, as after a copy of a
 /// running race over which the finished race was copied. If the journal does not have all rows of the file, or lacks
 /// some of the `expected_lines` that were appended to it, it is kept under another name. If the file cannot be written,
 /// the journal is kept.
@@ -232,16 +232,15 @@ pub fn complete_series(folder: &Path, expected_lines: Option<u64>) -> Result<u64
             (lines.readable, lines)
         }
     };
-    let Some(loss) = lines.loss(rows, expected_lines) else {
-        if let Some(cut) = lines.cut() {
-            add_losses(folder, &[cut]).map_err(journal_error)?;
-        }
-        durable::remove(&journal).map_err(journal_error)?;
-        return Ok(rows);
+    let losses = [lines.loss(rows, expected_lines), lines.cut()].into_iter().flatten();
+    let kept = |loss| format!("{loss}; the journal is kept as {JOURNAL}{}", durable::DAMAGED);
+    let losses: Vec<_> = losses.map(kept).collect();
+    let ended = if losses.is_empty() {
+        durable::remove(&journal)
+    } else {
+        add_losses(folder, &losses).and_then(|()| durable::set_aside(&journal))
     };
-    let loss = format!("{loss}; the journal is kept as {JOURNAL}{}", durable::DAMAGED);
-    add_losses(folder, &[loss]).and_then(|()| durable::set_aside(&journal)).map_err(journal_error)?;
-    Ok(rows)
+    ended.map(|()| rows).map_err(journal_error)
 }
 
 /// The complete lines of a journal.

@@ -62,7 +62,7 @@ pub fn recover_telemetry(folder: &Path) -> Result<Option<u64>, RecordError> {
 }
 
 /// Converts the journal to the Parquet file, removes the journal, and returns the number of rows. What the journal has
-/// lost is stored, and a damaged journal is kept under another name. A complete file with more rows than the journal
+/// lost is stored, and a journal that is damaged or lacks its end is kept under another name. A complete file with more rows than the journal
 /// remains.
 ///
 /// # Errors
@@ -85,8 +85,7 @@ pub fn complete_telemetry(folder: &Path) -> Result<u64, RecordError> {
         converted.map_err(|source| RecordError::file(&target, source))?;
     }
     add_losses(folder, &losses).map_err(journal_error)?;
-    let is_damaged = losses.len() > usize::from(journal.lines.incomplete_bytes > 0);
-    let removed = if is_damaged { durable::set_aside(&path) } else { durable::remove(&path) };
+    let removed = if losses.is_empty() { durable::remove(&path) } else { durable::set_aside(&path) };
     removed.map_err(journal_error)?;
     Ok(present.unwrap_or_default().max(journal.values))
 }
