@@ -232,7 +232,7 @@ def test_files_that_cannot_be_written_are_reported(killed: Path, tmp_path: Path)
 def test_what_a_killed_race_had_begun_to_write_is_removed(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
-    left = [tmp_path / f".race.json.{number}.tmp" for number in (ended.pid, 10**30)]
+    left = [tmp_path / f".race.json.{number}.tmp" for number in (ended.pid, 10**18)]
     others = [tmp_path / f".race.json.{os.getpid()}.tmp", tmp_path / f".other.{ended.pid}.tmp"]
     for path in (*left, *others):
         path.write_bytes(b"{")
