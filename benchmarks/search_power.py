@@ -7,21 +7,28 @@ probes as they are planned, and for probes with just enough operations for a bou
 
 A second table is that of an error rate that is limited to 1 %: the engine fails a constant share of its
 operations at each rate up to its limit. A third one is that of an engine whose limit changes during the
-search. The simulation needs no engine and takes about a minute.
+search, and a fourth one that of an engine whose slow operations come in bursts, or whose limit is another
+one in each probe. The simulation needs no engine and takes some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pacenote.lab.probe import MARGIN, MIN_OPERATIONS, lowest_decided_rate, lowest_rate, window_s
-from pacenote.lab.rate_search import RateRange, RateSearch, RateTrial
+import numpy as np
+
+from pacenote.lab.probe import MARGIN, MIN_OPERATIONS, lowest_decided_rate, lowest_rate, quick_rate, window_s
+from pacenote.lab.rate_search import RateRange, RateSearch, RateTrial, varies
+from pacenote.lab.saturate import MAX_VOID_TRIALS
 from pacenote.model.saturation import LatencyLimit, Objective
 from pacenote.stats.binomial import probability_of_at_most, proves_above, proves_at_most
+from pacenote.stats.dependence import Block, design_effect, mean_effect, shows_above, shows_at_most, total
 from pacenote.stats.power import SLOW_SHARE
+from pacenote.stats.varying_limit import limit_interval
 
 ERROR_LIMIT = 0.01
 """The error rate that the objective allows."""
@@ -107,6 +114,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for drifting in DRIFTING:
         print(_drifting_row(drifting, given.searches, given.seed), flush=True)
+    print()
+    print("| limit | slow operations | spread | interval | right | no interval | probes | time |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for unsteady in UNSTEADY:
+        print(_unsteady_row(unsteady, given.searches, given.seed), flush=True)
+
+
+def _unsteady_row(engine: UnsteadyEngine, searches: int, seed: int) -> str:
+    generator = np.random.default_rng(seed)
+    found = [search_unsteady(engine, generator) for _ in range(searches)]
+    intervals = [one for one in found if one.proven and one.low is not None and one.high is not None]
+    right = sum(one.contains(engine.limit) for one in intervals)
+    cells = [
+        f"{engine.limit:,g} ops/s",
+        "independent" if engine.burst == 1 else f"in bursts of {engine.burst}",
+        f"{100 * engine.spread:g} %",
+        f"{100 * len(intervals) / searches:.1f} %",
+        f"{100 * right / max(1, len(intervals)):.1f} %",
+        f"{100 * (1 - len(intervals) / searches):.1f} %",
+        f"{sum(one.probes for one in found) / searches:.0f}",
+        f"{sum(one.seconds for one in found) / searches / 60:.0f} min",
+    ]
+    return f"| {' | '.join(cells)} |"
 
 
 def _row(case: Case, planning: Planning, searches: int, seed: int) -> str:
@@ -225,6 +255,75 @@ class Answer:
     def contains(self, limit: float) -> bool:
         """Returns whether the limit is in the interval."""
         return (self.low or 0.0) <= limit and (self.high is None or limit <= self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class UnsteadyEngine:
+    """An engine of which a third of the allowed share of operations is slow up to its limit, then all."""
+
+    limit: float
+    """The median of its limit, in operations per second."""
+
+    burst: int = 1
+    """How many slow operations follow one another."""
+
+    spread: float = 0.0
+    """Standard deviation of the logarithm of the limit, which is another one in each probe."""
+
+    def seconds(self, rate: float, length_s: float, generator: np.random.Generator) -> list[Block]:
+        """Returns the seconds of a probe."""
+        operations = int(rate)
+        limit = self.limit * math.exp(generator.normal(0.0, self.spread))
+        slow = [operations if rate > limit else 0] * int(length_s)
+        if rate <= limit:
+            begun = generator.poisson(rate * ERROR_LIMIT * SLOW_SHARE / self.burst, len(slow))
+            for second in np.repeat(np.arange(len(slow)), begun):
+                left, room = self.burst, int(operations * generator.random()) + 1
+                while left and second < len(slow):
+                    here = min(left, room)
+                    slow[second] += here
+                    left, room, second = left - here, operations, second + 1
+        return [Block(operations, min(operations, count)) for count in slow]
+
+
+UNSTEADY = (
+    *(UnsteadyEngine(limit, 20) for limit in (300.0, 1_000.0, 3_000.0)),
+    *(UnsteadyEngine(1_000.0, spread=spread) for spread in (0.0, 0.02, 0.05, 0.1)),
+    UnsteadyEngine(1_000.0, 20, 0.05),
+)
+
+
+def search_unsteady(engine: UnsteadyEngine, generator: np.random.Generator) -> Answer:
+    """Simulates a search with the defaults of the command line for a limit of p99."""
+    objective = Objective((LatencyLimit(99.0, 100.0),), error_rate=0.01)
+    lowest, start = lowest_rate(objective, _SHORTEST_S), quick_rate(objective, _SHORTEST_S)
+    rates = RateSearch(RateRange(start=start, lowest=max(0.1, lowest), highest=1e6))
+    failed_rates: set[float] = set()
+    effects: list[float] = []
+    seconds, probes = 0.0, 0
+    while (rate := rates.next_rate()) is not None:
+        passed = False
+        for _ in range(MAX_VOID_TRIALS):
+            length_s = window_s(objective, rate, _SHORTEST_S, mean_effect(effects))
+            blocks = engine.seconds(rate, length_s, generator)
+            seconds, probes = seconds + _WARMUP_S + length_s, probes + 1
+            whole, own = total(blocks), design_effect(blocks)
+            effect = mean_effect((*effects, own))
+            is_slow = effect == 1 and whole.slow > ERROR_LIMIT * whole.operations
+            if is_slow or shows_above(whole, ERROR_LIMIT, effect):
+                failed_rates.add(rate)
+                break
+            effects.append(own)
+            passed = shows_at_most(whole, ERROR_LIMIT, effect)
+            if passed or window_s(objective, rate, _SHORTEST_S, mean_effect(effects)) <= length_s:
+                break
+        rates.add(RateTrial(rate, passed))
+    bracket = rates.bracket()
+    low, high = bracket.stable, bracket.unstable
+    if low is not None and high is not None and varies(rates.trials):
+        ends = limit_interval((trial.rate, trial.passed) for trial in rates.trials)
+        low, high = min(low, ends[0]), max(high, ends[1])
+    return Answer(low, high, probes, seconds, bracket.unstable in failed_rates)
 
 
 def search(case: Case, planning: Planning, generator: random.Random) -> Answer:

@@ -2,8 +2,17 @@
 
 import random
 
+import numpy as np
 import pytest
-from search_power import PLANNINGS, Case, FailingEngine, search, search_failing
+from search_power import (
+    PLANNINGS,
+    Case,
+    FailingEngine,
+    UnsteadyEngine,
+    search,
+    search_failing,
+    search_unsteady,
+)
 
 pytestmark = pytest.mark.process
 
@@ -31,3 +40,14 @@ def test_an_engine_that_seldom_fails_has_an_interval_around_its_limit():
     answers = [search_failing(engine, generator) for _ in range(30)]
     right = [one.low is not None and one.proven and one.contains(200.0) for one in answers]
     assert sum(right) >= 28
+
+
+@pytest.mark.parametrize(
+    "engine", [UnsteadyEngine(1000.0, 20), UnsteadyEngine(1000.0, spread=0.05), UnsteadyEngine(1000.0)]
+)
+def test_bursts_and_a_limit_that_varies_do_not_make_intervals_wrong(engine):
+    generator = np.random.default_rng(3)
+    answers = [search_unsteady(engine, generator) for _ in range(40)]
+    intervals = [one for one in answers if one.proven and one.low is not None]
+    assert len(intervals) >= 32
+    assert sum(one.contains(1000.0) for one in intervals) >= 0.9 * len(intervals)

@@ -6,6 +6,7 @@ import pytest
 
 from pacenote.errors import UsageError
 from pacenote.lab.probe import (
+    RunEvidence,
     evaluate_probe,
     level_left_out,
     lowest_decided_rate,
@@ -13,9 +14,12 @@ from pacenote.lab.probe import (
     window_s,
     work_per_operation,
 )
+from pacenote.model.finding import Finding
 from pacenote.model.result import OperationTotals, SampleCounts, Throughput, WorkTotals
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
 from pacenote.model.verdict import disturbances
+from pacenote.race.slow_seconds import SlowSeconds
+from pacenote.stats.dependence import Block
 from pacenote.stats.power import operations_to_decide
 from support.records import paced, record, times
 
@@ -54,7 +58,7 @@ def result(done=2000, failed=0, unsent=0, late=0, **changes):
 
 
 def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET) -> Probe:
-    return evaluate_probe(7, rate, found, objective, driver)
+    return evaluate_probe(7, rate, found, objective, RunEvidence(driver))
 
 
 def test_a_sustained_rate_within_the_objective_passes():
@@ -68,7 +72,7 @@ def test_connections_that_the_engine_closes_do_not_excuse_a_probe_that_fails():
     found = result(done=1500, failed=500, accounting=counts, lateness=times(p50=0.1, p99=5.0))
     assert [finding.cause for finding in disturbances((found,), QUIET)] == ["engine"]
     assert (probe(found).outcome, probe(found).reasons) == ("failed", FEW_SUCCEEDED)
-    assert level_left_out(found, replace(OBJECTIVE, error_rate=0.5), QUIET) == ()
+    assert level_left_out(found, replace(OBJECTIVE, error_rate=0.5), RunEvidence(QUIET)) == ()
 
 
 @pytest.mark.parametrize(
@@ -253,10 +257,10 @@ def test_hosts_that_fail_under_load_do_not_excuse_the_engine():
 
 
 def test_a_level_that_fails_or_was_disturbed_is_left_out_of_the_law():
-    assert level_left_out(result(), OBJECTIVE, QUIET) == ()
-    assert level_left_out(result(done=1960, failed=40), OBJECTIVE, QUIET) == ("error rate 2 %",)
+    assert level_left_out(result(), OBJECTIVE, RunEvidence(QUIET)) == ()
+    assert level_left_out(result(done=1960, failed=40), OBJECTIVE, RunEvidence(QUIET)) == ("error rate 2 %",)
     stolen = {"machine": {"stolen_share": 0.2}}
-    (reason,) = level_left_out(result(), OBJECTIVE, stolen)
+    (reason,) = level_left_out(result(), OBJECTIVE, RunEvidence(stolen))
     assert reason.startswith("20 % of CPU time was stolen by other virtual machines")
 
 
@@ -317,3 +321,48 @@ def test_latency_limits_are_parsed_with_their_units():
     for wrong in ("99:1", "p95:1ms", "p99:0", "p99"):
         with pytest.raises(UsageError):
             parse_latency_limits(wrong)
+
+
+OTHER_PROGRAMS = Finding("programs beside engine and driver used 70 %", "machine")
+
+
+def with_seconds(found, seconds, machine=(), effects=()):
+    """Returns the probe whose window has these slow operations in each second of 100 operations."""
+    blocks = tuple(Block(100, slow) for slow in seconds)
+    evidence = RunEvidence(QUIET, machine, SlowSeconds((), (blocks,)), effects)
+    return evaluate_probe(7, 100.0, found, OBJECTIVE, evidence)
+
+
+def test_other_programs_void_a_probe_that_does_not_pass():
+    slow = result(latency=times(p99=10.5))
+    disturbed = with_seconds(slow, [4] * 20, (OTHER_PROGRAMS,))
+    assert disturbed.outcome == "void"
+    assert disturbed.reasons == ("p99 of latency is 10.5 ms", OTHER_PROGRAMS.text)
+    assert with_seconds(slow, [4] * 20).outcome == "failed"
+    # They only make latency longer.
+    assert with_seconds(result(), [0] * 20, (OTHER_PROGRAMS,)).outcome == "passed"
+    evidence = RunEvidence(QUIET, (OTHER_PROGRAMS,))
+    assert level_left_out(result(), OBJECTIVE, evidence) == (OTHER_PROGRAMS.text,)
+
+
+def test_one_burst_of_slow_operations_neither_fails_a_probe_nor_lets_it_pass():
+    one_burst = [0] * 12 + [25] + [0] * 7
+    above = with_seconds(result(latency=times(p99=10.5)), one_burst)
+    assert above.outcome == "undecided"
+    assert above.reasons[0].startswith(
+        "slow operations came in bursts, so that 2,000 operations show as little"
+    )
+    assert with_seconds(result(), [0] * 12 + [16] + [0] * 7).outcome == "undecided"
+    # As many operations are no burst if each second has some.
+    assert with_seconds(result(latency=times(p99=10.5)), [2, 1, 1, 1] * 5).outcome == "failed"
+    assert with_seconds(result(), [1, 0, 0, 0] * 5).outcome == "passed"
+    # Many bursts are proof, and so is an engine that does not keep up.
+    assert with_seconds(result(latency=times(p99=10.5)), [0, 25] * 10).outcome == "failed"
+    assert with_seconds(result(latency=times(p99=10.5)), [0] * 5 + [100] * 15).outcome == "failed"
+
+
+def test_bursts_of_earlier_probes_make_later_ones_longer():
+    assert with_seconds(result(), [0] * 20).outcome == "passed"
+    assert with_seconds(result(), [0] * 20, effects=(1.0, 20.0)).outcome == "undecided"
+    assert window_s(OBJECTIVE, 1000.0, 20.0, effect=20.0) == pytest.approx(37.5, rel=0.01)
+    assert window_s(OBJECTIVE, 10.0, 20.0, effect=20.0) == 600.0

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pacenote.model.driver_health import clock_findings
+from pacenote.model.finding import Finding
 from pacenote.model.result import TaskResult, find_percentile
-from pacenote.model.saturation import Objective, Probe, ProbeOutcome
+from pacenote.model.saturation import LatencyLimit, Objective, Probe, ProbeOutcome
 from pacenote.model.verdict import disturbances
-from pacenote.stats.binomial import proves_above, proves_at_most, upper_bound
+from pacenote.race.slow_seconds import SlowSeconds
+from pacenote.stats.binomial import proves_above, upper_bound
+from pacenote.stats.dependence import Block, design_effect, mean_effect, shows_above, shows_at_most, total
 from pacenote.stats.power import operations_to_decide
 
 MIN_COMPLETED_SHARE = 0.99
@@ -24,9 +29,41 @@ MAX_WINDOW_S = 300.0
 """Seconds of the longest measured window, even if it then has too few operations to decide."""
 
 
-def window_s(objective: Objective, rate: float, shortest_s: float) -> float:
-    """Returns the seconds to measure at a rate, so that a probe probably decides whether it passes."""
-    return max(shortest_s, min(MAX_WINDOW_S, _operations(objective) / rate))
+MAX_BURST_WINDOW_S = 600.0
+"""The same if slow operations come in bursts, so that more of them are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """What is known about a run of a task beside its result."""
+
+    driver: Mapping[str, object]
+    """The driver's report about itself (`driver` in `race.json`)."""
+
+    machine: tuple[Finding, ...] = ()
+    """What other programs and other machines took from the engine."""
+
+    seconds: SlowSeconds = field(default_factory=SlowSeconds)
+    """The measured seconds, as far as they are known."""
+
+    effects: tuple[float, ...] = ()
+    """The design effects of the probes before (`stats.dependence`)."""
+
+    def effect_of(self, blocks: Sequence[Block]) -> float:
+        """Returns the mean design effect of the seconds of this run and of earlier ones."""
+        return mean_effect((*self.effects, design_effect(blocks)))
+
+    def own_effect(self) -> float:
+        """Returns the largest design effect of this run."""
+        return max(map(design_effect, (self.seconds.failed, *self.seconds.slow)), default=1.0)
+
+
+def window_s(objective: Objective, rate: float, shortest_s: float, effect: float = 1.0) -> float:
+    """Returns the seconds to measure at a rate, so that a probe probably decides whether it passes; with a
+    design effect above 1, it needs as many times the operations.
+    """
+    longest_s = MAX_BURST_WINDOW_S if effect > 1 else MAX_WINDOW_S
+    return max(shortest_s, min(longest_s, effect * _operations(objective) / rate))
 
 
 def quick_rate(objective: Objective, shortest_s: float) -> float:
@@ -66,22 +103,21 @@ def work_per_operation(result: TaskResult, before: float) -> float:
 
 
 def evaluate_probe(
-    number: int, rate: float, result: TaskResult, objective: Objective, driver: Mapping[str, object]
+    number: int, rate: float, result: TaskResult, objective: Objective, evidence: RunEvidence
 ) -> Probe:
-    """Returns the probe of `rate` operations per second; `driver` is the driver's report about itself
-    (`driver` in `race.json`).
+    """Returns the probe of `rate` operations per second.
 
     A slow driver or machine increases latency and decreases throughput but never improves them, so it voids
     only a probe that does not pass. It does not make the engine report failures either: a probe fails if they
     alone are too many. A clock that cannot be trusted voids every probe.
     """
-    failures = tuple(_failures(result, objective))
-    undecided = tuple(_undecided(result, objective))
+    failures = tuple(_failures(result, objective, evidence))
+    undecided = tuple(_undecided(result, objective, evidence))
     # Without the name of the only task, and without advice.
-    disturbed = tuple(_disturbances(result, driver))
+    disturbed = tuple(_disturbances(result, evidence))
     outcome: ProbeOutcome = "failed" if failures else "undecided" if undecided else "passed"
     excused = disturbed and outcome != "passed" and not _fails_by_reports(result, objective)
-    if excused or any(clock_findings(driver)):
+    if excused or any(clock_findings(evidence.driver)):
         outcome = "void"
     times = result.latency or result.service_time
     return Probe(
@@ -99,20 +135,20 @@ def evaluate_probe(
     )
 
 
-def level_left_out(result: TaskResult, objective: Objective, driver: Mapping[str, object]) -> tuple[str, ...]:
+def level_left_out(result: TaskResult, objective: Objective, evidence: RunEvidence) -> tuple[str, ...]:
     """Returns the reasons why a measurement of the closed loop does not describe how the engine scales."""
     errors = [] if result.accounting.normal else ["no operation was measured"]
     rate = result.error_rate or 0.0
     if rate > objective.error_rate:
         errors.append(f"error rate {rate * 100:.3g} %")
-    return (*errors, *_disturbances(result, driver))
+    return (*errors, *_disturbances(result, evidence))
 
 
-def _disturbances(result: TaskResult, driver: Mapping[str, object]) -> Iterator[str]:
+def _disturbances(result: TaskResult, evidence: RunEvidence) -> Iterator[str]:
     """Yields a message for everything other than the engine that may have affected a measurement: what the
     engine causes, such as connections that it closes, is part of what is measured.
     """
-    for finding in disturbances((result,), driver):
+    for finding in (*disturbances((result,), evidence.driver), *evidence.machine):
         if finding.cause != "engine":
             yield finding.text
 
@@ -125,10 +161,11 @@ def _due(result: TaskResult) -> int:
     return result.accounting.normal + result.accounting.unanswered + result.accounting.unsent
 
 
-def _failures(result: TaskResult, objective: Objective) -> Iterator[str]:
+def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -> Iterator[str]:
     """Yields a message for each limit that the engine has exceeded."""
     # Without proof, an engine whose error rate is just within the limit would often fail by chance.
-    if proves_above(_failed(result), result.accounting.normal, objective.error_rate):
+    errors = Block(result.accounting.normal, _failed(result))
+    if shows_above(errors, objective.error_rate, evidence.effect_of(evidence.seconds.failed)):
         yield f"error rate {(result.error_rate or 0.0) * 100:.3g} %"
     # Compared with the operations that were due, not with the rate: random arrivals vary, and few operations
     # do not fill a window exactly. Failures count as done, as they have a separate limit.
@@ -140,8 +177,10 @@ def _failures(result: TaskResult, objective: Objective) -> Iterator[str]:
         yield f"only {done / due * 100:.1f} % of the operations that were due were done"
     if result.accounting.unsent > (1 - MIN_COMPLETED_SHARE) * due:
         yield f"{result.accounting.unsent:,} operations could not be sent in time"
-    for limit in objective.latency:
+    for number, limit in enumerate(objective.latency):
         percentile = find_percentile(result.latency_with_failures, limit.q)
+        if _may_be_a_burst(evidence, number, limit):
+            continue
         if percentile is None:
             yield f"p{limit.q:g} of latency is missing"
         elif percentile.ms is None:
@@ -151,13 +190,25 @@ def _failures(result: TaskResult, objective: Objective) -> Iterator[str]:
             yield f"p{limit.q:g} of latency is {percentile.ms:.4g} ms"
 
 
-def _undecided(result: TaskResult, objective: Objective) -> Iterator[str]:
+def _may_be_a_burst(evidence: RunEvidence, number: int, limit: LatencyLimit) -> bool:
+    """Returns whether slow operations come in bursts, too few of which were seen to show that their share is
+    above the one that this limit allows.
+    """
+    blocks = evidence.seconds.slow[number] if evidence.seconds.slow else ()
+    effect = evidence.effect_of(blocks)
+    return bool(blocks) and effect > 1 and not shows_above(total(blocks), 1 - limit.q / 100, effect)
+
+
+def _undecided(result: TaskResult, objective: Objective, evidence: RunEvidence) -> Iterator[str]:
     """Yields a message for an error rate whose interval contains its limit, and for each percentile that is
     within its limit, while the upper bound of its interval is not.
     """
-    yield from _undecided_error_rate(result, objective)
-    for limit in objective.latency:
+    yield from _undecided_error_rate(result, objective, evidence.effect_of(evidence.seconds.failed))
+    for number, limit in enumerate(objective.latency):
         percentile = find_percentile(result.latency_with_failures, limit.q)
+        if text := _in_bursts(evidence, number, limit):
+            yield text
+            continue
         if percentile is None or percentile.ms is None or percentile.ms > limit.ms:
             continue
         name = f"p{limit.q:g} of latency"
@@ -169,6 +220,23 @@ def _undecided(result: TaskResult, objective: Objective) -> Iterator[str]:
             yield f"{name} is {percentile.ms:.4g} ms, but its interval reaches {percentile.high_ms:.4g} ms"
 
 
+def _in_bursts(evidence: RunEvidence, number: int, limit: LatencyLimit) -> str:
+    """Returns a message if slow operations come in bursts and are neither shown to be too many nor to be few
+    enough.
+    """
+    if not _may_be_a_burst(evidence, number, limit):
+        return ""
+    blocks = evidence.seconds.slow[number]
+    effect, whole = evidence.effect_of(blocks), total(blocks)
+    if shows_at_most(whole, 1 - limit.q / 100, effect):
+        return ""
+    independent = int(whole.operations / effect)
+    return (
+        f"slow operations came in bursts, so that {whole.operations:,} operations show as little as "
+        f"{independent:,} independent ones: p{limit.q:g} of latency is not known well enough"
+    )
+
+
 def _fails_by_reports(result: TaskResult, objective: Objective) -> bool:
     """Returns whether the failures that the engine itself reported exceed a limit, whatever else happened."""
     reported, due = result.reported_failures, _due(result)
@@ -177,16 +245,17 @@ def _fails_by_reports(result: TaskResult, objective: Objective) -> bool:
     return any(reported > (1 - limit.q / 100) * due for limit in objective.latency)
 
 
-def _undecided_error_rate(result: TaskResult, objective: Objective) -> Iterator[str]:
+def _undecided_error_rate(result: TaskResult, objective: Objective, effect: float) -> Iterator[str]:
     """Yields a message if the interval of the error rate contains the limit.
 
     An error rate of 0 cannot be proved, so a limit of 0 is met if all operations succeed.
     """
     failed, measured, allowed = _failed(result), result.accounting.normal, objective.error_rate
-    if not measured or (failed == 0 and allowed == 0) or proves_above(failed, measured, allowed):
+    whole = Block(measured, failed)
+    if not measured or (failed == 0 and allowed == 0) or shows_above(whole, allowed, effect):
         return
-    if not proves_at_most(failed, measured, allowed):
-        high = upper_bound(failed, measured)
+    if not shows_at_most(whole, allowed, effect):
+        high = upper_bound(math.ceil(failed / effect), max(1, int(measured / effect)))
         yield f"error rate is {failed / measured * 100:.3g} %, but its interval reaches {high * 100:.3g} %"
 
 

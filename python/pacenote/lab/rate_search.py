@@ -173,6 +173,14 @@ def rates_that_failed_later(trials: Sequence[RateTrial]) -> tuple[float, ...]:
     )
 
 
+def varies(trials: Sequence[RateTrial]) -> bool:
+    """Returns whether the limit is not the same in all trials: a rate passed and failed, or passed although a
+    lower one always failed.
+    """
+    mixed = any(len(set(_outcomes(trials, rate))) == 2 for rate in _rates(trials))
+    return mixed or bool(find_bracket(trials).passed_above)
+
+
 def has_slowed_down(trials: Sequence[RateTrial]) -> bool:
     """Returns whether an engine became slower during a search: several rates passed first and failed later,
     above one that always failed, and none failed first and passed later.

@@ -11,13 +11,14 @@ folder holds the probes, and each probe has a folder below `probes/`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pacenote.errors import DriverError, PacenoteError, StoreError, UsageError
 from pacenote.lab.probe import (
     MAX_WINDOW_S,
+    RunEvidence,
     evaluate_probe,
     level_left_out,
     lowest_decided_rate,
@@ -26,18 +27,30 @@ from pacenote.lab.probe import (
     window_s,
     work_per_operation,
 )
+from pacenote.lab.probe_host import ProbeHost
 from pacenote.lab.progress import TYPICAL_PROBES, ActivityListener, level_name, probe_name
 from pacenote.lab.rate_search import (
     GROWTH,
     MAX_IDLE_TRIALS,
+    RateBracket,
     RateRange,
     RateSearch,
     RateTrial,
     has_slowed_down,
+    varies,
 )
-from pacenote.lab.task_alone import ScheduledTask, Timing, looped, paced, task_alone, unpaced, with_task
+from pacenote.lab.task_alone import (
+    ScheduledTask,
+    Timing,
+    find_task,
+    looped,
+    paced,
+    task_alone,
+    unpaced,
+    with_task,
+)
 from pacenote.model.driver_health import clock_findings, void_findings
-from pacenote.model.messages import did_you_mean, quoted, quoted_list
+from pacenote.model.messages import quoted, quoted_list
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
@@ -50,6 +63,7 @@ from pacenote.model.saturation import (
     Probe,
     SaturationResult,
     SearchedRange,
+    VaryingLimit,
 )
 from pacenote.model.saturation_answer import outcome_text, recorded_saturation
 from pacenote.model.track import Challenge, Parallel, Task
@@ -57,10 +71,13 @@ from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import BulkWork
 from pacenote.plan.document import Plan, Step
 from pacenote.plan.duration import ExpectedDuration, expected_duration
-from pacenote.plan.preparation import is_measured, needed_steps
+from pacenote.plan.preparation import needed_steps
 from pacenote.race.drive import DriveResult
 from pacenote.race.run import RaceContext, run_stages
+from pacenote.race.slow_seconds import SlowSeconds, read_slow_seconds
+from pacenote.stats.dependence import mean_effect
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
+from pacenote.stats.varying_limit import limit_interval
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, format_rate, format_seconds
@@ -70,6 +87,9 @@ MAX_VOID_TRIALS = 3
 
 A short disturbance of the host voids only one trial.
 """
+
+MAX_VOID_RATES = 3
+"""Number of rates in a row of which all probes were void after which the search ends."""
 
 MAX_FAILED_PROBES = 3
 """Number of probes in a row without any success after which the search ends: such failures do not depend on
@@ -151,8 +171,8 @@ class _SoloRun:
     """One run of the task alone."""
 
     result: TaskResult
-    driver: Mapping[str, object]
-    """The driver's report about itself."""
+    evidence: RunEvidence
+    """What else is known about it."""
 
 
 def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
@@ -207,6 +227,8 @@ class _Search:
         self._runs = 0
         self._wrong_clocks = 0
         self._failed_probes = 0
+        self._void_rates = 0
+        self._effects: list[float] = []
         self.error: PacenoteError | None = None
         self.result = SaturationResult(
             race_id=request.race.race_id,
@@ -323,20 +345,40 @@ class _Search:
 
     def _try(self, rate: float) -> tuple[bool, ...]:
         """Probes a rate until a probe is not void, and returns whether it passed; both outcomes if all before
-        the last one were void, since they did not meet the objective either.
+        the last one were void, since they did not meet the objective either. A probe that is undecided
+        because slow operations come in bursts is repeated if a longer one can have more of them.
         """
-        for _ in range(MAX_VOID_TRIALS - 1):
+        voids = 0
+        for number in range(MAX_VOID_TRIALS):
+            length_s = self._window_s(rate)
             outcome = self._probe(rate).outcome
+            is_last = number == MAX_VOID_TRIALS - 1
+            voids += outcome == "void"
+            if outcome == "undecided" and not is_last and self._window_s(rate) > length_s:
+                continue
             if outcome != "void":
-                return (outcome == "passed",)
-        return (True, False) if self._probe(rate).outcome == "passed" else (False,)
+                self._void_rates = 0
+                passed = outcome == "passed"
+                return (True, False) if passed and is_last and voids == number else (passed,)
+        self._check_disturbed()
+        return (False,)
+
+    def _check_disturbed(self) -> None:
+        """Raises _StoppedSearch if all probes of several rates in a row were void."""
+        self._void_rates += 1
+        if self._void_rates == MAX_VOID_RATES:
+            reasons = self.result.probes[-1].reasons
+            raise _StoppedSearch(
+                f"all probes of {MAX_VOID_RATES} rates in a row were disturbed, {MAX_VOID_TRIALS} of each "
+                f"({'; '.join(reasons)}); repeat the search on a quiet machine"
+            )
 
     def _probe(self, rate: float) -> Probe:
         objective = self._request.objective
-        timing = Timing(self._request.warmup_s, window_s(objective, rate, self._request.window_s))
+        timing = Timing(self._request.warmup_s, self._window_s(rate))
         task = paced(self._task, rate, self._request.connections, timing)
         run = self._drive(task, probe_name(self._runs + 1), open_loop=True)
-        probe = evaluate_probe(self._runs, rate, run.result, objective, run.driver)
+        probe = evaluate_probe(self._runs, rate, run.result, objective, run.evidence)
         self.result = dataclasses.replace(
             self.result,
             probes=(*self.result.probes, probe),
@@ -346,7 +388,12 @@ class _Search:
         self._store()
         self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {outcome_text(probe)}")
         self._check_success(run.result)
+        if probe.outcome in ("passed", "undecided"):
+            self._effects.append(run.evidence.own_effect())
         return probe
+
+    def _window_s(self, rate: float) -> float:
+        return window_s(self._request.objective, rate, self._request.window_s, mean_effect(self._effects))
 
     def _check_success(self, result: TaskResult) -> None:
         """Raises _StoppedSearch if no measured operation of several probes in a row has succeeded."""
@@ -377,8 +424,10 @@ class _Search:
             notes.append(STALLED)
         if has_slowed_down(_decided(self.result.probes)):
             notes.append(SLOWED_DOWN)
+        mixed = varies(search.trials)
         self.result = dataclasses.replace(
             self.result,
+            varying=_varying(bracket, search.trials) if mixed and limited == "engine" else None,
             stable=bracket.stable,
             unstable=bracket.unstable,
             disputed=bracket.disputed,
@@ -404,7 +453,7 @@ class _Search:
 
     def _level(self, run: _SoloRun, clients: int, name: str) -> ConcurrencyLevel:
         work = run.result.throughput.mean if run.result.throughput else 0.0
-        left_out = level_left_out(run.result, self._request.objective, run.driver)
+        left_out = level_left_out(run.result, self._request.objective, run.evidence)
         why = f"; not used for the scalability law: {'; '.join(left_out)}" if left_out else ""
         self._context.listener.info(f"{name}: {format_rate(work)} {run.result.unit}/s{why}")
         return ConcurrencyLevel(self._runs, clients, work, run.result.error_rate, left_out)
@@ -424,7 +473,11 @@ class _Search:
         challenge = with_task(self._challenge, ScheduledTask(self._position, task))
         plan = task_alone(self._context.replan(challenge), task, open_loop=open_loop)
         folder.write_plan(plan.to_public_json(secrets))
-        driven = self._context.drive(plan, folder, ActivityListener(self._context.listener, name))
+        host, driven = ProbeHost(self._context, folder), None
+        try:
+            driven = self._context.drive(plan, folder, ActivityListener(self._context.listener, name))
+        finally:
+            machine = host.end(driven, task.name)
         if not driven.completed:
             raise _StoppedSearch(driven.aborted)
         # With a wrong clock or wrong counts of the driver, later probes would be void as well.
@@ -438,10 +491,19 @@ class _Search:
         result = next((result for result in driven.tasks if result.task == task.name), None)
         if result is None:
             raise StoreError(f"task {quoted(task.name)} has no result")
-        return _SoloRun(result, driven.summary)
+        limits = self._request.objective.latency
+        seconds = SlowSeconds()
+        if open_loop:
+            samples = folder.path / "samples.parquet"
+            seconds = read_slow_seconds(samples, task.name, result.accounting.normal, limits)
+        return _SoloRun(result, RunEvidence(driven.summary, machine, seconds, tuple(self._effects)))
 
     def _store(self) -> None:
         self._context.folder.write_saturation(self.result)
+
+
+def _find(challenge: Challenge, request: SaturationRequest) -> ScheduledTask:
+    return find_task(challenge, request.task, request.race.track_request().info_command())
 
 
 def _preparation(plan: Plan, position: int, prepare: PrepareChoice) -> tuple[Step, ...]:
@@ -477,6 +539,14 @@ def announcement(request: SaturationRequest, within: RateRange, before: Expected
     return text if before == ExpectedDuration() else f"{text}; before them, the preparation: {before}"
 
 
+def _varying(bracket: RateBracket, trials: Sequence[RateTrial]) -> VaryingLimit | None:
+    """Returns the interval of a limit that varies from probe to probe, which includes the bracket."""
+    if bracket.stable is None or bracket.unstable is None:
+        return None
+    low, high = limit_interval((trial.rate, trial.passed) for trial in trials)
+    return VaryingLimit(min(low, bracket.stable), max(high, bracket.unstable))
+
+
 def _decided(probes: tuple[Probe, ...]) -> list[RateTrial]:
     """Returns the trials that the engine passed or failed."""
     return [
@@ -484,34 +554,6 @@ def _decided(probes: tuple[Probe, ...]) -> list[RateTrial]:
         for probe in probes
         if probe.outcome in ("passed", "failed")
     ]
-
-
-def _find(challenge: Challenge, request: SaturationRequest) -> ScheduledTask:
-    """Returns the requested task, or the last measured one if the request names none.
-
-    Raises UsageError for an unknown or administrative task.
-    """
-    name = request.task
-    tasks: dict[str, ScheduledTask] = {}
-    for position, element in enumerate(challenge.schedule):
-        for task in element.tasks if isinstance(element, Parallel) else (element,):
-            tasks[task.name] = ScheduledTask(position, task)
-    measured = [one for one in tasks.values() if is_measured(one.task)]
-    if name is None and measured:
-        return measured[-1]
-    if name is None:
-        raise UsageError(f"all tasks of challenge {quoted(challenge.name)} are administrative")
-    if name not in tasks:
-        raise UsageError(
-            f"challenge {quoted(challenge.name)} has no task {quoted(name)}{did_you_mean(name, tasks)}",
-            hint=f"`{request.race.track_request().info_command()}` lists its tasks",
-        )
-    if tasks[name] not in measured:
-        raise UsageError(
-            f"task {quoted(name)} is administrative: it prepares the engine, and its rate is not a limit",
-            hint=f"other tasks: {', '.join(one.task.name for one in measured) or 'none'}",
-        )
-    return tasks[name]
 
 
 def _supported_range(request: SaturationRequest) -> RateRange:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from pacenote.errors import UsageError
+from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
+from pacenote.plan.preparation import is_measured
 from pacenote.units import OPS, Rate
 
 
@@ -30,6 +33,33 @@ class Timing:
 
     measured_s: float
     """Seconds of the measured window."""
+
+
+def find_task(challenge: Challenge, name: str | None, info_command: str) -> ScheduledTask:
+    """Returns the task of this name, or the last measured one without a name; `info_command` lists the tasks.
+
+    Raises UsageError for an unknown or administrative task.
+    """
+    tasks: dict[str, ScheduledTask] = {}
+    for position, element in enumerate(challenge.schedule):
+        for task in element.tasks if isinstance(element, Parallel) else (element,):
+            tasks[task.name] = ScheduledTask(position, task)
+    measured = [one for one in tasks.values() if is_measured(one.task)]
+    if name is None and measured:
+        return measured[-1]
+    if name is None:
+        raise UsageError(f"all tasks of challenge {quoted(challenge.name)} are administrative")
+    if name not in tasks:
+        raise UsageError(
+            f"challenge {quoted(challenge.name)} has no task {quoted(name)}{did_you_mean(name, tasks)}",
+            hint=f"`{info_command}` lists its tasks",
+        )
+    if tasks[name] not in measured:
+        raise UsageError(
+            f"task {quoted(name)} is administrative: it prepares the engine, and its rate is not a limit",
+            hint=f"other tasks: {', '.join(one.task.name for one in measured) or 'none'}",
+        )
+    return tasks[name]
 
 
 def looped(task: Task) -> Task:

@@ -200,6 +200,17 @@ class SearchedRange:
     """The highest rate that is tried."""
 
 
+@dataclass(frozen=True, slots=True)
+class VaryingLimit:
+    """The interval of the median limit of an engine whose limit varies from probe to probe."""
+
+    low: float
+    """Its lower end, in operations per second."""
+
+    high: float
+    """Its upper end, in operations per second."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaturationResult:
     """The result of a search for the highest rate that meets an objective."""
@@ -258,6 +269,11 @@ class SaturationResult:
 
     passed_above: tuple[float, ...] = ()
     """Rates above `unstable` at which a probe passed nevertheless, in operations per second."""
+
+    varying: VaryingLimit | None = None
+    """The interval if probes contradict each other, so that the limit varies; None if they do not, or if
+    there is no interval.
+    """
 
     limited_by: LimitedBy = "search"
     """The reason why the result is not higher."""

@@ -39,6 +39,9 @@ def recorded_saturation(found: SaturationResult) -> RecordedSaturation:
 
 def answer(found: SaturationResult) -> str:
     """Returns the answer in one line."""
+    if found.varying is not None:
+        low, high = (rate_text(rate, found) for rate in (found.varying.low, found.varying.high))
+        return f"between {low} and {high}; the limit varies from probe to probe"
     stable, unstable = rate_text(found.stable, found), rate_text(found.unstable, found)
     failed = found.limited_by not in ("samples", "driver")
     if found.stable is not None and found.unstable is not None:

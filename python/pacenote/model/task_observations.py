@@ -131,10 +131,15 @@ def observed_findings(record: RaceRecord) -> Iterator[Finding]:
         return
     measured = [task.task for task in diagnosed_tasks(record)]
     found = {task: TaskObservation.from_document(documents[task]) for task in measured if task in documents}
-    yield from _other_programs(found)
-    yield from _stolen(record.driver, found)
+    yield from machine_findings(record.driver, found)
     states = {task: each.cluster for task, each in found.items()}
     yield from _cluster_states(states, len(record.cluster.nodes))
+
+
+def machine_findings(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
+    """Yields what other programs and machines took from the engine; `driver` is what the driver reports."""
+    yield from _other_programs(found)
+    yield from _stolen(driver, found)
 
 
 def _other_programs(found: Mapping[str, TaskObservation]) -> Iterator[Finding]:

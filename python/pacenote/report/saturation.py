@@ -167,6 +167,11 @@ def _rule(found: SaturationResult) -> Iterator[str]:
         return
     tries = (f"{rate_text(rate, found)}: {tries_text(rate, found)}" for rate in rates)
     yield f"decided by: {'; '.join(tries)}"
+    if found.varying is not None:
+        yield (
+            "the limit varies from probe to probe: the interval is that of its median, which includes the "
+            "rates between the highest that always passed and the lowest that always failed"
+        )
     if any(probe.outcome == "void" for probe in found.probes):
         yield (
             "void probes missed the objective while something other than the engine disturbed them: they do "

@@ -1,0 +1,87 @@
+"""Whether slow or failed operations come in bursts, and how few independent ones they are then.
+
+The operations of a window are divided into blocks of equal time. If they were independent, the number of slow
+ones would vary between blocks as a binomial number does; the design effect says how many times as much it
+varies. A number of operations then says as much as that number / the design effect of independent ones.
+Source: E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number of
+positive counts estimated from survey data", Survey Methodology 24, 1998. A burst may last for several
+seconds, so the largest effect of blocks of one to eight seconds counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pacenote.stats.binomial import proves_above, proves_at_most
+
+_LENGTHS = (1, 2, 4, 8)
+_MIN_BLOCKS = 8
+"""Number of blocks without which their variance says little."""
+
+_CHANCE = 0.001
+"""Probability with which independent operations vary so much that they are taken for dependent."""
+
+
+class Block(NamedTuple):
+    """The operations of a part of a window."""
+
+    operations: int
+    """Operations that ended."""
+
+    slow: int
+    """Those of them that failed or were slower than a limit."""
+
+
+def design_effect(blocks: Sequence[Block]) -> float:
+    """Returns the design effect of blocks of equal time, or 1 if independent operations may vary as much."""
+    return max(
+        (_effect(_merged(blocks, length)) for length in _LENGTHS if len(blocks) >= _MIN_BLOCKS * length),
+        default=1.0,
+    )
+
+
+def mean_effect(effects: Iterable[float]) -> float:
+    """Returns the mean of the design effects above 1, or 1 without any: a window without a burst does not
+    show that there are none.
+    """
+    found = [effect for effect in effects if effect > 1]
+    return sum(found) / len(found) if found else 1.0
+
+
+def shows_at_most(whole: Block, allowed: float, effect: float) -> bool:
+    """Returns whether the upper bound of the 95 % interval of the share of slow operations is at most
+    `allowed`.
+    """
+    return proves_at_most(math.ceil(whole.slow / effect), int(whole.operations / effect), allowed)
+
+
+def shows_above(whole: Block, allowed: float, effect: float) -> bool:
+    """Returns whether the lower bound of that interval is above `allowed`."""
+    return proves_above(int(whole.slow / effect), int(whole.operations / effect), allowed)
+
+
+def total(blocks: Sequence[Block]) -> Block:
+    """Returns all operations as one block."""
+    return Block(sum(block.operations for block in blocks), sum(block.slow for block in blocks))
+
+
+def _merged(blocks: Sequence[Block], length: int) -> list[Block]:
+    return [total(blocks[first : first + length]) for first in range(0, len(blocks), length)]
+
+
+def _effect(blocks: Sequence[Block]) -> float:
+    operations, slow = total(blocks)
+    if not 0 < slow < operations:
+        return 1.0
+    from scipy.special import chdtri  # Slow to import, and most probes have no slow operation.
+
+    share = slow / operations
+    filled = [block for block in blocks if block.operations]
+    deviations = sum(
+        (block.slow - block.operations * share) ** 2 / (block.operations * share * (1 - share))
+        for block in filled
+    )
+    freedom = len(filled) - 1
+    return max(1.0, deviations / freedom) if deviations > chdtri(freedom, _CHANCE) else 1.0
