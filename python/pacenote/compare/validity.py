@@ -150,7 +150,8 @@ def _profiling(races: PairedRaces) -> Iterator[Finding]:
 
 def _profilers(race: ComparedRace) -> str:
     options = race.record.options
-    return ", ".join(sorted(profilers(options.telemetry, options.jvm_options))) or "none"
+    found = profilers(options.telemetry, options.jvm_options, options.engine_variables)
+    return ", ".join(sorted(found)) or "none"
 
 
 def _data(races: PairedRaces) -> Iterator[Finding]:

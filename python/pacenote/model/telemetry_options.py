@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 PROFILERS = ("jfr", "jit", "heapdump")
 """Devices that change how the engine runs: the figures of a race with one of them include its cost."""
 
 _RECORDING_OPTION = "-XX:StartFlightRecording"
+_AGENT = re.compile(r"-(?:agentpath:|agentlib:|javaagent:|Xrun)(?P<file>[^=:]+)")
+
+JVM_VARIABLES = (
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "OPENJ9_JAVA_OPTIONS",
+    "ES_JAVA_OPTS",
+    "OPENSEARCH_JAVA_OPTS",
+)
+"""Environment variables with options of the JVM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +38,17 @@ class TelemetryOptions:
     """Parameters of devices, under Rally's names."""
 
 
-def profilers(devices: Iterable[str], jvm_options: Iterable[str]) -> tuple[str, ...]:
-    """Returns what makes a race a profiling race: its devices, and `jfr` if the user's own options of the JVM
-    start a recording. Empty if it is not one.
+def profilers(
+    devices: Iterable[str], jvm_options: Iterable[str], variables: Mapping[str, object] | None = None
+) -> tuple[str, ...]:
+    """Returns what makes a race a profiling race: its devices, `jfr` if the user's own options of the JVM
+    start a recording, and the names of agents that they load: an agent can do anything to the engine. `variables`
+    are those of the engine's environment, which may have options too. Empty if it is not one.
     """
+    of_variables = (str((variables or {}).get(name, "")).split() for name in JVM_VARIABLES)
+    options = [*jvm_options, *(option for words in of_variables for option in words)]
     found = [name for name in devices if name in PROFILERS]
-    if "jfr" not in found and any(option.startswith(_RECORDING_OPTION) for option in jvm_options):
-        found.append("jfr")
+    found += ["jfr" for option in options if option.startswith(_RECORDING_OPTION)]
+    agents = (match["file"] for option in options if (match := _AGENT.match(option)))
+    found += [f"agent {PurePosixPath(file).name}" for file in agents]
     return tuple(dict.fromkeys(found))

@@ -149,7 +149,8 @@ def _changed_machine(snapshot: RecordedSnapshot | None) -> Iterator[Finding]:
 
 
 def _profiled(record: RaceRecord) -> Iterator[Finding]:
-    if devices := profilers(record.options.telemetry, record.options.jvm_options):
+    options = record.options
+    if devices := profilers(options.telemetry, options.jvm_options, options.engine_variables):
         yield Finding(
             f"a profiling race ({', '.join(devices)}): its figures include the cost of observing the engine",
             "user",
