@@ -14,7 +14,7 @@ from support.records import record
     ("option", "names"),
     [
         (
-            "-agentpath:/opt/async-profiler/lib/libasyncProfiler.so=start,event=cpu",
+            "-agentpath:/opt/p/libasyncProfiler.so=start,event=cpu",
             ("agent libasyncProfiler.so",),
         ),
         ("-javaagent:/opt/apm/agent.jar", ("agent agent.jar",)),

@@ -42,8 +42,8 @@ def profilers(
     devices: Iterable[str], jvm_options: Iterable[str], variables: Mapping[str, object] | None = None
 ) -> tuple[str, ...]:
     """Returns what makes a race a profiling race: its devices, `jfr` if the user's own options of the JVM
-    start a recording, and the names of agents that they load: an agent can do anything to the engine. `variables`
-    are those of the engine's environment, which may have options too. Empty if it is not one.
+    start a recording, and the names of agents that they load, which can do anything to the engine.
+    `variables` are those of the engine's environment, which may have options too. Empty if it is not one.
     """
     of_variables = (str((variables or {}).get(name, "")).split() for name in JVM_VARIABLES)
     options = [*jvm_options, *(option for words in of_variables for option in words)]
