@@ -12,6 +12,9 @@ use serde::Serialize;
 use crate::error::core_error;
 use crate::reader_thread::on_reader_thread;
 
+/// A pause: begin in seconds since 1970, length in milliseconds, and position of its kind among the names.
+type PauseOfKind = (f64, f64, usize);
+
 /// The GC logs of all runs of a JVM in some files.
 #[pyclass(frozen, name = "GcLogs")]
 pub struct PyGcLogs {
@@ -84,7 +87,7 @@ impl PyGcLogs {
 
     /// Returns the names of kinds of pauses, and the first pauses of a log, at most `most`: begin in seconds since 1970,
     /// length in milliseconds, and position of the kind among the names.
-    fn pauses(&self, index: usize, most: usize) -> PyResult<(Vec<&str>, Vec<(f64, f64, usize)>)> {
+    fn pauses(&self, index: usize, most: usize) -> PyResult<(Vec<&str>, Vec<PauseOfKind>)> {
         let log = self.at(index)?;
         let Some(epoch_ns) = log.epoch_ns else { return Ok((Vec::new(), Vec::new())) };
         let pause = |pause: &Pause| {

@@ -39,30 +39,19 @@ pub fn on_reader_thread<T: Send, E: Display>(
     read: impl FnOnce(&mut Proceed<'_>) -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let is_stopped = AtomicBool::new(false);
-    let stopped = &is_stopped;
     py.detach(|| {
+        let (sender, ended) = mpsc::sync_channel::<()>(0);
+        let body = || {
+            let _ends_with_the_thread = sender;
+            read_until(&is_stopped, read)
+        };
         thread::scope(|scope| {
-            let (sender, ended) = mpsc::sync_channel::<()>(0);
-            let body = move || {
-                let _ends_with_the_thread = sender;
-                let mut proceed = || {
-                    if stopped.load(Ordering::Relaxed) {
-                        ControlFlow::Break(())
-                    } else {
-                        ControlFlow::Continue(())
-                    }
-                };
-                match catch_unwind(AssertUnwindSafe(|| read(&mut proceed))) {
-                    Ok(result) => result.map_err(|error| error.to_string()),
-                    Err(_) => Err(PANIC.take()),
-                }
-            };
             let builder = thread::Builder::new().name(NAME.to_owned()).stack_size(STACK);
             let reader = builder.spawn_scoped(scope, body).map_err(core_error)?;
             let mut raised = None;
             while ended.recv_timeout(SIGNAL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                if let Err(error) = Python::attach(|py| py.check_signals()) {
-                    stopped.store(true, Ordering::Relaxed);
+                if let Err(error) = Python::attach(check_signals) {
+                    is_stopped.store(true, Ordering::Relaxed);
                     raised = Some(error);
                 }
             }
@@ -70,6 +59,25 @@ pub fn on_reader_thread<T: Send, E: Display>(
             raised.map_or_else(|| result.map_err(core_error), Err)
         })
     })
+}
+
+/// Handles Ctrl-C.
+fn check_signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
+}
+
+/// Returns what `read` returns, or why it failed or panicked.
+fn read_until<T, E: Display>(
+    is_stopped: &AtomicBool,
+    read: impl FnOnce(&mut Proceed<'_>) -> Result<T, E>,
+) -> Result<T, String> {
+    let mut proceed = || {
+        if is_stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    match catch_unwind(AssertUnwindSafe(|| read(&mut proceed))) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => Err(PANIC.take()),
+    }
 }
 
 /// Keeps a panic of the thread for its error, instead of printing it. Returns whether it was one.
