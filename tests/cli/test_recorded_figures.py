@@ -56,7 +56,7 @@ def evidence(folder: Path, driver: Mapping[str, object] | None = None) -> Eviden
     race = record("race-a", tasks=(bulk(),), telemetry={"host-sampler": {"nodes": [NODE]}})
     race = race if driver is None else replace(race, driver=driver)
     builder: EvidenceBuilder = race_builder(race)
-    builder.set(Window(), "host.cores", 2)
+    builder.set(Window(), "host.usable_cores", 2)
     add_recorded_figures(builder, race, folder)
     return builder.build()
 
