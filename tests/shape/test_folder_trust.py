@@ -33,6 +33,7 @@ NEED_TRUST = frozenset({
         "id",
         "indices",
         "installation-id",
+        "kill-running-processes",
         "master-nodes",
     ),
     *("message", "node", "node-cpu-limit", "node-cpus", "node-memory", "node-name", "nodes", "only"),

@@ -26,7 +26,7 @@ HARMLESS = frozenset({
     *("corpus-documents", "debug", "default-telemetry", "docs", "documents", "driver-threads", "dry-run"),
     *("effective-start-date", "enable-assertions", "environment-name", "event", "exclude-tasks"),
     *("fail-on", "format", "from", "from-date", "full", "ignore-unused-track-params", "include-tasks"),
-    *("kill-running-processes", "last", "limit", "max-connections", "max-error-rate", "max-rate"),
+    *("last", "limit", "max-connections", "max-error-rate", "max-rate"),
     *("max-shortfall", "metrics", "metrics-store", "min-rate", "new-races", "objective", "offline"),
     *("on-error", "open-loop", "precision", "preserve-install", "primary", "probe-time", "probe-warmup"),
     *("quiet", "report", "report-format", "report-numbers-align", "samples", "seed", "show-in-report"),
