@@ -6,6 +6,8 @@ import pytest
 
 from pacenote.cli.console import Console
 from pacenote.cli.experiment_check import RaceOptionCheck
+from pacenote.cli.experiment_plan_check import check_plans
+from pacenote.model.experiment import Experiment, Variant
 
 
 @pytest.fixture
@@ -31,3 +33,12 @@ def test_the_configuration_is_that_of_the_folder_in_which_races_run(work: Path):
     (work / "pacenote.toml").write_text('dataset-cache = "/other"\n')
     check = RaceOptionCheck(Console(), work / "started")
     assert check.data_root({"track": "http_logs"}) == work / "started" / "own"
+
+
+def test_an_engine_of_an_official_archive_is_planned_without_a_download(work: Path):
+    versions = ("8.17.0", "8.18.0")
+    variants = tuple(Variant(version, {"distribution-version": version}) for version in versions)
+    race = {"track": "http_logs", "distribution": "elasticsearch"}
+    experiment = Experiment(name="upgrade", race=race, variants=variants)
+    assert check_plans(experiment, "upgrade.toml", RaceOptionCheck(Console())) == ()
+    assert not (work / "home").exists()

@@ -67,6 +67,13 @@ def test_a_dry_run_shows_the_knobs_and_what_is_left_out(run, folder):
     assert not ExperimentStore().experiments.exists()
 
 
+def test_a_dry_run_accepts_an_engine_of_an_official_archive(run, folder):
+    own = [option for option in options("--dry-run") if option != "--pipeline=benchmark-only"]
+    code, out, err = run(*own, "--distribution=elasticsearch", "--distribution-version=8.17.0")
+    assert (code, err) == (0, "")
+    assert "--distribution-version=8.17.0" in out
+
+
 def test_each_search_draws_its_seed_unless_one_is_given(run, folder, monkeypatch):
     seeds = []
     monkeypatch.setattr(

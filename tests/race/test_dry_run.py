@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pacenote.errors import CorpusError, EngineError, TrackError, UsageError
+from pacenote.model.archive_options import ArchiveOptions
 from pacenote.model.car_options import CarOverrides
 from pacenote.model.data_options import DataOptions
 from pacenote.model.engine_options import EngineOptions
@@ -113,6 +114,24 @@ def test_the_engine_and_the_duration_are_stated(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "repository"),
+    [
+        ("elasticsearch", "8.17.0", None),
+        ("opensearch", "1.3.20", None),
+        ("elasticsearch", "9.5.3", "release"),
+    ],
+)
+def test_an_official_archive_is_planned_without_a_download(
+    tmp_path: Path, name: str, version: str, repository: str | None
+) -> None:
+    archive = ArchiveOptions(repository=repository)
+    engine = EngineOptions(distribution=name, distribution_version=version, archive=archive)
+    planned = dry_run(request(tmp_path, track="http_logs", engine=engine))
+    assert planned.engine.startswith(f"{name} {version}, started on a free port of 127.0.0.1 ")
+    assert not (tmp_path / "home").exists()
+
+
 @pytest.mark.process
 def test_what_the_engine_lacks_is_stated(tmp_path: Path) -> None:
     create = {"operation": "create-index"}
@@ -139,7 +158,7 @@ def test_what_a_race_would_refuse_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
-        ({"distribution": "elasticsearch", "distribution_version": "8.17.0"}, r"8\.17\.0 cannot be started"),
+        ({"distribution": "elasticsearch", "distribution_version": "6.8.0"}, r"6\.8\.0 cannot be started"),
         ({"runtime_jdk": 11}, "no Java 11 in JAVA11_HOME or JAVA_HOME"),
     ],
 )

@@ -104,6 +104,18 @@ def expected_absent_modules(request: EngineRequest) -> tuple[str, ...]:
     return distribution.unpublished_modules(version) if lock is None else absent_modules(distribution, lock)
 
 
+def expected_title(request: EngineRequest) -> str:
+    """Returns what the engine is, as far as that is known without the network, if it must not be mistaken for
+    the official distribution; otherwise an empty string.
+
+    Raises the same errors as `check_engine_choice`.
+    """
+    if known_archive(request) is not None:
+        return ""
+    distribution = find_distribution(request.distribution, request.version)
+    return distribution.title(request.version_of(distribution))
+
+
 def absent_modules(distribution: Distribution, lock: EngineLock) -> tuple[str, ...]:
     """Returns the modules of the official archive that the repository lacks in this version."""
     present = {module.name for module in lock.modules}

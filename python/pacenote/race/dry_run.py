@@ -10,9 +10,9 @@ from pacenote.model.secrets import redact_urls
 from pacenote.plan.build import PlanContext
 from pacenote.plan.duration import ExpectedDuration, expected_duration
 from pacenote.plan.explain import StepDescription, explain
-from pacenote.provision.distributions.registry import find_distribution
 from pacenote.provision.engine_checks import check_engine_memory, find_initial_data
 from pacenote.provision.engine_request import EngineRequest
+from pacenote.provision.engine_selection import expected_title
 from pacenote.race.capacity import check_capacity
 from pacenote.race.engine_request import (
     check_engine,
@@ -108,8 +108,7 @@ def _described_engine(request: RaceRequest, started: EngineRequest) -> str:
         return f"the cluster at {hosts}, which a dry run does not contact"
     check_engine(request)
     check_engine_memory(started)
-    car, engine = started.car, expected_engine(request, None)
-    name, nodes = _engine_name(request, engine), started.nodes.count
+    name, car, nodes = _engine_name(request, started), started.car, started.nodes.count
     where = "on a free port of 127.0.0.1" if nodes == 1 else f"on {nodes} nodes on 127.0.0.1"
     each = "" if nodes == 1 else " each"
     data = find_initial_data(started)
@@ -117,8 +116,9 @@ def _described_engine(request: RaceRequest, started: EngineRequest) -> str:
     return f"{name}, started {where} with car '{car.name}' and {car.heap_size} of heap{each}{with_data}"
 
 
-def _engine_name(request: RaceRequest, engine: EngineInfo) -> str:
+def _engine_name(request: RaceRequest, started: EngineRequest) -> str:
     """Returns what the engine is that a race starts."""
+    engine = expected_engine(request, None)
     source = request.engine.source
     if source is not None:
         origin = redact_urls(source.source_path) or "the vendor's repository"
@@ -126,7 +126,7 @@ def _engine_name(request: RaceRequest, engine: EngineInfo) -> str:
     name = f"{engine.distribution} {engine.version}"
     if request.pipeline == "docker":
         return f"{name} in a container"
-    return find_distribution(engine.distribution, engine.version).title(engine.version) or name
+    return expected_title(started) or name
 
 
 def _known_engine(request: RaceRequest) -> EngineInfo:
