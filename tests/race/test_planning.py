@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import UsageError
+from pacenote.model.engine_options import EngineOptions
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.race_request import Pipeline, RaceRequest
+from pacenote.model.source_options import SourceOptions
 from pacenote.model.track import Challenge, Operation, Task, Track
-from pacenote.race.planning import check_searched_indices
+from pacenote.race.planning import check_searched_indices, expected_engine
 from pacenote.track.locate import LocatedTrack
 from pacenote.track.prepare import PreparedTrack
 from pacenote.track.source import TrackSource
@@ -89,3 +91,20 @@ def test_the_hint_says_how_the_race_can_create_the_indices(
     assert caught.value.hint == (
         f"{hint}use data that has them, with --data=restore:NAME, or a cluster, with --target-hosts"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "version", "branch"),
+    [
+        (None, "", "7.17.28"),
+        (None, "8.17.0", "8.17.0"),
+        (SourceOptions(), "", ""),
+        (SourceOptions(), "9.1.0-SNAPSHOT", "9.1.0-SNAPSHOT"),
+    ],
+)
+def test_sources_of_unknown_version_select_the_newest_branch(
+    source: SourceOptions | None, version: str, branch: str
+) -> None:
+    engine = EngineOptions(distribution="elasticsearch", distribution_version=version, source=source)
+    request = RaceRequest(race_id="r", home=Path("/home"), engine=engine)
+    assert expected_engine(request, None).track_version == branch

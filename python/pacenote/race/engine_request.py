@@ -10,12 +10,14 @@ from pacenote._core import realtime_refusal
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import TlsOptions
 from pacenote.model.driver_scheduling import ALLOW_REALTIME
+from pacenote.model.engine import EngineInfo
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Track
 from pacenote.provision.car_selection import select_car
 from pacenote.provision.cars import Car, compose_car
 from pacenote.provision.cpu_affinity import check_cpus, overlap_warnings
+from pacenote.provision.distributions.registry import default_version
 from pacenote.provision.engine_checks import (
     check_engine_choice,
     check_known_settings,
@@ -32,6 +34,17 @@ from pacenote.race.engine_start import check_container
 from pacenote.race.module_needs import absent_module_warnings
 from pacenote.sources.checkout import local_checkout
 from pacenote.telemetry.devices import jvm_options
+
+
+def engine_to_start(engine: EngineOptions) -> EngineInfo:
+    """Returns the engine that these options start, without a version as long as its sources are not known.
+
+    Raises UsageError for an unknown distribution.
+    """
+    version = engine.distribution_version
+    if not version and engine.source is None:
+        version = default_version(engine.distribution)
+    return EngineInfo(engine.distribution, version)
 
 
 def engine_request(request: RaceRequest, artifacts: Path) -> EngineRequest:

@@ -15,8 +15,7 @@ from pacenote.operations.base import OperationType
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import DriverScheduling, OnError, Plan, SampleRetention
-from pacenote.provision.distributions.registry import default_version
-from pacenote.race.engine_request import starts_with_data
+from pacenote.race.engine_request import engine_to_start, starts_with_data
 from pacenote.track.prepare import PreparedTrack
 
 
@@ -45,9 +44,7 @@ def expected_engine(request: RaceRequest, existing: Cluster | None) -> EngineInf
     an unknown distribution.
     """
     if existing is None:
-        engine = request.engine
-        version = engine.distribution_version or default_version(engine.distribution)
-        return EngineInfo(engine.distribution, version)
+        return engine_to_start(request.engine)
     return running_engine(existing)
 
 

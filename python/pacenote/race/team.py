@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pacenote.model.engine import EngineInfo
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_request import RaceRequest
-from pacenote.provision.distributions.registry import default_version
+from pacenote.race.engine_request import engine_to_start
 from pacenote.teams.team import TeamRequest, locate_team, uses_team
 
 
@@ -42,11 +41,10 @@ def located_engine(
     """Returns the engine with its team repository located, if it has one. Raises the same errors."""
     if engine.team.located is not None or not uses_team(engine.team):
         return engine
-    version = engine.distribution_version or default_version(engine.distribution)
     team = TeamRequest(
         home=home,
         options=engine.team,
-        engine_version=EngineInfo(engine.distribution, version).track_version,
+        engine_version=engine_to_start(engine).track_version,
         offline=offline,
     )
     located = locate_team(team, messages.progress)
