@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,19 +51,8 @@ LEFT_OUT = {
 
 
 @pytest.fixture(scope="module")
-def repository() -> Iterator[Path]:
-    """Yields a folder for snapshots to which an engine of any user can write."""
-    folder = Path(tempfile.mkdtemp(prefix="pacenote-snapshots-"))
-    folder.chmod(0o777)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def cluster(
-    home: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[EmbeddedCluster]:
-    car = Car(heap_size="512m", settings={"path.repo": str(repository)})
+def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    car = Car(heap_size="512m")
     with start_cluster(EngineRequest(home, tmp_path_factory.mktemp("artifacts"), car=car)) as running:
         yield running
 
@@ -75,9 +62,9 @@ def op(kind: str, **params: Any) -> dict[str, Any]:
     return {"operation-type": kind, **{key.replace("_", "-"): value for key, value in params.items()}}
 
 
-def tasks(repository: Path) -> list[dict[str, Any]]:
+def tasks() -> list[dict[str, Any]]:
     """Returns operations in an order in which they can run, each as a separate task."""
-    return [*setting_up(), *indexing(), *reading(), *composing(), *keeping(repository), *tearing_down()]
+    return [*setting_up(), *indexing(), *reading(), *composing(), *keeping(), *tearing_down()]
 
 
 def types_in(operation: object) -> Iterator[str]:
@@ -156,12 +143,12 @@ def composing() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def keeping(repository: Path) -> list[dict[str, Any]]:
+def keeping() -> list[dict[str, Any]]:
     snapshot = {"repository": "kept", "snapshot": "first"}
     restored = {"indices": "numbers", "rename_pattern": "numbers", "rename_replacement": "restored"}
     return [
         op("create-snapshot-repository", repository="kept",
-           body={"type": "fs", "settings": {"location": str(repository)}}),
+           body={"type": "fs", "settings": {"location": "backups"}}),
         op("create-snapshot", body={"indices": "numbers"}, wait_for_completion=True, **snapshot),
         op("restore-snapshot", body=restored, wait_for_completion=True, **snapshot),
         op("raw-request", name="forget", path="/_snapshot/kept/first", method="DELETE"),
@@ -229,10 +216,8 @@ def race(track: Path, cluster: EmbeddedCluster) -> dict[str, Any]:
     return json.loads(record.read_text())
 
 
-def test_every_type_that_the_engine_supports(
-    cluster: EmbeddedCluster, repository: Path, tmp_path: Path
-) -> None:
-    operations = tasks(repository)
+def test_every_type_that_the_engine_supports(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    operations = tasks()
     write_track(tmp_path, operations)
     raced = race(tmp_path, cluster)
     results = {task["task"]: task for task in raced["tasks"]}
@@ -240,6 +225,9 @@ def test_every_type_that_the_engine_supports(
     assert failed == {}
     assert raced["aborted"] == ""
     assert len(results) == len(operations)
+    # The repository of the track is a folder of the node, and is removed with it.
+    (node,) = cluster.local_nodes()
+    assert (node.folder / "repository" / "backups").is_dir()
     done = {name: task["work"]["done"] for name, task in results.items()}
     expected = {
         "index": DOCUMENTS, "stream": DOCUMENTS, "again": 200, "search": 1, "old-scroll": 2,
@@ -257,7 +245,7 @@ def test_types_that_the_engine_does_not_support(kind: str) -> None:
     pytest.skip(LEFT_OUT[kind])
 
 
-def test_types_that_run_in_python(cluster: EmbeddedCluster, repository: Path) -> None:
+def test_types_that_run_in_python(cluster: EmbeddedCluster) -> None:
     client = OperationClient(cluster.hosts[0].port)
     rest = cluster.rest()
     executed: set[str] = set()
@@ -281,7 +269,7 @@ def test_types_that_run_in_python(cluster: EmbeddedCluster, repository: Path) ->
     assert run("run-until", {**until, "criterion": {"operator": "eq", "value": 1}}).success
     gone = {**until, "json-path": "narrow.settings.index.blocks.write"}
     assert run("run-until", {**gone, "criterion": {"operator": "not_exists"}}).success
-    ask("PUT", "/_snapshot/waited", {"type": "fs", "settings": {"location": str(repository)}})
+    ask("PUT", "/_snapshot/waited", {"type": "fs", "settings": {"location": "waited"}})
     ask("PUT", "/_snapshot/waited/one", {"indices": "narrow"})
     waited = {"repository": "waited", "snapshot": "one", "completion-recheck-wait-period": 0.05}
     assert run("wait-for-snapshot-create", waited).weight > 0

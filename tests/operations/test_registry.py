@@ -27,7 +27,7 @@ def test_every_file_of_the_package_is_a_type() -> None:
 
 
 def test_every_type_is_raced_against_an_engine_or_left_out_with_a_reason() -> None:
-    raced = {name for name in types_in(tasks(Path("/repository"))) if find_type(name)} | RUN_IN_PYTHON
+    raced = {name for name in types_in(tasks()) if find_type(name)} | RUN_IN_PYTHON
     assert len(raced) > 30, "found too few types in tests/e2e/test_operations.py"
     assert sorted(set(known_types()) - raced - LEFT_OUT.keys()) == [], (
         "add an operation of this type to tests/e2e/test_operations.py; if the type has `run`, list it in "

@@ -20,6 +20,22 @@ def test_settings_that_isolate_a_node_cannot_be_changed(name: str) -> None:
     assert belongs_to_node(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "reason", "hint"),
+    [
+        ("path.repo", "share a folder for snapshots", "relative location"),
+        ("path.data", "folders that Pacenote makes", "--data-paths"),
+        ("path.logs", "folders that Pacenote makes", "remove it"),
+        ("discovery.seed_hosts", "only joins the nodes", "--nodes"),
+        ("network.host", "only listens on loopback", "--pipeline=benchmark-only"),
+    ],
+)
+def test_the_true_reason_is_given(name: str, reason: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} in --set cannot be changed: .*{reason}") as caught:
+        check_setting(name, "--set")
+    assert hint in (caught.value.hint or "")
+
+
 def test_names_and_ports_in_templates_are_those_of_pacenote() -> None:
     assert all(map(belongs_to_node, ("cluster.name", "node.name", "http.port", "transport.tcp.port")))
     assert not any(

@@ -75,7 +75,7 @@ def test_isolation_wins_over_a_template_and_is_noted(tmp_path: Path) -> None:
     located = TeamOptions(located=LocatedTeam(root, "mine"))
     car = select_car(options(car=("small",), team=located))
     assert "network.host" not in car.settings
-    assert car.notes == ("not used of the car, since nodes only listen on loopback: network.host=0.0.0.0",)
+    assert car.notes == ("not used of the car, since Pacenote isolates its nodes: network.host=0.0.0.0",)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,10 @@ def test_nodes_form_one_cluster_and_stop_together(
     assert all(node.is_running() for node in fleet.nodes)
     settings = [json.loads((node.folder / "config" / "engine.json").read_text()) for node in fleet.nodes]
     assert {tuple(each["cluster.initial_master_nodes"]) for each in settings} == {("n0", "n1", "n2")}
+    repository = fleet.nodes[0].folder / "repository"
+    assert [each["path.repo"] for each in settings] == [[str(repository)]] * 3
+    user = layout.user.uid if layout.user else os.geteuid()
+    assert (repository.stat().st_uid, repository.stat().st_mode & 0o777) == (user, 0o700)
     assert fleet.exit_reason() is None
     assert 0 < fleet.startup_s < 5
     fleet.stop()

@@ -100,8 +100,8 @@ def test_a_detached_node_outlives_its_owner(layout: EngineLayout, tmp_path: Path
     kill_process(entry.process, entry.is_node)
     assert registered_nodes(layout) == ()
     assert cleanup_orphans(layout) == ("a-i1",)
-    # Its data belongs to the installation, and its logs are kept.
-    assert [each.name for each in entry.folder.iterdir()] == ["data"]
+    # Its data and snapshots belong to the installation, and its logs are kept.
+    assert sorted(each.name for each in entry.folder.iterdir()) == ["data", "repository"]
     assert (entry.facts.log_file.parent / "gc.log").read_text() == "gc line\n"
     assert not list(layout.registry.iterdir())
 
@@ -128,6 +128,7 @@ def test_a_node_of_an_installation_runs_once_and_keeps_its_data(
     kept = replace(detached_spec, purpose=NodePurpose(installation_id="i1", keeps_data=True))
     with start_node(kept, fake("healthy"), layout, tmp_path) as node:
         (node.folder / "data" / "index").write_text("documents")
+        (node.folder / "repository" / "backups").write_text("snapshots")
         with pytest.raises(EngineError, match="node a-i1 already runs or is being started"):
             start_node(detached_spec, fake("healthy"), layout, tmp_path)
         assert node.is_running()
@@ -135,6 +136,7 @@ def test_a_node_of_an_installation_runs_once_and_keeps_its_data(
         start_node(kept, fake("dies"), layout, tmp_path)
     with start_node(kept, fake("healthy"), layout, tmp_path) as node:
         assert (node.folder / "data" / "index").read_text() == "documents"
+        assert (node.folder / "repository" / "backups").read_text() == "snapshots"
     with start_node(detached_spec, fake("healthy"), layout, tmp_path):
         pass
     assert not node.folder.exists()

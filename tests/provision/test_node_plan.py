@@ -15,6 +15,8 @@ from pacenote.provision.node_spec import NodeSpec
 
 OPENSEARCH = EngineInfo("opensearch", "3.3.0")
 ELASTICSEARCH = EngineInfo("elasticsearch", "9.5.3")
+REPOSITORY = Path("/nodes/first, of two/repository")
+SHARED = {"path.repo": [str(REPOSITORY)]}
 TEMPLATE = NodeSpec("engine", "1.0")
 THREE = NodeOptions((NodeGroup(3),))
 SPLIT = NodeOptions((NodeGroup(1, ("master",)), NodeGroup(2, ("data",))))
@@ -28,17 +30,22 @@ def test_one_node_keeps_its_name_and_forms_a_cluster_alone() -> None:
     template = NodeSpec("engine", "1.0", name="mine", settings={"http.port": 9200})
     (spec,) = plan_nodes(NodeOptions(), template, OPENSEARCH)
     assert (spec.name, spec.roles, spec.settings) == ("mine", None, {"http.port": 9200})
-    assert membership(spec, with_ports((spec,))).settings == {"discovery.type": "single-node"}
+    assert membership(spec, with_ports((spec,)), REPOSITORY).settings == {
+        **SHARED,
+        "discovery.type": "single-node",
+    }
 
 
 def test_several_nodes_find_each_other() -> None:
     specs = plan_nodes(THREE, TEMPLATE, OPENSEARCH)
     assert [spec.name for spec in specs] == ["rally-node-0", "rally-node-1", "rally-node-2"]
-    assert membership(specs[1], with_ports(specs)).settings == {
+    assert membership(specs[1], with_ports(specs), REPOSITORY).settings == {
+        **SHARED,
         "discovery.seed_hosts": ["127.0.0.1:9300", "127.0.0.1:9301", "127.0.0.1:9302"],
         "cluster.initial_cluster_manager_nodes": ["rally-node-0", "rally-node-1", "rally-node-2"],
     }
-    assert membership(specs[1], with_ports(specs)).all_node_names == tuple(spec.name for spec in specs)
+    names = tuple(spec.name for spec in specs)
+    assert membership(specs[1], with_ports(specs), REPOSITORY).all_node_names == names
     assert all(spec.takes_requests for spec in specs)
 
 
@@ -56,12 +63,13 @@ def test_the_manager_has_the_name_that_the_engine_knows(engine: EngineInfo, role
     for name in ("master", "cluster_manager"):
         options = NodeOptions((NodeGroup(1, (name,)), NodeGroup(1, ("data",))))
         specs = plan_nodes(options, TEMPLATE, engine)
-        assert membership(specs[0], with_ports(specs)).settings == {
+        assert membership(specs[0], with_ports(specs), REPOSITORY).settings == {
+            **SHARED,
             "node.roles": [role],
             "discovery.seed_hosts": ["127.0.0.1:9300"],
             f"cluster.initial_{role}_nodes": ["rally-node-0"],
         }
-        assert membership(specs[1], with_ports(specs)).settings["node.roles"] == ["data"]
+        assert membership(specs[1], with_ports(specs), REPOSITORY).settings["node.roles"] == ["data"]
 
 
 def test_nodes_that_only_manage_the_cluster_take_no_requests() -> None:

@@ -1,4 +1,6 @@
-"""What no car and no option can change: the isolation of nodes, which listen on loopback only."""
+"""What no car and no option can change: the isolation of nodes, which listen on loopback only, join no other
+cluster, and have folders of their own.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,37 @@ from pacenote.errors import UsageError
 _SETTING_NAME = re.compile(r"\w[\w.*-]*", re.ASCII)
 """Settings are written as lines of a file, so a name must not contain line breaks or quotes."""
 
-_PROTECTED = re.compile(
-    r"path\.|discovery\.|cluster\.initial|transport\.profiles\.|"
-    r"((\w+\.)+(bind|publish)_host|(network|http|transport|remote_cluster|grpc|(\w+\.)?flight)\.host)(\.\d+)?$"
+_OWN_CLUSTER = "remove it, or start the cluster yourself and use --pipeline=benchmark-only"
+
+_PROTECTED = (
+    (
+        re.compile(r"path\.repo\b"),
+        "nodes share a folder for snapshots, which is removed with them",
+        'give repositories a relative location, such as {"location": "backups"}',
+    ),
+    (
+        re.compile(r"path\.data\b"),
+        "a node only writes to folders that Pacenote makes for it",
+        "--data-paths selects the disks of the data",
+    ),
+    (re.compile(r"path\."), "a node only writes to folders that Pacenote makes for it", "remove it"),
+    (
+        re.compile(r"discovery\.|cluster\.initial"),
+        "a node only joins the nodes that Pacenote starts with it",
+        f"--nodes starts several; otherwise {_OWN_CLUSTER}",
+    ),
+    (
+        re.compile(
+            r"transport\.profiles\.|"
+            r"((\w+\.)+(bind|publish)_host|"
+            r"(network|http|transport|remote_cluster|grpc|(\w+\.)?flight)\.host)(\.\d+)?$"
+        ),
+        "a node only listens on loopback",
+        _OWN_CLUSTER,
+    ),
 )
-"""Settings that isolate a node: a race never opens a port to other hosts, and never joins another cluster.
+"""Settings that isolate a node, why they cannot be changed, and what to do instead: a race never opens a port
+to other hosts, never joins another cluster, and never writes to folders of others.
 
 Engines also take a name with a number, such as `network.host.0`, and it overrides the one without.
 """
@@ -42,16 +70,15 @@ def check_setting(name: str, where: str) -> None:
         raise UsageError(
             f"{name!r} in {where} is not the name of a setting", hint="use only letters, digits and . _ - *"
         )
-    if _PROTECTED.match(name):
-        raise UsageError(
-            f"{name} in {where} cannot be changed: a node only listens on loopback",
-            hint="remove it, or start the cluster yourself and use --pipeline=benchmark-only",
-        )
+    for names, reason, hint in _PROTECTED:
+        if names.match(name):
+            raise UsageError(f"{name} in {where} cannot be changed: {reason}", hint=hint)
 
 
 def belongs_to_node(name: str) -> bool:
     """Returns whether Pacenote sets a setting itself for each node, in place of the templates."""
-    return bool(_PROTECTED.match(name) or _OF_THE_NODE.fullmatch(name))
+    is_protected = any(names.match(name) for names, _, _ in _PROTECTED)
+    return is_protected or _OF_THE_NODE.fullmatch(name) is not None
 
 
 def check_jvm_option(option: str, where: str) -> None:

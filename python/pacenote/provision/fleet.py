@@ -152,8 +152,10 @@ def _start_together(nodes: Sequence[Node], program: EngineProgram, progress: Pro
         pairs = [NodePorts(*pair) for pair in zip(free[::2], free[1::2], strict=True)]
         ports = [node.spec.ports or pair for node, pair in zip(nodes, pairs, strict=True)]
         cluster = list(zip((node.spec for node in nodes), ports, strict=True))
+        # All nodes need the same one, so it is that of the first, which outlives none of the others.
+        repository = nodes[0].entry.repository
         commands = [
-            node.prepare(program, own, membership(node.spec, cluster))
+            node.prepare(program, own, membership(node.spec, cluster, repository))
             for node, own in zip(nodes, ports, strict=True)
         ]
         # Only now: copies of data may take longer than a node may take to start.

@@ -5,7 +5,7 @@
     ROOT/installs   assembled engines, shared by races   written by Pacenote, read by nodes
     ROOT/java       copies of Java, if needed         written by Pacenote, read by nodes
     ROOT/data       stored data of engines            written by Pacenote, its files belong to nodes
-    ROOT/nodes/ID   config, data, logs and tmp of one running node, written by the node
+    ROOT/nodes/ID   config, data, logs, tmp and repository of one running node, written by the node
 
 ROOT is `engines` in the home folder, or a folder below /var/tmp if the node's user cannot enter the home
 folder.

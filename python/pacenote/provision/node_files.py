@@ -44,7 +44,8 @@ def create_files(
     be root, writes. Raises DiskError.
     """
     paths = setup.paths
-    own = [paths.config, paths.logs, paths.tmp, *(() if entry.data_folders else (paths.data,))]
+    data = () if entry.data_folders else (paths.data,)
+    own = [paths.config, paths.logs, paths.tmp, entry.repository, *data]
     node_registry.remove_files(layout, entry)
     try:
         entry.folder.mkdir(mode=0o755, exist_ok=bool(entry.kept))

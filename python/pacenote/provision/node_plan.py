@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 
 from pacenote.errors import UsageError
 from pacenote.model.engine import EngineInfo
@@ -57,23 +58,29 @@ class Membership:
     """A node as a member of its cluster."""
 
     settings: Mapping[str, object]
-    """The settings with which it finds the other nodes; they override those of the car."""
+    """The settings with which it finds the other nodes and the snapshots that they share; they override those
+    of the car.
+    """
     all_node_names: tuple[str, ...] = ()
     """The names of all nodes."""
 
 
-def membership(spec: NodeSpec, nodes: Sequence[tuple[NodeSpec, NodePorts]]) -> Membership:
-    """Returns how a node finds the other nodes of its cluster, with their ports; all are on loopback."""
+def membership(spec: NodeSpec, nodes: Sequence[tuple[NodeSpec, NodePorts]], repository: Path) -> Membership:
+    """Returns how a node finds the other nodes of its cluster, with their ports; all are on loopback, and
+    have the folder `repository` for snapshots.
+    """
     names = tuple(each.name for each, _ in nodes)
     roles = {} if spec.roles is None else {"node.roles": list(spec.roles)}
+    # In a list, because engines split a text at its commas.
+    shared: dict[str, object] = {**roles, "path.repo": [str(repository)]}
     if len(nodes) == 1:
-        return Membership({**roles, "discovery.type": "single-node"}, names)
+        return Membership({**shared, "discovery.type": "single-node"}, names)
     managers = [(each, ports) for each, ports in nodes if each.can_manage]
     discovery = {
         "discovery.seed_hosts": [f"127.0.0.1:{ports.transport}" for _, ports in managers],
         f"cluster.initial_{spec.manager_role}_nodes": [each.name for each, _ in managers],
     }
-    return Membership({**roles, **discovery}, names)
+    return Membership({**shared, **discovery}, names)
 
 
 def role_warnings(options: NodeOptions) -> tuple[str, ...]:

@@ -84,7 +84,12 @@ class NodeEntry:
     @property
     def kept(self) -> tuple[str, ...]:
         """The names of the folders of the node that are kept when it ends."""
-        return ("data",) if self.keeps_data else ()
+        return ("data", "repository") if self.keeps_data else ()
+
+    @property
+    def repository(self) -> Path:
+        """The folder for repositories of snapshots."""
+        return self.folder / "repository"
 
     @property
     def logs_folder(self) -> Path:

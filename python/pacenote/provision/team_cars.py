@@ -353,4 +353,4 @@ def _notes(configuration: TeamConfiguration, node: NodeVariables) -> tuple[str, 
     ]
     if not replaced:
         return ()
-    return (f"not used of the car, since nodes only listen on loopback: {', '.join(replaced)}",)
+    return (f"not used of the car, since Pacenote isolates its nodes: {', '.join(replaced)}",)
