@@ -6,7 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from pacenote.model.driver_scheduling import ALLOW_REALTIME, FREE_CORE, core_advice, obtained_scheduling
+from pacenote.model.driver_scheduling import (
+    ALLOW_REALTIME,
+    FREE_CORE,
+    core_advice,
+    demotion_text,
+    obtained_scheduling,
+)
 
 THREADS = [{"name": "drive-0", "wall_s": 30.0}, {"name": "drive-1", "wall_s": 30.0}, {"name": "health"}]
 
@@ -51,3 +57,21 @@ def test_advice_names_real_time_priority_where_it_was_not_allowed(
     driver: Mapping[str, object], advice: str
 ) -> None:
     assert core_advice(driver) == advice
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "text"),
+    [
+        ({"demotions": 1, "demoted_s": 0.5}, "workers lost real-time priority once, for 500 ms in total, "),
+        (
+            {"demotions": 12, "demoted_s": 70},
+            "workers lost real-time priority 12 times, for 1 min 10 s in total, ",
+        ),
+        ({"demotions": 0}, ""),
+        ({"demotions": "many"}, ""),
+        (None, ""),
+    ],
+)
+def test_how_often_workers_lost_their_priority(scheduling: object, text: str) -> None:
+    why = "because they had used up their budget of processor time" if text else ""
+    assert demotion_text({"scheduling": scheduling}) == f"{text}{why}"

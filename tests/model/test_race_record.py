@@ -9,6 +9,7 @@ import pytest
 
 from pacenote.errors import PacenoteError
 from pacenote.model.data_options import StartingState
+from pacenote.model.document_checks import UncheckedDocuments, UnsentDocuments
 from pacenote.model.finding import Finding
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import (
@@ -18,7 +19,6 @@ from pacenote.model.race_record import (
     RecordedClient,
     RecordedCluster,
     RecordedTrack,
-    UncheckedDocuments,
     Verdict,
 )
 from pacenote.model.recorded_options import RecordedOptions
@@ -51,6 +51,7 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
         seed=7,
         pacing=PacingOptions(open_loop=True),
         unchecked_documents=(UncheckedDocuments("index", 3, "a runner sends them"),),
+        unsent_documents=(UnsentDocuments("index", 40, 200),),
         max_error_rate=0.5,
         targets={"term": TargetRate(50.0, operations=50.0)},
         steps={"mixed": ("a", "b")},

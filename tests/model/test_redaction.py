@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.errors import EngineError, TrackError
-from pacenote.model.race_record import DocumentCheck
+from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.redaction import redact_error, redact_record, stored_secrets
 from pacenote.model.result import ValueSummary
 from support.records import record

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.model.race_record import DocumentCheck, UncheckedDocuments
+from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments
 from pacenote.model.result import TaskResult, WorkTotals
 from pacenote.model.work import (
     ActionInFile,

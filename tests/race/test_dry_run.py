@@ -132,6 +132,15 @@ def test_an_official_archive_is_planned_without_a_download(
     assert not (tmp_path / "home").exists()
 
 
+def test_bulks_that_their_iterations_end_are_told(tmp_path: Path) -> None:
+    few = {"operation-type": "bulk", "bulk-size": 10}
+    task = {"name": "few", "operation": few, "iterations": 4}
+    own = notes(tmp_path, task, **{"base-url": "http://127.0.0.1:1/data"})
+    text = "few sends 40 of 5,000 documents, because its iterations end it; omit `iterations` to send all"
+    assert [note for note in dry_run(own).notes if note.startswith("few ")] == [text]
+    assert not any("few" in note for note in dry_run(dataclasses.replace(own, test_mode=True)).notes)
+
+
 @pytest.mark.process
 def test_what_the_engine_lacks_is_stated(tmp_path: Path) -> None:
     create = {"operation": "create-index"}

@@ -29,9 +29,11 @@ def bounded(work: BulkWork | Sleep, bound: TaskBound) -> Plan:
     ],
 )
 def test_documents_beyond_the_iterations_are_told(work: BulkWork, bound: TaskBound, sent: str) -> None:
-    assert list(unsent_documents(bounded(work, bound))) == [
-        f"task0 sends {sent} documents, because its iterations end it; omit `iterations` to send all"
+    plan = bounded(work, bound)
+    assert [(task.task, task.text) for task in unsent_documents(plan, test_mode=False)] == [
+        ("task0", f"sends {sent} documents, because its iterations end it; omit `iterations` to send all")
     ]
+    assert list(unsent_documents(plan, test_mode=True)) == []
 
 
 @pytest.mark.parametrize(
@@ -46,4 +48,4 @@ def test_documents_beyond_the_iterations_are_told(work: BulkWork, bound: TaskBou
     ],
 )
 def test_tasks_that_send_what_they_are_to_send_are_not(work: BulkWork | Sleep, bound: TaskBound) -> None:
-    assert list(unsent_documents(bounded(work, bound))) == []
+    assert list(unsent_documents(bounded(work, bound), test_mode=False)) == []

@@ -6,12 +6,8 @@ from typing import Any
 import pytest
 
 from pacenote.model.data_options import StartingState
-from pacenote.model.race_record import (
-    DocumentCheck,
-    RecordedClient,
-    RecordedCorpus,
-    UncheckedDocuments,
-)
+from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, UnsentDocuments
+from pacenote.model.race_record import RecordedClient, RecordedCorpus
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import (
     CleanUps,
@@ -490,6 +486,25 @@ def test_documents_that_were_not_checked_are_mentioned():
     race = record(documents=(), unchecked_documents=unchecked)
     assert notes(build_report(race), "Documents") == [
         ("", "3 documents of task 'index' not compared with those in the engine: a runner sends them")
+    ]
+
+
+def test_a_task_whose_iterations_end_it_has_a_note():
+    race = record(tasks=(bulk(),), unsent_documents=(UnsentDocuments(bulk().task, 40, 200),))
+    assert notes(build_report(race), "Documents") == [
+        (
+            bulk().task,
+            "sends 40 of 200 documents, because its iterations end it; omit `iterations` to send all",
+        )
+    ]
+
+
+def test_workers_that_lost_real_time_priority_are_a_note():
+    race = record(driver={"scheduling": {"workers": "realtime", "demotions": 2, "demoted_s": 3.0}})
+    texts = [text for _, text in notes(build_report(race), "Driver") if "real-time" in text]
+    assert texts == [
+        "workers lost real-time priority 2 times, for 3 s in total, because they had used up their budget of "
+        "processor time"
     ]
 
 

@@ -7,14 +7,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from pacenote.model.race_record import (
-    DocumentCheck,
-    Environment,
-    RaceRecord,
-    RecordedCluster,
-    RecordedCorpus,
-    RecordedTrack,
-)
+from pacenote.model.document_checks import DocumentCheck
+from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster, RecordedCorpus, RecordedTrack
 from pacenote.model.result import (
     CensoredPercentile,
     DurationSummary,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pacenote.model.driver_facts import number, part, threads_of
+from pacenote.units import format_seconds
 
 ALLOW_REALTIME = (
     "allow real-time priority (`sudo prlimit --rtprio=2 --pid=$$`, LimitRTPRIO=2 of a systemd unit, or "
@@ -45,6 +46,23 @@ def obtained_scheduling(driver: Mapping[str, object]) -> str:
     if number(scheduling, "demoted_s") > _DEMOTED_SHARE * sum(lifetimes_s):
         return f"{name} for part of the race"
     return name
+
+
+def demotion_text(driver: Mapping[str, object]) -> str:
+    """Returns how often and for how long workers were without real-time priority; empty if they never were.
+
+    This is no fault: workers that use more than their budget of processor time step back, so that the engine
+    is not kept from running.
+    """
+    scheduling = part(driver, "scheduling")
+    demotions = int(number(scheduling, "demotions"))
+    if not demotions:
+        return ""
+    times = "once" if demotions == 1 else f"{demotions:,} times"
+    return (
+        f"workers lost real-time priority {times}, for {format_seconds(number(scheduling, 'demoted_s'))} in "
+        "total, because they had used up their budget of processor time"
+    )
 
 
 def core_advice(driver: Mapping[str, object]) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode, encode, field_types
 from pacenote.model.data_options import StartingState
+from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, UnsentDocuments
 from pacenote.model.engine_archive import EngineArchive
 from pacenote.model.finding import NOT_FINISHED, Finding, stored_without_doubt
 from pacenote.model.imported import ImportedResults, without_unknown
@@ -209,52 +210,6 @@ class RecordedCorpus:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentCheck:
-    """Comparison of an index's documents: acknowledged by the engine, and counted by it after the race."""
-
-    index: str
-    """The name of the index."""
-
-    acknowledged: int | None
-    """New documents that the engine acknowledged, or None if they cannot be attributed."""
-
-    counted: int | None
-    """Documents that the engine counted after the race, or None if they could not be counted."""
-
-    difference_expected: str = ""
-    """Why the two may differ, for example because the track updates documents; if empty, missing documents
-    make the race void, and additional ones suspect.
-    """
-
-    count_problem: str = ""
-    """Why the documents could not be counted; empty if they could, or if the index must not exist."""
-
-    @property
-    def is_missing_documents(self) -> bool:
-        """Whether the engine counts fewer documents than it acknowledged, for no known reason."""
-        return (
-            not self.difference_expected
-            and self.acknowledged is not None
-            and self.counted is not None
-            and self.counted < self.acknowledged
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class UncheckedDocuments:
-    """Documents that the engine acknowledged, but that were not compared with those that it counts."""
-
-    task: str
-    """Name of the task that sent them."""
-
-    acknowledged: int
-    """Number of documents that the engine acknowledged."""
-
-    reason: str
-    """Why they cannot be compared."""
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether the results of a race may be used."""
 
@@ -396,6 +351,9 @@ class RaceRecord:
     unchecked_documents: tuple[UncheckedDocuments, ...] = ()
     """Documents that are not among `documents`, by task."""
 
+    unsent_documents: tuple[UnsentDocuments, ...] = ()
+    """Tasks that their iterations ended before they had sent all documents."""
+
     driver: Mapping[str, object] = field(default_factory=dict)
     """What the driver reports about itself, its clocks and its host."""
 
@@ -534,6 +492,7 @@ STORED_FIELDS = (
     ("unreported", "unreported"),
     ("documents", "documents"),
     ("documents-unchecked", "unchecked_documents"),
+    ("documents-unsent", "unsent_documents"),
     ("driver", "driver"),
     ("telemetry", "telemetry"),
     ("telemetry-errors", "telemetry_errors"),

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pacenote.model import driver_health, schedule_rules, task_rules
+from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.finding import EVERYTHING, INTERRUPTED, NOT_FINISHED, Finding, aborted
 from pacenote.model.overhead_rules import overhead_findings
-from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus, Verdict
+from pacenote.model.race_record import RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import parse_qs, unquote
 
+from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments
 from pacenote.model.engine import GetJson
-from pacenote.model.race_record import DocumentCheck, UncheckedDocuments
 from pacenote.model.result import TaskResult
 from pacenote.model.work import (
     ActionInFile,

@@ -27,6 +27,7 @@ from pacenote.race.plugins import plugin_names, run_track_processors, source_fil
 from pacenote.race.run import load_race_track
 from pacenote.race.targets import host_counts, parse_clusters
 from pacenote.race.team import with_team
+from pacenote.race.unsent_documents import unsent_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,9 @@ class DryRun:
     """Its steps in order."""
 
     notes: tuple[str, ...]
-    """What else the user should know about the track, such as where it comes from."""
+    """What else the user should know about the track: where it comes from, and tasks that will not send all
+    of their documents.
+    """
 
     warnings: tuple[str, ...]
     """What is probably not as the user wants it."""
@@ -87,7 +90,10 @@ def dry_run(request: RaceRequest) -> DryRun:
         corpora.corpora,
         expected_duration(plan),
         explain(plan),
-        prepared.notes,
+        (
+            *prepared.notes,
+            *(f"{task.task} {task.text}" for task in unsent_documents(plan, test_mode=request.test_mode)),
+        ),
         (
             *prepared.located.warnings,
             *doubts,

@@ -311,11 +311,11 @@ class _Preparation:
             declared, data_file=corpora.data_file, engine=expected_engine(request, self.existing)
         )
         plan = plan_challenge(request, track, challenge, context)
-        # A test mode is to send few.
-        for text in () if request.test_mode else unsent_documents(plan):
-            self.listener.info(text)
+        unsent = tuple(unsent_documents(plan, test_mode=request.test_mode))
         record = initial_record(request, self.prepared, corpora)
-        record = dataclasses.replace(record, targets=target_rates(challenge, plan), sources=sources)
+        record = dataclasses.replace(
+            record, targets=target_rates(challenge, plan), sources=sources, unsent_documents=unsent
+        )
         secrets = race_secrets(request) | plan.secrets() | engine.security.secrets
         folder = None
         try:
@@ -417,6 +417,8 @@ class _Preparation:
 
     def _announce_start(self, record: RaceRecord, cluster: Cluster) -> None:
         self.listener.started(record)
+        for task in record.unsent_documents:
+            self.listener.info(f"{task.task} {task.text}")
         if isinstance(cluster, StartedCluster):
             title = cluster.assembled.title if cluster.assembled else ""
             name = title or cluster.info().distribution

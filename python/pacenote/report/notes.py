@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pacenote.model.cpu_list import format_cpus
+from pacenote.model.document_checks import UncheckedDocuments
 from pacenote.model.driver_health import (
     MACHINE_USE,
     ClockStep,
@@ -19,17 +20,13 @@ from pacenote.model.driver_health import (
     is_shorter_than_ticks,
     unmeasured,
 )
+from pacenote.model.driver_scheduling import demotion_text
 from pacenote.model.finding import Finding
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults
 from pacenote.model.node_options import NodeOptions
 from pacenote.model.overhead_rules import failed_cleanup_text
 from pacenote.model.printable import single_line
-from pacenote.model.race_record import (
-    RaceRecord,
-    RecordedClient,
-    RecordedCorpus,
-    UncheckedDocuments,
-)
+from pacenote.model.race_record import RaceRecord, RecordedClient, RecordedCorpus
 from pacenote.model.race_time import TIMESTAMP_FORMAT
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import FailureGroup, TaskResult
@@ -140,6 +137,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
             if check.difference_expected
         ),
         *(Note("Documents", _unchecked_text(unchecked)) for unchecked in record.unchecked_documents),
+        *_demotion_note(record.driver),
         *(_clock_note(step) for step in clock_steps(record.driver)),
         *_unmeasured_note(unmeasured(record.driver)),
         *_short_race_note(record.driver),
@@ -230,6 +228,8 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         yield Note("Warning", f"{count} had no response when {ended}", name)
     yield from (Note("Warning", text, name) for text in _runner_texts(task))
     yield from _connection_notes(task)
+    unsent = (each.text for each in record.unsent_documents if each.task == name)
+    yield from (Note("Documents", text, name) for text in unsent)
     if text := _waited_text(task):
         yield Note("Warning", text, name)
     if text := backlog_text(task):
@@ -361,6 +361,11 @@ def _clock_note(step: ClockStep) -> Note:
         f"the wall clock was changed by {step.by_s:+.3g} s at {step.at_s:.1f} s: measured times are not "
         "affected, but timestamps in the engine's log are",
     )
+
+
+def _demotion_note(driver: Mapping[str, object]) -> Iterator[Note]:
+    if text := demotion_text(driver):
+        yield Note("Driver", text)
 
 
 def _unmeasured_note(missing: Sequence[str]) -> Iterator[Note]:

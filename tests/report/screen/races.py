@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
-from pacenote.model.race_record import DocumentCheck, Environment, RaceRecord, RecordedCluster
+from pacenote.model.document_checks import DocumentCheck
+from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster
 from pacenote.model.result import (
     FailureGroup,
     LevelChange,

@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from pacenote.model.data_options import StartingState
+from pacenote.model.document_checks import UnsentDocuments
 from pacenote.model.finding import Finding
 from pacenote.model.headline import headline
 from pacenote.model.node_options import NodeGroup, NodeOptions
@@ -297,3 +298,18 @@ def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest()
         "raise warmup-time-period to at least 5 s"
     )
     assert [answer.text for answer in shown.answers if answer.label == "Slowest p50"] == ["other 5.8 ms"]
+
+
+def test_unsent_documents_and_lost_priority_are_lines_of_the_screen():
+    shown = screen(
+        replace(
+            valid_race(),
+            unsent_documents=(UnsentDocuments("index", 40, 200),),
+            driver={"scheduling": {"workers": "realtime", "demotions": 2, "demoted_s": 3.0}},
+        )
+    )
+    text = "index sends 40 of 200 documents, because its iterations end it; omit `iterations` to send all"
+    assert shown.footnotes[-1] == text
+    (setup,) = [paragraph for paragraph in shown.paragraphs if paragraph.label == "Setup"]
+    (demoted,) = [group for group in setup.groups if "real-time" in group[0]]
+    assert demoted[0].startswith("workers lost real-time priority 2 times, for 3 s in total")

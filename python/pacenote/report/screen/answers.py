@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.headline import indexing_rate, main_indexing, median_latency_ms, slowest_search
 from pacenote.model.printable import single_line
-from pacenote.model.race_record import DocumentCheck, RaceRecord
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes
 from pacenote.model.verdict import targets_not_kept

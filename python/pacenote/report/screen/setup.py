@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pacenote.model.driver_scheduling import demotion_text
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCorpus
 from pacenote.model.user_tags import tag_texts
@@ -24,13 +25,14 @@ def setup_paragraph(record: RaceRecord) -> Paragraph:
     """Returns what affects the results besides the engine and the track."""
     groups = (
         tuple(_machine(record.environment)),
+        (demotion_text(record.driver),),
         tuple(_engine(record)),
         tuple(f"{label.lower()}: {text}" for label, text in starting_state_lines(record)),
         *((_corpus(corpus),) for corpus in record.corpora),
         tuple(f"{name}: {value}" for name, value in tag_texts(record.user_tags).items()),
         (ONE_RUN,) if record.complete else (),
     )
-    return Paragraph("Setup", tuple(tuple(map(single_line, group)) for group in groups if group))
+    return Paragraph("Setup", tuple(tuple(map(single_line, group)) for group in groups if any(group)))
 
 
 def _machine(host: Environment) -> Iterator[str]:

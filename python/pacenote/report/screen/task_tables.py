@@ -78,6 +78,11 @@ def footnotes(reported: Sequence[TaskResult], timeline: RaceTimeline | None = No
     )
 
 
+def unsent_notes(record: RaceRecord) -> Iterator[str]:
+    """Yields which tasks did not send all of their documents."""
+    yield from (f"{single_line(unsent.task)} {unsent.text}" for unsent in record.unsent_documents)
+
+
 class _Marks:
     """What the verdict says about the tasks of a race, and what they did over time."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
+from pacenote.model.document_checks import UnsentDocuments
 from pacenote.model.finding import Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.merged_series import MergedPercentile
@@ -362,3 +363,9 @@ def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest()
     assert any(
         text.startswith("§ slow: 135 of 50,000 measured operations waited for the warm-up") for text in texts
     )
+
+
+def test_unsent_documents_are_noted_below_the_tasks():
+    page = page_of(record(tasks=(bulk(),), unsent_documents=(UnsentDocuments("index-append", 40, 200),)))
+    (text,) = [block.text for block in blocks(page, Text) if "iterations" in block.text]
+    assert text.startswith("index-append sends 40 of 200 documents, because ")

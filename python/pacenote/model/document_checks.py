@@ -1,0 +1,75 @@
+"""What is known about the documents of a race: those that the engine has, and those that were not sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pacenote.units import format_count
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCheck:
+    """Comparison of an index's documents: acknowledged by the engine, and counted by it after the race."""
+
+    index: str
+    """The name of the index."""
+
+    acknowledged: int | None
+    """New documents that the engine acknowledged, or None if they cannot be attributed."""
+
+    counted: int | None
+    """Documents that the engine counted after the race, or None if they could not be counted."""
+
+    difference_expected: str = ""
+    """Why the two may differ, for example because the track updates documents; if empty, missing documents
+    make the race void, and additional ones suspect.
+    """
+
+    count_problem: str = ""
+    """Why the documents could not be counted; empty if they could, or if the index must not exist."""
+
+    @property
+    def is_missing_documents(self) -> bool:
+        """Whether the engine counts fewer documents than it acknowledged, for no known reason."""
+        return (
+            not self.difference_expected
+            and self.acknowledged is not None
+            and self.counted is not None
+            and self.counted < self.acknowledged
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UncheckedDocuments:
+    """Documents that the engine acknowledged, but that were not compared with those that it counts."""
+
+    task: str
+    """Name of the task that sent them."""
+
+    acknowledged: int
+    """Number of documents that the engine acknowledged."""
+
+    reason: str
+    """Why they cannot be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsentDocuments:
+    """A task that its iterations end before it has sent all documents of its operation."""
+
+    task: str
+    """Name of the task."""
+
+    sent: int
+    """The most documents that its iterations can send."""
+
+    intended: int
+    """Number of documents of its operation."""
+
+    @property
+    def text(self) -> str:
+        """What the task does, as a phrase that follows its name."""
+        return (
+            f"sends {self.sent:,} of {format_count(self.intended, 'document')}, because its iterations end "
+            "it; omit `iterations` to send all"
+        )
