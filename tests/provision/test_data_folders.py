@@ -117,7 +117,8 @@ def test_the_user_of_the_node_must_be_able_to_enter(layout: EngineLayout, tmp_pa
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts nodes as another user")
 @pytest.mark.parametrize("change", ["owner", "mode"])
 def test_root_uses_no_data_path_in_which_others_replace_folders(layout: EngineLayout, change: str) -> None:
-    with tempfile.TemporaryDirectory() as name:
+    # Other users may pass through it, unlike through the folder of the tests.
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
         disk = Path(name)
         disk.chmod(0o755)
         nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))

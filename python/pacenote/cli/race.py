@@ -364,8 +364,8 @@ def _add_race_options(parser: Parser) -> None:
             choices=("auto", "realtime", "normal"),
             metavar="HOW",
             default="auto",
-            help="of threads that send requests: auto (real-time priority if permitted, otherwise a short "
-            "slice), realtime or normal (default: auto)",
+            help="how sending threads are scheduled: auto (real-time if permitted), realtime or normal "
+            "(default: auto)",
         )
     with parser.group("report"):
         parser.add_argument("--race-id", help="id of the race (default: a new uuid)")
