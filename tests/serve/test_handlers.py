@@ -261,6 +261,8 @@ def test_notes_are_added_and_deleted_with_the_proof_of_the_form_only(site):
     ):
         response, _ = site.post("race/race-1/notes", wrong, **headers)
         assert response.status == 403
+    multipart = {"Content-Type": "multipart/form-data; boundary=x"}
+    assert site.post("race/race-1/notes", form, **multipart)[0].status == 400
     response, _ = site.post("race/race-1/notes", form | {"token": proof})
     assert (response.status, response.headers["Location"]) == (303, f"{site.root}race/race-1/notes")
     (added,) = (note for note in AnnotationStore(site.store.home).list() if note.annotation_id != "other")

@@ -24,7 +24,6 @@ TRUSTED = {
     "race/race_timeline.py": "what the Rust core wrote",
     "race/telemetry_file.py": "what the Rust core wrote",
     "race/telemetry_values.py": "what the Rust core wrote",
-    "store/race_index.py": "a column of the index",
     "teams/hook_process.py": "the request of the parent process",
     "track/json_positions.py": "a token of a text that was parsed before",
 }

@@ -256,6 +256,7 @@ def test_the_host_is_read_from_the_race_record() -> None:
         "data_devices": [
             {"node": "node-0", "path": "/d", "device": "dm-0", "disks": ["sda", "sdb"]},
             {"node": "node-0", "path": "/m", "device": None, "disks": []},
+            "damaged",
         ],
         "link_bytes_per_s": {"eth0": 1.25e8},
         "process_cpus": {"node-0": [2, 3]},

@@ -109,6 +109,23 @@ def test_what_killed_processes_left_is_removed(store):
     assert (unplanned.path.exists(), recent.path.exists()) == (False, True)
 
 
+def test_folders_that_contain_anything_without_a_plan_are_kept(store):
+    """An experiment whose plan was lost, and a folder that is not one of ours."""
+    lost, notes = created(store), store.experiments / "my-notes"
+    lost.plan_json.unlink()
+    (lost.path / "journal.jsonl").write_text("{}\n")
+    notes.mkdir()
+    (notes / "a.txt").write_text("kept")
+    logged = store.create("logged")
+    (logged.path / "logs" / "001.log").write_text("kept")
+    for path in (lost.path, notes, logged.path):
+        os.utime(path, (0, time.time() - 7200))
+    created(store, "other")
+    assert (lost.path / "journal.jsonl").exists()
+    assert (notes / "a.txt").exists()
+    assert (logged.path / "logs" / "001.log").exists()
+
+
 def test_an_experiment_that_cannot_be_written_leaves_no_folder(store, monkeypatch):
     folder = created(store)
     monkeypatch.setattr(os, "fsync", lambda _descriptor: os.close(-1))

@@ -92,8 +92,11 @@ class RequestGuard:
             return self._enter(request.query[TOKEN])
         self._access.check_reading(request.headers)
         if request.method not in _READING:
-            given = (await request.post()).get(TOKEN)
-            self._access.check_writing(request.headers, given if isinstance(given, str) else "")
+            try:
+                token = (await request.post()).get(TOKEN)
+            except ValueError as error:
+                raise web.HTTPBadRequest(reason="The form cannot be read") from error
+            self._access.check_writing(request.headers, token if isinstance(token, str) else "")
         return await handler(request)
 
     def _enter(self, token: str) -> web.Response:

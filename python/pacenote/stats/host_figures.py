@@ -59,9 +59,9 @@ class SampledHost:
         if not isinstance(sampler, Mapping):
             return cls()
         devices = {
-            each["device"]: tuple(each.get("disks") or ())
-            for each in sampler.get("data_devices") or ()
-            if each.get("device")
+            device["device"]: tuple(device.get("disks") or ())
+            for device in sampler.get("data_devices") or ()
+            if isinstance(device, Mapping) and device.get("device")
         }
         return cls(
             tuple(sampler.get("nodes") or ()),

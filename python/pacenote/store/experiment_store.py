@@ -57,6 +57,8 @@ NOISE = "noise.json"
 
 _ABANDONED_S = 3600.0
 _MAX_NAMED = 3
+_BEFORE_PLAN = frozenset({"logs", ".lock", ".races", ".gate"})
+"""What the folder of an experiment or a search may contain before it has a plan."""
 
 
 class ExperimentFolder:
@@ -230,17 +232,16 @@ class ExperimentStore:
         return frozenset(int(each[1]) for each in found if each is not None)
 
     def _remove_abandoned(self) -> None:
-        """Removes folders of an hour ago that have no plan, of an experiment or a search: their process was
-        killed before it had one.
+        """Removes folders of an hour ago that contain only what an experiment or a search has before it has a
+        plan: their process was killed. Any other folder may be damaged, or not be ours.
         """
         for path in self.experiments.glob("*"):
             # Another process may have removed it.
             with contextlib.suppress(OSError):
-                is_old = path.stat().st_mtime < time.time() - _ABANDONED_S
-                folder = ExperimentFolder(path)
-                has_plan = folder.plan_json.exists() or folder.is_search
-                if is_old and not has_plan and not folder.is_running():
-                    shutil.rmtree(path, ignore_errors=True)
+                is_old = path.lstat().st_mtime < time.time() - _ABANDONED_S
+                names = {entry.name for entry in path.iterdir()}
+                if is_old and names <= _BEFORE_PLAN and not ExperimentFolder(path).is_running():
+                    _remove_empty(path)
 
     def delete(self, folder: ExperimentFolder) -> None:
         """Deletes an experiment or a search, but not its races. Raises StoreError, also if it is running, or
@@ -364,3 +365,13 @@ def _created(folder: ExperimentFolder) -> tuple[float, str]:
         return folder.plan_json.stat().st_mtime_ns, folder.experiment_id
     except OSError:
         return 0, folder.experiment_id
+
+
+def _remove_empty(path: Path) -> None:
+    """Removes the folder of an experiment that has no plan. Raises OSError if `logs` has files."""
+    logs = path / "logs"
+    if logs.exists():
+        logs.rmdir()
+    for name in _BEFORE_PLAN - {logs.name}:
+        (path / name).unlink(missing_ok=True)
+    path.rmdir()
