@@ -122,11 +122,20 @@ def test_data_is_moved_or_copied_to_another_disk(tmp_path: Path) -> None:
         assert data_size(disk / "c") == moved
 
 
-def test_a_full_disk_is_reported(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_keeps_no_part_of_a_file(tmp_path: Path) -> None:
     source = write_data(tmp_path / "a")
     (source / SEGMENT).write_bytes(b"x" * 600_000)
-    with (
-        small_disk(tmp_path / "disk", 400) as disk,
-        pytest.raises(DiskError, match="no space left on the disk"),
-    ):
-        copy_data(source, disk / "b", None)
+    with small_disk(tmp_path / "disk", 400) as disk:
+        with pytest.raises(DiskError, match="no space left on the disk"):
+            copy_data(source, disk / "b", None)
+        assert not (disk / "b" / SEGMENT).exists()
+
+
+def test_a_copy_does_not_run_as_its_owner(tmp_path: Path) -> None:
+    source = write_data(tmp_path / "a")
+    (source / "program").write_bytes(b"x")
+    (source / "program").chmod(0o6755)
+    (source / "nodes").chmod(0o7755)
+    copy_data(source, tmp_path / "b", None)
+    for name in ("program", "nodes"):
+        assert (tmp_path / "b" / name).stat().st_mode & 0o7777 == 0o755

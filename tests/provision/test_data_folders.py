@@ -148,6 +148,10 @@ def test_the_user_of_the_node_gets_only_the_folder_of_its_data(layout: EngineLay
     folder = data_folder(tmp_path, "n-1")
     create_data_folder(folder, "n-1", nobody)
     assert (folder.stat().st_uid, indices_folder(folder).stat().st_uid) == (0, 65534)
+    copied = data_folder(tmp_path, "n-2")
+    # Its data is copied by root before the user of the node may write there.
+    create_data_folder(copied, "n-2", nobody, give=False)
+    assert indices_folder(copied).stat().st_uid == 0
 
 
 def test_a_folder_that_is_replaced_meanwhile_does_not_lead_elsewhere(

@@ -29,6 +29,9 @@ _SEGMENT_FILE = re.compile(r"_[0-9a-z]+(_\w+)?\.[a-z0-9]{2,4}")
 _INDEX_FOLDER = "index"
 _LARGEST_COPY = 1 << 30
 
+_PERMISSIONS = 0o777
+"""The part of a mode that a copy gets: not to run as its owner or group, which may be root's for a moment."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataSize:
@@ -146,8 +149,8 @@ class _Copier:
         one, other = _open_folder(name, source), _open_folder(name, target)
         try:
             size = self.copy_folder(one, other, name, depth + 1)
-            os.fchmod(other, stat.S_IMODE(os.fstat(one).st_mode))
             self.give(other)
+            os.fchmod(other, os.fstat(one).st_mode & _PERMISSIONS)
         finally:
             os.close(one)
             os.close(other)
@@ -177,7 +180,7 @@ class _Copier:
     def _write(self, name: str, one: int, target: int) -> None:
         status = os.fstat(one)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        other = os.open(name, flags, stat.S_IMODE(status.st_mode), dir_fd=target)
+        other = os.open(name, flags, 0o600, dir_fd=target)
         try:
             if self.clones:
                 fcntl.ioctl(other, _CLONE, one)
@@ -186,6 +189,11 @@ class _Copier:
                     pass
             os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
             self.give(other)
+            # Only now: until then, Pacenote's user, who may be root, owns what another user has written.
+            os.fchmod(other, status.st_mode & _PERMISSIONS)
+        except BaseException:
+            os.unlink(name, dir_fd=target)
+            raise
         finally:
             os.close(other)
 

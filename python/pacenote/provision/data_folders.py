@@ -67,9 +67,11 @@ def check_data_paths(paths: Iterable[Path], layout: EngineLayout) -> None:
         resources.check_disk(path, hint="free some space, or choose another folder for --data-paths")
 
 
-def create_data_folder(folder: Path, node_id: str, layout: EngineLayout, *, kept: bool = False) -> None:
-    """Creates a node's folder below a data path, with a folder for its indices. With `kept`, leaves an
-    existing one as it is. Raises DiskError.
+def create_data_folder(
+    folder: Path, node_id: str, layout: EngineLayout, *, kept: bool = False, give: bool = True
+) -> None:
+    """Creates a node's folder below a data path, with a folder for its indices, which belongs to the user of
+    the node only with `give`. With `kept`, leaves an existing one as it is. Raises DiskError.
     """
     try:
         if kept and folder.exists():
@@ -81,7 +83,7 @@ def create_data_folder(folder: Path, node_id: str, layout: EngineLayout, *, kept
             os.fchmod(descriptor, 0o755)
             _write_marker(descriptor, node_id, layout)
             os.mkdir(_DATA, 0o700, dir_fd=descriptor)
-            if layout.user is not None:
+            if give and layout.user is not None:
                 with _opened(Path(_DATA), descriptor) as data:
                     os.fchown(data, layout.user.uid, layout.user.gid)
     except OSError as failure:

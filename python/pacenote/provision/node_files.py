@@ -54,7 +54,8 @@ def create_files(
         for folder in own:
             folder.mkdir(mode=0o700, exist_ok=folder.name in entry.kept)
         for folder in entry.data_folders:
-            create_data_folder(folder, entry.id, layout, kept=entry.keeps_data)
+            # A copy gives its folder to the node's user when it is complete.
+            create_data_folder(folder, entry.id, layout, kept=entry.keeps_data, give=not initial_data)
         for source, target in zip(initial_data, (paths.data, *paths.more_data), strict=bool(initial_data)):
             copy_data(source, target, layout.user)
         setup = replace(setup, paths=replace(paths, home=program.install(entry.folder)))

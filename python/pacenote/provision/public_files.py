@@ -26,6 +26,12 @@ def write_public(path: Path, text: str) -> None:
     path.chmod(0o644)
 
 
+def copy_file(source: Path, target: Path) -> None:
+    """Copies a file with its permissions, but not the right to run as its owner, who is another one here."""
+    shutil.copyfile(source, target)
+    target.chmod(source.stat().st_mode & 0o777)
+
+
 def link_file(source: Path, target: Path) -> None:
     """Links a file that every user can read, or copies it where that is not possible."""
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from pacenote.provision.known_settings import (
     read_setting_names,
     without_absent_modules,
 )
+from pacenote.provision.public_files import copy_file
 from pacenote.provision.resources import parse_heap
 from pacenote.teams.composition import Composition, CompositionRequest, compose
 from pacenote.teams.config_files import TeamConfiguration, parse_settings
@@ -222,7 +222,7 @@ class TeamProgram:
         for name, text in configuration.texts.items():
             _file(setup, name).write_text(text, encoding="utf-8")
         for name, source in configuration.copies.items():
-            shutil.copy(source, _file(setup, name))
+            copy_file(source, _file(setup, name))
         environment = {
             "JAVA_HOME": str(self.engine.java.home),
             "ES_JAVA_HOME": str(self.engine.java.home),

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.provision.distributions.official import OFFICIAL_ARCHIVES, OfficialArchive
 from pacenote.provision.install import MARKER
-from pacenote.provision.public_files import make_public_dir
+from pacenote.provision.public_files import copy_file, make_public_dir
 
 COPIED_FOLDERS = ("bin", "config", "plugins")
 """Folders of an engine whose files a node may change."""
@@ -111,7 +110,7 @@ def _copy(source: Path, target: Path, *, link: bool) -> None:
     elif link:
         _link(source, target)
     else:
-        shutil.copy(source, target)
+        copy_file(source, target)
 
 
 def _link(source: Path, target: Path) -> None:
@@ -121,4 +120,4 @@ def _link(source: Path, target: Path) -> None:
         raise
     except OSError:
         # The folders are on different file systems, or on one without hard links.
-        shutil.copy(source, target)
+        copy_file(source, target)
