@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from pacenote.errors import CorpusError
-from pacenote.race.data_folder import exclusive_folder, path_inside
+from pacenote.race.data_folder import atomic_file, exclusive_folder, path_inside
 
 
 def test_paths_outside_the_data_folder_are_rejected(tmp_path: Path) -> None:
@@ -44,3 +45,13 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(CorpusError), exclusive_folder(tmp_path / "corpus", []):
         pass
     assert not (tmp_path / "created").exists()
+
+
+def test_the_mode_of_a_file_that_another_user_links_to_does_not_change(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.touch(0o600)
+    with atomic_file(tmp_path / "corpus" / "a.json"):
+        (partial,) = (tmp_path / "corpus").iterdir()
+        partial.unlink()
+        partial.symlink_to(secret)
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600

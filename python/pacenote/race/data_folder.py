@@ -59,8 +59,9 @@ def atomic_file(target: Path) -> Iterator[IO[bytes]]:
         with os.fdopen(descriptor, "wb") as out:
             yield out
             out.flush()
+            # In a shared folder, another user may have replaced the name by a link.
+            os.fchmod(descriptor, 0o644)
             os.fsync(descriptor)
-        Path(partial).chmod(0o644)
         Path(partial).replace(target)
     except OSError as error:
         raise WriteError(target, error) from error
