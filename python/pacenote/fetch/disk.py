@@ -28,6 +28,17 @@ def check_free_space(folder: Path, needed: int, what: str) -> None:
         )
 
 
+def write_new_file(path: Path, text: str) -> None:
+    """Writes a file that replaces one of the same name. Raises OSError.
+
+    Links are not followed: in a shared folder, another user may have put one there.
+    """
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def replace_text(target: Path, text: str) -> None:
     """Creates a file or replaces its content, atomically; creates its folder, too.
 
@@ -36,7 +47,7 @@ def replace_text(target: Path, text: str) -> None:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, "utf-8")
+        write_new_file(part, text)
         part.replace(target)
     except OSError as failure:
         raise disk_error(failure, target) from failure

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pacenote.fetch.disk import write_new_file
 from pacenote.fetch.http_file import Digest, FileVersion
 from pacenote.model.decoding import parse_json
 
@@ -135,14 +136,13 @@ class PartialFile:
             # The bytes are synced first: the state must not list bytes that are not on disk.
             os.fdatasync(self._descriptor)
             new = self._state_path.with_name(f"{self._state_path.name}.new")
-            new.unlink(missing_ok=True)
             state = {
                 "total": version.size,
                 "validator": version.validator,
                 "digest": [digest.algorithm, digest.value.hex()] if digest else ["", ""],
                 "parts": parts,
             }
-            new.write_text(json.dumps(state))
+            write_new_file(new, json.dumps(state))
             new.replace(self._state_path)
 
     def commit(self, target: Path) -> None:
