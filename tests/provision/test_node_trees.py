@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +29,18 @@ def test_a_folder_of_any_depth_is_removed(tmp_path: Path, depth: int) -> None:
         remove_tree(tmp_path / "tree")
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     remove_tree(tmp_path / "tree")
+
+
+def test_a_folder_is_removed_that_is_deeper_than_files_may_be_open(tmp_path: Path) -> None:
+    nested(tmp_path / "tree", DEEP)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    last = max(int(name) for name in os.listdir("/proc/self/fd"))  # noqa: PTH208
+    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 20, hard))
+    try:
+        remove_tree(tmp_path / "tree")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert not (tmp_path / "tree").exists()
 
 
 def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:

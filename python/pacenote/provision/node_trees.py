@@ -36,12 +36,12 @@ def remove_tree(path: Path | str, parent: int | None = None) -> None:
     """Removes a folder with everything in it, at any depth, as far as possible; does not follow links. A
     relative path is below the open folder `parent`.
     """
-    try:
+    with contextlib.suppress(RecursionError):
         shutil.rmtree(path, ignore_errors=True, dir_fd=parent)
-    except RecursionError:
-        with contextlib.suppress(OSError):
-            _flatten(path, parent)
-            os.rmdir(path, dir_fd=parent)
+    # It is still there if it is nested more deeply than calls or than files that may be open.
+    with contextlib.suppress(OSError):
+        _flatten(path, parent)
+        os.rmdir(path, dir_fd=parent)
 
 
 def take_tree(folder: Path) -> None:
