@@ -28,6 +28,12 @@ def test_the_host_of_nodes_has_figures() -> None:
     assert reason(found, "disk.util_30s_share") == "the task is shorter than 30 s"
 
 
+def test_the_time_of_a_driver_that_may_use_other_cores_is_missing() -> None:
+    found = evidence(("n0",), {"cpu.idle_share": 0.1, "cpu.engine_share": 0.4})
+    for name in ("cpu.driver_share", "cpu.other_share", "cpu.lacked_share"):
+        assert reason(found, name).startswith("the driver may also use processors that the engine may not")
+
+
 def test_the_idle_cores_of_the_driver_are_not_those_of_an_engine_elsewhere() -> None:
     assert reason(evidence((), FIGURES), "cpu.idle_share") == ELSEWHERE
     assert reason(evidence(("n0",), {}), "cpu.idle_share") == "the host was not sampled"

@@ -73,6 +73,19 @@ def test_time_that_was_stolen_from_the_cores_of_the_engine_makes_a_race_suspect(
     assert "stolen by other virtual machines" in text
 
 
+def test_stolen_time_of_one_task_does_not_make_the_figures_of_another_doubtful() -> None:
+    shares = {"much": 0.12, "little": 0.06, "more": 0.11, "none": 0.05}
+    found = {name: TaskObservation(steal_share=share) for name, share in shares.items()}
+    stolen = with_observations(record(tasks=tuple(task(name) for name in found)), found)
+    findings = determine_verdict(stolen).findings
+    assert [(finding.tasks, finding.makes_doubtful) for finding in findings] == [
+        (("much", "more"), True),
+        (("little",), False),
+    ]
+    assert "took up to 12 %" in findings[0].text
+    assert "took 6 %" in findings[1].text
+
+
 def test_only_tasks_that_are_measured_count() -> None:
     once = task("force-merge", operation_type="force-merge", clients=1, throughput=None)
     once = replace(once, accounting=replace(once.accounting, operations=1))

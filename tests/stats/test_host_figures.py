@@ -33,8 +33,8 @@ COUNTERS: Mapping[str, float] = {
     "process.system[process=node-0]": 10_000,
     "process.user[process=driver]": 8_000,
     "process.system[process=driver]": 2_000,
-    "process.run_queue_wait[process=node-0,threads=gc]": 1_000,
-    "process.run_queue_wait[process=node-0,threads=other]": 5_000,
+    "process.run_queue_wait[process=node-0,threads=gc]": 6_000,
+    "process.run_queue_wait[process=node-0,threads=other]": 10_000,
     "process.major_faults[process=node-0]": 300,
     "process.migrations[process=node-0]": 4_000,
     "pressure.cpu.some": 25_000,
@@ -82,6 +82,8 @@ COUNTERS: Mapping[str, float] = {
 }
 """Growth of counters within the task."""
 
+PROCESSES = ("node-0", "driver")
+
 GAUGES: Mapping[str, tuple[float, float, float]] = {
     "cpu.runnable": (1, 3.5, 9),
     "memory.total": (1e9, 1e9, 1e9),
@@ -100,8 +102,8 @@ EXPECTED: Mapping[str, float | str] = {
     "cpu.engine_share": 0.4,
     "cpu.driver_share": 0.05,
     "cpu.other_share": 0.11,
-    "cpu.engine_waiting": 0.06,
-    # 0.03 of 2 cores while it waited, and its part of the stolen time.
+    "cpu.engine_waiting": 0.16,
+    # It waited for 0.08 of 2 cores, of which the driver had 0.05, and lacked its part of the stolen time.
     "cpu.lacked_share": (0.03 + 0.04 * 0.4 / 0.56) / (0.4 + 0.03 + 0.04 * 0.4 / 0.56),
     "cpu.runnable": 3.5,
     "cpu.wait_share": 0.25,
@@ -210,7 +212,7 @@ def test_the_figures_are_those_of_the_cpus_that_the_nodes_may_use() -> None:
         (frozenset({0, 1}), None, None),
         (frozenset(), 0.4, 0.11),
     ):
-        host = SampledHost(("node-0",), node_cpus=selected)
+        host = SampledHost(("node-0",), node_cpus=selected, process_cpus=dict.fromkeys(PROCESSES, selected))
         found = host_figures(telemetry({**COUNTERS, **cpus}, GAUGES), TASK, host, {})
         assert found.get("cpu.idle_share") == (None if idle is None else pytest.approx(idle))
         assert found.get("cpu.other_share") == (None if other is None else pytest.approx(other))
@@ -224,8 +226,10 @@ def test_nodes_with_cpus_of_their_own_have_figures_of_their_own() -> None:
         **{"cpu.user[cpu=1]": 8_000, "cpu.idle[cpu=1]": 90_000},
         "process.user[process=node-1]": 10_000,
         "process.system[process=node-1]": 0,
+        "process.run_queue_wait[process=node-0,threads=gc]": 6_000,
+        "process.run_queue_wait[process=node-1,threads=other]": 500_000,
     }
-    own = {"node-0": frozenset({0}), "node-1": frozenset({1})}
+    own = {"node-0": frozenset({0}), "node-1": frozenset({1}), "driver": frozenset({1})}
     host = SampledHost(("node-0", "node-1"), node_cpus=frozenset({0, 1}), process_cpus=own)
     found = node_cpu_figures(telemetry({**COUNTERS, **cpus}, {}), TASK, host)
     assert {node: figures["cpu.idle_share"] for node, figures in found.items()} == {
@@ -236,8 +240,61 @@ def test_nodes_with_cpus_of_their_own_have_figures_of_their_own() -> None:
         pytest.approx(0.8),
         pytest.approx(0.1),
     ]
+    # Node-1 waits for its own CPU, which takes nothing from node-0.
+    assert [figures["cpu.engine_waiting"] for figures in found.values()] == [
+        pytest.approx(0.16),
+        pytest.approx(5.0),
+    ]
+    assert found["node-0"]["cpu.lacked_share"] == 0.0
     alike = SampledHost(("node-0",), node_cpus=frozenset({0}), process_cpus={"node-0": frozenset({0})})
     assert node_cpu_figures(telemetry({**COUNTERS, **cpus}, {}), TASK, alike) == {}
+
+
+def pinned(engine_ms: float, driver_ms: float, **process_cpus: frozenset[int]) -> dict[str, float | str]:
+    """The figures of CPU 0, to which node-0 is bound, where others have 40 % of the time; engine and driver
+    have this much time in ms.
+    """
+    counters = {
+        **{"cpu.user[cpu=0]": engine_ms + 40_000, "cpu.idle[cpu=0]": 60_000 - engine_ms},
+        **{"process.user[process=node-0]": engine_ms, "process.system[process=node-0]": 0},
+        **{"process.user[process=driver]": driver_ms, "process.system[process=driver]": 0},
+        "process.run_queue_wait[process=node-0,threads=other]": 40_000,
+    }
+    own = {"node-0": frozenset({0}), **process_cpus}
+    host = SampledHost(("node-0",), node_cpus=frozenset({0}), process_cpus=own)
+    return host_figures(telemetry(counters, {}), TASK, host, {})
+
+
+def test_the_time_of_a_driver_that_may_use_other_cpus_is_not_taken_from_other_programs() -> None:
+    unknown = {"cpu.driver_share", "cpu.other_share", "cpu.lacked_share"}
+    for allowed in ({}, {"driver": frozenset({0, 1})}):
+        found = pinned(50_000, 100_000, **allowed)
+        assert found["cpu.engine_share"] == pytest.approx(0.5)
+        assert not unknown & set(found)
+        # So little time does not matter.
+        found = pinned(50_000, 1_000, **allowed)
+        assert found["cpu.driver_share"] == pytest.approx(0.01)
+        assert found["cpu.other_share"] == pytest.approx(0.39)
+    apart = pinned(50_000, 100_000, driver=frozenset({1}))
+    assert (apart["cpu.driver_share"], apart["cpu.other_share"]) == (0.0, pytest.approx(0.4))
+    assert apart["cpu.lacked_share"] == pytest.approx(0.4 / 0.9)
+    # The engine waited for the driver, too.
+    beside = pinned(50_000, 10_000, driver=frozenset({0}))
+    assert beside["cpu.other_share"] == pytest.approx(0.3)
+    assert beside["cpu.lacked_share"] == pytest.approx(0.3 / 0.8)
+
+
+def test_a_node_that_may_use_other_cpus_leaves_open_who_had_those_of_another_node() -> None:
+    counters = {
+        **COUNTERS,
+        **{"cpu.user[cpu=0]": 90_000, "cpu.idle[cpu=0]": 10_000},
+        **{"process.user[process=node-1]": 60_000, "process.system[process=node-1]": 0},
+        "process.run_queue_wait[process=node-1,threads=other]": 500_000,
+    }
+    own = {"node-0": frozenset({0}), "driver": frozenset({1})}
+    host = SampledHost(("node-0", "node-1"), process_cpus=own)
+    figures = node_cpu_figures(telemetry(counters, {}), TASK, host)["node-0"]
+    assert set(figures) == {"cpu.idle_share", "cpu.user_share", "cpu.system_share", "cpu.driver_share"}
 
 
 def test_a_node_without_a_quota_is_not_throttled() -> None:
@@ -266,3 +323,14 @@ def test_the_host_is_read_from_the_race_record() -> None:
     for telemetry_values in ({}, {"host-sampler": None}):
         assert SampledHost.from_record(telemetry_values) == SampledHost()
     assert SampledHost.from_record({"host-sampler": {"nodes": ["node-0"]}}).process_cpus == {}
+
+
+def test_earlier_versions_recorded_the_cpus_of_all_nodes_together() -> None:
+    values = {"host-sampler": {"nodes": ["a", "b"], "node_cpus": [0, 1]}}
+    both = frozenset({0, 1})
+    assert SampledHost.from_record(values).process_cpus == {"a": both, "b": both}
+    expected = {"a": both, "b": both, "driver": frozenset({2, 3})}
+    assert SampledHost.from_record(values, "2-3").process_cpus == expected
+    # What is recorded of single processes is all.
+    values["host-sampler"]["process_cpus"] = {}  # type: ignore[assignment]
+    assert SampledHost.from_record(values, "2-3").process_cpus == {}

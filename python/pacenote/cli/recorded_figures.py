@@ -33,16 +33,17 @@ def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: P
 
     _add_engine_times(builder, folder / "samples.parquet")
     file, cuts = folder / "telemetry.parquet", TelemetryCuts()
+    driver_cpus = record.options.driver_cpus
     try:
         cuts = telemetry_cuts(file)
-        hosts = host_figures_by_task(file, cuts, record.telemetry)
+        hosts = host_figures_by_task(file, cuts, record.telemetry, driver_cpus)
     except PacenoteError as error:
         for source in ("node counters", "host sampler"):
             builder.miss(source, error.message)
         if file.exists():
             builder.damaged(error.message)
     else:
-        of_nodes = node_figures_by_task(cuts, record.telemetry)
+        of_nodes = node_figures_by_task(cuts, record.telemetry, driver_cpus)
         add_host_figures(builder, hosts, sampled_nodes(record.telemetry), of_nodes)
         nodes = {each.labels["node"] for each in cuts.series if "node" in each.labels}
         add_node_figures(builder, cuts, _settings(builder.build(), record, nodes))

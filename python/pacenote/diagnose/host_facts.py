@@ -11,6 +11,7 @@ ELSEWHERE = "the engine is not known to run on the host that was sampled"
 """Why figures of the host are missing if Pacenote started no node on it."""
 
 _OF_ALL = "the kernel has no such counter, or counts it for all CPUs, of which the engine may not use all"
+_ON_OTHERS = "the driver may also use processors that the engine may not, and the kernel adds its time on all"
 _SUSTAINED = "the task is shorter than 30 s"
 
 
@@ -37,6 +38,9 @@ def add_host_figures(
         if "cpu.idle_share" in figures:
             for name in ("cpu.runnable", "cpu.wait_share"):
                 builder.miss(name, _OF_ALL, Window(task))
+        if "cpu.engine_share" in figures and "cpu.driver_share" not in figures:
+            for name in ("cpu.driver_share", "cpu.other_share", "cpu.lacked_share"):
+                builder.miss(name, _ON_OTHERS, Window(task))
     for task, of_task in of_nodes.items():
         for node, figures in of_task.items():
             for name, value in figures.items():

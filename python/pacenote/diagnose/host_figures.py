@@ -79,7 +79,7 @@ HOST_SAMPLER: FigureTable = {
     "cpu.engine_waiting": ("count", "threads of the engine that waited for a core, mean"),
     "cpu.lacked_share": (
         "share",
-        "time of those cores that others had while the engine waited / time that it could have used",
+        "time of those cores that others had while the engine waited, at most / time that it could have used",
     ),
     "cpu.runnable": ("count", "threads that ran or waited for a core, mean, if the engine may use all"),
     "cpu.wait_share": (

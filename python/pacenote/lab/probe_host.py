@@ -55,8 +55,8 @@ def _findings(driven: DriveResult, task: str, found: TaskObservation) -> Iterato
     lacked = found.lacked_share or 0.0
     if lacked > LACKED_SHARE:
         yield Finding(
-            f"other programs or virtual machines had {format_excess(lacked, LACKED_SHARE)} of the processor "
-            f"time that the engine could have used (limit {LACKED_SHARE * 100:.0f} %)",
+            f"other programs or virtual machines had at most {format_excess(lacked, LACKED_SHARE)} of the "
+            f"processor time that the engine could have used (limit {LACKED_SHARE * 100:.0f} %)",
             "machine",
             "stop them, and repeat the search on a quiet machine",
             (task,),

@@ -43,8 +43,8 @@ class TaskObservation:
     """The worst state of the cluster."""
 
     lacked_share: float | None = None
-    """What other programs and guests of the host had while the engine waited for a core, as a share of the
-    processor time that the engine could have used, of the node that lacked most.
+    """What other programs and guests of the host had at most while the engine waited for a core, as a share
+    of the processor time that the engine could have used, of the node that lacked most.
     """
 
     steal_share: float | None = None
@@ -162,23 +162,26 @@ def _stolen(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) 
     if number(part(driver, "machine"), "stolen_share") > STOLEN_SHARE:
         return
     shares = {task: each.steal_share for task, each in found.items() if each.steal_share is not None}
-    above = {task: share for task, share in shares.items() if share > STOLEN_SHARE}
-    if above:
-        worst = max(above.values())
-        up_to = "up to " if len(above) > 1 else ""
-        yield Finding(
-            f"other virtual machines took {up_to}{format_excess(worst, STOLEN_SHARE)} of the processor time "
-            f"of the cores that the engine may use (limit {STOLEN_SHARE * 100:.0f} %)",
-            "machine",
-            "repeat on a quiet host, or on one with cores of its own",
-            tuple(above),
-            EVERYTHING if worst > STOLEN_SHARE_OF_FIGURES else None,
-        )
+    doubtful = {task: share for task, share in shares.items() if share > STOLEN_SHARE_OF_FIGURES}
+    other = {task: share for task, share in shares.items() if STOLEN_SHARE < share <= STOLEN_SHARE_OF_FIGURES}
+    # A disturbance of one task says nothing about the figures of another one.
+    for above, doubtful_from in ((doubtful, EVERYTHING), (other, None)):
+        if above:
+            worst = format_excess(max(above.values()), STOLEN_SHARE)
+            up_to = "up to " if len(above) > 1 else ""
+            yield Finding(
+                f"other virtual machines took {up_to}{worst} of the processor time of the cores that the "
+                f"engine may use (limit {STOLEN_SHARE * 100:.0f} %)",
+                "machine",
+                "repeat on a quiet host, or on one with cores of its own",
+                tuple(above),
+                doubtful_from,
+            )
 
 
 def lacked_shares(record: RaceRecord) -> dict[str, float]:
-    """Returns, by task, which share of the processor time that the engine could have used others had while it
-    waited, as far as that is known.
+    """Returns, by task, which share of the processor time that the engine could have used others had at most
+    while it waited, as far as that is known.
     """
     documents = record.telemetry.get(KEY)
     if not isinstance(documents, Mapping):

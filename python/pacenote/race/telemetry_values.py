@@ -90,24 +90,29 @@ def device_histories(file: Path) -> dict[str, tuple[DeviceInterval, ...]]:
     return {device: device_history(series) for device, series in points.items()}
 
 
-def host_figures_by_task(file: Path, cuts: TelemetryCuts, telemetry: Mapping[str, Any]) -> dict[str, Figures]:
-    """Returns the figures of the sampled host by task; `cuts` are those of the file, and `telemetry` that of
-    the race record.
+def host_figures_by_task(
+    file: Path, cuts: TelemetryCuts, telemetry: Mapping[str, Any], driver_cpus: str | None = None
+) -> dict[str, Figures]:
+    """Returns the figures of the sampled host by task; `cuts` are those of the file, `telemetry` that of the
+    race record, and `driver_cpus` the CPUs that were selected for the driver.
 
     Raises StoreError if the file does not exist or cannot be read.
     """
     histories = device_histories(file)
-    host = SampledHost.from_record(telemetry)
+    host = SampledHost.from_record(telemetry, driver_cpus)
     return {
         task.task: host_figures(cuts.of_source(HOST, task.task), task, host, histories) for task in cuts.tasks
     }
 
 
-def node_figures_by_task(cuts: TelemetryCuts, telemetry: Mapping[str, Any]) -> dict[str, dict[str, Figures]]:
+def node_figures_by_task(
+    cuts: TelemetryCuts, telemetry: Mapping[str, Any], driver_cpus: str | None = None
+) -> dict[str, dict[str, Figures]]:
     """Returns, by task and node, the figures of the CPUs of nodes that may not use the same ones as all nodes
-    of the sampled host; `telemetry` is that of the race record.
+    of the sampled host; `telemetry` is that of the race record, and `driver_cpus` are the CPUs that were
+    selected for the driver.
     """
-    host = SampledHost.from_record(telemetry)
+    host = SampledHost.from_record(telemetry, driver_cpus)
     return {task.task: node_cpu_figures(cuts.of_source(HOST, task.task), task, host) for task in cuts.tasks}
 
 
@@ -133,9 +138,10 @@ def _observations(
     record: RaceRecord, file: Path, snapshot: RaceSnapshot | None
 ) -> dict[str, TaskObservation]:
     cuts = telemetry_cuts(file)
-    hosts = host_figures_by_task(file, cuts, record.telemetry)
+    driver_cpus = record.options.driver_cpus
+    hosts = host_figures_by_task(file, cuts, record.telemetry, driver_cpus)
     nodes = sampled_nodes(record.telemetry)
-    of_nodes = node_figures_by_task(cuts, record.telemetry)
+    of_nodes = node_figures_by_task(cuts, record.telemetry, driver_cpus)
     sampled = {task: (figures, *of_nodes[task].values()) for task, figures in hosts.items()}
     facts = snapshot.before.facts if snapshot is not None else {}
     beside = nodes_beside(record.cluster.nodes)

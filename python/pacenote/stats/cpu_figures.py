@@ -1,8 +1,8 @@
 """Figures of the CPUs that the nodes of a host may use, while a task ran.
 
 A node cannot use other CPUs, whatever these do, so the whole is the time of its own ones. The kernel counts
-the time of a process on all CPUs together: that of a process which may also use others counts as far as these
-CPUs were busy, so that the share of other programs is never too large.
+the time of a process on all CPUs together: how much of it a process which may also use others had on these is
+not known, unless it can only be a negligible part of their time.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ DRIVER = "driver"
 _STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _FREE = ("idle", "iowait", "steal")
 _MS = 1e3
+
+_NEGLIGIBLE_SHARE = 0.02
+"""Share of the time of the CPUs up to which it does not matter whether a process ran on others instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
     if "steal" in times:
         found["cpu.steal_share"] = share("steal")
     busy_ms = sum(ms for state, ms in times.items() if state not in _FREE)
-    used = _processes(telemetry, wanted, busy_ms)
+    used = _processes(telemetry, wanted, busy_ms, _NEGLIGIBLE_SHARE * total)
     engine = total_or_none(used[node] for node in wanted.nodes)
     if engine is not None:
         found["cpu.engine_share"] = engine / total
@@ -70,7 +73,7 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
     # Without the processes of nodes, the engine may be one of the others.
     if engine is not None and driver is not None:
         found["cpu.other_share"] = max(busy_ms - engine - driver, 0.0) / total
-    found.update(_waits(telemetry, wanted.nodes, found, total))
+    found.update(_waits(telemetry, wanted, found, total))
     return found
 
 
@@ -101,39 +104,51 @@ def _times_of(telemetry: TaskTelemetry, **labels: str) -> dict[str, float]:
     return {state: per_s for state, per_s in times.items() if per_s is not None}
 
 
-def _processes(telemetry: TaskTelemetry, wanted: CpuSet, busy_ms: float) -> dict[str, float | None]:
+def _processes(
+    telemetry: TaskTelemetry, wanted: CpuSet, busy_ms: float, negligible_ms: float
+) -> dict[str, float | None]:
     """Returns the time of nodes and driver on the CPUs in milliseconds per second; None where it is unknown.
-    Those that may use other CPUs, too, come last.
+    Those that may use other CPUs, too, come last: they had at most what the others left of the busy time.
     """
-    found = dict[str, float | None]()
+    times = dict[str, float | None]()
     left = busy_ms
     for process in sorted((*wanted.nodes, DRIVER), key=lambda name: not wanted.is_within(name)):
-        names = ("process.user", "process.system")
-        used = total_or_none(_per_s(telemetry.counter(name, process=process)) for name in names)
+        used = 0.0 if wanted.is_outside(process) else _cpu_time(telemetry, process)
         if used is not None and not wanted.is_within(process):
-            used = 0.0 if wanted.is_outside(process) else min(used, left)
-        found[process] = used
+            most = min(used, left)
+            used = most if most <= negligible_ms else None
+        times[process] = used
         left = max(left - (used or 0.0), 0.0)
-    return found
+    return times
+
+
+def _cpu_time(telemetry: TaskTelemetry, process: str) -> float | None:
+    names = ("process.user", "process.system")
+    return total_or_none(_per_s(telemetry.counter(name, process=process)) for name in names)
 
 
 def _waits(
-    telemetry: TaskTelemetry, nodes: Iterable[str], shares: Mapping[str, float], total_ms: float
+    telemetry: TaskTelemetry, wanted: CpuSet, shares: Mapping[str, float], total_ms: float
 ) -> dict[str, float]:
-    """Returns for how long threads of the engine waited for a core, and how much of the time that they could
-    have used others had meanwhile. They also wait for each other, which takes nothing from the engine; of
-    what other guests of the host had, the engine lacked its part of the busy time.
+    """Returns for how long threads of the engine waited for these CPUs, and how much of the time that they
+    could have used others had meanwhile, at most. They also wait for the driver, whose time comes first, and
+    for each other, which takes nothing from the engine; of what other guests of the host had, the engine
+    lacked its part of the busy time. It is not known for which CPUs a node waited that may use others, too.
     """
+    nodes = [node for node in wanted.nodes if not wanted.is_outside(node)]
+    if not all(wanted.is_within(node) for node in nodes):
+        return {}
     waits = [
         _per_s(cut) for node in nodes for _, cut in telemetry.counters("process.run_queue_wait", process=node)
     ]
     waiting = total_or_none(waits)
-    found = {} if waiting is None else {"cpu.engine_waiting": waiting / _MS}
+    figures = {} if waiting is None else {"cpu.engine_waiting": waiting / _MS}
     engine, others = shares.get("cpu.engine_share"), shares.get("cpu.other_share")
     if engine is None or others is None:
-        return found
+        return figures
     if waiting is not None:
-        taken = min(waiting / total_ms, others)
+        # Where the time of others is known, that of the driver is, too.
+        taken = min(max(waiting / total_ms - shares["cpu.driver_share"], 0.0), others)
     else:
         # Without idle time, a thread of the engine may have waited whenever another program ran.
         taken = others if shares.get("cpu.idle_share", 1.0) < NO_IDLE_SHARE else 0.0
@@ -141,8 +156,8 @@ def _waits(
     busy = 1.0 - shares.get("cpu.idle_share", 0.0) - steal
     taken += steal * engine / busy if busy > 0 else 0.0
     if (share := lacked_share(engine, taken)) is not None:
-        found["cpu.lacked_share"] = share
-    return found
+        figures["cpu.lacked_share"] = share
+    return figures
 
 
 def _per_s(cut: CounterCut | None) -> float | None:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pacenote.model.cpu_list import parse_cpus
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry, TaskTimes
-from pacenote.stats.cpu_figures import CpuSet, cpu_figures, cpu_times, total_or_none
+from pacenote.stats.cpu_figures import DRIVER, CpuSet, cpu_figures, cpu_times, total_or_none
 from pacenote.stats.device_history import (
     DeviceInterval,
     busiest_share,
@@ -53,8 +54,10 @@ class SampledHost:
     """The CPUs that nodes and driver may use, by their names, of those that may not use all."""
 
     @classmethod
-    def from_record(cls, telemetry: Mapping[str, Any]) -> SampledHost:
-        """Reads `telemetry` of a race record; a race without the sampler has an empty host."""
+    def from_record(cls, telemetry: Mapping[str, Any], driver_cpus: str | None = None) -> SampledHost:
+        """Reads `telemetry` of a race record; a race without the sampler has an empty host. `driver_cpus` are
+        the selected ones, for races of earlier versions, which did not record the CPUs of single processes.
+        """
         sampler = telemetry.get("host-sampler")
         if not isinstance(sampler, Mapping):
             return cls()
@@ -63,12 +66,17 @@ class SampledHost:
             for device in sampler.get("data_devices") or ()
             if isinstance(device, Mapping) and device.get("device")
         }
+        nodes, node_cpus = tuple(sampler.get("nodes") or ()), tuple(sampler.get("node_cpus") or ())
+        process_cpus = sampler.get("process_cpus")
+        if process_cpus is None:
+            process_cpus = dict.fromkeys(nodes, node_cpus) if node_cpus else {}
+            process_cpus |= {DRIVER: parse_cpus(driver_cpus)} if driver_cpus else {}
         return cls(
-            tuple(sampler.get("nodes") or ()),
+            nodes,
             devices,
             sampler.get("link_bytes_per_s") or {},
-            frozenset(sampler.get("node_cpus") or ()),
-            {name: frozenset(cpus) for name, cpus in (sampler.get("process_cpus") or {}).items()},
+            frozenset(node_cpus),
+            {name: frozenset(cpus) for name, cpus in process_cpus.items()},
         )
 
     def cpu_set(self, cpus: frozenset[int]) -> CpuSet:
