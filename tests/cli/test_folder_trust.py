@@ -52,6 +52,27 @@ def test_what_could_do_harm_is_not_used_from_a_folder_of_someone_else(folder, ra
     assert "ignored: target-hosts, plugin-params, set and 3 more" in lines[0]
 
 
+@pytest.mark.parametrize("key", ["user-tag", "user-tags", "include-tasks", "exclude-tasks"])
+def test_a_file_of_someone_else_reads_no_other_file(folder, race, key):
+    secret = folder.parent / "key.json"
+    secret.write_text('{"private": "secret"}' if key.startswith("user") else '["secret"]')
+    file = folder / "pacenote.toml"
+    file.write_text(f'[race]\n{key} = " {secret} "\n')
+    request, lines = race()
+    assert (request.user_tags, request.include_tasks, request.exclude_tasks) == ({}, (), ())
+    assert lines == [
+        f"warning: {file} is not trusted; ignored: {key}; to use all of it, read it and run `pacenote trust`"
+    ]
+    request, _ = race("--trust")
+    assert "secret" in str((request.user_tags, request.include_tasks, request.exclude_tasks))
+
+
+def test_tags_and_tasks_without_files_need_no_trust(folder, race):
+    (folder / "pacenote.toml").write_text('[race]\nuser-tags = {a = 1}\ninclude-tasks = "x"\n')
+    request, _ = race()
+    assert (request.user_tags, request.include_tasks) == ({"a": 1}, ("x",))
+
+
 def test_a_file_that_is_trusted_is_used_until_it_changes(folder, race, run):
     file = folder / "pacenote.toml"
     file.write_text('runtime-jdk = "17"\n')

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
+import sys
 
+from pacenote.cli.configuration import read_configuration
 from pacenote.cli.console import Console
 from pacenote.cli.folder_trust import HARMLESS
-from pacenote.cli.main import COMMANDS, command_module
+from pacenote.cli.main import COMMANDS, add_general_options, command_module
 from pacenote.cli.parser import Parser
+from pacenote.errors import UsageError
 from shape.sources import ROOT
 
 NEED_TRUST = frozenset({
@@ -74,3 +79,33 @@ def test_the_reference_lists_the_harmless_options():
     _, _, rest = page.partition("<!-- harmless -->\n")
     text, _, _ = rest.partition("<!-- end -->")
     assert text.strip().replace("`", "").replace("\n", " ").split(", ") == sorted(HARMLESS)
+
+
+def test_no_harmless_option_reads_a_file(tmp_path):
+    files = (tmp_path / "trap", tmp_path / "trap.json")
+    for file in files:
+        file.write_text('{"read": "yes"}')
+    opened, watched = [], str(files[0])
+
+    def watch(event, arguments):
+        if watched and event == "open" and str(arguments[0]).startswith(watched):
+            opened.append(arguments[0])
+
+    sys.addaudithook(watch)
+    for file in files:
+        lines = [f"{option} = {json.dumps(str(file))}\n" for option in sorted(HARMLESS)]
+        for command in COMMANDS:
+            (tmp_path / "pacenote.toml").write_text("".join((f"[{command}]\n", *lines)))
+            configuration = read_configuration(command, COMMANDS, tmp_path / "home", folder=tmp_path)
+            parser = Parser(command, "", Console(), command_module(command).UNAVAILABLE_OPTIONS)
+            command_module(command).add_options(parser)
+            add_general_options(parser)
+            for option, setting in configuration.options.items():
+                if parser.has_option(f"--{option}"):
+                    with contextlib.suppress(UsageError):
+                        parser.configure(f"--{option}", setting.value, setting.origin)
+    watched = ""
+    assert opened == []
+    # Some options are only parsed by their commands.
+    assert configuration.options == {}
+    assert configuration.ignored.keys() >= {"user-tags", "include-tasks", "exclude-tasks"}

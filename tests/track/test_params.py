@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,18 @@ def test_text_that_is_not_a_dictionary_is_rejected(text: str, message: str) -> N
     with pytest.raises(UsageError) as caught:
         parse_dict(text, "--track-params", lambda _: "[1]")
     assert caught.value.message == message
+
+
+def test_pipes_devices_and_large_files_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "device.json").symlink_to("/dev/zero")
+    (tmp_path / "large.json").touch()
+    os.truncate(tmp_path / "large.json", (64 << 20) + 1)
+    (tmp_path / "folder.json").mkdir()
+    for name in ("pipe", "device", "folder", "large"):
+        reason = "larger than 64.0 MiB" if name == "large" else "not a regular file"
+        with pytest.raises(UsageError, match=f"cannot be read: it is {reason}"):
+            parse_dict(str(tmp_path / f"{name}.json"), "--track-params")
 
 
 def test_text_that_is_not_a_list_is_rejected() -> None:

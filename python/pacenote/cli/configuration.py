@@ -36,7 +36,7 @@ from pacenote.cli.credential_sources import (
     separated_flags,
     separated_store,
 )
-from pacenote.cli.folder_trust import FILE, HARMLESS, FolderConfiguration, read_folder_file
+from pacenote.cli.folder_trust import FILE, FolderConfiguration, needs_no_trust, read_folder_file
 from pacenote.cli.parser import Parser, similar
 from pacenote.cli.rally_ini import RallySettings, read_rally_settings
 from pacenote.errors import UsageError
@@ -189,8 +189,9 @@ def read_configuration(
 
 def _split(settings: _FileSettings) -> tuple[_FileSettings, _FileSettings]:
     """Returns the settings of a file that need no trust, and those that do."""
-    harmless = {name: option for name, option in settings.options.items() if name in HARMLESS}
-    others = {name: option for name, option in settings.options.items() if name not in HARMLESS}
+    options = settings.options
+    harmless = {name: option for name, option in options.items() if needs_no_trust(name, option.value)}
+    others = {name: option for name, option in options.items() if name not in harmless}
     return _FileSettings(settings.file, harmless), _FileSettings(settings.file, others, settings.sections)
 
 

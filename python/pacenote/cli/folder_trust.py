@@ -38,6 +38,9 @@ HARMLESS = frozenset({
 name a program, code, an address, or a path that is read or written.
 """
 
+_FILE_ENDING = ".json"
+"""The ending of values that lists and dictionaries are read from: they name files."""
+
 
 @dataclass(frozen=True, slots=True)
 class FolderConfiguration:
@@ -73,6 +76,13 @@ def read_folder_file(folder: Path, home: Path) -> FolderConfiguration | None:
         return FolderConfiguration(path, content, "refused", reason)
     trust = "trusted" if is_trusted_for_command() else TrustedFiles(home).trust_in(path, content)
     return FolderConfiguration(path, content, trust)
+
+
+def needs_no_trust(name: str, value: object) -> bool:
+    """Returns whether a value of an option is used from a file that is not trusted: not if it could be read
+    as the name of a file.
+    """
+    return name in HARMLESS and not str(value).strip().endswith(_FILE_ENDING)
 
 
 def folder_path(folder: Path) -> Path:

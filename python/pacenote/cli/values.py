@@ -12,6 +12,7 @@ from typing import Any
 
 from pacenote.errors import UsageError
 from pacenote.model.decoding import parse_json
+from pacenote.store.atomic_files import read_regular_file
 from pacenote.track.params import parse_dict, parse_list
 
 DEFAULT_CLUSTER = "default"
@@ -247,7 +248,7 @@ def paths(text: str) -> tuple[Path, ...]:
 
 def _json_hosts(text: str) -> object:
     try:
-        return parse_json(path(text).read_text("utf-8") if text.endswith(".json") else text)
+        return parse_json(read_regular_file(path(text)) if text.endswith(".json") else text)
     except OSError as error:
         raise UsageError(f"--target-hosts: {text} cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -7,16 +7,18 @@ a string. A key ends at the first colon, so a value may contain colons; so may t
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import re
+import stat
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Any
 
 from pacenote.errors import UsageError
 from pacenote.model.decoding import parse_json
+from pacenote.units import format_bytes
 
 _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
 """An item up to the next comma outside quotes."""
@@ -38,8 +40,22 @@ _JSON_TYPES = {
 _WORDS = {"true": True, "false": False, "none": None}
 
 
+_MAX_FILE_BYTES = 64 << 20
+"""Size of the largest file that is read."""
+
+
 def _read_file(name: str) -> str:
-    return Path(os.path.expanduser(name)).read_text(encoding="utf-8")  # noqa: PTH111  # unlike Path.expanduser, it never fails
+    """Returns the text of a regular file: reading a pipe or a device may never end. Raises OSError."""
+    path = os.path.expanduser(name)  # noqa: PTH111  # unlike Path.expanduser, it never fails
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    with os.fdopen(descriptor, "rb") as file:
+        data = file.read(_MAX_FILE_BYTES + 1)
+    if len(data) > _MAX_FILE_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {format_bytes(_MAX_FILE_BYTES)}")
+    return data.decode("utf-8")
 
 
 def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) -> list[Any]:
