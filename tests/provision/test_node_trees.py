@@ -32,10 +32,11 @@ def test_a_folder_of_any_depth_is_removed(tmp_path: Path, depth: int) -> None:
 
 
 def test_a_folder_is_removed_that_is_deeper_than_files_may_be_open(tmp_path: Path) -> None:
-    nested(tmp_path / "tree", DEEP)
+    nested(tmp_path / "tree", 40)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    last = max(int(name) for name in os.listdir("/proc/self/fd"))  # noqa: PTH208
-    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 20, hard))
+    next_file = os.open(tmp_path, os.O_RDONLY)
+    os.close(next_file)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_file + 20, hard))
     try:
         remove_tree(tmp_path / "tree")
     finally:
