@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ssl
+import time
 
 import pytest
 
+from pacenote.fetch import http_file
 from pacenote.fetch.http_file import HttpFile, RequestRejected
 from pacenote.fetch.remote_file import resolve
 from pacenote.model.client_options import TlsOptions
@@ -39,3 +41,20 @@ def test_a_redirect_from_https_to_http_is_refused() -> None:
                         file.get()
         pools.close()
     assert asked == ["/there"]
+
+
+def test_the_body_of_a_redirect_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_file, "READ_TIMEOUT_S", 2.0)
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.target == "/there":
+            return HttpResponse(200, b"content")
+        # The rest of the body never arrives.
+        return HttpResponse(302, headers=(("location", "/there"), ("content-length", "100")))
+
+    with http_server(respond) as server:
+        pools = ConnectionPools(1)
+        start = time.monotonic()
+        assert HttpFile(resolve(f"{server.url}/here"), pools).get().body.read() == b"content"
+        pools.close()
+    assert time.monotonic() - start < 1.5

@@ -34,9 +34,11 @@ class SecureRedirects(Retry):
         **named: Any,
     ) -> Self:
         """Returns what is left after a redirect or a failure; called by urllib3. Raises InsecureRedirect."""
-        if response is not None and _is_insecure(url or "", response.get_redirect_location()):
+        if response is not None:
+            # Otherwise, urllib3 reads its body to the end, and the server may send one that does not end.
             response.close()
-            raise InsecureRedirect
+            if _is_insecure(url or "", response.get_redirect_location()):
+                raise InsecureRedirect
         return super().increment(method, url, response, *others, **named)
 
 
