@@ -1,4 +1,4 @@
-"""The state of a download is written only to files that the download creates."""
+"""The state of a download is written only to new files, and read only from regular ones."""
 
 from __future__ import annotations
 
@@ -40,3 +40,9 @@ def test_text_is_not_written_through_a_link(tmp_path: Path) -> None:
     replace_text(tmp_path / "names", "new")
     assert target.read_text() == "precious"
     assert (tmp_path / "names").read_text() == "new"
+
+
+def test_a_pipe_instead_of_the_state_does_not_block(tmp_path: Path) -> None:
+    file = PartialFile(tmp_path / "a.json", "http://127.0.0.1/a.json")
+    os.mkfifo(f"{file.path}.json")
+    assert not file.resume()

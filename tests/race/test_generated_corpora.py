@@ -201,6 +201,18 @@ ensure_generated(corpus, pathlib.Path(sys.argv[1]), no_progress)
 """A process that is killed before the manifest gets its name."""
 
 
+def test_pipes_in_a_shared_folder_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "generated.json")
+    assert ensure_generated(CORPUS, tmp_path, no_progress).documents == CORPUS.counts
+    manifest = json.loads((tmp_path / "generated.json").read_text())
+    (tmp_path / manifest["files"][0]["name"]).unlink()
+    os.mkfifo(tmp_path / manifest["files"][0]["name"])
+    manifest["files"][0]["bytes"] = 0
+    (tmp_path / "generated.json").write_text(json.dumps(manifest))
+    ensure_generated(CORPUS, tmp_path, no_progress).verify()
+    assert all((tmp_path / name).is_file() for name in CORPUS.counts)
+
+
 @pytest.mark.process
 def test_a_manifest_that_a_killed_race_has_not_completed_is_removed(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 from pathlib import Path
 
 from pacenote.errors import DiskError
@@ -13,6 +14,10 @@ from pacenote.units import format_bytes
 
 KEEP_FREE = 64 << 20
 """Bytes of a disk that must stay free; `crates/corpus` uses the same value."""
+
+
+_MAX_SMALL_FILE = 1 << 20
+"""Size in bytes of the largest file that `read_small_file` reads."""
 
 
 def check_free_space(folder: Path, needed: int, what: str) -> None:
@@ -26,6 +31,18 @@ def check_free_space(folder: Path, needed: int, what: str) -> None:
             f"but {folder} has only {has} free",
             hint="free some space, or set PACENOTE_HOME to a folder on another disk",
         )
+
+
+def read_small_file(path: Path) -> bytes:
+    """Returns the content of a file of Pacenote. Raises OSError, also for a file that Pacenote has not
+    written: a link, a pipe or a device, which could be read for ever, or one of more than 1 MiB.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_SMALL_FILE:
+            raise OSError(errno.EINVAL, "it is not a small regular file")
+        return file.read(_MAX_SMALL_FILE)
 
 
 def write_new_file(path: Path, text: str) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.fetch.disk import write_new_file
+from pacenote.fetch.disk import read_small_file, write_new_file
 from pacenote.fetch.http_file import Digest, FileVersion
 from pacenote.model.decoding import parse_json
 
@@ -73,7 +73,7 @@ class PartialFile:
     def resume(self) -> bool:
         """Opens the partial file of an earlier download, and returns False if it cannot be continued."""
         try:
-            state = parse_json(self._state_path.read_text())
+            state = parse_json(read_small_file(self._state_path))
             algorithm, value = state["digest"]
             digest = Digest(algorithm, bytes.fromhex(value)) if algorithm else None
             version = FileVersion(int(state["total"]), str(state["validator"]), ranges=True, digest=digest)

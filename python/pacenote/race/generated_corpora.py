@@ -19,6 +19,7 @@ from pacenote.errors import CorpusError
 from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
 from pacenote.race.data_folder import WriteError, atomic_file, call_core, exclusive_folder
+from pacenote.store.atomic_files import is_regular_file, read_regular_file
 
 MANIFEST = "generated.json"
 """File name of the manifest, which contains the generator, the seed and the files of a folder.
@@ -170,7 +171,7 @@ def _files_of_others(folder: Path, corpus: GeneratedCorpus) -> frozenset[str]:
 
 
 def _load_manifest(folder: Path) -> Any:
-    return parse_json((folder / MANIFEST).read_text())
+    return parse_json(read_regular_file(folder / MANIFEST))
 
 
 def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> GeneratedDataFiles | None:
@@ -195,7 +196,7 @@ def _is_intact(folder: Path, file: Mapping[str, Any]) -> bool:
     """Returns whether a file has the size of the manifest, and its time or its checksum."""
     path, checksum = folder / file["name"], file["crc32c"]
     status = path.stat()
-    if status.st_size != file["bytes"]:
+    if not is_regular_file(status) or status.st_size != file["bytes"]:
         return False
     # A copied folder has other times.
     return bool(status.st_mtime_ns == file["modified_ns"] or _checksum(path) == checksum)
