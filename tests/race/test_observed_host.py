@@ -91,10 +91,14 @@ def test_a_node_that_has_inherited_its_cpus_is_not_told_to_have_idle_ones(tmp_pa
             identity = process_identity(busy.pid)
             assert identity is not None
             engine = LocalEngine("node-0", identity, (), shares_files=True)
-            race = RaceTelemetry(RaceFolder(tmp_path), observed_host((), (), LocalEngines((engine,))))
+            host = observed_host((), (others[0],), LocalEngines((engine,)))
+            race = RaceTelemetry(RaceFolder(tmp_path), host)
             race.start_sampler()
             begin_ns = race.now_ns()
-            time.sleep(1.0)
+            busy_until = time.process_time() + 0.2
+            while time.process_time() < busy_until:
+                pass
+            time.sleep(0.8)
             result = replace(task("index"), started_s=0.0, duration_s=(race.now_ns() - begin_ns) / 1e9)
             values, _ = race.close(DriveResult((result,), {"started_unix_ns": begin_ns}))
         finally:
@@ -107,6 +111,11 @@ def test_a_node_that_has_inherited_its_cpus_is_not_told_to_have_idle_ones(tmp_pa
     assert shares["idle"] < 0.1
     assert shares["engine"] > 0.1
     assert sum(shares.values()) <= 1.1
+    assert shares["driver"] == 0.0
+    # In races of earlier versions, only the options say which CPUs the driver might use.
+    earlier = {name: value for name, value in values["host-sampler"].items() if name != "process_cpus"}
+    found = host_figures_by_task(file, telemetry_cuts(file), {"host-sampler": earlier}, str(first))
+    assert float(found["index"]["cpu.driver_share"]) > 0.03
 
 
 def test_a_host_without_nodes_has_the_driver_only() -> None:
