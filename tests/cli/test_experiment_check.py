@@ -8,6 +8,8 @@ from pacenote.cli.console import Console
 from pacenote.cli.experiment_check import RaceOptionCheck
 from pacenote.cli.experiment_plan_check import check_plans
 from pacenote.model.experiment import Experiment, Variant
+from pacenote.store.home import default_home
+from pacenote.store.trusted_files import TrustedFiles
 
 
 @pytest.fixture
@@ -29,7 +31,9 @@ def test_data_files_are_where_races_look_for_them(work: Path, text, folder):
 
 def test_the_configuration_is_that_of_the_folder_in_which_races_run(work: Path):
     (work / "started").mkdir()
-    (work / "started" / "pacenote.toml").write_text('dataset-cache = "own"\n')
+    file = work / "started" / "pacenote.toml"
+    file.write_text('dataset-cache = "own"\n')
+    TrustedFiles(default_home()).add(file, file.read_bytes())
     (work / "pacenote.toml").write_text('dataset-cache = "/other"\n')
     check = RaceOptionCheck(Console(), work / "started")
     assert check.data_root({"track": "http_logs"}) == work / "started" / "own"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 
 import pytest
 
+from pacenote.cli.command_trust import trusted_for_command
+from pacenote.cli.folder_trust import read_folder_file
 from pacenote.lab.child_command import child_environment
 from support.records import record
 
@@ -115,7 +118,7 @@ def test_one_command_can_trust_what_it_is_given(folder, race, run, monkeypatch):
     assert run("race", "--track=x")[2] == "error: PACENOTE_TRUST must be 1 or 0, not 'maybe'\n"
 
 
-def test_races_that_a_command_starts_inherit_its_trust(run, fake_race, folder):
+def test_races_that_a_command_starts_inherit_its_trust(run, fake_race, folder, monkeypatch):
     inherited = []
 
     def race(request, listener):
@@ -125,7 +128,39 @@ def test_races_that_a_command_starts_inherit_its_trust(run, fake_race, folder):
     fake_race(race)
     run("race", "--track=x", "--trust")
     run("race", "--track=x")
-    assert inherited == ["1", None]
+    file = folder / "pacenote.toml"
+    file.write_bytes(b"seed = 7\n")
+    run("race", "--track=x", "--trust")
+    monkeypatch.setenv("PACENOTE_TRUST", "1")
+    run("race", "--track=x")
+    assert os.environ["PACENOTE_TRUST"] == "1"
+    one_file = f"{hashlib.sha256(file.read_bytes()).hexdigest()}:{file}"
+    assert inherited == ["", None, one_file, one_file]
+
+
+def test_trust_that_is_inherited_is_that_of_one_file(folder, race, monkeypatch):
+    file = folder / "pacenote.toml"
+    file.write_text('runtime-jdk = "17"\n')
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    for value, jdk in (
+        (f"{digest}:{file}", 17),
+        (f"{digest}:{folder.parent / 'pacenote.toml'}", None),
+        (f"{'0' * 64}:{file}", None),
+    ):
+        monkeypatch.setenv("PACENOTE_TRUST", value)
+        assert race()[0].engine.runtime_jdk == jdk
+
+
+@pytest.mark.parametrize("value", ["1", ""])
+def test_the_folder_of_an_experiment_is_not_trusted_with_that_of_the_command(folder, monkeypatch, value):
+    (folder / "pacenote.toml").write_text("seed = 1\n")
+    other = folder.parent / "other"
+    other.mkdir()
+    (other / "pacenote.toml").write_text('[race]\nruntime-jdk = "/tmp/evil"\n')
+    monkeypatch.setenv("PACENOTE_TRUST", value)
+    with trusted_for_command(["--trust"]):
+        assert read_folder_file(folder, folder.parent).trust == "trusted"
+        assert read_folder_file(other, folder.parent).trust == "unknown"
 
 
 @pytest.mark.parametrize("text", ["trust = true\n", "[race]\ntrust = true\n", "[list]\ntrust = true\n"])

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pacenote.cli.command_trust import FILE
 from pacenote.cli.configured_option import ConfiguredOption, read_configuration_file
 from pacenote.cli.credential_sources import (
     WithheldCredentials,
@@ -36,7 +37,7 @@ from pacenote.cli.credential_sources import (
     separated_flags,
     separated_store,
 )
-from pacenote.cli.folder_trust import FILE, FolderConfiguration, needs_no_trust, read_folder_file
+from pacenote.cli.folder_trust import FolderConfiguration, needs_no_trust, read_folder_file
 from pacenote.cli.parser import Parser, similar
 from pacenote.cli.rally_ini import RallySettings, read_rally_settings
 from pacenote.errors import UsageError

@@ -7,18 +7,14 @@ not extend to those below it.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pacenote.cli.command_trust import is_trusted_for_command
+from pacenote.cli.command_trust import folder_path, is_trusted_for_command
 from pacenote.cli.configured_option import file_cannot_be_read
 from pacenote.store.atomic_files import read_with_status
 from pacenote.store.trusted_files import Trust, TrustedFiles, writable_by_others
-
-FILE = "pacenote.toml"
-"""The name of a configuration file."""
 
 HARMLESS = frozenset({
     *("arrivals", "batch-size", "benchmark-name", "blocks", "budget", "build-flavor", "by-thread"),
@@ -74,7 +70,7 @@ def read_folder_file(folder: Path, home: Path) -> FolderConfiguration | None:
         raise file_cannot_be_read(path, error) from error
     if reason := writable_by_others(status):
         return FolderConfiguration(path, content, "refused", reason)
-    trust = "trusted" if is_trusted_for_command() else TrustedFiles(home).trust_in(path, content)
+    trust = "trusted" if is_trusted_for_command(path, content) else TrustedFiles(home).trust_in(path, content)
     return FolderConfiguration(path, content, trust)
 
 
@@ -83,8 +79,3 @@ def needs_no_trust(name: str, value: object) -> bool:
     as the name of a file.
     """
     return name in HARMLESS and not str(value).strip().endswith(_FILE_ENDING)
-
-
-def folder_path(folder: Path) -> Path:
-    """Returns the path of the configuration file of a folder, by which it is trusted."""
-    return Path(os.path.realpath(folder)) / FILE

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from pacenote.cli.command_trust import FILE, folder_path
 from pacenote.cli.configured_option import read_configuration_file
 from pacenote.cli.console import Console
-from pacenote.cli.folder_trust import FILE, folder_path, read_folder_file
+from pacenote.cli.folder_trust import read_folder_file
 from pacenote.cli.parser import Parser
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
