@@ -5,8 +5,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
-import itertools
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -19,6 +19,7 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
 from pacenote.operations.base import DataFile
 from pacenote.race.data_folder import WriteError, atomic_file, call_core, exclusive_folder
+from pacenote.units import format_bytes
 
 AS_IS_HINT = "use the file unchanged with --corpus=as-is, or replace it"
 
@@ -28,6 +29,12 @@ _STREAMABLE = (".gz", ".bz2")
 
 _MAX_FIRST_LINE = 1 << 20
 """Bytes up to which the first line of a file is read to check it."""
+
+_MAX_LINE_BYTES = 100 << 20
+"""Length of the longest line in an excerpt; Elasticsearch rejects a larger request by default."""
+
+_MAX_EXCERPT_BYTES = 1 << 30
+"""Size of the largest excerpt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +154,38 @@ def write_excerpt(path: Path, documents: Documents, dirs: DataDirs, progress: Pr
     suffix = next((suffix for suffix in ARCHIVE_SUFFIXES if path.name.endswith(suffix)), "")
     if suffix and suffix not in _STREAMABLE:
         path, suffix = _unpack(path, documents, dirs, progress), ""
-    with exclusive_folder(target.parent, (target.name,)):
-        try:
-            with _open_stream(path, suffix) as source:
-                lines = list(itertools.islice(source, count * _lines_per_document(documents)))
-        except (OSError, EOFError, zlib.error) as error:
-            raise CorpusError(f"{path} cannot be read: {error}", hint="download the file again") from error
-        with atomic_file(target) as out:
-            out.writelines(lines)
+    with exclusive_folder(target.parent, (target.name,)), atomic_file(target) as out:
+        for line in _first_lines(path, suffix, count * _lines_per_document(documents)):
+            out.write(line)
     return target
+
+
+def _first_lines(path: Path, suffix: str, count: int) -> Iterator[bytes]:
+    """Yields the first lines of a file or archive. Raises CorpusError, also if they are too large: a few
+    bytes of an archive may contain a line that fills the memory.
+    """
+    total = 0
+    try:
+        with _open_stream(path, suffix) as source:
+            for number in range(1, count + 1):
+                line = source.readline(_MAX_LINE_BYTES + 1)
+                total += len(line)
+                if len(line) > _MAX_LINE_BYTES:
+                    raise CorpusError(
+                        f"line {number:,} of {path} is longer than {format_bytes(_MAX_LINE_BYTES)}",
+                        hint="the file must have one JSON document per line, as `jq -c` writes them",
+                    )
+                if total > _MAX_EXCERPT_BYTES:
+                    raise CorpusError(
+                        f"the first {number:,} lines of {path} have more than "
+                        f"{format_bytes(_MAX_EXCERPT_BYTES)}, too much for test mode",
+                        hint="run without --test-mode, or use smaller documents",
+                    )
+                if not line:
+                    return
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
+        raise CorpusError(f"{path} cannot be read: {error}", hint="download the file again") from error
 
 
 def _open_stream(path: Path, suffix: str) -> IO[bytes]:
