@@ -37,6 +37,7 @@ import msgspec
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.finding import Finding
 from pacenote.model.headline import early_end
+from pacenote.model.messages import list_with_rest
 from pacenote.model.printable import encodable
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, redact_snapshot, stored_secrets
@@ -75,6 +76,9 @@ _NAME_COPIES = 4
 
 _INDENTATION = 1.5
 """How much larger a result is in the record, which is indented and repeats some values for Rally."""
+
+_MAX_NAMED_LOGS = 3
+"""Largest number of logs that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,13 +341,19 @@ class RaceFolder:
     def redact_logs(self) -> None:
         """Removes secrets from the logs that an engine has written. Call it when the engine has ended.
 
-        Raises StoreError if a log cannot be replaced.
+        Raises StoreError, after all of them, if a log cannot be replaced or was too large and is deleted.
         """
+        problems = list[str]()
         # What is behind a link is not written to.
         nodes = () if self.artifacts.is_symlink() else sorted(self.artifacts.glob("*/"))
         for folder in (self.artifacts, *nodes):
             for path in () if folder.is_symlink() else sorted(folder.glob("*.log")):
-                redact_file(path, self.secrets)
+                try:
+                    redact_file(path, self.secrets)
+                except StoreError as error:
+                    problems.append(error.message)
+        if problems:
+            raise StoreError(list_with_rest(problems, _MAX_NAMED_LOGS))
 
     def write_plan(self, text: str) -> None:
         """Stores the plan document. Raises StoreError."""

@@ -1,0 +1,52 @@
+"""Secrets are removed from files of any size that another program has written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import StoreError
+from pacenote.store import redacted_file
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.redacted_file import redact_file
+
+SECRETS = frozenset({"hunter2hunter2"})
+
+
+def test_holes_are_neither_searched_nor_stored(tmp_path: Path) -> None:
+    log = tmp_path / "gc.log"
+    log.write_text("hunter2hunter2\n")
+    os.truncate(log, 1 << 36)
+    with log.open("ab") as file:
+        file.write(b"end\n")
+    redact_file(log, SECRETS)
+    assert log.stat().st_blocks * 512 < 1 << 20
+    text = log.read_text().replace("\0", "")
+    assert text == "<hidden>\nend\n"
+
+
+def test_a_log_without_secrets_is_left_as_it_is(tmp_path: Path) -> None:
+    log = tmp_path / "gc.log"
+    log.write_text("text\n")
+    os.truncate(log, 1 << 36)
+    before = log.stat().st_ino
+    redact_file(log, SECRETS)
+    assert (log.stat().st_ino, log.stat().st_size) == (before, 1 << 36)
+    assert list(tmp_path.iterdir()) == [log]
+
+
+def test_a_log_that_is_too_large_is_deleted_and_the_others_are_redacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redacted_file, "MAX_DATA_BYTES", 100)
+    folder = RaceFolder(tmp_path, SECRETS)
+    folder.artifacts.mkdir()
+    large, small = folder.artifacts / "a.log", folder.artifacts / "b.log"
+    large.write_text("hunter2hunter2\n" * 100)
+    small.write_text("hunter2hunter2\n")
+    with pytest.raises(StoreError, match=r"a\.log was deleted: it is larger than 100 B"):
+        folder.redact_logs()
+    assert [path.name for path in folder.artifacts.iterdir()] == ["b.log"]
+    assert small.read_text() == "<hidden>\n"
