@@ -43,11 +43,16 @@ def test_an_engine_that_seldom_fails_has_an_interval_around_its_limit():
 
 
 @pytest.mark.parametrize(
-    "engine", [UnsteadyEngine(1000.0, 20), UnsteadyEngine(1000.0, spread=0.05), UnsteadyEngine(1000.0)]
+    ("engine", "searches"),
+    [
+        (UnsteadyEngine(1000.0, 20), 10),
+        (UnsteadyEngine(1000.0, spread=0.05), 40),
+        (UnsteadyEngine(1000.0), 40),
+    ],
 )
-def test_bursts_and_a_limit_that_varies_do_not_make_intervals_wrong(engine):
+def test_bursts_and_a_limit_that_varies_do_not_make_intervals_wrong(engine, searches):
     generator = np.random.default_rng(3)
-    answers = [search_unsteady(engine, generator) for _ in range(40)]
+    answers = [search_unsteady(engine, generator) for _ in range(searches)]
     intervals = [one for one in answers if one.proven and one.low is not None]
-    assert len(intervals) >= 32
+    assert len(intervals) >= 0.8 * searches
     assert sum(one.contains(1000.0) for one in intervals) >= 0.9 * len(intervals)
