@@ -300,6 +300,7 @@ def search_unsteady(engine: UnsteadyEngine, generator: np.random.Generator) -> A
     rates = RateSearch(RateRange(start=start, lowest=max(0.1, lowest), highest=1e6))
     failed_rates: set[float] = set()
     effects: list[float] = []
+    decided: list[RateTrial] = []
     seconds, probes = 0.0, 0
     while (rate := rates.next_rate()) is not None:
         passed = False
@@ -312,16 +313,19 @@ def search_unsteady(engine: UnsteadyEngine, generator: np.random.Generator) -> A
             is_slow = effect == 1 and whole.slow > ERROR_LIMIT * whole.operations
             if is_slow or shows_above(whole, ERROR_LIMIT, effect):
                 failed_rates.add(rate)
+                decided.append(RateTrial(rate, False))
                 break
             effects.append(own)
             passed = shows_at_most(whole, ERROR_LIMIT, effect)
+            if passed:
+                decided.append(RateTrial(rate, True))
             if passed or window_s(objective, rate, _SHORTEST_S, mean_effect(effects)) <= length_s:
                 break
         rates.add(RateTrial(rate, passed))
     bracket = rates.bracket()
     low, high = bracket.stable, bracket.unstable
-    if low is not None and high is not None and varies(rates.trials):
-        ends = limit_interval((trial.rate, trial.passed) for trial in rates.trials)
+    if low is not None and high is not None and varies(decided):
+        ends = limit_interval((trial.rate, trial.passed) for trial in decided)
         low, high = min(low, ends[0]), max(high, ends[1])
     return Answer(low, high, probes, seconds, bracket.unstable in failed_rates)
 

@@ -15,9 +15,10 @@ from pacenote.lab.probe import (
     work_per_operation,
 )
 from pacenote.model.finding import Finding
-from pacenote.model.result import OperationTotals, SampleCounts, Throughput, WorkTotals
+from pacenote.model.result import OperationTotals, SampleCounts, Throughput, WarmupBacklog, WorkTotals
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
 from pacenote.model.verdict import disturbances
+from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.race.slow_seconds import SlowSeconds
 from pacenote.stats.dependence import Block
 from pacenote.stats.power import operations_to_decide
@@ -366,3 +367,15 @@ def test_bursts_of_earlier_probes_make_later_ones_longer():
     assert with_seconds(result(), [0] * 20, effects=(1.0, 20.0)).outcome == "undecided"
     assert window_s(OBJECTIVE, 1000.0, 20.0, effect=20.0) == pytest.approx(37.5, rel=0.01)
     assert window_s(OBJECTIVE, 10.0, 20.0, effect=20.0) == 600.0
+
+
+def test_latency_that_includes_a_backlog_of_the_warm_up_does_not_fail_a_rate_that_caught_up():
+    backlog = WarmupBacklog(operations=40, until_s=6.0, gone=True, marked=True)
+    slow = {"latency": times(p99=10.5)}
+    late = probe(result(**slow, warmup_backlog=backlog))
+    assert (late.outcome, BACKLOG_REASON in late.reasons) == ("undecided", True)
+    assert probe(result(warmup_backlog=backlog)).outcome == "passed"
+    # An overload, few operations that waited, and failures.
+    assert probe(result(**slow, warmup_backlog=replace(backlog, gone=False))).outcome == "failed"
+    assert probe(result(**slow, warmup_backlog=replace(backlog, marked=False))).outcome == "failed"
+    assert probe(result(**slow, done=1960, failed=40, warmup_backlog=backlog)).outcome == "failed"

@@ -25,6 +25,7 @@ from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, Probe, SaturationResult, parse_latency_limits
 from pacenote.model.saturation_answer import answer, tries_text
+from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.plan.duration import ExpectedDuration
 from pacenote.race.slow_seconds import SlowSeconds, read_slow_seconds
 from pacenote.race.telemetry_values import telemetry_cuts
@@ -444,6 +445,65 @@ def test_a_rate_that_passes_only_after_two_void_probes_is_in_dispute(
     assert (found.stable, found.disputed, found.limited_by) == (None, (1000.0,), "disagreement")
     assert answer(found).startswith("inconclusive; the probes at 1,000 ops/s")
     assert tries_text(1000.0, found) == "1 of 3 probes passed (2 void)"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "varying"),
+    [
+        (("passed", "undecided"), False),
+        (("passed", "void", "void", "void"), False),
+        (("passed", "failed"), True),
+    ],
+)
+def test_the_limit_varies_only_if_the_engine_failed_a_rate_that_passed(
+    request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch, outcomes: tuple[str, ...], varying: bool
+) -> None:
+    middle = iter(outcomes)
+
+    def decided(*measured: Any) -> Probe:
+        probe = evaluate_probe(*measured)
+        outcome = "passed" if probe.rate == 1000 else "failed" if probe.rate == 2000 else next(middle)
+        return replace(probe, outcome=outcome, reasons=())
+
+    monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", decided)
+    within = RateRange(1000.0, 1000.0, 2000.0, precision=0.5, repeats=1)
+    found = saturate(replace(request_, within=within), Listener()).result
+    assert (found.stable, found.unstable, found.limited_by) == (1000.0, 2000.0, "engine")
+    assert len(found.disputed) == 1
+    assert (found.varying is not None) == varying
+
+
+def test_a_probe_that_does_not_decide_ends_a_row_of_void_rates(
+    request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is repeated, since its operations waited for the warm-up; both repeats are void."""
+    outcomes = itertools.cycle(("undecided", "void", "void"))
+
+    def disturbed(*measured: Any) -> Probe:
+        return replace(evaluate_probe(*measured), outcome=next(outcomes), reasons=(BACKLOG_REASON,))
+
+    monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", disturbed)
+    within = RateRange(4000.0, 1000.0, 4000.0, repeats=0)
+    found = saturate(replace(request_, within=within), Listener()).result
+    assert [probe.rate for probe in found.probes] == [4000.0] * 3 + [2000.0] * 3 + [1000.0] * 3
+    assert found.complete
+
+
+@pytest.mark.parametrize(("reasons", "growth"), [((), 2.0), (("programs used 70 %",), 1.0)])
+def test_bursts_of_a_disturbed_probe_do_not_make_later_ones_longer(
+    request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch, reasons: tuple[str, ...], growth: float
+) -> None:
+    lengths: list[float] = []
+
+    def passed(*measured: Any) -> Probe:
+        lengths.append(measured[2].window_s)
+        return replace(evaluate_probe(*measured), outcome="passed", reasons=reasons)
+
+    monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", passed)
+    monkeypatch.setattr("pacenote.lab.probe.RunEvidence.own_effect", lambda _: 2.0)
+    saturate(replace(request_, within=RateRange(1000.0, 1000.0, 1000.0, repeats=1)), Listener())
+    first, second = lengths
+    assert second / first == pytest.approx(growth)
 
 
 def test_a_search_on_a_machine_that_disturbs_all_its_probes_ends_soon(

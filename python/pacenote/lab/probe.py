@@ -11,6 +11,7 @@ from pacenote.model.finding import Finding
 from pacenote.model.result import TaskResult, find_percentile
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, ProbeOutcome
 from pacenote.model.verdict import disturbances
+from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.race.slow_seconds import SlowSeconds
 from pacenote.stats.binomial import proves_above, upper_bound
 from pacenote.stats.dependence import Block, design_effect, mean_effect, shows_above, shows_at_most, total
@@ -186,8 +187,15 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
         elif percentile.ms is None:
             share = f"{100 - limit.q:.3g} %"
             yield f"no p{limit.q:g} of latency: more than {share} of the operations failed or were not sent"
-        elif percentile.ms > limit.ms:
+        elif percentile.ms > limit.ms and not _waited_for_warmup(result):
             yield f"p{limit.q:g} of latency is {percentile.ms:.4g} ms"
+
+
+def _waited_for_warmup(result: TaskResult) -> bool:
+    """Returns whether latency includes a backlog of the warm-up that the engine worked off, so that it may
+    sustain the rate; otherwise, the rate is too high.
+    """
+    return result.warmup_backlog.marked and result.warmup_backlog.gone
 
 
 def _may_be_a_burst(evidence: RunEvidence, number: int, limit: LatencyLimit) -> bool:
@@ -201,7 +209,8 @@ def _may_be_a_burst(evidence: RunEvidence, number: int, limit: LatencyLimit) -> 
 
 def _undecided(result: TaskResult, objective: Objective, evidence: RunEvidence) -> Iterator[str]:
     """Yields a message for an error rate whose interval contains its limit, and for each percentile that is
-    within its limit, while the upper bound of its interval is not.
+    within its limit, while the upper bound of its interval is not, and one if latency is not within its
+    limits, but includes the backlog of the warm-up.
     """
     yield from _undecided_error_rate(result, objective, evidence.effect_of(evidence.seconds.failed))
     for number, limit in enumerate(objective.latency):
@@ -218,6 +227,16 @@ def _undecided(result: TaskResult, objective: Objective, evidence: RunEvidence) 
             yield f"{name} is {percentile.ms:.4g} ms, but failures leave its interval without upper bound"
         elif percentile.high_ms > limit.ms:
             yield f"{name} is {percentile.ms:.4g} ms, but its interval reaches {percentile.high_ms:.4g} ms"
+    if _waited_for_warmup(result) and any(_may_exceed(result, limit) for limit in objective.latency):
+        yield BACKLOG_REASON
+
+
+def _may_exceed(result: TaskResult, limit: LatencyLimit) -> bool:
+    """Returns whether the interval of a percentile reaches beyond its limit."""
+    percentile = find_percentile(result.latency_with_failures, limit.q)
+    if percentile is None or percentile.ms is None:
+        return False
+    return max(percentile.ms, percentile.high_ms or 0.0) > limit.ms
 
 
 def _in_bursts(evidence: RunEvidence, number: int, limit: LatencyLimit) -> str:

@@ -65,9 +65,10 @@ from pacenote.model.saturation import (
     SearchedRange,
     VaryingLimit,
 )
-from pacenote.model.saturation_answer import outcome_text, recorded_saturation
+from pacenote.model.saturation_answer import outcome_text, outcome_word, recorded_saturation
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import determine_verdict
+from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.model.work import BulkWork
 from pacenote.plan.document import Plan, Step
 from pacenote.plan.duration import ExpectedDuration, expected_duration
@@ -345,27 +346,29 @@ class _Search:
 
     def _try(self, rate: float) -> tuple[bool, ...]:
         """Probes a rate until a probe is not void, and returns whether it passed; both outcomes if all before
-        the last one were void, since they did not meet the objective either. A probe that is undecided
-        because slow operations come in bursts is repeated if a longer one can have more of them.
+        the last one were void, since they did not meet the objective either. An undecided probe is repeated
+        if slow operations come in bursts and a longer one can have more of them, or if they waited for the
+        warm-up.
         """
         voids = 0
         for number in range(MAX_VOID_TRIALS):
             length_s = self._window_s(rate)
-            outcome = self._probe(rate).outcome
+            probe = self._probe(rate)
             is_last = number == MAX_VOID_TRIALS - 1
-            voids += outcome == "void"
-            if outcome == "undecided" and not is_last and self._window_s(rate) > length_s:
+            voids += probe.outcome == "void"
+            may_decide = BACKLOG_REASON in probe.reasons or self._window_s(rate) > length_s
+            if probe.outcome == "undecided" and not is_last and may_decide:
                 continue
-            if outcome != "void":
+            if probe.outcome != "void":
                 self._void_rates = 0
-                passed = outcome == "passed"
+                passed = probe.outcome == "passed"
                 return (True, False) if passed and is_last and voids == number else (passed,)
-        self._check_disturbed()
+        self._check_disturbed(voids)
         return (False,)
 
-    def _check_disturbed(self) -> None:
+    def _check_disturbed(self, voids: int) -> None:
         """Raises _StoppedSearch if all probes of several rates in a row were void."""
-        self._void_rates += 1
+        self._void_rates = self._void_rates + 1 if voids == MAX_VOID_TRIALS else 0
         if self._void_rates == MAX_VOID_RATES:
             reasons = self.result.probes[-1].reasons
             raise _StoppedSearch(
@@ -388,7 +391,8 @@ class _Search:
         self._store()
         self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {outcome_text(probe)}")
         self._check_success(run.result)
-        if probe.outcome in ("passed", "undecided"):
+        # Other bursts are those of the disturbance or of the warm-up.
+        if outcome_word(probe) in ("passed", "undecided") and not run.result.warmup_backlog.marked:
             self._effects.append(run.evidence.own_effect())
         return probe
 
@@ -422,12 +426,13 @@ class _Search:
         if search.has_stalled:
             limited = limited if limited in ("samples", "driver") else "disagreement"
             notes.append(STALLED)
-        if has_slowed_down(_decided(self.result.probes)):
+        decided = _decided(self.result.probes)
+        if has_slowed_down(decided):
             notes.append(SLOWED_DOWN)
-        mixed = varies(search.trials)
+        mixed = varies(decided)
         self.result = dataclasses.replace(
             self.result,
-            varying=_varying(bracket, search.trials) if mixed and limited == "engine" else None,
+            varying=_varying(bracket, decided) if mixed and limited == "engine" else None,
             stable=bracket.stable,
             unstable=bracket.unstable,
             disputed=bracket.disputed,

@@ -20,7 +20,7 @@ _WHY: dict[LimitedBy, str] = {
     "driver": "the driver or its machine, not the engine: they affected each trial of the rate above (see "
     "the reasons); a quieter machine, more threads or `--spin` may help",
     "samples": "the number of samples: at the rate above, no probe failed, but none had enough samples to be "
-    "sure that it met the objective; longer probes (`--probe-time`) may help",
+    "sure that it met the objective; longer probes (`--probe-time`, `--probe-warmup`) may help",
     "range": "the highest allowed rate (`--max-rate`)",
     "disagreement": "probes that disagreed: some passed, and others of the same or a lower rate did not; "
     "longer probes (`--probe-time`) or a quieter machine may help",
