@@ -425,7 +425,9 @@ def test_latency_with_the_backlog_of_a_warm_up_never_decides():
     assert (p99.word, p99.change, p99.has_backlog) == ("no verdict", None, True)
     assert p99.reason == "latency includes the backlog of the warm-up"
     text = "§ latency includes the backlog of the warm-up in a race, so that it does not decide"
-    assert [each.tasks for each in found.findings if each.text == text] == [("term",)]
+    assert [(each.tasks, each.advice) for each in found.findings if each.text == text] == [
+        (("term",), "use a longer warm-up")
+    ]
     assert shown_change(p99).endswith(" % §")
     assert "service time" in answer_sentence(found)
     single = of(sides(1))

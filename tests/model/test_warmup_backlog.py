@@ -46,12 +46,12 @@ def test_a_missed_target_is_the_reason_alone():
 @pytest.mark.parametrize(
     ("changes", "text", "advice"),
     [
-        ({}, "whose backlog lasted until 12.3 s", "raise warmup-time-period to at least 13 s"),
-        ({"until_s": 13.0}, "whose backlog lasted until 13 s", "raise warmup-time-period to at least 14 s"),
-        ({"iterations": 1200}, "until 12.3 s", "raise warmup-iterations to at least 1,200"),
+        ({}, "the last of them due at 12.3 s", "raise warmup-time-period to at least 13 s"),
+        ({"until_s": 13.0}, "the last of them due at 13 s", "raise warmup-time-period to at least 14 s"),
+        ({"iterations": 1200}, "due at 12.3 s", "raise warmup-iterations to at least 1,200"),
         (
             {"gone": False},
-            "whose backlog lasted until the end of the task",
+            "and some still did when the task ended",
             "use a lower rate, more clients or a much longer warm-up",
         ),
     ],

@@ -549,6 +549,6 @@ def test_latency_with_the_backlog_of_the_warm_up_is_marked_with_its_reason():
     assert [note[:2] for note in report.footnotes if note[0] in "*§"] == ["* ", "§ "]
     (text,) = [text for task_name, text in notes(report, "Warning") if task_name == "term"]
     assert text == (
-        "135 of 50,000 measured operations waited for the warm-up, whose backlog lasted until 12.3 s: raise "
+        "135 of 50,000 measured operations waited for the warm-up, the last of them due at 12.3 s: raise "
         "warmup-time-period to at least 13 s"
     )

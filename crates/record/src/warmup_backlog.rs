@@ -10,6 +10,13 @@ use crate::units::seconds;
 /// the 99th percentile.
 const MARKED_SHARE: f64 = 0.01;
 
+/// Fewest delayed operations that mark latency.
+const MIN_MARKED: u64 = 5;
+
+/// How many times the number of delayed operations that the load explains must be exceeded before latency is marked.
+/// `docs/measuring.md` has the share of races that this marks although nothing is slow.
+const EXPLAINED_FACTOR: f64 = 10.0;
+
 /// Counts of the measured operations that the warm-up delayed: those that waited for one of its operations, or for an
 /// operation that it had delayed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,7 +44,8 @@ pub struct WarmupBacklogSummary {
     /// Warm-up iterations of each client that would have contained them; `null` if the warm-up is limited by time or
     /// there is none of them.
     pub iterations: Option<u64>,
-    /// Whether there are so many of them, more than 1 % of the measured operations, that latency is marked.
+    /// Whether there are so many of them that latency is marked: at least five, more than 1 % of the measured
+    /// operations, and more than ten times as many as the load explains.
     pub marked: bool,
 }
 
@@ -54,6 +62,24 @@ pub(crate) struct BacklogContext {
     pub open_loop: bool,
     /// Whether the warm-up is limited by time.
     pub is_timed: bool,
+    /// Share of the window for which the clients had a measured operation under way, on average.
+    pub load: f64,
+}
+
+impl BacklogContext {
+    /// Returns how many operations the warm-up of an engine that is always equally fast delays, on average: those that
+    /// are due while a queue of random arrivals and service times (M/M/1) empties, for each queue of the task.
+    fn explained(&self) -> f64 {
+        let queues = if self.open_loop { 1 } else { self.clients.max(1) };
+        // An engine that never catches up with its schedule explains any number.
+        let idle = (1.0 - self.load).max(f64::EPSILON);
+        f64::from(queues) * (self.load / idle).powi(2)
+    }
+
+    fn is_marked(&self, delayed: u64) -> bool {
+        let limit = (MARKED_SHARE * self.measured as f64).max(EXPLAINED_FACTOR * self.explained());
+        delayed >= MIN_MARKED && delayed as f64 > limit
+    }
 }
 
 impl WarmupBacklog {
@@ -71,7 +97,7 @@ impl WarmupBacklog {
 
     /// Returns the effect of the backlog on a task.
     pub(crate) fn summary(self, context: BacklogContext) -> WarmupBacklogSummary {
-        let BacklogContext { measured, warmup, clients, open_loop, is_timed } = context;
+        let BacklogContext { warmup, clients, open_loop, is_timed, .. } = context;
         let (is_empty, clients) = (self.delayed == 0, u64::from(clients.max(1)));
         let iterations = if open_loop {
             (warmup + self.delayed).div_ceil(clients)
@@ -83,7 +109,7 @@ impl WarmupBacklog {
             until_s: (!is_empty).then(|| seconds(self.last_due_ns)),
             gone: self.clients_behind == 0,
             iterations: (!is_empty && !is_timed).then_some(iterations),
-            marked: self.delayed as f64 > MARKED_SHARE * measured as f64,
+            marked: context.is_marked(self.delayed),
         }
     }
 }
@@ -102,7 +128,7 @@ mod tests {
     use super::*;
 
     fn context(measured: u64) -> BacklogContext {
-        BacklogContext { measured, warmup: 20, clients: 4, open_loop: false, is_timed: true }
+        BacklogContext { measured, warmup: 20, clients: 4, open_loop: false, is_timed: true, load: 0.01 }
     }
 
     #[test]
@@ -113,6 +139,21 @@ mod tests {
         assert_eq!(backlog.summary(context(500)).until_s, Some(5.0));
         let none = WarmupBacklog::default().summary(context(0));
         assert_eq!(none, WarmupBacklogSummary { gone: true, ..WarmupBacklogSummary::default() });
+    }
+
+    #[test]
+    fn few_delayed_operations_mark_nothing() {
+        assert!(context(100).is_marked(5) && !context(20).is_marked(4));
+    }
+
+    #[test]
+    fn as_many_as_the_load_explains_do_not_mark_latency() {
+        // A client that is busy for 80 % of the time leaves 16 on average.
+        let loaded = |load, open_loop| BacklogContext { load, open_loop, ..context(1_000) };
+        assert!(!loaded(0.8, true).is_marked(159) && loaded(0.8, true).is_marked(161));
+        assert!(!loaded(0.8, false).is_marked(639) && loaded(0.8, false).is_marked(641));
+        assert!(loaded(0.3, true).is_marked(135));
+        assert!(!loaded(1.0, true).is_marked(1_000) && !loaded(1.2, true).is_marked(1_000));
     }
 
     #[test]

@@ -254,7 +254,7 @@ def _backlogs(measured: Iterable[Measured]) -> Iterator[Finding]:
     )
     if tasks:
         text = f"{BACKLOG_MARK} {BACKLOG_REASON} in a race, so that it does not decide"
-        yield Finding(text, "track", "compare service time, or use a longer warm-up", tuple(tasks))
+        yield Finding(text, "track", "use a longer warm-up", tuple(tasks))
 
 
 def _too_few_samples(measured: Iterable[Measured]) -> Iterator[Finding]:

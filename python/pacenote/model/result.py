@@ -260,7 +260,9 @@ class WarmupBacklog:
     time or there is none of them.
     """
     marked: bool = False
-    """Whether they are more than 1 % of the measured operations, so that latency is marked."""
+    """Whether they are at least five, more than 1 % of the measured operations and more than ten times as
+    many as the load explains, so that latency is marked.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """What the backlog of a warm-up does to the latency of its task.
 
 Operations of the measured window that waited for an operation of the warm-up, directly or in a chain, have a
-true latency, but one that describes the warm-up. Above 1 % of the measured operations, the latency of the
-task is marked wherever it is shown, and decides nothing.
+true latency, but one that describes the warm-up. If they are more than 1 % of the measured operations, and
+far more than the load of the task explains, its latency is marked wherever it is shown, and decides nothing.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def backlog_text(task: TaskResult) -> str:
         return ""
     counts = f"{backlog.operations:,} of {task.accounting.normal:,} measured operations"
     if not backlog.gone or backlog.until_s is None:
-        return f"{counts} waited for the warm-up, whose backlog lasted until the end of the task"
-    return f"{counts} waited for the warm-up, whose backlog lasted until {backlog.until_s:.3g} s"
+        return f"{counts} waited for the warm-up, and some still did when the task ended"
+    return f"{counts} waited for the warm-up, the last of them due at {backlog.until_s:.3g} s"
 
 
 def backlog_advice(task: TaskResult) -> str:
@@ -56,7 +56,7 @@ def has_sound_latency(task: TaskResult) -> bool:
 
 def warmup_backlogs(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     """Yields findings about tasks whose latency contains the backlog of their warm-up. The figures are true,
-    and throughput and service time are not affected, so none is doubtful; those of latency are marked.
+    so none is doubtful; those of latency are marked.
     """
     alike: dict[str, list[TaskResult]] = {}
     for task in tasks:

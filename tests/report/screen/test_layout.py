@@ -294,7 +294,7 @@ def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest()
     assert latency == ["900 ms§", "1.8 s§", "1.2 s§"]
     (note,) = [note for note in shown.footnotes if note.startswith("§ ")]
     assert note == (
-        "§ slow: 135 of 500 measured operations waited for the warm-up, whose backlog lasted until 4.2 s: "
+        "§ slow: 135 of 500 measured operations waited for the warm-up, the last of them due at 4.2 s: "
         "raise warmup-time-period to at least 5 s"
     )
     assert [answer.text for answer in shown.answers if answer.label == "Slowest p50"] == ["other 5.8 ms"]

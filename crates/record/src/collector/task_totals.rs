@@ -1,5 +1,6 @@
 //! Totals of a task over all workers, and the result computed from them.
 
+use std::iter;
 use std::ops::Range;
 
 use pacenote_stats::{Steadiness, TaskSecond, rank};
@@ -355,7 +356,21 @@ impl TaskTotals {
             clients: self.info.clients,
             open_loop: self.info.open_loop,
             is_timed: self.info.warmup_ns.is_some(),
+            load: self.load(),
         })
+    }
+
+    /// Returns the share of the window for which a client had a measured operation under way, on average.
+    fn load(&self) -> f64 {
+        let measured = &self.stats[SampleType::Measured.index()];
+        let busy_ns: f64 = iter::once(&measured.service_time)
+            .chain(&measured.failed_service_time)
+            .filter(|times| times.count() > 0)
+            .map(|times| times.mean_ns() * times.count() as f64)
+            .sum();
+        let Range { start, end } = self.window_ns();
+        let window_ns = end.saturating_sub(start).max(1) as f64;
+        busy_ns / window_ns / f64::from(self.info.clients.max(1))
     }
 
     /// Returns the result of the task, which began `task_began_ns` after the race's first step.
