@@ -9,7 +9,23 @@ from pacenote.model.output_text import csv_text, json_escaped, json_text, markdo
 
 @pytest.mark.parametrize(
     "value",
-    [1, -1.5, "-1.50", "+2.1 %", "-3", "1e-5", "+1,234.5 docs/s", "-5 ms", "-", "--", "a=b", "", None],
+    [
+        1,
+        -1.5,
+        "-1.50",
+        "+2.1 %",
+        "-3",
+        "1e-5",
+        "+1,234.5 docs/s",
+        "-5 ms",
+        "-1.5 MB/s",
+        "-5%",
+        "-",
+        "--",
+        "a=b",
+        "",
+        None,
+    ],
 )
 def test_numbers_and_plain_texts_stay_as_they_are(value):
     assert csv_text([(value, "x")]) in (f"{'' if value is None else value},x\n", f'"{value}",x\n')
@@ -30,12 +46,20 @@ def test_numbers_and_plain_texts_stay_as_they_are(value):
             "=",
             "-=1",
             "+x y",
+            *("-2/A1", "+1/B2C3", "-1/RAND", "-1 A1", "-1 x/RAND", "-5A1", "-1/s", "-\u0661"),
+            '"=1',
         ),
         *("\uff1d1", "\uff0b1", "\uff0d1", "\uff201"),
     ],
 )
 def test_no_text_is_a_formula(text):
     assert csv_text([(text,)]).strip().strip('"').startswith("'")
+
+
+def test_no_part_between_semicolons_is_a_formula():
+    assert csv_text([("a;=1", "b; -A1;c", 'd;"=1', "e;-1;- ")]) == (
+        "a;'=1,b;' -A1;c,\"d;'\"\"=1\",e;-1;'- \n"
+    )
 
 
 def test_a_tab_or_a_line_break_hides_no_formula():

@@ -24,8 +24,12 @@ lines, marks of writing direction, and surrogates, which it cannot show.
 _FORMULA = (*"=+-@", *map(chr, (0xFF1D, 0xFF0B, 0xFF0D, 0xFF20)))
 """Beginnings of text that a spreadsheet takes for a formula, also in full width."""
 
-_NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?(?: ?[%\w/]{1,12})?|[+-]+")
-"""Text that begins like a formula, and is a number with or without a unit, or stands for none."""
+_NUMBER = re.compile(
+    r"[+-]?[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?(?: ?%| [^\W\d_]{1,12}(?:/(?:s|min|h|op|doc))?)?|[+-]+"
+)
+"""Text that begins like a formula, and is a number with or without a unit, or stands for none. After a number
+alone, letters or a slash could be cells and functions: `-1/RAND`.
+"""
 
 _MARKDOWN = re.compile(r"[\\|<]|\](?=[(\[:])")
 """What ends a table cell, begins HTML, or makes text in brackets a link or an image."""
@@ -46,8 +50,12 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 def _csv_cell(value: object) -> object:
     if not isinstance(value, str):
         return json.dumps(value) if isinstance(value, bool) else value
-    text = visible(value)
-    is_formula = text.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(text)
+    # In some countries, spreadsheets begin a new cell after a semicolon, whose quotes they remove.
+    return ";".join(map(_csv_part, visible(value).split(";")))
+
+
+def _csv_part(text: str) -> str:
+    is_formula = text.lstrip(' "').startswith(_FORMULA) and not _NUMBER.fullmatch(text)
     # An apostrophe tells spreadsheets that it is text.
     return f"'{text}" if is_formula else text
 
