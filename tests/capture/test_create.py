@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import bz2
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from capture.conftest import COUNT, FakeCluster
-from pacenote.capture import readers
+from pacenote.capture import dump, readers
 from pacenote.capture.create import CaptureRequest, _exclusive_folder, create_track
 from pacenote.capture.dump import JOURNAL
+from pacenote.capture.raw_documents import raw_sources
 from pacenote.capture.sources import BackingIndex, CaptureSource
 from pacenote.capture.track_files import literal, track_files
 from pacenote.cli.main import main
@@ -267,3 +270,66 @@ def test_archives_contain_the_same_documents(creator: TrackCreator) -> None:
     whole = (creator.folder / "notes-documents.json").read_bytes()
     for name in ("notes-documents.json.bz2", "notes-documents-1k.json.bz2"):
         assert bz2.decompress((creator.folder / name).read_bytes()) == whole
+
+
+def test_files_behind_links_in_a_foreign_folder_stay_as_they_are(creator: TrackCreator) -> None:
+    creator.folder.mkdir()
+    target = creator.folder.parent / "mine.txt"
+    target.write_text("mine")
+    for name in (
+        ".track.json.new",
+        f"{JOURNAL}.new",
+        ".notes-documents.json.bz2.new",
+        "notes-documents-1k.json",
+    ):
+        (creator.folder / name).symlink_to(target)
+    assert len(creator.create()) == COUNT
+    assert target.read_text() == "mine"
+
+
+def test_the_documents_are_not_written_to_a_link(creator: TrackCreator) -> None:
+    creator.folder.mkdir()
+    target = creator.folder.parent / "mine.txt"
+    target.write_text("mine")
+    (creator.folder / "notes-documents.json").symlink_to(target)
+    with pytest.raises(PacenoteError, match=r"cannot write .*notes-documents\.json"):
+        creator.create()
+    assert target.read_text() == "mine"
+
+
+def test_a_scroll_that_never_ends_is_left(creator: TrackCreator, monkeypatch: pytest.MonkeyPatch) -> None:
+    creator.cluster.has_points = False
+    scroll = creator.cluster.scroll
+
+    def endless(method: str, body: dict[str, Any]) -> tuple[int, object]:
+        return scroll(method, {**body, "scroll_id": "4"} if "scroll_id" in body else body)
+
+    monkeypatch.setattr(creator.cluster, "scroll", endless)
+    with pytest.raises(EngineError, match="received 28 of 25 documents of notes"):
+        creator.create()
+
+
+def test_a_key_that_occurs_twice_has_an_error_of_one_line() -> None:
+    with pytest.raises(ValueError, match="the response has no 'hits'"):
+        raw_sources('{"hits": {}, "hits": {"hits": []}}')
+
+
+@pytest.mark.parametrize(
+    ("limit", "number", "message"),
+    [
+        ("_MORE_DOCUMENTS", -COUNT - 1, "received 25 documents of 'notes', which has 25"),
+        ("_FREE_BYTES", 1 << 62, "cannot write .*: less than .* are free"),
+    ],
+)
+def test_documents_without_end_do_not_fill_the_disk(
+    creator: TrackCreator, monkeypatch: pytest.MonkeyPatch, limit: str, number: int, message: str
+) -> None:
+    monkeypatch.setattr(dump, limit, number)
+    with pytest.raises(PacenoteError, match=message):
+        creator.create()
+
+
+def test_a_journal_that_is_a_pipe_is_not_waited_for(creator: TrackCreator) -> None:
+    creator.folder.mkdir()
+    os.mkfifo(creator.folder / JOURNAL)
+    assert len(creator.create()) == COUNT

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.capture.dump import CaptureJournal, dump, store_errors
+from pacenote.capture.foreign_folder import new_file
 from pacenote.capture.readers import choose_reader
 from pacenote.capture.sources import (
     CaptureSource,
@@ -100,8 +101,8 @@ def _write(path: Path, text: str) -> None:
     new = path.with_name(f".{path.name}.new")
     with store_errors(path):
         path.parent.mkdir(exist_ok=True)
-        with new.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with new_file(new) as file:
+            file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import itertools
 import json
 import os
+import shutil
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,12 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from pacenote.capture.foreign_folder import new_file, opened_file
 from pacenote.capture.raw_documents import ndjson_line
 from pacenote.capture.readers import DocumentReader, Hit, PointInTimeExpired, ReadCursor
 from pacenote.capture.sources import CaptureSource
 from pacenote.errors import EngineError, StoreError
 from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
+from pacenote.units import format_bytes
 
 JOURNAL = ".create-track.json"
 """File with the progress of an unfinished capture."""
@@ -29,6 +33,12 @@ EXCERPT_DOCUMENTS = 1000
 
 _MAX_ATTEMPTS = 3
 """Maximum number of times that a source is read from the beginning because its point in time has expired."""
+
+_MORE_DOCUMENTS = 1_000_000
+"""Number of documents that may be indexed since they were counted, besides as many as there were."""
+
+_FREE_BYTES = 64 << 20
+"""Bytes that stay free on the disk."""
 
 _BLOCK = 900_000
 """Bytes of a bzip2 block. Blocks that are compressed in parallel form one valid archive."""
@@ -81,7 +91,9 @@ class CaptureJournal:
         self._file = folder / JOURNAL
         self._states: dict[str, _SourceProgress] = {}
         try:
-            for name, note in parse_json(self._file.read_text()).items():
+            with opened_file(self._file) as stored:
+                notes = parse_json(stored.read())
+            for name, note in notes.items():
                 position = ReadCursor(**{**note["position"], "after": tuple(note["position"]["after"])})
                 self._states[name] = _SourceProgress(**{**note, "position": position})
         except (OSError, ValueError, KeyError, TypeError):
@@ -102,7 +114,8 @@ class CaptureJournal:
         """Stores the progress of all sources."""
         new = self._file.with_name(f"{JOURNAL}.new")
         with store_errors(self._file):
-            new.write_text(json.dumps({name: asdict(state) for name, state in self._states.items()}))
+            with new_file(new) as out:
+                out.write(json.dumps({name: asdict(state) for name, state in self._states.items()}).encode())
             new.replace(self._file)
 
     def remove(self) -> None:
@@ -139,7 +152,7 @@ def dump(
     if not state.complete or _file_size(file) != state.bytes:
         state = _documents(source, reader, file, journal, progress)
     small = file.with_name(f"{source.name}-documents-1k.json")
-    with store_errors(small), file.open("rb") as lines, small.open("wb") as out:
+    with store_errors(small), opened_file(file) as lines, new_file(small) as out:
         out.writelines(itertools.islice(lines, EXCERPT_DOCUMENTS))
     _compress(small, lambda *_: None)
     archive = _compress(file, progress)
@@ -184,12 +197,13 @@ def _append(
 ) -> _SourceProgress:
     journal, state = kept
     with store_errors(file):
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     with os.fdopen(descriptor, "r+b") as out:
         # The end of the file may be an incomplete page.
         out.truncate(state.bytes)
         out.seek(state.bytes)
         for page in reader.pages(source, state.position):
+            _check_limits(source, file.parent, state.documents + len(page.hits))
             with store_errors(file):
                 state.bytes += _write(source, page.hits, out)
                 out.flush()
@@ -202,6 +216,18 @@ def _append(
     state.complete = True
     journal.save()
     return state
+
+
+def _check_limits(source: CaptureSource, folder: Path, documents: int) -> None:
+    """Raises EngineError if the cluster sends documents without end, and StoreError if the disk is full."""
+    if documents > 2 * source.documents + _MORE_DOCUMENTS:
+        raise EngineError(
+            f"received {documents:,} documents of '{source.name}', which has {source.documents:,}",
+            hint="run the command again while no documents are indexed",
+        )
+    with store_errors(folder):
+        if shutil.disk_usage(folder).free < _FREE_BYTES:
+            raise OSError(errno.ENOSPC, f"less than {format_bytes(_FREE_BYTES)} are free")
 
 
 def _write(source: CaptureSource, hits: Sequence[Hit], out: IO[bytes]) -> int:
@@ -221,7 +247,7 @@ def _compress(file: Path, progress: ProgressCallback) -> Path:
     target = file.with_name(f"{file.name}.bz2")
     total, done = file.stat().st_size, 0
     part = target.with_name(f".{target.name}.new")
-    with store_errors(target), file.open("rb") as source, part.open("wb") as out:
+    with store_errors(target), opened_file(file) as source, new_file(part) as out:
         for block in _compressed_blocks(iter(lambda: source.read(_BLOCK), b"")):
             out.write(block.data)
             done += block.uncompressed_bytes

@@ -52,8 +52,13 @@ def ndjson_line(source: str) -> bytes:
 
 
 def _value_start(text: str, position: int, key: str) -> int:
-    """Returns the position of the value of a key, in the object at `position`."""
-    return next(member.start for member in _members(text, position, key) if member.key == key)
+    """Returns the position of the value of a key, in the object at `position`. Raises ValueError if there is
+    none: of keys that occur twice, the first is not the one that was parsed.
+    """
+    for member in _members(text, position, key):
+        if member.key == key:
+            return member.start
+    raise ValueError(f"the response has no '{key}'")
 
 
 def _members(text: str, position: int, last: str | None = None) -> Iterator[_Member]:

@@ -230,6 +230,8 @@ class ScrollReader:
                 while hits:
                     yield Page(hits, ReadCursor(position))
                     read += len(hits)
+                    if read > total:
+                        break
                     next_page = {"scroll": KEEP_ALIVE, "scroll_id": scroll}
                     reply = self._search("/_search/scroll", next_page)
                     hits, scroll = _scroll_page(index, reply)
@@ -238,7 +240,7 @@ class ScrollReader:
             if read != total:
                 # A lost page is not returned again by a repeated request, which may go to a different host.
                 raise EngineError(
-                    f"received only {read:,} of {total:,} documents of {index}",
+                    f"received {'only ' if read < total else ''}{read:,} of {total:,} documents of {index}",
                     hint="try again with one host",
                 )
 
