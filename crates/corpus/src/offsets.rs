@@ -6,9 +6,13 @@
 //! and compared with that row.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::OFlags;
 
 use crate::byte_source::ByteSource;
 use crate::error::CorpusError;
@@ -23,6 +27,9 @@ const CHUNK_SIZE: usize = 16 * 1024;
 /// Number of rows that are checked against the data when a table is read, by counting the lines of the stride before
 /// each. Checking every row would read the whole file.
 const CHECKED_ROWS: usize = 32;
+
+/// Size in bytes of the largest table that is read, that of about a hundred billion lines.
+const MAX_TABLE_BYTES: u64 = 64 << 20;
 
 /// The offsets of the lines of a data file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -97,11 +104,11 @@ impl OffsetTable {
     /// If the data cannot be read.
     pub(crate) fn load(data_file: &Path, data: &impl ByteSource) -> Result<Option<Self>, CorpusError> {
         let side = Self::path_of(data_file);
-        let written = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified());
-        match (written(&side), written(data_file), fs::read_to_string(&side)) {
-            (Ok(side_written), Ok(data_written), Ok(text)) if side_written >= data_written => {
-                Self::parse(&text, data)
-            }
+        let Ok(data_written) = fs::metadata(data_file).and_then(|meta| meta.modified()) else {
+            return Ok(None);
+        };
+        match read_table(&side) {
+            Ok((side_written, text)) if side_written >= data_written => Self::parse(&text, data),
             _ => Ok(None),
         }
     }
@@ -169,6 +176,21 @@ impl OffsetTable {
         }
         Ok(true)
     }
+}
+
+/// Returns when a table was written, and its text.
+///
+/// In a folder that users share, one could have put a pipe or a device there, which could be read for ever.
+fn read_table(side: &Path) -> io::Result<(SystemTime, String)> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(side)?;
+    let status = file.metadata()?;
+    if !status.is_file() || status.len() > MAX_TABLE_BYTES {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut text = String::new();
+    file.take(MAX_TABLE_BYTES).read_to_string(&mut text)?;
+    Ok((status.modified()?, text))
 }
 
 /// The rows of a stored table.

@@ -97,6 +97,16 @@ fn an_offset_table_for_other_data_is_replaced() {
 }
 
 #[test]
+fn a_pipe_instead_of_an_offset_table_does_not_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = numbered(&folder, 3, true);
+    let made = std::process::Command::new("mkfifo").arg(table_path(&path)).status().unwrap();
+    assert!(made.success());
+    assert_eq!(LineFile::open(&path).unwrap().line_count(), 3);
+    assert!(table_path(&path).is_file(), "the pipe was not replaced");
+}
+
+#[test]
 fn an_error_names_the_missing_file() {
     let error = LineFile::open("no/such/file.json").unwrap_err();
     let message = error.to_string();
