@@ -8,6 +8,8 @@ before. A race that saturates a server on the only core that both may use shows 
 from __future__ import annotations
 
 import json
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -75,6 +77,9 @@ _REALTIME = _Mode("realtime", (), "realtime", "realtime")
 _SLICE = _Mode("slice", _WITHOUT_PERMISSION, "auto", "short_slice")
 _MODES = (_NORMAL, _REALTIME, _SLICE)
 
+_FIRST_WITH_SLICES = (6, 12)
+"""The first version of Linux in which threads have slices of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Run:
@@ -110,7 +115,9 @@ def measure(options: Options) -> Outcome:
     if missing := _missing():
         return Outcome(skipped=missing)
     blocks = options.blocks or options.choose(_BLOCKS, _QUICK_BLOCKS)
-    runs: dict[_Mode, list[_Run]] = {mode: [] for mode in _MODES}
+    release = platform.release()
+    modes = _MODES if _has_slices(release) else (_NORMAL, _REALTIME)
+    runs: dict[_Mode, list[_Run]] = {mode: [] for mode in modes}
     core, _ = cores()
     with (
         temporary_folder() as folder,
@@ -120,9 +127,14 @@ def measure(options: Options) -> Outcome:
         bench = _Bench(options, folder, cluster.hosts[0].address, server.port, core)
         bench.closed_race(_NORMAL)
         for block in range(blocks):
-            for mode in _MODES if block % 2 == 0 else reversed(_MODES):
+            for mode in modes if block % 2 == 0 else reversed(modes):
                 runs[mode].append(bench.run(mode))
-    return _outcome(runs)
+    return _outcome(runs, release)
+
+
+def _has_slices(release: str) -> bool:
+    version = re.match(r"(\d+)\.(\d+)", release)
+    return version is not None and tuple(map(int, version.groups())) >= _FIRST_WITH_SLICES
 
 
 def _missing() -> str:
@@ -251,13 +263,13 @@ def _p99_us(lateness: Mapping[str, Any]) -> float:
     )
 
 
-def _outcome(runs: Mapping[_Mode, Sequence[_Run]]) -> Outcome:
-    figures = [figure for mode in _MODES for figure in _figures(mode, runs[mode])]
-    ratios = {mode: _ratios(mode, runs[mode], runs[_NORMAL]) for mode in (_REALTIME, _SLICE)}
+def _outcome(runs: Mapping[_Mode, Sequence[_Run]], release: str) -> Outcome:
+    figures = [figure for mode in runs for figure in _figures(mode, runs[mode])]
+    ratios = {mode: _ratios(mode, runs[mode], runs[_NORMAL]) for mode in runs if mode != _NORMAL}
     documents, searches, saturated = ratios[_REALTIME]
     closed_wait, open_wait, _, lateness, *_ = _figures(_REALTIME, runs[_REALTIME])
     return Outcome(
-        figures=(*figures, *ratios[_REALTIME], *ratios[_SLICE]),
+        figures=(*figures, *(figure for of_mode in ratios.values() for figure in of_mode)),
         targets=(
             *(Target(wait, _WAIT_MS, at_most=True) for wait in (closed_wait, open_wait)),
             Target(lateness, _P99_US, at_most=True),
@@ -268,7 +280,9 @@ def _outcome(runs: Mapping[_Mode, Sequence[_Run]]) -> Outcome:
             "closed loop: bulks of http_logs, then searches by 8 clients; open loop: "
             f"{_RATE} searches/s; OpenSearch on the same cores, beside a program that takes a quarter of one",
             "saturated: 64 clients search an nginx on the only core that it and the driver may use",
-            "slice: without CAP_SYS_NICE",
+            "slice: without CAP_SYS_NICE"
+            if _SLICE in runs
+            else f"slice: skipped, because Linux {release} has none (it needs 6.12 or newer)",
         ),
     )
 
