@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from pacenote.model.driver_scheduling import (
+    ALLOW_CONTROL_GROUP,
+    ALLOW_LONG_RUNS,
     ALLOW_REALTIME,
     FREE_CORE,
     core_advice,
@@ -49,11 +51,25 @@ def test_earlier_versions_left_scheduling_to_the_system() -> None:
             {"scheduling": {"asked": "auto", "refused": "it needs CAP_SYS_NICE"}},
             f"{ALLOW_REALTIME}, {FREE_CORE}",
         ),
+        (
+            {
+                "scheduling": {
+                    "refused": "RLIMIT_RTTIME is 5 µs, and the kernel would end a process with a thread that "
+                    "runs for longer"
+                }
+            },
+            f"{ALLOW_LONG_RUNS}, {FREE_CORE}",
+        ),
+        (
+            {"scheduling": {"refused": "its control group has no real-time budget (cpu.rt_runtime_us), or"}},
+            f"{ALLOW_CONTROL_GROUP}, {FREE_CORE}",
+        ),
+        ({"scheduling": {"refused": "Function not implemented (os error 38)"}}, FREE_CORE),
         ({"scheduling": {"asked": "normal"}}, f"omit --driver-scheduling=normal, {FREE_CORE}"),
         ({}, FREE_CORE),
     ],
 )
-def test_advice_names_real_time_priority_where_it_was_not_allowed(
+def test_advice_names_what_kept_the_driver_from_real_time_priority(
     driver: Mapping[str, object], advice: str
 ) -> None:
     assert core_advice(driver) == advice

@@ -1,5 +1,6 @@
 //! How the kernel schedules the driver's threads during a race.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
 
 mod support;
 
@@ -90,10 +91,19 @@ fn without_permission<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     })
 }
 
+/// Returns whether threads can have real-time priority, and prints why what needs it is not tested.
+fn is_realtime_permitted() -> bool {
+    let refusal = realtime_refusal();
+    if let Some(reason) = &refusal {
+        eprintln!("real-time priority cannot be tested: {reason}");
+    }
+    refusal.is_none()
+}
+
 #[test]
 fn only_workers_and_the_health_thread_get_another_scheduling() {
     let _alone = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    if realtime_refusal().is_none() {
+    if is_realtime_permitted() {
         let (seen, summary) = race_with("auto");
         let expected = |name: &str| match name {
             "health" => (2, SCHED_FIFO),
@@ -139,7 +149,7 @@ fn a_race_that_demands_real_time_priority_does_not_begin_without_permission() {
 
 #[test]
 fn spin_waits_count_as_cpu_time() {
-    if realtime_refusal().is_some() {
+    if !is_realtime_permitted() {
         return;
     }
     let _alone = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,7 +11,26 @@ ALLOW_REALTIME = (
     "allow real-time priority (`sudo prlimit --rtprio=2 --pid=$$`, LimitRTPRIO=2 of a systemd unit, or "
     "--cap-add=SYS_NICE of a container)"
 )
-"""What to do if the driver's threads could not have real-time priority."""
+"""What to do if the process has no permission for real-time priority."""
+
+ALLOW_LONG_RUNS = (
+    "remove the limit of uninterrupted real-time work (`sudo prlimit --rttime=unlimited --pid=$$`, or "
+    "LimitRTTIME=infinity of a systemd unit)"
+)
+"""What to do if `RLIMIT_RTTIME` would end a process with real-time priority."""
+
+ALLOW_CONTROL_GROUP = (
+    "allow the control group real-time priority (cpu.rt_runtime_us above 0 in it and in those above it, and "
+    "no filter of sched_setattr)"
+)
+"""What to do if a process with the permission may not have real-time priority."""
+
+_ALLOWANCES = {
+    "RLIMIT_RTTIME is": ALLOW_LONG_RUNS,
+    "its control group": ALLOW_CONTROL_GROUP,
+    "it needs CAP_SYS_NICE": ALLOW_REALTIME,
+}
+"""What to do, by the beginning of the reason for which the process could not have real-time priority."""
 
 FREE_CORE = (
     "stop other programs, give engine and driver cores of their own (--node-cpus, --driver-cpus), or run the "
@@ -65,11 +84,16 @@ def demotion_text(driver: Mapping[str, object]) -> str:
     )
 
 
+def allowance_for(reason: str) -> str | None:
+    """Returns what allows real-time priority that was refused for a reason; None if it is not known."""
+    return next((advice for start, advice in _ALLOWANCES.items() if reason.startswith(start)), None)
+
+
 def core_advice(driver: Mapping[str, object]) -> str:
     """Returns what to do if the driver waited for a core."""
     scheduling = part(driver, "scheduling")
-    if scheduling.get("refused"):
-        return f"{ALLOW_REALTIME}, {FREE_CORE}"
+    if allowance := allowance_for(str(scheduling.get("refused"))):
+        return f"{allowance}, {FREE_CORE}"
     if scheduling.get("asked") == "normal":
         return f"omit --driver-scheduling=normal, {FREE_CORE}"
     return FREE_CORE

@@ -9,7 +9,7 @@ from pathlib import Path
 from pacenote._core import realtime_refusal
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import TlsOptions
-from pacenote.model.driver_scheduling import ALLOW_REALTIME
+from pacenote.model.driver_scheduling import allowance_for
 from pacenote.model.engine import EngineInfo
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_request import RaceRequest
@@ -146,9 +146,12 @@ def check_engine(request: RaceRequest) -> None:
 def _check_scheduling(request: RaceRequest) -> None:
     """Raises UsageError if the driver's threads cannot have the real-time priority that the race demands."""
     if request.driver_scheduling == "realtime" and (reason := realtime_refusal()) is not None:
+        allowance = allowance_for(reason)
         raise UsageError(
             f"--driver-scheduling=realtime: the driver's threads cannot have real-time priority: {reason}",
-            hint=f"{ALLOW_REALTIME}, or use --driver-scheduling=auto",
+            hint=f"{allowance}, or use --driver-scheduling=auto"
+            if allowance
+            else "use --driver-scheduling=auto",
         )
 
 

@@ -40,9 +40,16 @@ impl RunQueueStats {
     }
 }
 
-/// Returns the CPU time in the file of a thread in nanoseconds, or `None` if the thread has ended.
+/// Returns the CPU time in the file of a thread in nanoseconds, or `None` if the operating system does not provide it or
+/// the thread has ended.
 pub fn read_cpu_ns(schedstat: &File) -> Option<u64> {
-    read_text(schedstat, |text| text.split_ascii_whitespace().next()?.parse().ok())
+    read_text(schedstat, parse_cpu_ns)
+}
+
+/// Without the counters, all are zero; a thread that has them has run at least once, although its CPU time may be zero.
+fn parse_cpu_ns(text: &str) -> Option<u64> {
+    RunQueueStats::parse(text)?;
+    text.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn read_text<T>(schedstat: &File, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
@@ -61,6 +68,10 @@ mod tests {
         assert_eq!(
             (RunQueueStats::parse("0 0 0\n"), RunQueueStats::parse(""), RunQueueStats::parse("1 x 2")),
             (None, None, None)
+        );
+        assert_eq!(
+            ["123 456 7\n", "0 9 1", "0 0 0\n", "", "x 1 2"].map(parse_cpu_ns),
+            [Some(123), Some(0), None, None, None]
         );
         let (then, now) = (RunQueueStats { wait_ns: 400, runs: 5 }, RunQueueStats { wait_ns: 456, runs: 7 });
         assert_eq!(now.since(then), Some(RunQueueStats { wait_ns: 56, runs: 2 }));

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 /// Length of the time whose CPU time is limited.
 pub const WINDOW: Duration = Duration::from_secs(1);
 
-/// Longest CPU time of a thread within [`WINDOW`]: half of a core. A thread of an engine that always has work would have
-/// the other half of that core if both were scheduled normally, so that it loses nothing to the priority.
+/// Longest CPU time of a thread within [`WINDOW`]: half of a core. If both were scheduled normally, one thread of an
+/// engine that always has work would have the other half of that core. Several such threads would have more of it, and
+/// lose the difference until the driver's thread has a short slice.
 pub const MAX_CPU_TIME: Duration = Duration::from_millis(500);
 
 /// Number of readings in a window of readings every 10 ms, the shortest interval of the health thread.

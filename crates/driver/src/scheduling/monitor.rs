@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::health::run_queue::read_cpu_ns;
 use crate::scheduling::budget::{CpuTimeWindow, MAX_CPU_TIME};
 use crate::scheduling::kernel::{ThreadPolicy, policy_of, set_policy};
-use crate::scheduling::permission::{HEALTH_PRIORITY, WORKER_PRIORITY, realtime_refusal};
+use crate::scheduling::permission::{HEALTH_PRIORITY, SCHEDSTAT, WORKER_PRIORITY, realtime_refusal};
 
 /// The short slice, in nanoseconds: the shortest one of the kernel.
 pub const SHORT_SLICE_NS: u64 = 100_000;
@@ -41,7 +41,7 @@ pub struct SchedulingSummary {
     pub health: Option<Scheduling>,
     /// Why the process could not have real-time priority; `null` if it could, or if the options did not ask for it.
     pub refused: Option<String>,
-    /// How often a worker lost real-time priority because it exceeded its budget.
+    /// How often a worker lost real-time priority because it exceeded its budget, or its CPU time could not be read.
     pub demotions: u32,
     /// Time for which workers did not have it, in seconds, summed over the workers.
     pub demoted_s: f64,
@@ -115,7 +115,14 @@ impl SchedulingMonitor {
 
     /// Schedules the calling thread as a worker until the returned value is dropped.
     pub fn schedule_worker(&self) -> ScheduledWorker<'_> {
-        let (scheduling, nice) = self.schedule_current_thread(WORKER_PRIORITY);
+        // Unlike the path, the open file belongs to this thread whichever thread reads it.
+        self.schedule_worker_with(File::open(SCHEDSTAT).ok())
+    }
+
+    /// Schedules the calling thread, which has real-time priority only if its counters can be read.
+    fn schedule_worker_with(&self, schedstat: Option<File>) -> ScheduledWorker<'_> {
+        let schedstat = schedstat.filter(|file| read_cpu_ns(file).is_some());
+        let (scheduling, nice) = self.schedule_current_thread(schedstat.as_ref().map(|_| WORKER_PRIORITY));
         {
             let mut counts = lock(&self.counts);
             counts.workers = Some(counts.workers.map_or(scheduling, |least| least.min(scheduling)));
@@ -123,8 +130,7 @@ impl SchedulingMonitor {
         let mut worker = ScheduledWorker { monitor: self, state: None };
         if scheduling == Scheduling::Realtime
             && self.asked != DriverScheduling::Normal
-            // Unlike the path, the open file belongs to this thread whichever thread reads it.
-            && let Ok(schedstat) = File::open("/proc/thread-self/schedstat")
+            && let Some(schedstat) = schedstat
         {
             let usage = Mutex::new(WorkerUsage { window: CpuTimeWindow::new(), demoted_at: None });
             let state = Arc::new(WorkerState { thread: gettid(), nice, schedstat, usage });
@@ -136,20 +142,23 @@ impl SchedulingMonitor {
 
     /// Schedules the calling thread, which watches the workers.
     pub fn schedule_health_thread(&self) {
-        let (scheduling, _) = self.schedule_current_thread(HEALTH_PRIORITY);
+        let (scheduling, _) = self.schedule_current_thread(Some(HEALTH_PRIORITY));
         lock(&self.counts).health = Some(scheduling);
     }
 
-    /// Returns how the calling thread is scheduled now, and its nice value.
-    fn schedule_current_thread(&self, priority: u32) -> (Scheduling, i32) {
+    /// Gives the calling thread this real-time priority, or else a short slice. Returns how it is scheduled now, and its
+    /// nice value.
+    fn schedule_current_thread(&self, priority: Option<u32>) -> (Scheduling, i32) {
         let thread = gettid();
         let nice = match policy_of(thread) {
             Ok(ThreadPolicy::Fair { nice, .. }) => nice,
             _ => 0,
         };
         if self.asked != DriverScheduling::Normal {
-            let realtime = ThreadPolicy::Realtime { priority };
-            if self.refused.is_some() || set_policy(thread, realtime).is_err() {
+            let is_realtime = self.refused.is_none()
+                && priority
+                    .is_some_and(|priority| set_policy(thread, ThreadPolicy::Realtime { priority }).is_ok());
+            if !is_realtime {
                 // If this fails, the thread is scheduled as before.
                 let _ = set_policy(thread, ThreadPolicy::Fair { nice, slice_ns: SHORT_SLICE_NS });
             }
@@ -162,14 +171,15 @@ impl SchedulingMonitor {
         (scheduling, nice)
     }
 
-    /// Reads the CPU time of the workers, and demotes those that have exceeded their budget.
+    /// Reads the CPU time of the workers, and demotes those that have exceeded their budget, or whose CPU time cannot be
+    /// read.
     pub fn check_budget(&self, now: Instant) {
         let workers = lock(&self.workers);
         let mut total = Duration::ZERO;
         for worker in workers.iter() {
             let cpu_time = worker.cpu_time(now);
-            total += cpu_time;
-            if cpu_time > self.max_of_worker {
+            total += cpu_time.unwrap_or_default();
+            if cpu_time.is_none_or(|cpu_time| cpu_time > self.max_of_worker) {
                 self.demote(worker, now);
             }
         }
@@ -204,14 +214,16 @@ impl SchedulingMonitor {
 }
 
 impl ScheduledWorker<'_> {
-    /// Gives the thread a new budget, and real-time priority if it has lost it. Must be called at the beginning and end
-    /// of each step.
+    /// Gives the thread a new budget, and real-time priority if it has lost it and its CPU time can be read. Must be
+    /// called at the beginning and end of each step.
     pub fn renew_budget(&self) {
         let Some(state) = &self.state else { return };
         let mut usage = lock(&state.usage);
         usage.window.clear();
         let Some(demoted_at) = usage.demoted_at else { return };
-        if set_policy(state.thread, ThreadPolicy::Realtime { priority: WORKER_PRIORITY }).is_ok() {
+        if read_cpu_ns(&state.schedstat).is_some()
+            && set_policy(state.thread, ThreadPolicy::Realtime { priority: WORKER_PRIORITY }).is_ok()
+        {
             usage.demoted_at = None;
             lock(&self.monitor.counts).demoted += demoted_at.elapsed();
         }
@@ -230,11 +242,14 @@ impl Drop for ScheduledWorker<'_> {
 }
 
 impl WorkerState {
-    /// Reads the CPU time in the second before `now`, in which the thread had real-time priority.
-    fn cpu_time(&self, now: Instant) -> Duration {
+    /// Reads the CPU time in the second before `now`, in which the thread had real-time priority. Returns `None` if it
+    /// cannot be read.
+    fn cpu_time(&self, now: Instant) -> Option<Duration> {
         let mut usage = lock(&self.usage);
-        let cpu_ns = if usage.demoted_at.is_some() { None } else { read_cpu_ns(&self.schedstat) };
-        cpu_ns.map_or(Duration::ZERO, |cpu_ns| usage.window.add(now, cpu_ns))
+        if usage.demoted_at.is_some() {
+            return Some(Duration::ZERO);
+        }
+        read_cpu_ns(&self.schedstat).map(|cpu_ns| usage.window.add(now, cpu_ns))
     }
 }
 
@@ -261,6 +276,15 @@ mod tests {
 
     fn is_short_slice(policy: ThreadPolicy) -> bool {
         matches!(policy, ThreadPolicy::Fair { slice_ns: 0 | SHORT_SLICE_NS, .. })
+    }
+
+    /// Returns whether threads cannot have real-time priority, and prints why a test that needs it is skipped.
+    #[allow(clippy::print_stderr, reason = "a test that tests nothing says so")]
+    fn is_refused(monitor: &SchedulingMonitor) -> bool {
+        if let Some(reason) = &monitor.refused {
+            eprintln!("real-time priority cannot be tested: {reason}");
+        }
+        monitor.refused.is_some()
     }
 
     /// Works on a worker until it is demoted, and returns its policies then and with a new budget.
@@ -292,7 +316,7 @@ mod tests {
         let long = Duration::from_secs(9);
         for (of_worker, of_all) in [(Duration::from_millis(5), long), (long, Duration::from_millis(5))] {
             let monitor = monitor_with_limits(of_worker, of_all);
-            if monitor.refused.is_some() {
+            if is_refused(&monitor) {
                 return;
             }
             let (demoted, renewed) =
@@ -308,6 +332,60 @@ mod tests {
             assert!(summary.demoted_s > 0.0);
             assert!(lock(&monitor.workers).is_empty(), "a worker that has ended is watched");
         }
+    }
+
+    #[test]
+    fn a_worker_whose_cpu_time_cannot_be_read_has_a_short_slice() {
+        let monitor = monitor_with_limits(Duration::from_secs(9), Duration::from_secs(9));
+        let policies = thread::scope(|scope| {
+            let with = |schedstat| monitor.schedule_worker_with(schedstat);
+            let policy = || policy_of(gettid()).unwrap();
+            let zeros = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(&zeros, "0 0 0\n").unwrap();
+            let without_counters = [None, Some(zeros.reopen().unwrap()), Some(tempfile::tempfile().unwrap())];
+            without_counters.map(|schedstat| {
+                let worker = scope.spawn(move || {
+                    let _scheduled = with(schedstat);
+                    policy()
+                });
+                worker.join().unwrap()
+            })
+        });
+        assert!(policies.into_iter().all(is_short_slice), "{policies:?}");
+        assert_ne!(monitor.summary().workers, Some(Scheduling::Realtime));
+    }
+
+    #[test]
+    fn a_worker_whose_cpu_time_can_no_longer_be_read_is_demoted_until_it_can() {
+        let monitor = monitor_with_limits(Duration::from_secs(9), Duration::from_secs(9));
+        if is_refused(&monitor) {
+            return;
+        }
+        let counters = tempfile::NamedTempFile::new().unwrap();
+        let write = |text: &str| std::fs::write(&counters, text).unwrap();
+        let policy = || policy_of(gettid()).unwrap();
+        write("5 0 1\n");
+        let schedstat = counters.reopen().unwrap();
+        let policies = thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let scheduled = monitor.schedule_worker_with(Some(schedstat));
+                monitor.check_budget(Instant::now());
+                let before = policy();
+                write("0 0 0\n");
+                monitor.check_budget(Instant::now());
+                let without = policy();
+                scheduled.renew_budget();
+                let renewed_without = policy();
+                write("5 0 1\n");
+                scheduled.renew_budget();
+                [before, without, renewed_without, policy()]
+            });
+            worker.join().unwrap()
+        });
+        let realtime = ThreadPolicy::Realtime { priority: WORKER_PRIORITY };
+        assert_eq!((policies[0], policies[3]), (realtime, realtime));
+        assert!(is_short_slice(policies[1]) && is_short_slice(policies[2]), "{policies:?}");
+        assert_eq!(monitor.summary().demotions, 1);
     }
 
     #[test]
