@@ -178,11 +178,11 @@ fn damaged_lines_are_left_out_and_reported() {
     // What becomes of the journal, the rows that remain, and the loss.
     type Case = (fn(String) -> String, u64, &'static str, bool);
     let cases: [Case; 5] = [
-        (|text| text.clone() + "{\"samples\":{\"time\":1,\"va", 20, "the incomplete last line", false),
+        (|text| text.clone() + "{\"samples\":{\"time\":1,\"va", 20, "the incomplete last line", true),
         (|text| text.replacen("[0,25.0]", "[0,x]", 1), 18, "1 damaged line is", true),
         (|text| text.replacen("{\"series\"", "{\"", 1), 10, "10 values of telemetry.jsonl are not", true),
         (|_| String::new(), 0, "", false),
-        (|text| text.replace('\n', "\r"), 0, "the incomplete last line", false),
+        (|text| text.replace('\n', "\r"), 0, "the incomplete last line", true),
     ];
     for (damage, rows, loss, is_kept) in cases {
         let folder = killed();
