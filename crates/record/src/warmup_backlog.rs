@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn as_many_as_the_load_explains_do_not_mark_latency() {
         // A client that is busy for 80 % of the time leaves 16 on average.
-        let loaded = |load, open_loop| BacklogContext { load, open_loop, ..context(1_000) };
+        let loaded = |load, open_loop| BacklogContext { open_loop, load, ..context(1_000) };
         assert!(!loaded(0.8, true).is_marked(159) && loaded(0.8, true).is_marked(161));
         assert!(!loaded(0.8, false).is_marked(639) && loaded(0.8, false).is_marked(641));
         assert!(loaded(0.3, true).is_marked(135));
