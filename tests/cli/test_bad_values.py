@@ -169,6 +169,7 @@ def places(tmp_path, monkeypatch) -> Iterator[dict[str, list[str]]]:
             "gc": [str(tmp_path / "gc.log")],
             "jfr": [str(tmp_path / "gc.log")],
             "host": [],
+            "trust": ["--list"],
             "serve": [f"--port={taken.getsockname()[1]}"],
             "delete": ["race", "--id=x"],
             "add": ["annotation", "--race-timestamp=20260101", "--track=t", "--message=m"],
