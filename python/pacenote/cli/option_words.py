@@ -18,7 +18,7 @@ _DENIALS = frozenset({"no", "off", "false"})
 
 
 def warn_of_words(options: argparse.Namespace, console: Console) -> None:
-    """Warns of the parameters with such a word. The words are no secrets."""
+    """Warns of the parameters with such a word. The words are not secret."""
     for option in _OPTIONS:
         params = getattr(options, option, None)
         for key, value in _denials(params) if isinstance(params, Mapping) else ():
