@@ -30,9 +30,12 @@ from pacenote import _core
 
 _BLOCKS, _QUICK_BLOCKS = 6, 1
 _DOCUMENTS, _QUICK_DOCUMENTS = 400_000, 20_000
-_CLOSED_SEARCHES, _QUICK_CLOSED_SEARCHES = 12_000, 1_000
+_CLOSED_SEARCHES, _QUICK_CLOSED_SEARCHES = 16_000, 1_000
 _RATE = 200
-_OPEN_S, _QUICK_OPEN_S = 8, 2
+_CLIENTS = 8
+"""Clients of the searches. Each runs its share of them, because `iterations` counts for each client."""
+
+_OPEN_S, _QUICK_OPEN_S = 20, 2
 _SATURATED_S, _QUICK_SATURATED_S = 4, 2
 _LEAST_RATIO = 0.97
 """Smallest part of the throughput with normal scheduling that is not a loss."""
@@ -186,16 +189,19 @@ class _Bench:
         documents = self.options.choose(_DOCUMENTS, _QUICK_DOCUMENTS)
         searches = self.options.choose(_CLOSED_SEARCHES, _QUICK_CLOSED_SEARCHES)
         params = (
-            f"docs:{documents},search_clients:8,target_throughput:0,warmup_iterations:{searches // 10},"
-            f"iterations:{searches}"
+            f"docs:{documents},search_clients:{_CLIENTS},target_throughput:0,"
+            f"warmup_iterations:{searches // 10 // _CLIENTS},iterations:{searches // _CLIENTS}"
         )
         tasks = "delete-index,create-index,check-cluster-health,index-append,refresh-after-index,default"
         return self._race(mode, self._http_logs(params, tasks))
 
     def open_race(self, mode: _Mode) -> Mapping[str, Any]:
         """Searches what the closed race has indexed at a fixed rate, which the engine sustains."""
-        count = _RATE * self.options.choose(_OPEN_S, _QUICK_OPEN_S)
-        params = f"search_clients:8,target_throughput:{_RATE},warmup_iterations:{_RATE},iterations:{count}"
+        seconds, per_client = self.options.choose(_OPEN_S, _QUICK_OPEN_S), _RATE // _CLIENTS
+        params = (
+            f"search_clients:{_CLIENTS},target_throughput:{_RATE},"
+            f"warmup_iterations:{per_client},iterations:{seconds * per_client}"
+        )
         return self._race(mode, (*self._http_logs(params, "default"), "--open-loop"))
 
     def saturating_race(self, mode: _Mode) -> Mapping[str, Any]:
@@ -277,7 +283,7 @@ def _outcome(runs: Mapping[_Mode, Sequence[_Run]], release: str) -> Outcome:
             Target(saturated, _LEAST_SATURATED_RATIO, at_most=False),
         ),
         notes=(
-            "closed loop: bulks of http_logs, then searches by 8 clients; open loop: "
+            f"closed loop: bulks of http_logs, then searches by {_CLIENTS} clients; open loop: "
             f"{_RATE} searches/s; OpenSearch on the same cores, beside a program that takes a quarter of one",
             "saturated: 64 clients search an nginx on the only core that it and the driver may use",
             "slice: without CAP_SYS_NICE"
