@@ -7,9 +7,11 @@ import csv
 import io
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from rich.panel import Panel
@@ -21,6 +23,11 @@ from pacenote.cli.console import Console
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.recording import LockKind
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
+from pacenote.model.telemetry_sample import TelemetrySample
+from pacenote.race.drive import DriveResult
+from pacenote.race.observed_host import ObservedHost
+from pacenote.race.telemetry_file import RaceTelemetry
+from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from support.metrics_store import fake_store
 from support.openj9_logs import LogPlan, Totals, generate
@@ -34,6 +41,8 @@ MARK = "=cmd(1)\x1b]0;x\x07\x9b31m\x7f\u202e\u2066\u2028\x85\r\n<script>x</scrip
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 FORMULAS = (*"=+-@\t\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 NUMBER = re.compile(r"[+-]?[\d.,]+(?:e[+-]?\d+)?(?: ?[%\w/]+)?|[+-]+")
+
+PLAN = Path(__file__).parents[1] / "plan/golden/every-variant.json"
 
 FORMS = tuple(f"--report-format={form}" for form in ("markdown", "csv", "json"))
 
@@ -104,9 +113,27 @@ def check(text: str, form: str = "") -> None:
         assert "onerror" not in text
 
 
+def write_telemetry(folder: RaceFolder, begin_ns: int) -> None:
+    """Writes ten seconds of series whose names, units, nodes and devices are the mark, and of known ones of a
+    node and a device with such a name.
+    """
+    telemetry = RaceTelemetry(folder, ObservedHost((), (), (), {}))
+    counters = ("indexing.index_total", "indexing.index_time", "merges.total_time", "docs.count")
+    known = tuple(("node-counters", f"indices.{name}", "ms") for name in counters)
+    telemetry.write([
+        TelemetrySample(begin_ns + second * SECOND, source, name, float(second), unit, kind, {key: MARK})
+        for second in range(10)
+        for source, name, unit in ((MARK, MARK, MARK), ("node-counters", MARK, "ms"), *known)
+        for kind in ("counter", "gauge")
+        for key in ("node", MARK)
+    ])
+    assert telemetry.close(DriveResult((bulk(),), {"started_unix_ns": begin_ns})) == ({}, ())
+
+
 @pytest.fixture
 def races(home: Path) -> Path:
-    """Two races with the mark wherever a record and a snapshot accept it."""
+    """Two races with the mark wherever a record, a snapshot, a plan and telemetry accept it."""
+    begin_ns = time.time_ns()
     store = RaceStore()
     side = Snapshot({"sysctl.vm.swappiness": "60", "setting.a": "b", "node.n.jvm.flag.UseG1GC": "true"})
     for name in ("race-1", "race-2"):
@@ -122,6 +149,10 @@ def races(home: Path) -> Path:
         assert count > 5
         value, own = json.dumps(MARK), json.dumps(MARK + name)
         stored.write_text(json.dumps(changed).replace(f": {value}", f": {own}"))
+        plan, count = hostile(json.loads(PLAN.read_text()), lambda _: None)
+        assert count > 45
+        folder.plan_json.write_text(json.dumps(plan))
+        write_telemetry(folder, begin_ns)
         logs = folder.path / "artifacts"
         logs.mkdir(exist_ok=True)
         (logs / "gc.log").write_text(LOG.replace("System.gc()", MARK.replace("\r\n", "")))
@@ -160,11 +191,30 @@ def test_no_text_of_a_race_is_obeyed(run, races, command):
     assert (code, len(out) > 300) == (0, True), err
 
 
-@pytest.mark.parametrize("command", [("report", "race-1", "--html"), ("report", "race-2", "--html")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "race-1"),
+        ("report", "race-2"),
+        ("compare", "--baseline=race-1", "--contender=race-2"),
+        ("trend", f"--track={MARK}"),
+    ],
+    ids=" ".join,
+)
 def test_no_text_of_a_race_is_obeyed_in_its_page(run, races, tmp_path, command):
-    code, _, err = run(*command[:-1], f"--html={tmp_path / 'page.html'}")
+    code, _, err = run(*command, f"--html={tmp_path / 'page.html'}")
     assert code == 0, err
     check((tmp_path / "page.html").read_text(), "html")
+
+
+def test_no_text_of_a_race_is_obeyed_in_junit(run, races):
+    command = ("compare", "--baseline=race-1", "--contender=race-2", "--fail-on=worse")
+    _, out, err = run(*command, "--report-format=junit")
+    check(out)
+    check(err)
+    suites = ElementTree.fromstring(out)
+    assert [element for element in suites.iter() if element.tag == "script"] == []
+    assert list(suites.iter("testcase"))
 
 
 def test_files_are_as_clean_as_the_terminal(run, races, tmp_path):

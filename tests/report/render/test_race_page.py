@@ -11,13 +11,14 @@ from importlib.resources import files
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer
 from pacenote.model.race_record import RecordedCluster, RecordedTrack, Verdict
+from pacenote.model.race_timeline import GcPause
 from pacenote.model.result import FailureGroup
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.report.page.race.build import PageSources
 from pacenote.report.render.page import MAX_BYTES
 from pacenote.report.render.race_page import render_race_page
 from pacenote.report.screen.build import RaceLocation
-from report.page.race.observed import arrivals, cpus, line, observed, pause, timeline
+from report.page.race.observed import arrivals, cpus, line, observed, pause, telemetry, timeline
 from report.render.test_flame_graph import HOSTILE, Page
 from support.records import bulk, paced, record, task
 
@@ -61,7 +62,16 @@ def hostile() -> PageSources:
     return PageSources(
         race,
         LOCATION,
-        observed(timeline(**{HOSTILE: line([50] * 20)}), missing=(HOSTILE,)),
+        observed(
+            timeline(**{HOSTILE: line([50] * 20)}),
+            telemetry=(
+                *cpus([0.5] * 20),
+                telemetry("disk.read_bytes", [1.0] * 20, unit=HOSTILE, labels={"device": HOSTILE}),
+                telemetry("process.user", [1.0] * 20, labels={"process": HOSTILE}),
+            ),
+            pauses=(GcPause(3.0, 1.0, HOSTILE),),
+            missing=(HOSTILE,),
+        ),
         RaceSnapshot(Snapshot({f"setting.{HOSTILE}": HOSTILE})),
         Diagnosis(races=("race-1",), findings=(fired,)),
         command=HOSTILE,
