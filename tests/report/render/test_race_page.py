@@ -65,9 +65,9 @@ def hostile() -> PageSources:
         observed(
             timeline(**{HOSTILE: line([50] * 20)}),
             telemetry=(
-                *cpus([0.5] * 20),
-                telemetry("disk.read_bytes", [1.0] * 20, unit=HOSTILE, labels={"device": HOSTILE}),
-                telemetry("process.user", [1.0] * 20, labels={"process": HOSTILE}),
+                *cpus([0.5] * 21),
+                telemetry("disk.read_bytes", [1.0] * 21, unit=HOSTILE, labels={"device": HOSTILE}),
+                telemetry("process.user", [1.0] * 21, labels={"process": HOSTILE}),
             ),
             pauses=(GcPause(3.0, 1.0, HOSTILE),),
             missing=(HOSTILE,),
