@@ -21,11 +21,12 @@ from machine import PACENOTE, run, temporary_folder
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
 from pacenote.cluster.cluster import EmbeddedCluster
+from pacenote.net.jvm_attach import AttachLimits, execute
 from pacenote.provision.jvm_options import GC_LOG_DECORATIONS, GC_LOG_ROTATION
-from pacenote.telemetry.jvm_attach import execute
 
 _BLOCKS, _QUICK_BLOCKS = 16, 2
 _WARM_UPS = 2
+_ATTACH_LIMITS = AttachLimits(listen_s=20.0, reply_s=60.0, reply_bytes=64 * 1024)
 _DOCUMENTS, _QUICK_DOCUMENTS = 300_000, 20_000
 _SEARCHES, _QUICK_SEARCHES = 12_000, 1_000
 _LIMIT_PERCENT = 0.5
@@ -104,9 +105,9 @@ def _switch_gc_log(setting: _Setting, *, on: bool) -> None:
     """Has the JVM of the engine write a GC log like that of every engine, or none."""
     (node,) = setting.cluster.local_nodes()
     command = f"VM.log output=file={_gc_log(setting)} {_GC_LOG}" if on else "VM.log disable"
-    answer = execute(node.pid, "jcmd", (command, "", ""))
-    if not answer.startswith("0\n"):
-        raise BenchmarkError(f"the JVM does not accept '{command}': {answer.strip()}")
+    reply = execute(node.pid, "jcmd", (command,), _ATTACH_LIMITS)
+    if not reply.succeeded:
+        raise BenchmarkError(f"the JVM does not accept '{command}': {reply.text.strip()}")
 
 
 def _gc_log(setting: _Setting) -> Path:

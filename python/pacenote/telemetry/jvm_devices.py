@@ -10,7 +10,7 @@ import re
 
 from pacenote.errors import UsageError
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice
-from pacenote.telemetry.jvm_attach import dump_heap
+from pacenote.telemetry.heap_dump import dump_heap
 from pacenote.telemetry.parameters import DeviceParameter, TelemetryParams
 
 _DURATION = re.compile(r"\d+(ns|us|ms|s|m|h|d)")

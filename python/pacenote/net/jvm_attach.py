@@ -1,0 +1,197 @@
+"""Sends commands to a HotSpot JVM on this host through its attach mechanism, as `jcmd` and `jmap` do.
+
+The mechanism: a file `.attach_pidPID` in the working directory of the JVM, or in its folder of temporary
+files, and SIGQUIT make the JVM listen on the Unix socket `.java_pidPID`; a request is the version of the
+protocol, a command and three arguments, each ending with a zero byte; the response begins with a line with
+the result (attachListener.cpp in OpenJDK). A JVM that does not know the protocol would print its threads or
+end, so only one that does gets the signal.
+
+Every user may create files where the socket is. So the kernel is asked which process listens on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import stat
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.errors import EngineError
+
+_POLL_S = 0.005
+_OTHERS = 0o077
+"""Permissions of other users than the owner of a file."""
+
+_ARGUMENTS = 3
+"""Number of arguments of every command."""
+
+_CREDENTIALS = struct.Struct("iII")
+"""The process, the user and the group of the peer of a Unix socket (`struct ucred`)."""
+
+_CAUGHT = re.compile(r"^SigCgt:\s*([0-9a-f]+)", re.MULTILINE)
+_EFFECTIVE_USER = re.compile(r"^Uid:\s+\d+\s+(\d+)", re.MULTILINE)
+_INNER_PID = re.compile(r"^NSpid:.*?(\d+)$", re.MULTILINE)
+_REFUSING = "-XX:+DisableAttachMechanism"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachLimits:
+    """How long a JVM may take, and how much it may send."""
+
+    listen_s: float
+    """Seconds within which it must begin to listen."""
+    reply_s: float
+    """Seconds within which its reply must end."""
+    reply_bytes: int
+    """Bytes of the reply that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachReply:
+    """The reply of a JVM to a command."""
+
+    succeeded: bool
+    """Whether the JVM executed the command."""
+    text: str
+    """What it reports."""
+
+
+def execute(pid: int, command: str, arguments: Sequence[str], limits: AttachLimits) -> AttachReply:
+    """Returns the reply of a JVM to a command with up to three arguments.
+
+    Raises EngineError if the process is not a HotSpot JVM, if its options forbid asking it, if another
+    process would answer for it, or if it does not answer.
+    """
+    jvm = _find_jvm(pid)
+    padded = (*arguments, *("" for _ in range(_ARGUMENTS - len(arguments))))
+    request = b"".join(part.encode() + b"\0" for part in ("1", command, *padded))
+    try:
+        if not jvm.listens():
+            _make_it_listen(jvm, limits.listen_s)
+        reply = _exchange(jvm, request, limits)
+    except OSError as error:
+        raise EngineError(f"the JVM {pid} does not answer {command}: {error.strerror or error}") from error
+    code, _, text = reply.decode("utf-8", "replace").partition("\n")
+    return AttachReply(code.strip() == "0", text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Jvm:
+    """A JVM that listens when it is asked to."""
+
+    pid: int
+    """Its process id."""
+    inner_pid: str
+    """Its process id in its own container."""
+    user: int
+    """The id of the user it runs as."""
+
+    @property
+    def socket_file(self) -> Path:
+        """Its socket, in its own folder of temporary files, which may be in another container."""
+        return Path(f"/proc/{self.pid}/root/tmp/.java_pid{self.inner_pid}")
+
+    @property
+    def triggers(self) -> tuple[Path, Path]:
+        """The files that make it listen; others than its own user may create the second one."""
+        name = f".attach_pid{self.inner_pid}"
+        return Path(f"/proc/{self.pid}/cwd", name), Path(f"/proc/{self.pid}/root/tmp", name)
+
+    def listens(self) -> bool:
+        """Returns whether its socket exists. Raises EngineError if another user may have made it."""
+        try:
+            status = self.socket_file.lstat()
+        except FileNotFoundError:
+            return False
+        is_own = stat.S_ISSOCK(status.st_mode) and status.st_uid == self.user
+        if not is_own or stat.S_IMODE(status.st_mode) & _OTHERS:
+            raise EngineError(f"{self.socket_file} is not a socket that only the JVM's user can use")
+        return True
+
+    def check_peer(self, connection: socket.socket) -> None:
+        """Raises EngineError unless the JVM itself listens on a socket: its file may have been replaced, also
+        by another process of the same user.
+        """
+        size = _CREDENTIALS.size
+        pid, user, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+        # The kernel returns 0 for a process that this process cannot see.
+        if user != self.user or pid not in (0, self.pid):
+            raise EngineError(
+                f"the process {pid} of user {user}, not the JVM {self.pid}, listens on {self.socket_file}"
+            )
+
+
+def _find_jvm(pid: int) -> _Jvm:
+    """Raises EngineError for a process that is not HotSpot, or that does not expect the signal."""
+    folder = Path(f"/proc/{pid}")
+    try:
+        arguments = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        libraries = (folder / "maps").read_text("utf-8", "replace")
+        status = (folder / "status").read_text("utf-8", "replace")
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise EngineError(f"the JVM {pid} does not run") from error
+    except OSError as error:
+        raise EngineError(f"the JVM {pid} cannot be asked: {error.strerror}") from error
+    if "/libjvm.so" not in libraries or "/libj9" in libraries:
+        raise EngineError(f"the process {pid} cannot be asked: only HotSpot answers while it runs")
+    if _REFUSING in arguments:
+        raise EngineError(f"the JVM {pid} cannot be asked: {_REFUSING} forbids it")
+    caught, user, inner = (pattern.search(status) for pattern in (_CAUGHT, _EFFECTIVE_USER, _INNER_PID))
+    if caught is None or not int(caught[1], 16) & 1 << (signal.SIGQUIT - 1):
+        # With -Xrs, wherever it was set, the signal would end the JVM.
+        raise EngineError(f"the JVM {pid} does not handle SIGQUIT, by which it is asked")
+    # The JVM uses the process id of its own container.
+    return _Jvm(pid, inner[1] if inner else str(pid), int(user[1]) if user else -1)
+
+
+def _make_it_listen(jvm: _Jvm, timeout_s: float) -> None:
+    """Makes the JVM open its socket. Raises OSError and EngineError."""
+    deadline = time.monotonic() + timeout_s
+    trigger = _create_trigger(jvm)
+    try:
+        os.kill(jvm.pid, signal.SIGQUIT)
+        while not jvm.listens():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"it does not listen within {timeout_s:g} s")
+            time.sleep(_POLL_S)
+    finally:
+        with contextlib.suppress(OSError):
+            trigger.unlink()
+
+
+def _create_trigger(jvm: _Jvm) -> Path:
+    """Creates the file that makes the JVM listen. Raises OSError if none can be created."""
+    # The folders belong to other users, who could have put a link there.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    first, second = jvm.triggers
+    try:
+        os.close(os.open(first, flags, 0o600))
+    except OSError:
+        os.close(os.open(second, flags, 0o600))
+        return second
+    return first
+
+
+def _exchange(jvm: _Jvm, request: bytes, limits: AttachLimits) -> bytes:
+    """Returns the reply to a request. Raises OSError and EngineError."""
+    deadline = time.monotonic() + limits.reply_s
+    reply = bytearray()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(limits.reply_s)
+        connection.connect(str(jvm.socket_file))
+        jvm.check_peer(connection)
+        connection.sendall(request)
+        while len(reply) < limits.reply_bytes and (part := connection.recv(1 << 16)):
+            reply += part
+            remaining_s = deadline - time.monotonic()
+            if remaining_s <= 0:
+                raise TimeoutError("its reply does not end")
+            connection.settimeout(remaining_s)
+    return bytes(reply)
