@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,17 +83,52 @@ def test_files_are_listed_with_their_folders(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take files of another user")
 def test_what_a_tool_has_written_can_afterwards_be_changed_only_by_root(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
-    nested(tree, 2)
+    (tree / "d").mkdir(parents=True)
     (tree / "tool").touch()
+    (tree / "d" / "link").symlink_to("../tool")
     for path in (tree, *tree.rglob("*")):
         os.lchown(path, 65534, 65534)
         if not path.is_symlink():
             path.chmod(0o6777)
     take_tree(tree)
     for path in (tree, *tree.rglob("*")):
-        if not path.is_symlink():
-            assert (path.stat().st_uid, path.stat().st_mode & 0o7777) == (0, 0o755)
+        assert path.lstat().st_uid == 0
+        assert path.is_symlink() or path.stat().st_mode & 0o7777 == 0o755
+    assert (tree / "d" / "link").samefile(tree / "tool")
     assert tmp_path.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in tmp_path.iterdir()] == ["tree"]
+
+
+_LEFT = "exec 3<>tool; echo ready; read line; printf changed >&3; : > new"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_a_process_that_a_tool_left_cannot_change_what_was_taken(tmp_path: Path) -> None:
+    """It still has a file open, and works in the folder."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "tool").write_text("program")
+    for path in (tree, tree / "tool"):
+        os.chown(path, 65534, 65534)
+    pipe = subprocess.PIPE
+    shell = ["/bin/sh", "-c", _LEFT]
+    with subprocess.Popen(shell, stdin=pipe, stdout=pipe, cwd=tree, user=65534, group=65534) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        take_tree(tree)
+        process.communicate(b"\n")
+    assert [path.name for path in tree.iterdir()] == ["tool"]
+    assert (tree / "tool").read_text() == "program"
+
+
+@pytest.mark.parametrize("target", ["/etc", "../other", "d/up/../other"])
+def test_a_link_that_leads_out_is_not_taken(tmp_path: Path, target: str) -> None:
+    (tmp_path / "tree" / "d").mkdir(parents=True)
+    (tmp_path / "tree" / "d" / "up").symlink_to("..")
+    (tmp_path / "tree" / "link").symlink_to(target)
+    with pytest.raises(OSError, match="link is a link that leads out of its folder"):
+        take_tree(tmp_path / "tree")
+    assert [path.name for path in tmp_path.iterdir()] == ["tree"]
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])

@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import stat
+import tempfile
 import uuid
 from collections.abc import Generator
 from pathlib import Path
@@ -45,30 +46,60 @@ def remove_tree(path: Path | str, parent: int | None = None) -> None:
 
 
 def take_tree(folder: Path) -> None:
-    """Makes the current user the owner of a folder and of everything in it, and the only one who may write.
+    """Replaces a folder that another user has written by a copy that only the current user may change.
 
-    Raises OSError, also for a file with several names, one of which may be that of a file of another user.
+    A process of that user may still have files and folders of it open, so that to change their owner would
+    not be enough. Raises OSError, also for a file with several names, one of which may be that of a file of
+    the current user, and for a link that leads out of the folder.
     """
-    for _, names, descriptor in walk_files(folder):
-        os.fchown(descriptor, os.geteuid(), os.getegid())
-        os.fchmod(descriptor, 0o755)
-        for name in names:
-            _take(name, descriptor)
-
-
-def _take(name: str, folder: int) -> None:
-    if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        # Who may write to its folder decides where a link leads.
-        return
-    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    copy = Path(tempfile.mkdtemp(prefix=".copy-", dir=folder.parent))
+    original = copy.with_name(f".taken{copy.name}")
     try:
-        status = os.fstat(file)
+        with _opened(folder) as source, _opened(copy) as target:
+            _copy_folder(source, target)
+        _check_links(copy)
+        folder.rename(original)
+        copy.rename(folder)
+    finally:
+        remove_tree(copy)
+        remove_tree(original)
+
+
+def _copy_folder(source: int, target: int, depth: int = 0) -> None:
+    if depth > MAX_DEPTH:
+        raise too_deep()
+    for name in os.listdir(source):
+        kind = stat.S_IFMT(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode)
+        if kind == stat.S_IFDIR:
+            os.mkdir(name, 0o700, dir_fd=target)
+            with _opened(name, source) as inner, _opened(name, target) as copy:
+                _copy_folder(inner, copy, depth + 1)
+        elif kind == stat.S_IFLNK:
+            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
+        else:
+            _copy_file(name, source, target)
+    os.fchmod(target, 0o755)
+
+
+def _check_links(folder: Path) -> None:
+    """Raises OSError if a link leads out of a folder, which only the current user may change."""
+    top = folder.resolve()
+    for path in folder.rglob("*"):
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(top):
+            raise OSError(errno.EPERM, f"{path.relative_to(folder)} is a link that leads out of its folder")
+
+
+def _copy_file(name: str, source: int, target: int) -> None:
+    # A pipe that nobody writes to is opened, too.
+    original = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source)
+    with os.fdopen(original, "rb") as content:
+        status = os.fstat(original)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             raise OSError(errno.EPERM, f"{name} is not a regular file with one name")
-        os.fchown(file, os.geteuid(), os.getegid())
-        os.fchmod(file, status.st_mode & 0o755)
-    finally:
-        os.close(file)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, 0o600, dir_fd=target), "wb") as copy:
+            shutil.copyfileobj(content, copy)
+            os.fchmod(copy.fileno(), status.st_mode & 0o755)
 
 
 def _flatten(path: Path | str, parent: int | None) -> None:
@@ -96,6 +127,15 @@ def _empty(name: str, top: int) -> None:
     finally:
         os.close(folder)
     os.rmdir(name, dir_fd=top)
+
+
+@contextlib.contextmanager
+def _opened(path: Path | str, parent: int | None = None) -> Generator[int, None, None]:
+    descriptor = _open(path, parent)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _open(path: Path | str, parent: int | None) -> int:

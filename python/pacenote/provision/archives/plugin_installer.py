@@ -92,8 +92,8 @@ def _fill(
     home, temporary = build.folder / "home", build.folder / "tmp"
     copy_tree(tree.folder, home)
     temporary.mkdir()
-    changed = [temporary, *(home / name for name in COPIED_FOLDERS)]
-    _give(changed, build.layout)
+    changed = [home / name for name in COPIED_FOLDERS]
+    _give([temporary, *changed], build.layout)
     variables = tree.official.variables
     environment = {
         "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
