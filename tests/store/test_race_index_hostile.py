@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -110,6 +111,21 @@ def test_an_index_that_is_not_a_file_is_left_as_it_is(
         target.write_bytes(b"content")
     assert _ids(store) == ["b", "a"]
     assert target.read_bytes() == b"content" if kind == "link" else not target.exists()
+
+
+def test_a_journal_that_names_another_file_deletes_none(store: RaceStore, tmp_path: Path) -> None:
+    victim, index = tmp_path / "precious", store.races / INDEX_FILES[0]
+    victim.write_text("content")
+    _execute(store, "PRAGMA journal_mode=DELETE")
+    page_bytes, pages = 4096, index.stat().st_size // 4096
+    name, magic = str(victim).encode(), bytes.fromhex("d9d505f920a163d7")
+    header = magic + struct.pack(">IIIII", 0, 0, pages, 512, page_bytes)
+    lock_page = 0x40000000 // page_bytes + 1
+    end = struct.pack(">I", lock_page) + name + struct.pack(">II", len(name), sum(name)) + magic
+    (store.races / f"{INDEX_FILES[0]}-journal").write_bytes(header.ljust(512, b"\0") + end)
+    assert _ids(store) == ["b", "a"]
+    assert victim.read_text() == "content"
+    assert not (store.races / f"{INDEX_FILES[0]}-journal").exists()
 
 
 def _in_json(**changes: object) -> Callable[[Path], None]:

@@ -7,6 +7,7 @@ may query at the same time (WAL and a busy timeout). If the index cannot be writ
 
 What is in the file is not trusted: it is only used if it has no tables, views and triggers but those of this
 version, and if its rows have the right types; otherwise, it is replaced. A link or a pipe is left as it is.
+A rollback journal that names another file is deleted before SQLite reads it: SQLite would delete that file.
 """
 
 from __future__ import annotations
@@ -38,6 +39,14 @@ INDEX_FILE = "index.sqlite"
 
 INDEX_FILES = tuple(f"{INDEX_FILE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
 """Names of the files of the index, which no race may have."""
+
+_JOURNAL_FILE = INDEX_FILES[-1]
+
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+"""The last bytes of a rollback journal that names a super-journal, the file that the journals of a transaction
+in several databases share (`https://www.sqlite.org/fileformat.html`, section 3). The index has no such
+transactions.
+"""
 
 _SCHEMA_VERSION = 5
 _BUSY_TIMEOUT_S = 10.0
@@ -200,6 +209,8 @@ class RaceIndex:
     def _ask(self, select: Callable[[sqlite3.Connection], FoundRaces]) -> FoundRaces:
         """Returns what an up-to-date index answers: the file, rebuilt if it is damaged, or one in memory."""
         for _ in range(2 if self._is_usable() else 0):
+            if self._has_foreign_journal():
+                self._remove()
             try:
                 return self._answer(str(self._file), select)
             except sqlite3.Error as error:
@@ -228,6 +239,15 @@ class RaceIndex:
             except OSError:
                 return False
         return True
+
+    def _has_foreign_journal(self) -> bool:
+        """Returns whether the rollback journal, if there is one, names another file."""
+        try:
+            with (self._races / _JOURNAL_FILE).open("rb") as journal:
+                journal.seek(-len(_JOURNAL_MAGIC), os.SEEK_END)
+                return journal.read() == _JOURNAL_MAGIC
+        except OSError:  # There is none, or it is shorter.
+            return False
 
     def _remove(self) -> None:
         """Deletes a damaged index, of which nothing is lost: it is made from the folders. Processes that have
