@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,17 @@ def test_a_damaged_jar_is_reported(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "bad.jar").write_text("x")
     with pytest.raises(EngineError, match=r"bad\.jar cannot be read"):
+        read_setting_names(tmp_path)
+
+
+def test_a_class_that_unpacks_to_more_than_a_class_has_is_not_read(tmp_path: Path) -> None:
+    jar = tmp_path / "lib" / "bomb.jar"
+    jar.parent.mkdir()
+    with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as members:
+        members.writestr("org/opensearch/Bomb.class", bytes(17 << 20))
+    with pytest.raises(
+        EngineError, match=r"bomb\.jar cannot be read: .*Bomb\.class has more than 16,777,216"
+    ):
         read_setting_names(tmp_path)
 
 

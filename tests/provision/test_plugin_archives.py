@@ -79,6 +79,20 @@ def zip_of(*names: str) -> bytes:
     return buffer.getvalue()
 
 
+def zip_with(descriptor: bytes, method: int = zipfile.ZIP_DEFLATED, other: str = "own.jar") -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as members:
+        members.writestr("plugin-descriptor.properties", descriptor)
+        members.writestr(other, "")
+    return buffer.getvalue()
+
+
+def damaged(content: bytes) -> bytes:
+    """Inverts the compressed data of the first member."""
+    start = content.index(b"plugin-descriptor.properties") + len("plugin-descriptor.properties")
+    return content[:start] + bytes(byte ^ 255 for byte in content[start : start + 30]) + content[start + 30 :]
+
+
 def encrypted(content: bytes) -> bytes:
     """Marks all members of an archive as encrypted."""
     marked = bytearray(content)
@@ -96,6 +110,17 @@ def encrypted(content: bytes) -> bytes:
         (
             encrypted(zip_of("plugin-descriptor.properties")),
             "is damaged: File 'plugin-descriptor.properties'",
+        ),
+        *(
+            (damaged(zip_with(b"name=own\n" * 100, method)), "is damaged: ")
+            for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+        ),
+        # The name is marked as UTF-8, and is not.
+        (zip_with(b"", other="\xe9\xe9").replace("\xe9\xe9".encode(), b"\xff\xfe" * 2), "is damaged: "),
+        # A few kilobytes that unpack to more than a descriptor has.
+        (
+            zip_with(b" " * (2 << 20)),
+            "is damaged: plugin-descriptor.properties has more than 1,048,576 bytes",
         ),
         (zip_of("README"), "is not a plugin: it has no plugin-descriptor.properties"),
         (plugin_zip("../own", "7.17.28"), "its plugin-descriptor.properties has no name"),
@@ -116,6 +141,15 @@ def test_what_is_not_a_plugin_of_the_engine_is_refused(
     assert problem in caught.value.message
     assert "\n" not in caught.value.message
     assert [path.name for path in engine.folder.parent.iterdir()] == [engine.folder.name]
+
+
+def test_a_plugin_with_too_many_files_is_refused(
+    engine: AssembledEngineFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pacenote.provision.plugin_archives.MAX_MEMBERS", 10)
+    names = ("plugin-descriptor.properties", *(f"{n}.jar" for n in range(10)))
+    with pytest.raises(EngineError, match="contains more than 10 files"):
+        unpack_plugins(engine, [archive(tmp_path, zip_of(*names))])
 
 
 def test_a_plugin_is_named_by_its_name_its_location_or_its_coordinate(tmp_path: Path) -> None:

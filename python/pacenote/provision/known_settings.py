@@ -8,8 +8,6 @@ names that resemble a known one: other names may belong to settings that are com
 from __future__ import annotations
 
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -17,6 +15,11 @@ from functools import cache
 from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
+from pacenote.model.printable import single_line
+from pacenote.provision.zip_files import DamagedZip, opened_zip, read_member
+
+_MAX_CLASS_BYTES = 16 << 20
+"""Size of the largest class that is read; those of engines have less than 1 MiB."""
 
 _CLASSES = ("org/elasticsearch/", "org/opensearch/")
 _CONSTANT = re.compile(rb"\x01\x00([\x03-\xff])([a-z]\w*\.[\w.*-]*)")
@@ -66,8 +69,8 @@ def read_names_in_jars(jars: Iterable[Path]) -> SettingNames:
         try:
             status = jar.stat()
             found |= _names(_Jar(status.st_dev, status.st_ino, status.st_mtime_ns, jar))
-        except (OSError, zipfile.BadZipFile, zlib.error) as error:
-            raise EngineError(f"{jar} cannot be read: {error}") from error
+        except (OSError, DamagedZip) as error:
+            raise EngineError(f"{jar} cannot be read: {single_line(str(error))}") from error
     # A single word, such as `cluster.`, would match nearly everything.
     groups = {*_OPEN_GROUPS, *(name for name in found if name.endswith(".") and name.count(".") > 1)}
     if _SECURITY in found:
@@ -118,10 +121,10 @@ def _names(jar: _Jar) -> frozenset[str]:
 
 
 def _constants(jar: Path) -> Iterator[str]:
-    with zipfile.ZipFile(jar) as archive:
+    with opened_zip(jar) as archive:
         for name in archive.namelist():
             if name.endswith(".class") and name.startswith(_CLASSES):
-                for length, text in _CONSTANT.findall(archive.read(name)):
+                for length, text in _CONSTANT.findall(read_member(archive, name, _MAX_CLASS_BYTES)):
                     # A length that fits better to what precedes it is not one.
                     if length[0] <= len(text):
                         yield text[: length[0]].decode("ascii", "replace")

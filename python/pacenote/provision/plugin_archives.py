@@ -9,21 +9,23 @@ import re
 import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
+from pacenote.model.printable import single_line
 from pacenote.provision.archives.archive_cache import CachedArchive, CacheLimits
 from pacenote.provision.archives.engine_tree import copy_tree
 from pacenote.provision.install import DESCRIPTOR, MARKER, publish_folder
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_registry import registered_nodes
 from pacenote.provision.public_files import make_public_dir, write_public
+from pacenote.provision.zip_files import MAX_MEMBERS, DamagedZip, opened_zip, read_member
 
 _MAX_BYTES = 2 << 30
+_MAX_DESCRIPTOR_BYTES = 1 << 20
 _PREFIX = "with-plugins-"
 
 
@@ -81,17 +83,19 @@ def prune_copies(layout: EngineLayout, limits: CacheLimits) -> None:
 
 def _unpack(archive: Path, home: Path, engine: AssembledEngineFolder) -> None:
     try:
-        with zipfile.ZipFile(archive) as members:
+        with opened_zip(archive) as members:
             descriptor = _read_descriptor(members, archive)
             _check(descriptor, archive, home, engine)
             _extract(members, archive, home / "plugins" / descriptor["name"])
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as failure:
-        raise EngineError(f"{archive} is damaged: {failure}", hint="copy or download it again") from None
+    except DamagedZip as failure:
+        raise EngineError(
+            f"{archive} is damaged: {single_line(str(failure))}", hint="copy or download it again"
+        ) from None
 
 
 def _read_descriptor(members: zipfile.ZipFile, archive: Path) -> Mapping[str, str]:
     try:
-        text = members.read(DESCRIPTOR).decode("utf-8", "replace")
+        text = read_member(members, DESCRIPTOR, _MAX_DESCRIPTOR_BYTES).decode("utf-8", "replace")
     except KeyError:
         raise EngineError(
             f"{archive} is not a plugin: it has no {DESCRIPTOR}", hint="use the zip archive of the plugin"
@@ -125,6 +129,8 @@ def _extract(members: zipfile.ZipFile, archive: Path, folder: Path) -> None:
     if folder.exists():
         raise EngineError(f"plugin {folder.name} is named twice", hint="name it once")
     make_public_dir(folder)
+    if len(members.infolist()) > MAX_MEMBERS:
+        raise EngineError(f"{archive} contains more than {MAX_MEMBERS:,} files", hint="use another one")
     if sum(entry.file_size for entry in members.infolist()) > _MAX_BYTES:
         raise EngineError(f"{archive} contains more than {_MAX_BYTES:,} bytes", hint="use another one")
     for entry in members.infolist():

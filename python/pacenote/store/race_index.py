@@ -43,9 +43,8 @@ INDEX_FILES = tuple(f"{INDEX_FILE}{suffix}" for suffix in ("", "-wal", "-shm", "
 _JOURNAL_FILE = INDEX_FILES[-1]
 
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-"""The last bytes of a rollback journal that names a super-journal, the file that the journals of a transaction
-in several databases share (`https://www.sqlite.org/fileformat.html`, section 3). The index has no such
-transactions.
+"""The last bytes of a rollback journal that names a super-journal, the file that journals of a transaction
+in several databases share (SQLite's file format, section 3). The index has no such transactions.
 """
 
 _SCHEMA_VERSION = 5

@@ -143,6 +143,18 @@ def test_an_archive_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.M
         extract_archive(archive, tmp_path / "e")
 
 
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE])
+def test_an_archive_with_too_many_members_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: bytes
+) -> None:
+    """Members without content are not limited by their size."""
+    monkeypatch.setattr("pacenote.provision.archives.extraction.MAX_MEMBERS", 100)
+    archive = archive_of(tmp_path / "a.tar.gz", *(member(f"e/{n}", kind, "x") for n in range(101)))
+    with pytest.raises(EngineError, match="it contains more than 100 files and folders"):
+        extract_archive(archive, tmp_path / "out" / "e")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 @pytest.mark.parametrize("keep", [0, 5, 0.4, 0.99, -4])
 def test_a_truncated_archive_is_damaged(tmp_path: Path, keep: float) -> None:
     content = pack({f"lib/{n}.jar": os.urandom(200).hex() for n in range(200)})

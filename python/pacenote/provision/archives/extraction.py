@@ -24,6 +24,7 @@ from pacenote.model.printable import single_line
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.public_files import make_public_dir, write_public
+from pacenote.provision.zip_files import MAX_MEMBERS
 
 _MAX_RATIO = 100
 _MIN_LIMIT_BYTES = 1 << 30
@@ -95,6 +96,8 @@ def _extract(archive: Path, folder: Path, progress: ProgressCallback) -> None:
     with archive.open("rb") as raw, gzip.open(raw) as stream:
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as members:
             for count, member in enumerate(members):
+                if count == MAX_MEMBERS:
+                    raise _Refused(f"it contains more than {MAX_MEMBERS:,} files and folders")
                 if count % _REPORT_EVERY == 0:
                     progress(label, min(raw.tell(), size), size)
                 writer.write(members, member)
