@@ -76,7 +76,12 @@ class BulkWriter:
         response = self._client.exchange("POST", path, self._body(documents), _FILTER)
         if not response.ok:
             raise self._client.refusal(f"POST {path}", response)
-        reply = response.body if isinstance(response.body, dict) else {}
+        with self._client.expected_form(f"POST {path}"):
+            return self._unwritten(path, documents, response.body)
+
+    def _unwritten(self, path: str, documents: Sequence[Document], body: Any) -> list[Document]:
+        """Counts what a reply says about each document, and returns those that the store was too busy for."""
+        reply = body if isinstance(body, dict) else {}
         if reply.get("errors") is False:
             self.written.documents += len(documents)
             return []

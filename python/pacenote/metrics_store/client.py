@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +97,17 @@ class StoreClient:
                 raise self.refusal(f"{method} {path}", response)
             if response.status not in RETRIED or not self.retries.wait(attempt):
                 return response
+
+    @contextmanager
+    def expected_form(self, request: str) -> Generator[None, None, None]:
+        """Raises StoreUnavailable if the block finds the reply to a request in another form than expected."""
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise StoreUnavailable(
+                f"the reply of the metrics store at {self.settings.url} to {request} has an unexpected form",
+                hint="check datastore.host and datastore.port in [reporting]",
+            ) from error
 
     def refusal(self, request: str, response: RestResponse) -> StoreUnavailable:
         """Returns the error for a response whose status is not 2xx."""

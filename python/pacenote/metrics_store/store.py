@@ -111,12 +111,12 @@ class MetricsStore:
         term = {"bool": {"should": [{"term": {"race-id": reference}}, {"prefix": {"race-id": reference}}]}}
         found = self._search("races", {"query": term, "size": 100})
         # Backing indices that were rolled over may have a race twice.
-        races = {(one.get("race-id"), one.get("race-timestamp")): one for one in found}
+        races = {(str(one.get("race-id")), str(one.get("race-timestamp"))): one for one in found}
         exact = [one for (race_id, _), one in races.items() if race_id == reference]
         matching = exact or list(races.values())
         if len(matching) < 2:
             return matching[0] if matching else None
-        ids = {one.get("race-id") for one in matching}
+        ids = {str(one.get("race-id")) for one in matching}
         if len(ids) == 1:
             raise StoreError(
                 f"{len(matching)} races in the metrics store have the id '{ids.pop()}'",
@@ -131,7 +131,8 @@ class MetricsStore:
         body = {"query": query}
         path = f"/{index_pattern(kind)}/_count"
         reply = self._client.request("POST", path, body, _IGNORED)
-        return int(reply.get("count", 0)) if isinstance(reply, dict) else 0
+        with self._client.expected_form(f"POST {path}"):
+            return int(reply.get("count", 0)) if isinstance(reply, dict) else 0
 
     def count(self, race_id: str, timestamp: str = "") -> int:
         """Returns how many documents the store has of the races with an id; with `timestamp`, only of the one
@@ -152,7 +153,8 @@ class MetricsStore:
         params: Params = {**_IGNORED, "conflicts": "proceed", "refresh": True}
         path = f"/{index_pattern(kind)}/_delete_by_query"
         reply = self._client.request("POST", path, {"query": query}, params)
-        return int(reply.get("deleted", 0)) if isinstance(reply, dict) else 0
+        with self._client.expected_form(f"POST {path}"):
+            return int(reply.get("deleted", 0)) if isinstance(reply, dict) else 0
 
     def _delete_stored(self, record: RaceRecord) -> None:
         """Deletes what was written of this race before, so that documents of backing indices that were rolled
@@ -170,14 +172,8 @@ class MetricsStore:
     def _search(self, kind: IndexKind, body: Mapping[str, object]) -> list[dict[str, Any]]:
         path = f"/{index_pattern(kind)}/_search"
         reply = self._client.request("POST", path, body, _IGNORED)
-        try:
+        with self._client.expected_form(f"POST {path}"):
             return [hit["_source"] for hit in reply["hits"]["hits"] if isinstance(hit["_source"], dict)]
-        except (LookupError, TypeError) as error:
-            raise StoreUnavailable(
-                f"the reply of the metrics store at {self._client.settings.url} to POST {path} has an "
-                "unexpected form",
-                hint="check datastore.host and datastore.port in [reporting]",
-            ) from error
 
 
 def _results(record: RaceRecord) -> Iterator[Document]:

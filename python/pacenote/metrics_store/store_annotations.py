@@ -50,8 +50,9 @@ class StoreAnnotations:
             return []
         if not response.ok:
             raise self._client.refusal(f"POST {path}", response)
-        hits = response.body.get("hits", {}).get("hits", []) if isinstance(response.body, dict) else []
-        return [_annotation(str(hit["_id"]), hit.get("_source", {})) for hit in hits]
+        with self._client.expected_form(f"POST {path}"):
+            hits = response.body.get("hits", {}).get("hits", []) if isinstance(response.body, dict) else []
+            return [_annotation(str(hit["_id"]), hit.get("_source", {})) for hit in hits]
 
     def delete(self, annotation_id: str) -> bool:
         """Deletes an annotation. Returns whether the store had it. Raises StoreUnavailable."""

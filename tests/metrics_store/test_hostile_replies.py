@@ -1,0 +1,81 @@
+"""Whatever a store puts into the place of any value of its replies is not called a bug."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pacenote.errors import StoreError
+from pacenote.metrics_store.bulk import BulkWriter
+from pacenote.metrics_store.metrics_documents import Document
+from pacenote.metrics_store.store import MetricsStore, StoreQuery
+from pacenote.metrics_store.store_annotations import StoreAnnotations
+from support.http_server import HttpRequest, HttpResponse, json_response
+from support.metrics_store import FakeStore, fake_store
+
+HOSTILE: tuple[object, ...] = (None, True, "x", -1, 1e999, 10**30, [], {}, [[]], [None], [{}], {"a": None})
+
+RACE = {"race-id": "race-1", "race-timestamp": "20260301T000000Z", "environment": "local"}
+
+OPERATIONS: dict[str, Callable[[FakeStore], object]] = {
+    "races": lambda store: MetricsStore(store.client()).races(StoreQuery()),
+    "race": lambda store: MetricsStore(store.client()).race("race-1"),
+    "race by prefix": lambda store: MetricsStore(store.client()).race("race"),
+    "count": lambda store: MetricsStore(store.client()).count("race-1"),
+    "delete": lambda store: MetricsStore(store.client()).delete("race-1"),
+    "annotations": lambda store: StoreAnnotations(store.client()).list(),
+    "bulk": lambda store: BulkWriter(store.client()).write("i", [Document("1", b'{"a":1}')]),
+}
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yields the places of all values in a document."""
+    yield at
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in inner:
+        yield from places(child, (*at, key))
+
+
+def changed(document: Any, at: tuple[Any, ...], value: object) -> Any:
+    if not at:
+        return value
+    document = copy.deepcopy(document)
+    container = document
+    for key in at[:-1]:
+        container = container[key]
+    container[at[-1]] = value
+    return document
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_reply_of_another_form_is_an_error_of_the_store(operation: str) -> None:
+    replies: dict[str, Any] = {}
+    hostile: dict[str, HttpResponse] = {}
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.line in hostile:
+            return hostile[request.line]
+        # The document that is counted and deleted is there again.
+        store.indices["rally-races-v1"] = {"1": RACE, "2": {**RACE, "race-id": "race-2"}}
+        store.indices["rally-annotations"] = {"1": {"message": "m", "environment": "local"}}
+        response = store._respond(request)
+        replies[request.line] = json.loads(response.body)
+        return response
+
+    with fake_store() as store:
+        store.answer = answer
+        with contextlib.suppress(StoreError):  # Two races begin with the prefix.
+            OPERATIONS[operation](store)
+        assert replies
+        for line, reply in list(replies.items()):
+            for at in list(places(reply)):
+                for value in HOSTILE:
+                    hostile[line] = json_response(changed(reply, at, value))
+                    with contextlib.suppress(StoreError):
+                        OPERATIONS[operation](store)
+            del hostile[line]
