@@ -6,8 +6,10 @@ The tests in `tests/e2e` capture from a real engine.
 from __future__ import annotations
 
 import bz2
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -333,3 +335,33 @@ def test_a_journal_that_is_a_pipe_is_not_waited_for(creator: TrackCreator) -> No
     creator.folder.mkdir()
     os.mkfifo(creator.folder / JOURNAL)
     assert len(creator.create()) == COUNT
+
+
+@pytest.mark.parametrize("value", [None, "x", -1, [], [None], {}], ids=str)
+def test_an_index_that_is_described_in_another_form_is_captured_or_refused(
+    cluster: FakeCluster, tmp_path: Path, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each value of the mappings and settings is another one in turn."""
+    mappings = {"_routing": {"required": True}, "_source": {"excludes": ["a"]}, "properties": {"a": {}}}
+    settings = {"default_pipeline": "p", "routing": {"allocation": {"include": {"_tier": "hot"}}}}
+    monkeypatch.setattr(readers, "_RETRY_DELAY_S", 0.001)
+    places = [*_places(mappings, "mappings"), *_places(settings, "settings")]
+    captured = 0
+    for number, (part, *keys) in enumerate(places):
+        changed = json.loads(json.dumps({"mappings": mappings, "settings": settings}))
+        inner = changed
+        for key in (part, *keys[:-1]):
+            inner = inner[key]
+        inner[keys[-1]] = value
+        cluster.mappings, cluster.settings = changed["mappings"], changed["settings"]
+        with contextlib.suppress(PacenoteError):
+            TrackCreator(cluster, tmp_path / str(number)).create()
+            captured += 1
+    assert captured > 0
+
+
+def _places(value: dict[str, Any], *at: str) -> Iterator[tuple[str, ...]]:
+    for key, inner in value.items():
+        yield (*at, key)
+        if isinstance(inner, dict):
+            yield from _places(inner, *at, key)

@@ -266,6 +266,12 @@ def _count(rest: RestClient, name: str) -> int:
     return count
 
 
+def _option(source: CaptureSource, name: str) -> Mapping[str, Any]:
+    """Returns an option of the mappings; one that is not an object has no effect, whatever the server."""
+    value = source.mappings.get(name)
+    return value if isinstance(value, dict) else {}
+
+
 def capture_warnings(sources: Sequence[CaptureSource]) -> Iterator[str]:
     """Yields warnings about sources that a track cannot represent completely."""
     for source in sources:
@@ -274,12 +280,12 @@ def capture_warnings(sources: Sequence[CaptureSource]) -> Iterator[str]:
                 f"'{source.name}' uses the ingest pipeline '{pipeline}': create it before racing, or remove "
                 "the setting from the track"
             )
-        if source.mappings.get("_routing", {}).get("required"):
+        if _option(source, "_routing").get("required"):
             yield (
                 f"'{source.name}' requires a routing value for each document, which tracks do not have: "
                 "remove _routing from its mappings"
             )
-        if {"includes", "excludes"} & source.mappings.get("_source", {}).keys():
+        if {"includes", "excludes"} & _option(source, "_source").keys():
             yield f"'{source.name}' stores only a part of each document (_source): the rest is lost"
     if empty := [source.name for source in sources if not source.documents]:
         yield f"{format_count(len(empty), 'index', 'indices')} without documents: {', '.join(empty)}"
