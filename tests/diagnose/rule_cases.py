@@ -100,7 +100,7 @@ HEAP_CASES = {
             "gc.full_collections": 0,
             "gc.allocation_stalls": 0,
         },
-        {"gc.old_after_share": 0.5, "gc.stop_share": None, "gc.full_collections": None},
+        {"gc.old_after_share": 0.75, "gc.stop_share": None, "gc.full_collections": None},
         0.3333,
         {"car-params": {"heap_size": "2g"}},
     ),

@@ -114,9 +114,23 @@ def test_rare_young_collections_do_not_ask_for_another_tenure_age() -> None:
 
 
 def test_one_failed_evacuation_of_many_does_not_mean_that_the_heap_is_full() -> None:
-    figures = {**CASES["H6"].fires, **CASES["H6"].ruled_out, "gc.pauses": 26}
+    figures = {**CASES["H6"].fires, **CASES["H6"].ruled_out, "gc.old_after_share": 0.75, "gc.pauses": 26}
     for count, state in ((1, "ruled out"), (2, "fired")):
         assert answer(RULES["H6"], {**figures, "gc.allocation_stalls": count}).state == state
+
+
+@pytest.mark.parametrize(
+    "sign", [{"gc.allocation_stalls": 4}, {"gc.full_collections": 3}, {"gc.stop_share": 0.3}], ids=str
+)
+def test_a_heap_with_room_after_collections_is_not_used_up_whatever_else_happens(sign: Figures) -> None:
+    """A race without a fault, with four of six pauses in which regions were pinned and 10 % in use."""
+    quiet = {**CASES["H6"].fires, **CASES["H6"].ruled_out, "gc.pauses": 6, **sign}
+    for share, state in ((0.103, "ruled out"), (0.7, "ruled out"), (0.71, "fired")):
+        assert answer(RULES["H6"], {**quiet, "gc.old_after_share": share}).state == state
+        pool = {**quiet, "gc.old_after_share": None, "node.old_pool_share": share}
+        assert answer(RULES["H6"], pool).state == state
+    unknown = answer(RULES["H6"], {**quiet, "gc.old_after_share": None})
+    assert unknown.text == "how full the heap was after collections is not known"
 
 
 @pytest.mark.parametrize("name", ["N1", "N2", "N3"])
