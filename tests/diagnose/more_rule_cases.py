@@ -146,7 +146,8 @@ CLUSTER_CASES = {
     "O2": RuleCase(
         {
             **{"engine.nodes": 3, "cluster.cpu_imbalance": 1.8, "cluster.heap_imbalance": 1.2},
-            "cluster.write_imbalance": 2.1,
+            **{"cluster.write_imbalance": 2.1, "cluster.cpu_node": "a", "cluster.heap_node": "b"},
+            "cluster.write_node": "a",
         },
         {"cluster.cpu_imbalance": 1.05, "cluster.write_imbalance": 1.0},
         {"engine.nodes": 1},

@@ -310,3 +310,17 @@ def test_figures_of_more_than_the_measured_task_are_doubtful(tmp_path, task, dou
     found = diagnose(builder.build(), read_rules(tmp_path)).findings[0]
     assert found.confidence == (0.5 if doubt else 1.0)
     assert [text[: len(doubt)] for text in found.doubts] == ([doubt] if doubt else [])
+
+
+def test_a_finding_about_the_whole_cluster_names_no_node_and_one_about_a_node_does(rules):
+    builder = EvidenceBuilder("r", [TaskFacts("a", "indexing")])
+    for node in ("n1", "n2"):
+        builder.set(Window("a", node), "node.cpu_share", 0.5)
+    builder.set(Window("a"), "task.error_rate", 0.5)
+    assert (answers(rules, builder.build())["V"].state, answers(rules, builder.build())["V"].node) == (
+        "fired",
+        "",
+    )
+    builder.set(Window("a", "n2"), "node.write_queue", 50)
+    builder.set(Window("a"), "task.error_rate", 0)
+    assert answers(rules, builder.build())["Q"].node == "n2"

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from diagnose.cuts import TASK, counter, gauge, telemetry
+from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.node_facts import SOURCES, NodeSettings, add_node_figures
+from pacenote.diagnose.rules_file import bundled_rules
 
 NODE = {"node": "a"}
 SERIES = (
@@ -98,8 +101,28 @@ def test_nodes_are_compared_with_each_other() -> None:
     heap = [gauge("jvm.mem.heap_used", used, 9e9, node=node) for node, used in (("a", 5), ("b", 5))]
     found = evidence(*both, *heap)
     assert found.value(Window(TASK), "cluster.cpu_imbalance") == 1.5
+    assert found.value(Window(TASK), "cluster.cpu_node") == "a"
     assert found.value(Window(TASK), "cluster.heap_imbalance") == 1.0
+    assert not isinstance(found.value(Window(TASK), "cluster.write_node"), str)
     assert not isinstance(found.value(Window(TASK), "cluster.write_imbalance"), float)
+
+
+def test_the_node_that_has_all_writes_is_named_and_no_other() -> None:
+    """Three nodes, of which the last one has the only shard."""
+    nodes = ("rally-node-0", "rally-node-1", "rally-node-2")
+    busy = [counter("process.cpu.total", 900 if node == nodes[2] else 300, node=node) for node in nodes]
+    written = [
+        counter("indices.indexing.index_total", 3500 if node == nodes[2] else 0, node=node) for node in nodes
+    ]
+    known = evidence(*busy, *written)
+    engine = replace(known, values={**known.values, Window(): {"engine.nodes": 3.0}})
+    rules = [rule for rule in bundled_rules() if rule.id == "O2"]
+    (answer,) = diagnose(engine, rules).findings
+    assert (answer.node, answer.text) == (
+        "",
+        "of 3 nodes, rally-node-2 used 1.8 times the mean processor time, rally-node-2 indexed 3 times the "
+        "mean of the documents",
+    )
 
 
 @pytest.mark.parametrize(("beside", "expected"), [((), 0.5), (("other",), None)])

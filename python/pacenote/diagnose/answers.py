@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pacenote.diagnose.expression import Lookup, Unknown, evaluate
+from pacenote.diagnose.expression import Lookup, Unknown, evaluate, names_of
 from pacenote.diagnose.facts import Evidence, Window
 from pacenote.diagnose.figure_units import format_value
 from pacenote.diagnose.rule import AdviceTemplate, OptionTemplate, Rule, Template
@@ -180,7 +180,7 @@ class _AnswerMaker:
             state="fired",
             text=worst.text,
             tasks=tuple(dict.fromkeys(each.window.task for each in by_window if each.window.task)),
-            node=worst.window.node if len(self.evidence.nodes) > 1 else "",
+            node=self._node(rule, worst.window),
             severe=any(each.severe for each in by_window),
             evidence=tuple(evidence_items(rule, self.evidence, worst.window)),
             missing=_bound_missing(rule, worst, self.evidence),
@@ -200,6 +200,15 @@ class _AnswerMaker:
             source=rule.source,
             doubts=(*doubts, *unchecked),
         )
+
+    def _node(self, rule: Rule, window: Window) -> str:
+        """Returns the node that shows what a rule found, of several nodes; an empty text if its figures are
+        those of the whole cluster or host, which name a node themselves.
+        """
+        if len(self.evidence.nodes) < 2:
+            return ""
+        used = (*names_of(rule.evidence), *rule.needs, *rule.finding.names())
+        return window.node if any(self.evidence.is_of_node(window, name) for name in used) else ""
 
     def _blurred(self, rule: Rule, window: Window) -> Iterator[str]:
         """Yields why the figures of engine and host are not only those of the measured task."""

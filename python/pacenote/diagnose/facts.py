@@ -103,6 +103,11 @@ class Evidence:
                 return self.sources.get(each, {}).get(name) or FIGURES[name].source
         return FIGURES[name].source
 
+    def is_of_node(self, window: Window, name: str) -> bool:
+        """Returns whether a figure that is known is that of the node of a window, and not of all nodes."""
+        found = (each for each in window.widened() if name in self.values.get(each, {}))
+        return bool(next(found, Window()).node)
+
     def number(self, window: Window, name: str) -> float | None:
         """Returns a figure that is a number, or None if it is missing."""
         value = self.value(window, name)

@@ -61,7 +61,10 @@ NODE_COUNTERS: FigureTable = {
     "cluster.disk_watermark": ("truth", "whether a node exceeded a disk watermark"),
     "cluster.cpu_imbalance": ("ratio", "CPU time of the busiest node / mean of the nodes"),
     "cluster.heap_imbalance": ("ratio", "heap after collections of the fullest node / mean of the nodes"),
-    "cluster.write_imbalance": ("ratio", "documents indexed by the busiest node / mean of the nodes"),
+    "cluster.write_imbalance": ("ratio", "documents indexed by the node with the most / mean of the nodes"),
+    "cluster.cpu_node": ("text", "the node with the most CPU time"),
+    "cluster.heap_node": ("text", "the node with the fullest heap after collections"),
+    "cluster.write_node": ("text", "the node that indexed the most documents"),
 }
 """Figures of the engine's counters, sampled."""
 

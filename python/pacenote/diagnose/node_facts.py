@@ -158,19 +158,21 @@ def _search_figures(series: TaskSeries, node: str) -> _Figures:
 
 
 def _cluster_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:
-    """Yields how unevenly the nodes are used, if there are several."""
+    """Yields how unevenly the nodes are used, if there are several, and which has the most."""
     if len(nodes) < 2:
         return
-    yield "cluster.cpu_imbalance", _imbalance([series.per_s(_NAME, node=node) for node in nodes])
-    heap = [series.gauge("jvm.mem.heap_used", node=node) for node in nodes]
-    yield "cluster.heap_imbalance", _imbalance([None if each is None else each.min for each in heap])
-    written = [series.per_s("indices.indexing.index_total", node=node) for node in nodes]
-    yield "cluster.write_imbalance", _imbalance(written)
-
-
-def _imbalance(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return ratio(max(known) * len(known), sum(known)) if len(known) == len(values) else None
+    heap = {node: series.gauge("jvm.mem.heap_used", node=node) for node in nodes}
+    unevenness = {
+        "cpu": {node: series.per_s(_NAME, node=node) for node in nodes},
+        "heap": {node: None if cut is None else cut.min for node, cut in heap.items()},
+        "write": {node: series.per_s("indices.indexing.index_total", node=node) for node in nodes},
+    }
+    for name, by_node in unevenness.items():
+        known = {node: value for node, value in by_node.items() if value is not None}
+        if len(known) == len(by_node):
+            yield f"cluster.{name}_imbalance", ratio(max(known.values()) * len(known), sum(known.values()))
+            if sum(known.values()):
+                yield f"cluster.{name}_node", max(known, key=lambda node: known[node])
 
 
 def _whole(count: float | None) -> float | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pacenote.diagnose.expression import Expression, Lookup, Scalar, Unknown, evaluate
+from pacenote.diagnose.expression import Expression, Lookup, Scalar, Unknown, evaluate, names_of
 from pacenote.diagnose.figure_units import Unit, format_value
 
 RuleKind = Literal["diagnosis", "validity"]
@@ -71,6 +71,14 @@ class Template:
     def fill(self, lookup: Lookup) -> str:
         """Returns the text with its values."""
         return "".join(_filled(part, lookup) for part in self.parts)
+
+    def names(self) -> Iterator[str]:
+        """Yields the names of the figures and parameters in the text."""
+        for part in self.parts:
+            if isinstance(part, Insertion):
+                yield from names_of(part.expression)
+            elif isinstance(part, Template):
+                yield from part.names()
 
     def unknown(self, lookup: Lookup) -> Unknown | None:
         """Returns why the text lacks values, or None if it has all that are not left out."""
