@@ -95,6 +95,35 @@ def test_cores_that_a_quota_keeps_idle_do_not_ask_for_more_clients() -> None:
         assert found.state == state
 
 
+DEFAULT_REFRESH = {**CASES["I4"].fires, "engine.refresh_interval_s": 1, "node.cores": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        # Two races without a fault, with bulks of 500.
+        ({"node.refresh_indexing_share": 0.337}, "ruled out"),
+        ({"node.refresh_indexing_share": 0.55}, "fired"),
+        # Bulks of one document: refreshes are most of the reported time, but 2.5 % of the cores.
+        ({"node.refresh_indexing_share": 0.6, "node.refresh_share": 0.025}, "ruled out"),
+        (
+            {"node.refresh_indexing_share": 0.55, "task.paced": True, "task.target_share": 1.0},
+            "not applicable",
+        ),
+        ({"node.refresh_indexing_share": 0.55, "task.paced": True, "task.target_share": 0.8}, "fired"),
+    ],
+)
+def test_refreshes_are_too_many_only_if_they_cost_more_than_usual(changes: Figures, state: str) -> None:
+    assert answer(RULES["I4"], {**DEFAULT_REFRESH, **changes}).state == state
+
+
+def test_refreshes_bring_at_most_the_time_of_the_processors_that_they_take() -> None:
+    """A core of which refreshes and merges take 8.6 %, and indexing 8 %: their quotient is +108 %."""
+    few = {"node.refresh_share": 0.061, "node.merge_share": 0.025, "node.indexing_share": 0.08}
+    found = answer(RULES["I4"], {**DEFAULT_REFRESH, "node.refresh_indexing_share": 0.6, **few})
+    assert found.bound == pytest.approx(1 / (1 - 0.086) - 1)
+
+
 def test_concurrent_work_of_the_collector_counts_as_its_cost() -> None:
     figures = {**CASES["H1"].fires, "gc.stop_share": 0.04}
     for share, state in ((None, "ruled out"), (0.005, "ruled out"), (0.13, "fired")):

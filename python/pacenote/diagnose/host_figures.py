@@ -5,6 +5,7 @@ from __future__ import annotations
 from pacenote.diagnose.figure_units import FigureTable
 
 NODE_COUNTERS: FigureTable = {
+    "node.cores": ("cores", "cores that the node may use, or that it reports"),
     "node.cpu_share": (
         "share",
         "CPU time of the node / time of the cores that it may use, or of those that it reports",

@@ -76,6 +76,7 @@ def _node_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figur
 
 def _jvm_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figures:
     busy = series.share(_NAME, node=node)
+    yield "node.cores", limits.cores.get(node)
     yield "node.cpu_share", ratio(busy, limits.cores.get(node))
     heap = series.mean("jvm.mem.heap_used_percent", node=node)
     yield "node.heap_share", None if heap is None else heap / 100
