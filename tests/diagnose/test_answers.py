@@ -324,3 +324,16 @@ def test_a_finding_about_the_whole_cluster_names_no_node_and_one_about_a_node_do
     builder.set(Window("a", "n2"), "node.write_queue", 50)
     builder.set(Window("a"), "task.error_rate", 0)
     assert answers(rules, builder.build())["Q"].node == "n2"
+
+
+def test_a_doubted_finding_does_not_lead(rules):
+    """The machine was disturbed while `a` ran, whose finding has by far the largest bound."""
+    builder = EvidenceBuilder("r", [TaskFacts("a", "indexing"), TaskFacts("b", "indexing")])
+    for name, value in (("jvm.name", "HotSpot"), ("gc.young_interval_s", 0.1), ("gc.live_share", 0.1)):
+        builder.set(Window(), name, value)
+    builder.set(Window("a"), "gc.stop_share", 0.9)
+    builder.set(Window("a"), "machine.steal_share", 0.5)
+    builder.set(Window("b"), "node.write_queue", 11)
+    found = diagnose(builder.build(), rules)
+    assert [(answer.id, answer.doubtful) for answer in found.findings] == [("Q", False), ("P", True)]
+    assert [answer.id for answer in found.leading] == ["Q"]

@@ -43,6 +43,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"pair.change_low": 0.01},
         {"pair.pairs": None},
     ),
+    "V11": ({"race.test_mode": True}, {"race.test_mode": False}, {}),
+    "V12": (
+        {"task.error_rate": 0.02, "task.overload_share": 0.9},
+        {"task.overload_share": 0.2},
+        {"task.overload_share": None},
+    ),
     "V10": ({"pair.spread": 0.08}, {"pair.spread": 0.02}, {"pair.spread": None}),
 }
 """Figures with which a rule fires, and what to change so that it is ruled out and not applicable."""
@@ -58,8 +64,8 @@ def answer(name: str, figures: dict[str, Any]) -> RuleAnswer:
     return found
 
 
-def test_there_are_ten_validity_rules() -> None:
-    assert {rule.id for rule in RULES} == set(CASES) == {f"V{number}" for number in range(1, 11)}
+def test_there_are_twelve_validity_rules() -> None:
+    assert {rule.id for rule in RULES} == set(CASES) == {f"V{number}" for number in range(1, 13)}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -10,12 +10,15 @@ import pytest
 from diagnose.cuts import TASK, gauge, telemetry
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.cluster_facts import add_cluster_states
+from pacenote.diagnose.facts import Window
 from pacenote.diagnose.host_facts import add_host_figures
 from pacenote.diagnose.race_facts import race_builder
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.diagnose.snapshot_facts import add_snapshot_figures
 from pacenote.model.diagnosis import Diagnosis
 from pacenote.model.race_record import RaceRecord, RecordedCluster
+from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.result import FailureGroup
 from pacenote.model.task_observations import task_observations, with_observations
 from pacenote.model.verdict import determine_verdict
 from pacenote.report.diagnosis import diagnosis_sections
@@ -25,6 +28,8 @@ RULES = {rule.id: rule for rule in bundled_rules() if rule.kind == "validity"}
 
 NOT_OF_THE_RESULTS = {"V8"}
 """Rules that doubt the evidence of the diagnosis, on which results do not depend."""
+
+MALFORMED = FailureGroup("bulk-item", "document_parsing_exception", 400, 12, 0.0, 1.0, "documents")
 
 NODES = ({"name": "a"}, {"name": "b"})
 
@@ -58,7 +63,9 @@ def driver_of(share: float) -> dict[str, object]:
 
 
 CASES: dict[str, Callable[[], tuple[RaceRecord, Diagnosis]]] = {
-    "V1": lambda: diagnosed(replace(race(), tasks=(bulk(error_rate=0.02),))),
+    "V1": lambda: diagnosed(replace(race(), tasks=(bulk(error_rate=0.02, errors=(MALFORMED,)),))),
+    "V11": lambda: diagnosed(race(options=RecordedOptions(test_mode=True))),
+    "V12": lambda: diagnosed(replace(race(), tasks=(bulk(error_rate=0.02),))),
     "V4": lambda: diagnosed(race(driver=driver_of(0.9))),
     "V5": lambda: diagnosed(race(), status=1.0),
     "V6": lambda: diagnosed(race(), other_share=0.3),
@@ -89,7 +96,7 @@ def test_a_race_without_a_cause_for_doubt_is_valid_and_no_rule_fires() -> None:
 def test_a_race_for_which_a_rule_fires_is_not_valid(name: str) -> None:
     found, diagnosis = CASES[name]()
     assert fired(diagnosis) == {name}
-    assert found.verdict.state == ("void" if name == "V1" else "suspect")
+    assert found.verdict.state == ("void" if name in ("V1", "V12") else "suspect")
     section = diagnosis_sections(diagnosis, full=False)[0]
     assert section.items[0].title == f"the race is {found.verdict.state}"
     assert section.items[0].details == tuple(("reason", reason) for reason in found.verdict.reasons)
@@ -108,3 +115,28 @@ def test_a_finding_states_why_the_machine_is_blamed() -> None:
         "programs beside engine and driver used 30 % of the processor time of the cores that the engine "
         "may use (limit 20 %); other processes used 30.0 % of the cores of the engine"
     )
+
+
+def test_a_race_in_test_mode_has_no_findings_and_says_why_in_a_line() -> None:
+    builder = race_builder(race(options=RecordedOptions(test_mode=True)))
+    for name, value in (("cpu.other_share", 0.87), ("cpu.idle_share", 0.0), ("cpu.wait_share", 0.9)):
+        builder.set(Window(TASK, "a"), name, value)
+    diagnosis = diagnose(builder.build(), bundled_rules())
+    assert diagnosis.findings == ()
+    assert "V11" in fired(diagnosis)
+    assert {answer.text for answer in diagnosis.not_applicable if answer.id == "O1"} == {
+        "V11 fired: the race only tested the track"
+    }
+
+
+def test_errors_that_are_the_symptom_hide_no_rule() -> None:
+    """Every operation that failed was rejected: the rules are evaluated, and the one about it leads."""
+    failing = replace(race(), tasks=(bulk(error_rate=0.3),))
+    builder = race_builder(failing)
+    for name, value in (("cpu.other_share", 0.1), ("cpu.idle_share", 0.1), ("cpu.wait_share", 0.3)):
+        builder.set(Window(TASK, "a"), name, value)
+    diagnosis = diagnose(builder.build(), bundled_rules())
+    assert [(answer.id, answer.doubtful) for answer in diagnosis.findings] == [("I6", False), ("O1", True)]
+    assert [answer.id for answer in diagnosis.leading] == ["I6"]
+    other = replace(failing, tasks=(bulk(error_rate=0.3, errors=(MALFORMED,)),))
+    assert diagnose(race_builder(other).build(), bundled_rules()).findings == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pacenote.diagnose.expression import Unknown
@@ -11,7 +13,7 @@ from pacenote.model.engine_time import EngineTime
 from pacenote.model.finding import Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RecordedClient, Verdict
-from pacenote.model.result import DriverTime
+from pacenote.model.result import DriverTime, FailureGroup
 from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, record, task, times
 
@@ -67,6 +69,27 @@ def test_results_of_tasks_are_figures_of_their_windows() -> None:
     assert round(processing, 6) == 0.1
     assert value(evidence, "task.service_p99_ms", "term") == 8.0
     assert value(evidence, "driver.lateness_p99_ms", "term") == 0.15
+
+
+def test_clients_that_wait_for_a_time_out_are_busy() -> None:
+    """Four clients of which nearly all operations wait for a time-out of 60 s."""
+    slow = replace(times(8, p50=48_000.0, p99=60_000.0), mean_ms=60_000.0)
+    load = bulk(window_succeeded=60, clients=4, window_s=120.0, failed_service_time=slow)
+    evidence = race_builder(record(tasks=(load,))).build()
+    assert value(evidence, "task.busy_clients", "index-append") == 4.0
+    few = replace(load, failed_service_time=replace(slow, count=2))
+    evidence = race_builder(record(tasks=(few,))).build()
+    assert value(evidence, "task.busy_clients", "index-append") == pytest.approx(1.025)
+
+
+def test_failures_that_an_overload_explains_are_a_share_of_all() -> None:
+    groups = [
+        FailureGroup(name, "", status, count, 0.0, 1.0, "operations")
+        for name, status, count in (("http-status", 429, 3), ("timeout", None, 4), ("http-status", 400, 1))
+    ]
+    evidence = race_builder(record(tasks=(bulk(errors=tuple(groups)), task()))).build()
+    assert value(evidence, "task.overload_share", "index-append") == 0.875
+    assert value(evidence, "task.overload_share", "search") == "it was not recorded"
 
 
 def test_a_target_rate_that_is_achieved_is_a_share_of_one() -> None:

@@ -128,6 +128,15 @@ def test_a_diagnosis_without_findings_says_so() -> None:
     )
 
 
+def test_findings_in_doubt_are_not_headlines_but_counted() -> None:
+    doubted = replace(HEAP, doubtful=True)
+    assert headline_findings(replace(DIAGNOSIS, findings=(REFRESH, doubted)))[0].startswith("I4: ")
+    assert len(headline_findings(replace(DIAGNOSIS, findings=(REFRESH, doubted)))) == 1
+    assert headline_findings(replace(DIAGNOSIS, findings=(doubted,))) == (
+        "1 finding is in doubt: V6 fired: other work",
+    )
+
+
 def test_the_most_important_findings_have_one_line_each() -> None:
     assert headline_findings(DIAGNOSIS) == (
         "H1: the heap is too small: stopped for 16.4 % "

@@ -76,13 +76,13 @@ def diagnose(evidence: Evidence, rules: Sequence[Rule], compared: Sequence[str] 
     )
 
 
-def _rank(answer: RuleAnswer) -> tuple[int, float, bool]:
+def _rank(answer: RuleAnswer) -> tuple[bool, int, float, bool]:
     """Returns the position of a finding: by its bound, weighed with its confidence; then those without one,
-    and last those that can hardly bring anything.
+    and last those that can hardly bring anything. Those that a validity rule doubts follow all others.
     """
     worth = (answer.bound or 0.0) * answer.confidence
     group = 1 if answer.bound is None else 0 if answer.bound >= _SMALL else 2
-    return group, -worth, not answer.severe
+    return answer.doubtful, group, -worth, not answer.severe
 
 
 def _windows(rule: Rule, evidence: Evidence) -> Iterator[Window]:
@@ -169,8 +169,9 @@ class _AnswerMaker:
         doubts = [
             f"{name} fired: {cause.title}"
             for name, cause in self.validity.of(worst.window.task).items()
-            if cause.effect == "doubt" and rule.kind == "diagnosis"
+            if cause.effect == "doubt" and rule.kind == "diagnosis" and name not in rule.despite
         ]
+        doubtful = bool(doubts)
         doubts += self._blurred(rule, worst.window)
         confidence = rule.confidence * (_DOUBTFUL if doubts else 1.0)
         withheld, unchecked = self._withheld(rule, lookup)
@@ -199,6 +200,7 @@ class _AnswerMaker:
             ),
             source=rule.source,
             doubts=(*doubts, *unchecked),
+            doubtful=doubtful,
         )
 
     def _node(self, rule: Rule, window: Window) -> str:

@@ -20,6 +20,12 @@ _MS = 1000.0
 _REJECTED = 429
 """Status of a request, or of a document of a bulk, that the engine rejects because it is overloaded."""
 
+_OVERLOAD = (429, 502, 503, 504)
+"""Statuses of an engine, or of a proxy before it, that cannot keep up."""
+
+_TIMEOUT = "timeout"
+"""The class of operations that got no reply in time."""
+
 _REASONS: Mapping[str, tuple[Cause, ...]] = {
     "driver": ("driver", "track", "pacenote"),
     "machine": ("machine",),
@@ -65,6 +71,7 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
                 builder.miss(name, "the task has no target rate", Window(task.task))
     _add_driver(builder, record, tasks)
     _add_reasons(builder, record.verdict, tasks)
+    builder.set(Window(), "race.test_mode", record.options.test_mode)
     builder.set(Window(), "task.tolerated_error_rate", record.max_error_rate)
     _add_totals(builder, record.system)
     indexing_s = sum(task.window_s for task in tasks if indexes(task))
@@ -104,6 +111,7 @@ def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, f
     yield "task.kind", _kind(task)
     yield "task.error_rate", task.error_rate
     yield "task.rejections", sum(group.count for group in task.errors if group.status == _REJECTED)
+    yield "task.overload_share", _overload_share(task)
     yield "task.clients", task.clients
     yield "task.paced", task.paced
     yield "task.window_s", task.window_s
@@ -121,8 +129,7 @@ def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, f
     yield "task.service_p99_ms", _percentile(service, 99.0)
     yield "task.service_mean_ms", service.mean_ms if service else None
     yield "task.latency_p99_ms", _percentile(task.latency, 99.0) if has_sound_latency(task) else None
-    if rate is not None and service is not None:
-        yield "task.busy_clients", min(float(task.clients), rate * service.mean_ms / _MS)
+    yield "task.busy_clients", _busy_clients(task, rate)
     if task.duration_s > 0:
         yield "task.bytes_out_per_s", task.bytes_out / task.duration_s
         yield "task.bytes_in_per_s", task.bytes_in / task.duration_s
@@ -132,6 +139,26 @@ def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, f
     processing = task.processing_time
     if processing is not None and service is not None and service.mean_ms > 0:
         yield "driver.processing_share", processing.mean_ms / service.mean_ms - 1
+
+
+def _overload_share(task: TaskResult) -> float | None:
+    failures = sum(group.count for group in task.errors)
+    overload = (
+        group.count for group in task.errors if group.status in _OVERLOAD or group.error_class == _TIMEOUT
+    )
+    return sum(overload) / failures if failures else None
+
+
+def _busy_clients(task: TaskResult, succeeded_per_s: float | None) -> float | None:
+    """Returns how many clients waited for a reply on average, by Little's law; clients that wait for a
+    time-out, or for an error, are busy, too.
+    """
+    failed, busy = task.failed_service_time, []
+    if task.service_time is not None and succeeded_per_s is not None:
+        busy.append(succeeded_per_s * task.service_time.mean_ms)
+    if failed is not None:
+        busy.append(failed.count * failed.mean_ms / task.window_s)
+    return min(float(task.clients), sum(busy) / _MS) if busy else None
 
 
 def _percentile(times: DurationSummary | None, q: float) -> float | None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from pacenote.diagnose.figure_units import FigureTable
 
 RACE_RESULTS: FigureTable = {
+    "race.test_mode": ("truth", "whether the race only tested the track (--test-mode)"),
     "task.kind": ("text", "indexing, searching or other"),
     "task.error_rate": ("share", "failed operations / operations, measured"),
     "task.tolerated_error_rate": ("share", "error rate above which the race is void (--max-error-rate)"),
     "task.rejections": (
         "count",
         "operations, or documents of bulks, that were rejected with status 429",
+    ),
+    "task.overload_share": (
+        "share",
+        "failures with status 429, 502, 503 or 504, or without an answer in time / all failures",
     ),
     "task.clients": ("count", "clients of the task"),
     "task.paced": ("truth", "whether its operations have a schedule, by a target rate or a scheduler"),
@@ -24,7 +29,10 @@ RACE_RESULTS: FigureTable = {
     "task.service_p99_ms": ("ms", "p99 of service time, if there are enough samples"),
     "task.service_mean_ms": ("ms", "mean service time"),
     "task.latency_p99_ms": ("ms", "p99 of latency, if there are enough samples; only with a target rate"),
-    "task.busy_clients": ("count", "clients that waited for a reply, on average: rate × mean service time"),
+    "task.busy_clients": (
+        "count",
+        "clients that waited for a reply, on average: rate × mean time, failures included",
+    ),
     "task.bytes_out_per_s": ("bytes/s", "bytes written to sockets, warm-up included"),
     "task.bytes_in_per_s": ("bytes/s", "bytes read from sockets, warm-up included"),
     "task.content_ratio": ("ratio", "uncompressed request bodies / bytes written to sockets"),

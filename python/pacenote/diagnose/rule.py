@@ -219,7 +219,7 @@ class Rule:
     """Ids of rules that withhold its advice if they fire."""
 
     despite: tuple[str, ...] = ()
-    """Ids of validity rules that do not make it inapplicable."""
+    """Ids of validity rules that make it neither inapplicable nor doubtful."""
 
     effect: Effect = "none"
     """What it does to the diagnosis if it is a validity rule that fires."""

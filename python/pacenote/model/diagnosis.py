@@ -134,6 +134,9 @@ class RuleAnswer:
     doubts: tuple[str, ...] = ()
     """Why the answer is less certain, one sentence each."""
 
+    doubtful: bool = False
+    """Whether a validity rule doubts its evidence, so that it is not one of the first findings."""
+
     @property
     def largest_change(self) -> float | None:
         """The largest relative change of `metric` that `bound` stands for: times fall, throughput rises."""
@@ -205,7 +208,7 @@ class Diagnosis:
     """The answers of validity rules: those that fired first, and among these what voids most."""
 
     findings: tuple[RuleAnswer, ...] = ()
-    """The answers of the other rules that fired, ranked by the largest improvement."""
+    """The answers of the other rules that fired, ranked by the largest improvement; doubtful ones last."""
 
     ruled_out: tuple[RuleAnswer, ...] = ()
     """The rules that do not fire."""
@@ -215,6 +218,11 @@ class Diagnosis:
 
     time: tuple[TaskTime, ...] = ()
     """Where the time went, by task and node."""
+
+    @property
+    def leading(self) -> tuple[RuleAnswer, ...]:
+        """The findings that no validity rule doubts."""
+        return tuple(answer for answer in self.findings if not answer.doubtful)
 
     @property
     def warnings(self) -> tuple[RuleAnswer, ...]:

@@ -58,11 +58,22 @@ def diagnosis_sections(diagnosis: Diagnosis, *, full: bool) -> tuple[DiagnosisSe
 
 
 def headline_findings(diagnosis: Diagnosis, most: int = 2) -> tuple[str, ...]:
-    """Returns the most important findings, one line each: what was found, and how much it can matter."""
-    return tuple(
+    """Returns the most important findings, one line each: what was found, and how much it can matter.
+    Findings that a validity rule doubts are only counted, and only if there are no others.
+    """
+    found = tuple(
         whole_line(f"{answer.id}: {answer.title}: {answer.text}{bound_clause(answer)}")
-        for answer in diagnosis.findings[:most]
+        for answer in diagnosis.leading[:most]
     )
+    return found or tuple(doubted_findings(diagnosis))
+
+
+def doubted_findings(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yields a line with the number of findings that are in doubt, and why, if there are any."""
+    doubted = [answer for answer in diagnosis.findings if answer.doubtful]
+    if doubted:
+        verb = "is" if len(doubted) == 1 else "are"
+        yield whole_line(f"{format_count(len(doubted), 'finding')} {verb} in doubt: {doubted[0].doubts[0]}")
 
 
 def _unread(texts: Sequence[str]) -> DiagnosisSection | None:

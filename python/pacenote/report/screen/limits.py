@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime
 from pacenote.model.printable import whole_line
-from pacenote.report.diagnosis import bound_clause
+from pacenote.report.diagnosis import bound_clause, doubted_findings
 from pacenote.report.screen.screen import Limit
 from pacenote.units import format_change, format_share
 
@@ -26,8 +26,10 @@ def _limits(diagnosis: Diagnosis) -> Iterator[Limit]:
     for time in diagnosis.time[:1]:
         if time.shares:
             yield _bottleneck(time)
-    for answer in diagnosis.findings[:_FINDINGS]:
+    for answer in diagnosis.leading[:_FINDINGS]:
         yield _finding(answer)
+    if not diagnosis.leading:
+        yield from (_limit((text,)) for text in doubted_findings(diagnosis))
 
 
 def _bottleneck(time: TaskTime) -> Limit:
