@@ -270,7 +270,7 @@ DISK_CASES = {
     "D5": RuleCase(
         {
             **{"disk.read_ahead_bytes": 4 * MB, "memory.refaults_per_s": 900, "disk.device": "md0"},
-            **{"disk.read_bytes_per_s": 3e8, "disk.some_wait_share": 0.25, "task.busy_clients": 0.5},
+            **{"disk.engine_read_bytes_per_s": 3e8, "disk.some_wait_share": 0.25, "task.busy_clients": 0.5},
         },
         {"disk.read_ahead_bytes": 128 << 10},
         {"disk.read_ahead_bytes": None},
@@ -281,7 +281,11 @@ DISK_CASES = {
 MEMORY_CASES = {
     "P1": RuleCase(
         {
-            **{"memory.page_cache_bytes": 2 * GB, "node.store_bytes": 40 * GB, "disk.read_bytes_per_s": 2e8},
+            **{
+                "memory.page_cache_bytes": 2 * GB,
+                "node.store_bytes": 40 * GB,
+                "disk.engine_read_bytes_per_s": 2e8,
+            },
             **{"memory.refaults_per_s": 4000, "memory.major_faults_per_s": 300, "disk.device": "sda"},
             **{
                 "disk.some_wait_share": 0.6,
@@ -292,7 +296,7 @@ MEMORY_CASES = {
             "gc.live_share": 0.2,
         },
         {"memory.page_cache_bytes": 60 * GB},
-        {"disk.read_bytes_per_s": None},
+        {"disk.engine_read_bytes_per_s": None},
         0.6,
         {"car-params": {"heap_size": "2g"}},
     ),

@@ -55,6 +55,7 @@ EXPECTED = {
     "node.write_active": 1.5,
     "node.write_threads": 2,
     "node.write_queue": 2,
+    "node.write_readings": 2,
     "node.write_rejections": 7,
     "node.pressure_share": 0.9,
     "node.pressure_rejections": 4,

@@ -124,6 +124,13 @@ def test_refreshes_bring_at_most_the_time_of_the_processors_that_they_take() -> 
     assert found.bound == pytest.approx(1 / (1 - 0.086) - 1)
 
 
+@pytest.mark.parametrize("name", ["D5", "P1"])
+def test_what_other_programs_read_is_not_blamed_on_the_engine(name: str) -> None:
+    others = {**CASES[name].fires, "disk.read_bytes_per_s": 3e8}
+    assert answer(RULES[name], {**others, "disk.engine_read_bytes_per_s": 4096}).state == "ruled out"
+    assert answer(RULES[name], {**others, "disk.engine_read_bytes_per_s": None}).state == "not applicable"
+
+
 def test_concurrent_work_of_the_collector_counts_as_its_cost() -> None:
     figures = {**CASES["H1"].fires, "gc.stop_share": 0.04}
     for share, state in ((None, "ruled out"), (0.005, "ruled out"), (0.13, "fired")):

@@ -73,7 +73,9 @@ def test_the_whole_is_the_time_of_the_cores_that_the_node_may_use():
 
 def test_waits_overlap_and_are_listed_beside_the_shares():
     (found,) = task_times(
-        evidence_of(cpu=CPU | {"wait_share": 0.4}, node={"write_queue": 30, "write_active": 10})
+        evidence_of(
+            cpu=CPU | {"wait_share": 0.4}, node={"write_queue": 30, "write_active": 10, "write_readings": 10}
+        )
     )
     assert {each.cause: each.share for each in found.waits} == {
         "a thread waited for a core": 0.4,
@@ -126,3 +128,20 @@ def test_clients_of_tasks_that_run_together_are_not_too_few():
         builder.set(Window("load"), name, value)
     (found,) = task_times(builder.build())
     assert {each.cause for each in found.shares} == {"other work of the engine"}
+
+
+@pytest.mark.parametrize(
+    ("queue", "active", "readings", "reason"),
+    [
+        # One search in a queue, and none that ran, in one of six readings: not 100 %.
+        (1 / 6, 0.0, 6, "6 readings with 1 request are too few for a share"),
+        (1 / 30, 0.0, 30, "30 readings with 1 request are too few for a share"),
+        (30.0, 10.0, 9, "9 readings with 360 requests are too few for a share"),
+        (30.0, 10.0, 10, None),
+    ],
+)
+def test_a_queue_that_was_read_a_few_times_has_no_share(queue, active, readings, reason):
+    pool = {"search_queue": queue, "search_active": active, "search_readings": readings}
+    (found,) = task_times(evidence_of("searching", cpu=CPU, node=pool))
+    assert ("searches waited in a queue" in {each.cause for each in found.waits}) == (reason is None)
+    assert {each.name: each.reason for each in found.missing}.get("node.search_queue") == reason

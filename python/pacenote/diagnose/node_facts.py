@@ -99,7 +99,9 @@ def _pool_figures(series: TaskSeries, node: str) -> _Figures:
         at = f"thread_pool.{pool}"
         yield f"node.{pool}_active", series.mean(f"{at}.active", node=node)
         yield f"node.{pool}_threads", series.largest(f"{at}.threads", node=node)
-        yield f"node.{pool}_queue", series.mean(f"{at}.queue", node=node)
+        queue = series.gauge(f"{at}.queue", node=node)
+        yield f"node.{pool}_queue", None if queue is None else queue.mean
+        yield f"node.{pool}_readings", None if queue is None else queue.samples
         yield f"node.{pool}_rejections", _whole(series.increase(f"{at}.rejected", node=node))
     at = "indexing_pressure.memory"
     used = series.largest(f"{at}.current.combined_coordinating_and_primary", node=node)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, Window
 from pacenote.model.diagnosis import MissingFigure, TaskTime, TimeShare
+from pacenote.units import format_count
 
 SMALLEST = 0.0005
 """Smallest part that is shown; smaller ones are counted as unexplained."""
@@ -39,9 +40,12 @@ _WAITS = (
 )
 """Parts of the window in which something waited or was in use."""
 
+_LEAST_READINGS = 10
+"""Number of readings of a pool, and of requests seen in them, from which on their mean says something."""
+
 _QUEUES = (
-    ("writes waited in a queue", "node.write_queue", "node.write_active"),
-    ("searches waited in a queue", "node.search_queue", "node.search_active"),
+    ("writes waited in a queue", "write"),
+    ("searches waited in a queue", "search"),
 )
 """Queues of thread pools: by Little's law, the part of its time that a request waited is the part of the
 requests that are in the queue.
@@ -70,6 +74,7 @@ class _Budget:
         """Returns the shares of all causes."""
         self._running()
         self._idle_causes()
+        waits = tuple(self._waits())
         shown = [share for share in self._shares if share.share >= SMALLEST]
         self._idle += sum(share.share for share in self._shares if share.share < SMALLEST)
         return TaskTime(
@@ -77,7 +82,7 @@ class _Budget:
             self._window.node if len(self._evidence.nodes) > 1 else "",
             tuple(sorted(shown, key=lambda share: -share.share)),
             self._idle,
-            tuple(self._waits()),
+            waits,
             tuple(MissingFigure(name, reason) for name, reason in self._missing.items()),
             self._excess,
         )
@@ -178,7 +183,14 @@ class _Budget:
         for cause, name in _WAITS:
             if (share := self._number(name)) is not None and share > 0:
                 yield TimeShare(cause, share, name)
-        for cause, queue, active in _QUEUES:
-            waiting, working = self._number(queue), self._number(active)
-            if waiting and working is not None:
-                yield TimeShare(cause, waiting / (waiting + working), queue)
+        for cause, pool in _QUEUES:
+            waiting, working = self._number(f"node.{pool}_queue"), self._number(f"node.{pool}_active")
+            if not waiting or working is None:
+                continue
+            readings = self._number(f"node.{pool}_readings") or 0.0
+            seen = round(readings * (waiting + working))
+            if min(readings, seen) < _LEAST_READINGS:
+                counted = f"{format_count(round(readings), 'reading')} with {format_count(seen, 'request')}"
+                self._missing[f"node.{pool}_queue"] = f"{counted} are too few for a share"
+            else:
+                yield TimeShare(cause, waiting / (waiting + working), f"node.{pool}_queue")

@@ -165,6 +165,8 @@ def _memory(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
     _add(found, "memory.swapped_in_per_s", _per_s(telemetry.counter("memory.swapped_in")))
     faults = [_per_s(telemetry.counter("process.major_faults", process=node)) for node in host.nodes]
     _add(found, "memory.major_faults_per_s", total_or_none(faults))
+    reads = [_per_s(telemetry.counter("process.read_bytes", process=node)) for node in host.nodes]
+    _add(found, "disk.engine_read_bytes_per_s", total_or_none(reads))
     if (kills := telemetry.counter("memory.oom_kills")) is not None:
         # Between two samples, it is known only as a fraction.
         found["memory.oom_kills"] = float(round(kills.increase))
