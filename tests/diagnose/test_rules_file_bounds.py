@@ -1,0 +1,171 @@
+"""No bound of a bundled rule exceeds what its mechanism can explain in the window, whatever was observed.
+
+Throughput can rise by S / (1 - S) at most, where S is the part of the window, or of the processors, that the
+mechanism takes. Where the work for each operation remains the same, it cannot rise by more than the idle
+processors can do. Of a time, no more can be saved than the mechanism's part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+
+import pytest
+
+from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
+from pacenote.diagnose.rule import Rule
+from pacenote.diagnose.rules_file import bundled_rules
+from pacenote.diagnose.window_answer import bound_of
+
+TASK = Window("load")
+RACES = 300
+MOST = 0.95
+"""The largest part that a bound assumes to be saved."""
+
+RULES = {rule.id: rule for rule in bundled_rules() if rule.kind == "diagnosis" and rule.bound}
+
+WORKS = ("indexing", "merge", "refresh", "flush", "search")
+"""What threads of the engine do."""
+
+Observed = Mapping[str, float]
+
+
+def threads(*names: str) -> Callable[[Observed], float]:
+    """Returns the part of the processors that these threads can have used: they report elapsed time."""
+    return lambda of: min(
+        sum(of[f"node.{name}_share"] for name in names) / of["node.cores"], of["node.cpu_share"]
+    )
+
+
+THROUGHPUT: Mapping[str, Callable[[Observed], float]] = {
+    "H1": lambda of: of["gc.stop_share"] + of["gc.concurrent_cpu_share"],
+    "H3": lambda of: of["memory.wait_share"] + of["disk.some_wait_share"],
+    "H11": lambda of: of["gc.pause_share"],
+    "H13": lambda of: of["gc.explicit_collections"] * of["gc.pause_max_ms"] / 1000 / of["task.window_s"],
+    **dict.fromkeys(("H6", "H9", "A3", "A4"), lambda of: of["gc.stop_share"]),
+    "A1": lambda of: of["gc.stop_share"] * of["allocation.top_site_share"],
+    "A2": lambda of: of["gc.stop_share"] * of["allocation.outside_share"],
+    "I1": threads("merge", "refresh", "flush"),
+    "I2": threads("flush"),
+    "I3": lambda of: of["node.indexing_throttled_share"],
+    "I4": threads("refresh", "merge"),
+    "I5": lambda of: of["cpu.idle_share"] / (1 - of["cpu.other_share"]),
+    "I6": lambda of: of["task.rejections"] / (of["task.rejections"] + of["task.documents"]),
+    **dict.fromkeys(("D1", "D2", "D3", "D4"), lambda of: of["disk.some_wait_share"]),
+    "C1": lambda of: of["profile.compression_share"],
+    "C2": lambda of: 0.28 * of["disk.some_wait_share"],
+    "K1": lambda of: min(of["cpu.idle_share"], of["cpu.wait_share"]),
+    "K2": lambda of: (
+        of["cpu.throttled_share"] / (of["cpu.throttled_share"] + max(of["cpu.engine_share"], 0.05))
+    ),
+    "O1": lambda of: min(of["cpu.wait_share"], of["cpu.lacked_share"]),
+    "O2": lambda of: 1 - 1 / of["cluster.cpu_imbalance"],
+    "O3": lambda of: of["node.replica_share"],
+    "P2": lambda of: of["memory.wait_share"],
+}
+"""The part S that the mechanism of a rule takes."""
+
+SAME_WORK = frozenset({"H3", "I3", "I6", "D1", "D2", "D3", "D4", "C2", "K1", "O2", "P2"})
+"""Rules whose advice does not make an operation cheaper for the processors."""
+
+TIMES: Mapping[str, Callable[[Observed], float]] = {
+    "H7": lambda of: of["gc.pause_p99_ms"] / of["task.service_p99_ms"],
+    "H8": lambda of: of["gc.pause_p99_ms"] / of["task.service_p99_ms"],
+    "H10": lambda of: of["gc.stop_max_ms"] / of["task.service_p99_ms"],
+    "D5": lambda of: of["disk.some_wait_share"] / min(of["task.busy_clients"], 1),
+    "P1": lambda of: of["disk.some_wait_share"] / min(of["task.busy_clients"], 1),
+    "Q2": lambda of: max(
+        1 - of[f"node.{cache}_hit_share"] if of[f"node.{cache}_evictions"] else 0
+        for cache in ("request_cache", "query_cache")
+    ),
+}
+"""The part of the time that the mechanism of a rule takes."""
+
+
+def observed(random: Random) -> dict[str, float]:
+    """Returns figures that fit together: shares of the processors add up to 1, and threads, which wait for
+    processors and disks too, report more time than they use.
+    """
+    parts = [random.expovariate(1) ** 2 + 1e-3 for _ in range(4)]
+    idle, other, driver, engine = (part / sum(parts) for part in parts)
+    cores = random.choice((1, 2, 4, 16))
+    waiting = random.choice((1.0, 1.0, 3.0, 30.0))
+    works = [random.expovariate(1) ** 3 + 1e-4 for _ in WORKS]
+    work = [engine * cores * part / sum(works) * waiting for part in works]
+    share = random.random
+    stop = share() ** 3
+    return {
+        **{"cpu.idle_share": idle, "cpu.other_share": other, "cpu.driver_share": driver},
+        **{"cpu.engine_share": engine, "node.cpu_share": engine, "node.cores": cores},
+        **{f"node.{name}_share": part for name, part in zip(WORKS, work, strict=True)},
+        **{"cpu.wait_share": share(), "cpu.lacked_share": share(), "cpu.throttled_share": share() * idle},
+        # Of several shards, each of which is throttled for some time.
+        "node.indexing_throttled_share": share() * random.choice((1, 5)),
+        **{"disk.some_wait_share": share(), "memory.wait_share": share()},
+        **{"gc.stop_share": stop, "gc.pause_share": stop * share(), "gc.concurrent_cpu_share": share() * 0.5},
+        **{"gc.explicit_collections": random.randrange(5), "gc.pause_max_ms": 10 ** (4 * share())},
+        **{"gc.pause_p99_ms": 10 ** (3 * share()), "gc.stop_max_ms": 10 ** (4 * share())},
+        **{"task.service_p99_ms": 10 ** (4 * share()), "task.window_s": 60.0},
+        **{"task.busy_clients": 0.01 + 4 * share(), "task.documents": random.randrange(1, 1000)},
+        "task.rejections": random.randrange(100_000),
+        **{"allocation.top_site_share": share(), "allocation.outside_share": share()},
+        **{"profile.compression_share": share(), "node.replica_share": share()},
+        "cluster.cpu_imbalance": 1 + 2 * share(),
+        **{f"node.{cache}_hit_share": share() for cache in ("request_cache", "query_cache")},
+        **{f"node.{cache}_evictions": random.choice((0, 0, 7)) for cache in ("request_cache", "query_cache")},
+    }
+
+
+def bound(rule: Rule, figures: Mapping[str, float], *, paced: bool = False) -> float:
+    builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
+    for name, value in figures.items():
+        builder.set(TASK, name, value)
+    builder.set(TASK, "task.paced", paced)
+    found = bound_of(rule, builder.build(), TASK)
+    assert isinstance(found, float), (rule.id, found)
+    return found
+
+
+def races(name: str) -> Iterator[dict[str, float]]:
+    random = Random(name)
+    yield from (observed(random) for _ in range(RACES))
+
+
+def test_each_rule_with_a_bound_states_what_its_mechanism_takes() -> None:
+    assert not THROUGHPUT.keys() & TIMES.keys()
+    assert {*THROUGHPUT, *TIMES} == RULES.keys()
+    assert {name for name, rule in RULES.items() if rule.metric in ("p50", "p99")} == TIMES.keys()
+
+
+@pytest.mark.parametrize("name", THROUGHPUT)
+def test_no_bound_of_throughput_exceeds_what_its_mechanism_explains(name: str) -> None:
+    largest = 0.0
+    for figures in races(name):
+        part = min(THROUGHPUT[name](figures), MOST)
+        most = part / (1 - part)
+        if name in SAME_WORK:
+            busy = 1 - figures["cpu.idle_share"] - figures["cpu.other_share"]
+            most = min(most, figures["cpu.idle_share"] / max(busy, 1 - MOST))
+        found = bound(RULES[name], figures)
+        assert 0 <= found <= most + 1e-9, figures
+        largest = max(largest, found)
+    assert largest > 0, "the evidence must reach what the rule is about"
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_no_bound_of_a_time_exceeds_what_its_mechanism_explains(name: str) -> None:
+    largest = 0.0
+    for figures in races(name):
+        found = bound(RULES[name], figures)
+        assert 0 <= found <= min(TIMES[name](figures), MOST) + 1e-9, figures
+        largest = max(largest, found)
+    assert largest > 0, "the evidence must reach what the rule is about"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, rule in RULES.items() if rule.bound and rule.bound.time)
+)
+def test_of_a_task_with_a_schedule_not_more_than_the_longest_pauses_can_be_saved(name: str) -> None:
+    for figures in races(name):
+        found = bound(RULES[name], figures, paced=True)
+        assert 0 <= found <= min(figures["gc.pause_p99_ms"] / figures["task.service_p99_ms"], MOST) + 1e-9
