@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.provision.layout import check_ownership, create_layout, plan_layout, replaceable_folder
+from pacenote.provision.layout import check_ownership, create_layout, plan_layout
 
 
 @pytest.fixture
@@ -91,14 +91,20 @@ def test_only_the_group_of_the_user_may_write_to_the_home(tmp_path: Path) -> Non
         create_layout(home, root=False)
 
 
-def test_a_folder_is_replaceable_if_others_may_rename_it(tmp_path: Path) -> None:
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    assert replaceable_folder(inner) == ""
-    (tmp_path / "a").chmod(0o777)
-    assert replaceable_folder(inner) == f"{tmp_path / 'a'} can be written by other users"
-    (tmp_path / "a").chmod(0o1777)
-    assert replaceable_folder(inner) == ""
+def test_a_home_below_a_folder_of_all_users_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(EngineError, match=f"{tmp_path / 'open'} can be written by other users"):
+        create_layout(tmp_path / "open" / "home", root=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_root_does_not_use_the_home_of_another_user(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    with pytest.raises(EngineError, match=f"{home} belongs to user 65534"):
+        create_layout(home, root=False)
 
 
 @pytest.mark.parametrize("root", [True, False])

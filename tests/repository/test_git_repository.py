@@ -490,3 +490,10 @@ def test_git_asks_for_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_home_of_an_unknown_user_does_not_end_the_command(tmp_path: Path) -> None:
     assert open_repository("~no-such-user/x", {}, tmp_path).url.endswith("/~no-such-user/x")
+
+
+def test_a_clone_that_others_could_replace_is_rejected(upstream: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home").chmod(0o777)
+    with pytest.raises(UsageError, match=f"could be replaced by others: {tmp_path / 'home'} can be written"):
+        open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home")

@@ -106,3 +106,10 @@ def test_the_built_in_cars_are_used_unless_a_repository_is_selected(
 def test_contradicting_options_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         uses_team(TeamOptions(**given))
+
+
+def test_a_folder_that_others_could_replace_is_rejected(tmp_path: Path) -> None:
+    options = TeamOptions(path=write_team(tmp_path / "team"))
+    tmp_path.chmod(0o777)
+    with pytest.raises(UsageError, match=f"which is code, could be replaced by others: {tmp_path} can be"):
+        locate_team(TeamRequest(home=tmp_path, options=options))

@@ -164,3 +164,17 @@ def test_files_outside_of_the_track_can_be_allowed(tmp_path: Path) -> None:
     request = TrackRequest(home=tmp_path, track_path=tmp_path)
     assert locate_track(request).source.boundary == tmp_path
     assert locate_track(replace(request, allow_outside_paths=True)).source.boundary is None
+
+
+@pytest.mark.parametrize("name", ["track", "track/track.json", "link.json"])
+def test_a_track_that_others_could_replace_is_rejected(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "track"
+    folder.mkdir()
+    (folder / "track.json").write_text(json.dumps(document()))
+    (tmp_path / "link.json").symlink_to("track/track.json")
+    request = TrackRequest(home=tmp_path, track_path=tmp_path / name)
+    locate_track(request)
+    folder.chmod(0o777)
+    for check in (check_track, locate_track):
+        with pytest.raises(TrackError, match=f"which is code, could be replaced by others: {folder} can be"):
+            check(request)

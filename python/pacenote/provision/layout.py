@@ -22,6 +22,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
+from pacenote.ownership import is_writable_by_others, replaceable_folder
 from pacenote.provision.public_files import make_public_dir
 
 # This folder survives reboots, is on a disk (unlike /tmp on many systems), and is open to every user.
@@ -106,6 +107,11 @@ def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARE
                 f"the home folder {home} can be written by other users, who could change what Pacenote runs",
                 hint=f"chmod go-w {home}, or set PACENOTE_HOME to a folder that only you can write",
             )
+        if problem := replaceable_folder(home):
+            raise EngineError(
+                f"the home folder {home} could be replaced by others, with what Pacenote runs: {problem}",
+                hint="set PACENOTE_HOME to a folder of yours, below folders that only you or root can change",
+            )
         layout = plan_layout(home, root=root, shared=shared)
         if layout.root.parent == layout.home:
             make_public_dir(layout.root)
@@ -147,29 +153,6 @@ def node_user() -> NodeUser:
 def reachable(folder: Path) -> bool:
     """Returns whether every user may pass through `folder` and all folders above it."""
     return all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.parents))
-
-
-def is_writable_by_others(status: os.stat_result) -> bool:
-    """Returns whether other users may write to a file or folder; the group of this process may be that of one
-    user.
-    """
-    own_group = status.st_gid == os.getegid()
-    return bool(status.st_mode & (stat.S_IWOTH if own_group else stat.S_IWOTH | stat.S_IWGRP))
-
-
-def replaceable_folder(folder: Path) -> str:
-    """Returns which folder above a file in `folder`, or that itself, another user could replace, and why;
-    empty if there is none.
-    """
-    folder = folder.resolve()
-    for current in (folder, *folder.parents):
-        status = current.stat()
-        if status.st_uid not in (0, os.geteuid()):
-            return f"{current} belongs to user {status.st_uid}"
-        # In a sticky folder such as /tmp, other users cannot rename files that they do not own.
-        if is_writable_by_others(status) and not status.st_mode & stat.S_ISVTX:
-            return f"{current} can be written by other users"
-    return ""
 
 
 def check_ownership(folder: Path) -> None:

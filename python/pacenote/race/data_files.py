@@ -18,7 +18,7 @@ from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
 from pacenote.operations.base import DataFile
-from pacenote.race.data_folder import WriteError, atomic_file, call_core, exclusive_folder
+from pacenote.race.data_folder import WriteError, atomic_file, call_core, check_data_file, exclusive_folder
 from pacenote.units import format_bytes
 
 AS_IS_HINT = "use the file unchanged with --corpus=as-is, or replace it"
@@ -59,8 +59,8 @@ class DataDirs:
     def find(self, documents: Documents) -> Path | None:
         """Returns the absolute path of the unpacked file or of an archive of it, or None if neither exists.
 
-        Raises CorpusError if it is outside of the allowed folders. Links in the cache are followed, because
-        the user created them.
+        Raises CorpusError if it is outside of the allowed folders, or if another user could replace a file in
+        the cache. Links in the cache are followed, because a user who is trusted has created them.
         """
         name = documents.document_file
         archives = (name + suffix for suffix in ARCHIVE_SUFFIXES)
@@ -69,7 +69,9 @@ class DataDirs:
         candidates = (folder / name for folder in folders for name in names)
         path = next((path.absolute() for path in candidates if path.is_file()), None)
         cached = path is not None and any(_is_below(cache, path) for cache in self._caches)
-        if path is not None and not (cached or self._is_allowed(path, documents)):
+        if path is not None and cached:
+            check_data_file(path)
+        elif path is not None and not self._is_allowed(path, documents):
             raise CorpusError(
                 f"{documents.source_file} leads to {path.resolve()}, outside of the folders of the track and "
                 "its data",
@@ -117,6 +119,7 @@ def open_data_file(
     if documents.is_local:
         _check_first_line(path, documents.source_file)
     found, path = path, path if dirs.is_cached(path) else _linked(path, dirs)
+    check_data_file(path)
     lines = call_core(lambda: _core.count_lines(str(path)))
     count = lines // _lines_per_document(documents)
     declared = documents.document_count

@@ -14,6 +14,7 @@ from typing import IO, TypeVar
 
 from pacenote import _core
 from pacenote.errors import CorpusError
+from pacenote.ownership import replaceable_file, replaceable_folder
 
 LOCK = ".lock"
 """Name of the file that is locked while a race writes to its folder."""
@@ -25,9 +26,10 @@ T = TypeVar("T")
 def exclusive_folder(folder: Path, names: Sequence[str], *, wait: bool = True) -> Generator[None, None, None]:
     """Creates a folder and prevents other races from writing to it until the block ends.
 
-    Removes the partial files of the files `names` that a killed race left behind. Raises CorpusError, without
-    `wait` also if another race writes to the folder.
+    Removes the partial files of the files `names` that a killed race left behind. Raises CorpusError, also if
+    another user could replace the folder, and without `wait` if another race writes to it.
     """
+    check_data_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Users may share the folder: one could have put a pipe or a link there.
@@ -67,6 +69,24 @@ def atomic_file(target: Path) -> Iterator[IO[bytes]]:
         raise WriteError(target, error) from error
     finally:
         Path(partial).unlink(missing_ok=True)
+
+
+def check_data_folder(folder: Path) -> None:
+    """Raises CorpusError if another user could replace a folder in which data is read, written or removed."""
+    _check(folder, replaceable_folder(folder))
+
+
+def check_data_file(file: Path) -> None:
+    """Raises CorpusError if another user could replace a file or its folder."""
+    _check(file, replaceable_file(file))
+
+
+def _check(path: Path, problem: str) -> None:
+    if problem:
+        raise CorpusError(
+            f"{path} could be replaced by others while it is used: {problem}",
+            hint="name a folder of yours or of root, or share it through a group of yours; root shares none",
+        )
 
 
 def path_inside(folder: Path, name: str, corpus: str) -> Path:

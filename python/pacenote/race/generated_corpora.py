@@ -18,7 +18,14 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
-from pacenote.race.data_folder import WriteError, atomic_file, call_core, exclusive_folder
+from pacenote.ownership import replaceable_folder
+from pacenote.race.data_folder import (
+    WriteError,
+    atomic_file,
+    call_core,
+    check_data_folder,
+    exclusive_folder,
+)
 from pacenote.store.atomic_files import is_regular_file, read_regular_file
 
 MANIFEST = "generated.json"
@@ -66,6 +73,7 @@ def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCa
     size and time are right, the checksum is compared in the background, unless that was done since the last
     change of the file. Raises CorpusError.
     """
+    check_data_folder(folder)
     present = _read_manifest(folder, corpus)
     if present is not None:
         return present
@@ -109,6 +117,8 @@ def generate(name: str, documents: int, seed: int, folder: Path, progress: Progr
 def remove_generated(root: Path, seed: int) -> None:
     """Removes the corpora of a seed from a folder of data files: no later race needs them. Never raises."""
     for manifest in root.glob(f"*/generated-*-seed-{seed}-*/{MANIFEST}"):
+        if replaceable_folder(manifest.parent):
+            continue
         shutil.rmtree(manifest.parent, ignore_errors=True)
 
 

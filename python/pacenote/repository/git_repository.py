@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 
 from pacenote.errors import PacenoteError, UsageError
 from pacenote.model.messages import quoted, quoted_list
+from pacenote.ownership import replaceable_folder
 from pacenote.repository.branches import best_branch, version_variants
 from pacenote.repository.foreign_checkout import foreign_checkout
 from pacenote.repository.git import GitError, GitMissingError, commit_of, git, strip_credentials
@@ -418,8 +419,20 @@ def open_repository(
     kind: RepositoryKind, name_or_url: str, urls: Mapping[str, str], home: Path
 ) -> GitRepository:
     """Returns the repository with this name or URL; `urls` is the configuration. Raises `UsageError` for
-    other text.
+    other text, and if another user could replace its clone.
     """
+    repository = _named_repository(kind, name_or_url, urls, home)
+    if problem := replaceable_folder(repository.clone):
+        raise UsageError(
+            f"the {kind.noun} {repository.clone}, which is code, could be replaced by others: {problem}",
+            hint="set PACENOTE_HOME to a folder of yours, below folders that only you or root can change",
+        )
+    return repository
+
+
+def _named_repository(
+    kind: RepositoryKind, name_or_url: str, urls: Mapping[str, str], home: Path
+) -> GitRepository:
     if "://" in name_or_url or name_or_url.startswith((".", "/", "~")) or _SSH_URL.fullmatch(name_or_url):
         url = _checked_url(kind, name_or_url)
         stem = re.sub(r"[^A-Za-z0-9._-]", "-", Path(urlsplit(url).path).name.removesuffix(".git"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.team_options import LocatedTeam, TeamOptions
+from pacenote.ownership import replaceable_folder
 from pacenote.repository.git_repository import (
     DEFAULT_REPOSITORY,
     Checkout,
@@ -63,6 +64,11 @@ def locate_team(request: TeamRequest, progress: Callable[[str], None] = lambda _
             what = "is not a folder" if options.path.exists() else "does not exist"
             raise EngineError(
                 f"--team-path {options.path} {what}", hint="name the folder that contains cars and plugins"
+            )
+        if problem := replaceable_folder(options.path, trusts_owner=True):
+            raise UsageError(
+                f"--team-path {options.path}, which is code, could be replaced by others: {problem}",
+                hint="copy it to a folder that only you can change",
             )
         revision = folder_revision(options.path)
         origin = f"{options.path}, revision {revision}" if revision else str(options.path)

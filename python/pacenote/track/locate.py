@@ -18,7 +18,7 @@ from pacenote.track.source import (
     SearchPlace,
     TrackSource,
     find_track,
-    open_track,
+    open_named_track,
 )
 
 
@@ -45,7 +45,7 @@ def check_track(request: TrackRequest) -> None:
     If the public repository has to be cloned to find a track, names that resemble a known track are rejected.
     """
     if request.track_path is not None:
-        open_track(request.track_path)
+        open_named_track(request.track_path)
         return
     name = Path(request.track or "").as_posix()
     if request.track_repository == BUNDLED_REPOSITORY and BUNDLED_TRACKS.folder(name) is None:
@@ -84,7 +84,7 @@ def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda
 
 def _locate_track(request: TrackRequest, progress: Callable[[str], None]) -> LocatedTrack:
     if request.track_path is not None:
-        return LocatedTrack(open_track(request.track_path))
+        return LocatedTrack(open_named_track(request.track_path))
     check_track(request)
     if request.track_repository == BUNDLED_REPOSITORY:
         if request.track_revision is not None:

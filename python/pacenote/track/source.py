@@ -13,6 +13,7 @@ from typing import Protocol
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
+from pacenote.ownership import replaceable_folder
 
 ENTRY_FILES = ("track.json", "workload.json")
 """Names of a track's entry file: Rally's, and OpenSearch Benchmark's."""
@@ -174,6 +175,21 @@ def open_track(path: Path) -> TrackSource:
     raise TrackError(
         f"{path} does not contain track.json", hint="--track-path names the track's folder or its .json file"
     )
+
+
+def open_named_track(path: Path) -> TrackSource:
+    """Returns the track at a path that the user has named to run it.
+
+    Raises `TrackError` as `open_track` does, and if other users than its owner could replace it.
+    """
+    source = open_track(path)
+    for folder in (path if path.is_dir() else path.parent, source.root):
+        if problem := replaceable_folder(folder, trusts_owner=True):
+            raise TrackError(
+                f"the track {path}, which is code, could be replaced by others: {problem}",
+                hint="copy the track to a folder that only you can change",
+            )
+    return source
 
 
 def is_track(path: Path) -> bool:

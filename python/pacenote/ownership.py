@@ -1,0 +1,134 @@
+"""Which files and folders other users of this machine could replace.
+
+Trusted are root, the user who calls Pacenote and, for root, the user who has called `sudo`. Users share
+folders through groups, so that an ordinary user trusts the members of all groups of which it is one; root
+trusts only its own group.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+_MAX_LINKS = 40
+"""Links that the kernel follows in one path."""
+
+
+def replaceable_folder(folder: Path, *, trusts_owner: bool = False) -> str:
+    """Returns which folder another user could replace, and why: this one, one that leads to it, or a link on
+    the way; empty if there is none. What does not exist yet cannot be replaced.
+
+    With `trusts_owner`, the owner of the folder itself is trusted, because the user has named it to run its
+    code; except where all users may create folders.
+    """
+    trusted = _trusted_users()
+    if trusts_owner and folder.exists():
+        trusted |= {folder.stat().st_uid}
+    shared = False
+    for current, status in _steps(folder.absolute()):
+        # In a folder such as /tmp, whoever was first has created it.
+        owners = _trusted_users() if shared else trusted
+        if problem := _problem(status, owners, by_group=not shared):
+            return f"{current} {problem}"
+        shared = _is_shared(status)
+    return ""
+
+
+def replaceable_file(file: Path) -> str:
+    """Returns what another user could replace of a file: itself or a folder that leads to it; empty if there
+    is nothing. Where a link leads is the decision of its owner.
+    """
+    if problem := replaceable_folder(file.parent):
+        return problem
+    try:
+        status = file.lstat()
+    except OSError:
+        return ""
+    by_group = not _is_shared(file.parent.stat())
+    problem = _problem(status, _trusted_users(), by_group=by_group)
+    return f"{file} {problem}" if problem else ""
+
+
+def is_writable_by_others(status: os.stat_result) -> bool:
+    """Returns whether other users may write to a file or folder; the group of this process may be that of one
+    user.
+    """
+    own_group = status.st_gid == os.getegid()
+    return bool(status.st_mode & (stat.S_IWOTH if own_group else stat.S_IWOTH | stat.S_IWGRP))
+
+
+def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yields the folders and links that lead to a path, as the kernel follows them."""
+    current, links = Path(path.anchor), 0
+    yield current, current.lstat()
+    waiting = list(reversed(path.parts[1:]))
+    while waiting:
+        name = waiting.pop()
+        if name == "..":
+            current = current.parent
+            continue
+        step = current / name
+        try:
+            status = step.lstat()
+            target = step.readlink() if stat.S_ISLNK(status.st_mode) else None
+        except OSError:
+            return
+        if target is None:
+            if not stat.S_ISDIR(status.st_mode):
+                return
+            current = step
+            yield current, status
+            continue
+        yield step, status
+        links += 1
+        if links > _MAX_LINKS:
+            return
+        if target.is_absolute():
+            current = Path(target.anchor)
+            waiting += reversed(target.parts[1:])
+            # The next name is again one in the root folder.
+            yield current, current.lstat()
+        else:
+            waiting += reversed(target.parts)
+            yield current, current.lstat()
+
+
+def _problem(status: os.stat_result, trusted: Collection[int], *, by_group: bool) -> str:
+    """Returns why another user may replace what is in a folder or file. `by_group` is whether its group says
+    that it is shared.
+    """
+    in_group = status.st_gid in _trusted_groups()
+    if status.st_uid not in trusted and not (in_group and by_group and os.geteuid() != 0):
+        return f"belongs to user {_user_name(status.st_uid)}"
+    # The permissions of a link mean nothing.
+    if stat.S_ISLNK(status.st_mode) or _is_shared(status):
+        return ""
+    others = stat.S_IWOTH if in_group else stat.S_IWOTH | stat.S_IWGRP
+    return "can be written by other users" if status.st_mode & others else ""
+
+
+def _is_shared(status: os.stat_result) -> bool:
+    """Returns whether a folder is one such as /tmp, in which users cannot rename the files of others."""
+    others = stat.S_IWOTH if status.st_gid in _trusted_groups() else stat.S_IWOTH | stat.S_IWGRP
+    is_sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    return bool(is_sticky and status.st_mode & others)
+
+
+def _trusted_users() -> frozenset[int]:
+    caller = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    called_by = {int(caller)} if caller.isascii() and caller.isdigit() else set[int]()
+    return frozenset({0, os.geteuid()} | called_by)
+
+
+def _trusted_groups() -> frozenset[int]:
+    return frozenset({os.getegid(), *(() if os.geteuid() == 0 else os.getgroups())})
+
+
+def _user_name(user: int) -> str:
+    try:
+        return f"{user} ({pwd.getpwuid(user).pw_name})"
+    except KeyError:
+        return str(user)

@@ -1,0 +1,148 @@
+"""Which files and folders another user could replace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pacenote.ownership import replaceable_file, replaceable_folder
+
+OTHER = 65534
+GROUP = 4242
+
+Give = Callable[..., Path]
+
+
+@pytest.fixture
+def inner(tmp_path: Path) -> Path:
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def give() -> Give:
+    """Gives a path to a user and a group, which only root can do."""
+    if os.getuid() != 0:
+        pytest.skip("only root can give folders to other users")
+
+    def give(path: Path, user: int = 0, group: int = 0, mode: int | None = None) -> Path:
+        os.lchown(path, user, group)
+        if mode is not None:
+            path.chmod(mode)
+        return path
+
+    return give
+
+
+@pytest.fixture
+def ordinary_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets this process look like one of an ordinary user in several groups."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "getegid", lambda: 1000)
+    monkeypatch.setattr(os, "getgroups", lambda: [1000, GROUP])
+
+
+def test_a_folder_is_replaceable_if_others_may_rename_it(inner: Path) -> None:
+    assert replaceable_folder(inner) == ""
+    inner.parent.chmod(0o777)
+    assert replaceable_folder(inner) == f"{inner.parent} can be written by other users"
+    inner.parent.chmod(0o1777)
+    assert replaceable_folder(inner) == ""
+
+
+def test_what_does_not_exist_cannot_be_replaced(inner: Path) -> None:
+    assert replaceable_folder(inner / "c" / "d") == ""
+    inner.chmod(0o777)
+    assert replaceable_folder(inner / "c" / "d") == f"{inner} can be written by other users"
+
+
+@pytest.mark.parametrize("name", ["a", "a/b"])
+def test_the_folder_of_another_user_is_replaceable(inner: Path, give: Give, name: str) -> None:
+    folder = give(inner.parents[1] / name, OTHER)
+    assert replaceable_folder(inner).startswith(f"{folder} belongs to user {OTHER}")
+
+
+def test_a_link_of_another_user_is_replaceable_where_all_may_create_links(tmp_path: Path, give: Give) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "shared").mkdir()
+    give(tmp_path / "shared", mode=0o1777)
+    link = tmp_path / "shared" / "link"
+    link.symlink_to("../mine")
+    assert replaceable_folder(link) == ""
+    give(link, OTHER)
+    assert replaceable_folder(link).startswith(f"{link} belongs to user {OTHER}")
+
+
+def test_the_folders_to_which_a_link_leads_are_checked(inner: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "absolute").symlink_to(tmp_path / "link" / "b")
+    assert replaceable_folder(tmp_path / "absolute") == ""
+    inner.parent.chmod(0o777)
+    assert replaceable_folder(tmp_path / "absolute") == f"{inner.parent} can be written by other users"
+
+
+def test_a_loop_of_links_ends(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    assert replaceable_folder(tmp_path / "one") == ""
+
+
+def test_root_trusts_the_user_who_called_sudo(
+    inner: Path, give: Give, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give(inner, OTHER)
+    for value in ("", "1000", "x", "²"):
+        monkeypatch.setenv("SUDO_UID", value)
+        assert replaceable_folder(inner) != ""
+    monkeypatch.setenv("SUDO_UID", str(OTHER))
+    assert replaceable_folder(inner) == ""
+
+
+def test_root_does_not_trust_a_group(inner: Path, give: Give) -> None:
+    give(inner, 0, GROUP, 0o2775)
+    assert replaceable_folder(inner) == f"{inner} can be written by other users"
+    give(inner, 0, 0, 0o2775)
+    assert replaceable_folder(inner) == ""
+
+
+@pytest.mark.usefixtures("ordinary_user")
+def test_an_ordinary_user_may_use_a_folder_of_root(inner: Path) -> None:
+    assert replaceable_folder(inner) == ""
+
+
+@pytest.mark.usefixtures("ordinary_user")
+def test_an_ordinary_user_may_share_folders_through_a_group(inner: Path, give: Give) -> None:
+    give(inner.parent, 0, GROUP, 0o2775)
+    give(inner, OTHER, GROUP, 0o2775)
+    assert replaceable_folder(inner) == ""
+    give(inner, OTHER, OTHER, 0o755)
+    assert replaceable_folder(inner).startswith(f"{inner} belongs to user {OTHER}")
+    # In a folder of all users, the group of a folder does not say who has created it.
+    give(inner, OTHER, GROUP, 0o2775)
+    give(inner.parent, 0, GROUP, 0o1777)
+    assert replaceable_folder(inner).startswith(f"{inner} belongs to user {OTHER}")
+
+
+def test_the_owner_of_a_named_folder_may_be_trusted(inner: Path, give: Give) -> None:
+    give(inner, OTHER)
+    assert replaceable_folder(inner, trusts_owner=True) == ""
+    give(inner, OTHER, GROUP, 0o775)
+    assert replaceable_folder(inner, trusts_owner=True) == f"{inner} can be written by other users"
+    give(inner, OTHER, mode=0o755)
+    give(inner.parent, mode=0o1777)
+    assert replaceable_folder(inner, trusts_owner=True).startswith(f"{inner} belongs to user {OTHER}")
+
+
+def test_a_file_is_replaceable_if_others_may_write_to_it(inner: Path, give: Give) -> None:
+    file = inner / "file"
+    assert replaceable_file(file) == ""
+    file.touch(0o644)
+    assert replaceable_file(file) == ""
+    give(file, OTHER)
+    assert replaceable_file(file).startswith(f"{file} belongs to user {OTHER}")
+    give(file, mode=0o666)
+    assert replaceable_file(file) == f"{file} can be written by other users"
