@@ -23,7 +23,7 @@ from pacenote.capture.raw_documents import raw_sources
 from pacenote.capture.sources import BackingIndex, CaptureSource
 from pacenote.capture.track_files import literal, track_files
 from pacenote.cli.main import main
-from pacenote.errors import EngineError, PacenoteError, UsageError
+from pacenote.errors import EngineError, PacenoteError, StoreError, UsageError
 from pacenote.net import reply
 from pacenote.track.load import load_track, render_track
 from pacenote.track.render import RenderOptions
@@ -365,3 +365,31 @@ def _places(value: dict[str, Any], *at: str) -> Iterator[tuple[str, ...]]:
         yield (*at, key)
         if isinstance(inner, dict):
             yield from _places(inner, *at, key)
+
+
+@pytest.mark.parametrize("name", ["operations", "challenges"])
+def test_nothing_is_written_through_a_link_to_a_folder(creator: TrackCreator, name: str) -> None:
+    outside = creator.folder.parent / "outside"
+    outside.mkdir()
+    creator.folder.mkdir()
+    (creator.folder / name).symlink_to(outside)
+    with pytest.raises(StoreError, match=rf"cannot write .*{name}/default\.json: Not a directory"):
+        creator.create()
+    assert list(outside.iterdir()) == []
+
+
+def test_the_folder_of_the_track_is_not_a_link(creator: TrackCreator) -> None:
+    outside = creator.folder.parent / "outside"
+    outside.mkdir()
+    creator.folder.symlink_to(outside)
+    with pytest.raises(StoreError, match=r"cannot write .*: Not a directory"):
+        creator.create()
+    assert list(outside.iterdir()) == []
+
+
+def test_a_folder_that_others_could_replace_is_rejected(creator: TrackCreator) -> None:
+    creator.folder.mkdir()
+    creator.folder.chmod(0o777)
+    with pytest.raises(UsageError, match="could be replaced by others while the track is written"):
+        creator.create()
+    assert list(creator.folder.iterdir()) == []

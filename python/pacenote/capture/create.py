@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.capture.dump import CaptureJournal, dump, store_errors
-from pacenote.capture.foreign_folder import new_file
+from pacenote.capture.foreign_folder import write_inside
 from pacenote.capture.readers import choose_reader
 from pacenote.capture.sources import (
     CaptureSource,
@@ -25,6 +25,7 @@ from pacenote.errors import UsageError
 from pacenote.model.progress import ProgressCallback
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
+from pacenote.ownership import replaceable_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,11 @@ def create_track(
         raise UsageError(
             f"{request.folder} already contains a track", hint="remove it, or choose another --output-path"
         )
+    if problem := replaceable_folder(request.folder):
+        raise UsageError(
+            f"{request.folder} could be replaced by others while the track is written: {problem}",
+            hint="choose an --output-path that only you or root can change",
+        )
     info = read_info(rest)
     sources = _find_sources(request, rest)
     for text in capture_warnings(sources):
@@ -74,7 +80,8 @@ def create_track(
         # track.json is written last: its presence means that the track is complete.
         texts = track_files(request.name, sources, dumped, _expected_health(rest, sources))
         for name in sorted(texts, key=lambda name: name == "track.json"):
-            _write(request.folder / name, texts[name])
+            with store_errors(request.folder / name):
+                write_inside(request.folder, name, texts[name].encode())
         journal.remove()
     return request.folder
 
@@ -84,7 +91,7 @@ def _exclusive_folder(folder: Path) -> Iterator[None]:
     """Creates the folder of the track and prevents other captures from writing to it. Raises UsageError."""
     with store_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder, os.O_RDONLY)
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,18 +101,6 @@ def _exclusive_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
-
-
-def _write(path: Path, text: str) -> None:
-    """Writes a file atomically."""
-    new = path.with_name(f".{path.name}.new")
-    with store_errors(path):
-        path.parent.mkdir(exist_ok=True)
-        with new_file(new) as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
 
 
 def _find_sources(request: CaptureRequest, rest: RestClient) -> Sequence[CaptureSource]:
