@@ -92,8 +92,10 @@ def test_a_race_is_diagnosed_with_bundled_and_own_rules(run, stored, own):
     assert "## Not applicable: " in out
     code, out, _ = run("diagnose", "race-a", "--report=short", f"--rules={own}")
     assert code == 0
-    assert "  - X1: a small heap\n" in out
-    assert "pacenote diagnose race-a --report=full" in out
+    assert "\n Cause\n  - X1: a small heap\n" in out
+    assert "      can bring    at most +10.0 % of throughput:index-append\n" in out
+    assert " Also found: X2, by hand\n" in out
+    assert "pacenote diagnose race-a --full" in out
     assert "pacenote diagnose race-a --write-experiment=try.toml" in out
 
 

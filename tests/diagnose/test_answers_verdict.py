@@ -87,7 +87,7 @@ def test_every_rule_that_doubts_the_results_of_a_race_has_a_case() -> None:
 def test_a_race_without_a_cause_for_doubt_is_valid_and_no_rule_fires() -> None:
     found, diagnosis = diagnosed(race(driver=driver_of(0.5)), other_share=0.1)
     assert (found.verdict.state, fired(diagnosis), diagnosis.verdict) == ("valid", set(), "valid")
-    assert diagnosis_sections(diagnosis, full=False)[0].title == (
+    assert diagnosis_sections(diagnosis)[0].title == (
         "Validity: the race is valid, and no validity rule fired"
     )
 
@@ -97,7 +97,7 @@ def test_a_race_for_which_a_rule_fires_is_not_valid(name: str) -> None:
     found, diagnosis = CASES[name]()
     assert fired(diagnosis) == {name}
     assert found.verdict.state == ("void" if name in ("V1", "V12") else "suspect")
-    section = diagnosis_sections(diagnosis, full=False)[0]
+    section = diagnosis_sections(diagnosis)[0]
     assert section.items[0].title == f"the race is {found.verdict.state}"
     assert section.items[0].details == tuple(("reason", reason) for reason in found.verdict.reasons)
 

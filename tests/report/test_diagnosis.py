@@ -74,8 +74,8 @@ DIAGNOSIS = Diagnosis(
 )
 
 
-def test_the_screen_has_findings_time_and_the_names_of_the_other_rules() -> None:
-    text = plain_text(diagnosis_lines("Diagnosis of r1", diagnosis_sections(DIAGNOSIS, full=False), 130))
+def test_the_screen_has_findings_time_and_the_other_rules() -> None:
+    text = plain_text(diagnosis_lines("Diagnosis of r1", diagnosis_sections(DIAGNOSIS), 130))
     for expected in (
         "  - V1: errors\n      found        80 % failed\n",
         "  ! H1: the heap is too small\n      found        stopped for 16.4 %\n",
@@ -90,15 +90,15 @@ def test_the_screen_has_findings_time_and_the_names_of_the_other_rules() -> None
         "      shares       60.0 % indexing, 10.0 % driver\n      unexplained  30.0 %\n",
         "      besides      40.0 % a thread waited for a core\n",
         "      not known    gc.pause_cpu_s: no GC log\n",
-        " Ruled out: 1 rule (D1)\n",
-        " Not applicable: 1 rule (A1)\n",
+        " Ruled out: 1 rule\n  - D1: disk: disk.queue is 1, not above 2\n",
+        " Not applicable: 1 rule\n  - A1: allocation: a.b, a.c: no recording\n",
     ):
         assert expected in text, expected
     assert max(map(len, text.splitlines())) <= 130
 
 
 def test_markdown_has_also_why_rules_did_not_fire() -> None:
-    text = diagnosis_markdown("Diagnosis of r1", diagnosis_sections(DIAGNOSIS, full=True))
+    text = diagnosis_markdown("Diagnosis of r1", diagnosis_sections(DIAGNOSIS))
     heading = "# Diagnosis of r1\n\n## Validity (the verdict of the race is valid)\n\n"
     assert text.startswith(f"{heading}### V1: errors\n\n- found: 80 % failed\n")
     assert "### H1: the heap is too small (severe)\n" in text
@@ -111,7 +111,7 @@ def test_the_verdict_with_its_reasons_and_damaged_files_come_first() -> None:
     doubtful = replace(
         DIAGNOSIS, verdict="suspect", reasons=("load: it was \x1b[31mbusy",), unread=("gc.log: it is cut",)
     )
-    text = diagnosis_markdown("Diagnosis of r1", diagnosis_sections(doubtful, full=True))
+    text = diagnosis_markdown("Diagnosis of r1", diagnosis_sections(doubtful))
     damaged, validity = text.split("\n## ")[1:3]
     assert damaged.startswith("Damaged files, without whose figures rules are not applicable\n\n")
     assert "gc.log: it is cut" in damaged
@@ -120,7 +120,7 @@ def test_the_verdict_with_its_reasons_and_damaged_files_come_first() -> None:
 
 
 def test_a_diagnosis_without_findings_says_so() -> None:
-    text = diagnosis_markdown("Diagnosis of r1", diagnosis_sections(Diagnosis(races=("r1",)), full=False))
+    text = diagnosis_markdown("Diagnosis of r1", diagnosis_sections(Diagnosis(races=("r1",))))
     assert text == (
         "# Diagnosis of r1\n\n## Validity: the race is valid, and no validity rule fired\n\n"
         "## Findings: no rule fired\n\n"

@@ -47,8 +47,11 @@ def add_options(parser: Parser) -> None:
             "--report",
             choices=("short", "full"),
             metavar="SIZE",
-            help="short, what was found, or full, also why the other rules did not fire (default: short on a "
-            "terminal, otherwise full)",
+            help="short, the first cause on a screen, or full, all findings with their evidence and why the "
+            "other rules did not fire (default: short on a terminal, otherwise full)",
+        )
+        parser.add_argument(
+            "--full", dest="report", action="store_const", const="full", help="the same as --report=full"
         )
         parser.add_argument(
             "--report-format",
@@ -116,12 +119,13 @@ def _show_lines(diagnoses: Sequence[Diagnosis], console: Console, *, full: bool)
     from pacenote.report.render.screen import render_lines
 
     out = console.rich_results()
-    for diagnosis in diagnoses:
-        out.print()
+    for number, diagnosis in enumerate(diagnoses):
+        if full or number:
+            out.print()
         render_lines(diagnosis_lines(_title(diagnosis), _sections(diagnosis, full=full), out.width), out)
     if not full:
         race = shlex.quote(diagnoses[0].races[0])
-        out.print(as_started(f"\npacenote diagnose {race} --report=full"), markup=False, highlight=False)
+        out.print(as_started(f"\npacenote diagnose {race} --full"), markup=False, highlight=False)
         if any(each.options for answer in diagnoses[0].findings for each in answer.advice[:1]):
             command = as_started(f"pacenote diagnose {race} --write-experiment=try.toml")
             out.print(command, markup=False, highlight=False)
@@ -139,8 +143,9 @@ def _text(diagnoses: Sequence[Diagnosis], report_format: str | None) -> str:
 
 def _sections(diagnosis: Diagnosis, *, full: bool) -> tuple[DiagnosisSection, ...]:
     from pacenote.report.diagnosis import diagnosis_sections
+    from pacenote.report.diagnosis_answer import diagnosis_answer
 
-    return diagnosis_sections(diagnosis, full=full)
+    return diagnosis_sections(diagnosis) if full else diagnosis_answer(diagnosis)
 
 
 def _title(diagnosis: Diagnosis) -> str:

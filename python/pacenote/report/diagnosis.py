@@ -42,8 +42,8 @@ class DiagnosisSection:
     """What it lists; empty if the title says everything."""
 
 
-def diagnosis_sections(diagnosis: Diagnosis, *, full: bool) -> tuple[DiagnosisSection, ...]:
-    """Returns the sections of a diagnosis; those that are short leave out what did not fire."""
+def diagnosis_sections(diagnosis: Diagnosis) -> tuple[DiagnosisSection, ...]:
+    """Returns the sections of a whole diagnosis."""
     found: list[DiagnosisSection | None] = [
         _unread(diagnosis.unread),
         _validity(diagnosis),
@@ -53,7 +53,7 @@ def diagnosis_sections(diagnosis: Diagnosis, *, full: bool) -> tuple[DiagnosisSe
     silent = [answer for answer in diagnosis.validity if not answer.is_fired]
     ruled_out = [*(each for each in silent if each.state == "ruled out"), *diagnosis.ruled_out]
     unknown = [*(each for each in silent if each.state == "not applicable"), *diagnosis.not_applicable]
-    found += [_silent("ruled out", ruled_out, full=full), _silent("not applicable", unknown, full=full)]
+    found += [_silent("ruled out", ruled_out), _silent("not applicable", unknown)]
     return tuple(section for section in found if section is not None)
 
 
@@ -131,7 +131,7 @@ def _details(answer: RuleAnswer) -> Iterator[tuple[str, str]]:
 def _bound_text(answer: RuleAnswer) -> str:
     confidence = f"; confidence {format_share(answer.confidence)}" if answer.confidence < 1 else ""
     if answer.largest_change is None:
-        lacking = _missing_text(answer.missing)
+        lacking = missing_text(answer.missing)
         return f"the largest improvement is not known{f': {lacking}' if lacking else ''}{confidence}"
     change = format_change(answer.largest_change)
     return f"at most {change} of {answer.metric}{bound_conditions(answer)}{confidence}"
@@ -151,7 +151,7 @@ def bound_clause(answer: RuleAnswer) -> str:
     return f" (at most {format_change(answer.largest_change)} of {answer.metric}{assumes})"
 
 
-def _missing_text(missing: Sequence[MissingFigure]) -> str:
+def missing_text(missing: Sequence[MissingFigure]) -> str:
     """Returns which figures are missing, with those that lack for the same reason together."""
     by_reason: dict[str, list[str]] = {}
     for figure in missing:
@@ -168,16 +168,13 @@ def _excess_text(excess: float) -> str:
     return f"the counters of busy cores add up to {whole}: some of the shares are too small"
 
 
-def _silent(state: str, answers: Sequence[RuleAnswer], *, full: bool) -> DiagnosisSection | None:
+def _silent(state: str, answers: Sequence[RuleAnswer]) -> DiagnosisSection | None:
     if not answers:
         return None
     title = f"{state.capitalize()}: {format_count(len(answers), 'rule')}"
-    if not full:
-        ids = " ".join(answer.id for answer in answers)
-        return DiagnosisSection(f"{title} ({ids})", ())
     items = []
     for answer in answers:
-        text = _missing_text(answer.missing) or answer.text
+        text = missing_text(answer.missing) or answer.text
         items.append(DiagnosisItem(whole_line(f"{answer.id}: {answer.title}: {text}")))
     return DiagnosisSection(title, tuple(items))
 
@@ -196,7 +193,7 @@ def _time(times: Sequence[TaskTime]) -> DiagnosisSection:
             waits = ", ".join(f"{format_share(wait.share)} {wait.cause}" for wait in each.waits)
             details.append(("besides", waits))
         if each.missing:
-            details.append(("not known", _missing_text(each.missing)))
+            details.append(("not known", missing_text(each.missing)))
         node = f" on {each.node}" if each.node else ""
         shown = tuple((label, whole_line(text)) for label, text in details)
         items.append(DiagnosisItem(whole_line(f"{each.task}{node}"), shown))

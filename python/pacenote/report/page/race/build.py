@@ -201,7 +201,7 @@ def _diagnosis(sources: PageSources) -> Iterator[Block]:
     if sources.diagnosis is None:
         yield Text(f"Not diagnosed: {single_line(sources.diagnosis_problem)}.")
         return
-    for section in diagnosis_sections(sources.diagnosis, full=True):
+    for section in diagnosis_sections(sources.diagnosis):
         items = tuple(
             Item(item.title, item.details, "wrong" if item.severe else "") for item in section.items
         )
