@@ -255,7 +255,7 @@ fn a_point_in_time_is_closed_once_even_if_the_composite_fails() {
         assert_eq!(requests, expected, "{fails}");
         let totals = result.operation_totals;
         assert_eq!((totals.begun, totals.failed, totals.requests), (1, 1, expected.len() as u64), "{fails}");
-        // After a failure, it is no operation of its own.
+        // After a failure, it is not an operation of its own.
         let closed = result.sub_operations.iter().any(|part| part.operation == "close");
         assert_eq!(closed, fails.ends_with("after") || fails.ends_with("close"), "{fails}");
     }

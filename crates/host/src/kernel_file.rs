@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(disks.read(&["disk.reads"]), ["nvme0n1.disk.reads Some(5.0)", "vda.disk.reads Some(2.0)"]);
         disks.write(&line("nvme0n1", 6, 0));
         assert_eq!(disks.read(&["disk.reads"]), ["nvme0n1.disk.reads Some(6.0)"]);
-        // Plugged in again, it counts from 0, which is no wrap.
+        // Plugged in again, it counts from 0, which is not a wrap.
         disks.write(&line("vda", 1, 0));
         assert_eq!(disks.read(&["disk.reads"]), ["vda.disk.reads Some(1.0)"]);
         let series = disks.numbered.0.borrow();

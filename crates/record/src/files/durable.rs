@@ -86,7 +86,7 @@ impl OutputFile {
     }
 
     /// Returns an error unless the file, which was created through this value and has its name, contains what was
-    /// written to it. Reads it once; what is no regular file cannot be compared.
+    /// written to it. Reads it once; what is not a regular file cannot be compared.
     ///
     /// # Errors
     ///
