@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.race_timeline import TelemetryLine
+from pacenote.model.race_timeline import RaceObservations, TelemetryLine
+from pacenote.model.recorded_options import RecordedOptions
 from pacenote.report.machine_use import cpu_use
+from pacenote.report.screen.engine import engine_paragraph
 from report.page.race.observed import cpus, telemetry
 from support.records import record
 
@@ -25,7 +27,6 @@ LINES = (
     ("sampler", "busy", "engine", "driver", "others"),
     [
         ({}, 0.625, 0.3, 0.1, 0.225),
-        ({"node_cpus": [0]}, 0.95, 0.6, 0.1, 0.15),
         ({"node_cpus": [0], "process_cpus": {"driver": [1]}}, 0.95, 0.6, 0.2, 0.35),
         ({"node_cpus": [0], "process_cpus": {"driver": [0]}}, 0.95, 0.6, 0.2, 0.15),
     ],
@@ -36,6 +37,56 @@ def test_the_shares_are_those_of_the_cpus_that_a_process_may_use(
     use = cpu_use(LINES, record(telemetry={"host-sampler": sampler}))
     found = [values[0] for values in (use.busy, use.engine, use.driver, use.others)]
     assert found == [pytest.approx(value) for value in (busy, engine, driver, others)]
+    assert not use.others_are_bound
+
+
+@pytest.mark.parametrize("allowed", [{}, {"driver": [0, 1]}])
+def test_other_programs_used_at_least_what_all_time_of_a_driver_leaves_that_may_use_other_cpus(
+    allowed: dict[str, list[int]],
+) -> None:
+    """Others had from 0.15 to 0.35 of CPU 0: the driver had between 0 and all of its time there."""
+    sampler = {"node_cpus": [0], "process_cpus": {"node-0": [0], **allowed}}
+    use = cpu_use(LINES, record(telemetry={"host-sampler": sampler}))
+    assert (use.others, use.others_are_bound) == ([pytest.approx(0.15)], True)
+
+
+def test_earlier_versions_recorded_only_the_cpus_that_were_selected_for_the_driver() -> None:
+    sampler = {"host-sampler": {"node_cpus": [0]}}
+    bound = record(telemetry=sampler, options=RecordedOptions(driver_cpus="1"))
+    assert cpu_use(LINES, bound).others == [pytest.approx(0.35)]
+    assert cpu_use(LINES, record(telemetry=sampler)).others_are_bound
+
+
+@pytest.mark.parametrize(
+    ("sampler", "text"),
+    [
+        ({}, "engine mean 30 %, peak 30 %; driver 10 %; other programs 22 %"),
+        (
+            {"node_cpus": [0], "process_cpus": {"driver": [1]}},
+            "engine mean 60 % of 1 CPU, peak 60 %; driver 20 % of 1 CPU; other programs 35 % of the "
+            "engine's CPUs",
+        ),
+        (
+            {"node_cpus": [0], "process_cpus": {"driver": [0]}},
+            "engine mean 60 % of 1 CPU, peak 60 %; driver 20 %; other programs 15 %",
+        ),
+        (
+            {"node_cpus": [0], "process_cpus": {}},
+            "engine mean 60 % of 1 CPU, peak 60 %; driver 10 % of all CPUs; other programs at least 15 % "
+            "of the engine's CPUs",
+        ),
+        (
+            {"process_cpus": {"driver": [1]}},
+            "engine mean 30 % of all CPUs, peak 30 %; driver 20 % of 1 CPU; other programs 22 % of the "
+            "engine's CPUs",
+        ),
+    ],
+)
+def test_shares_of_different_cpus_say_of_which_they_are(sampler: dict[str, Any], text: str) -> None:
+    observed = RaceObservations(telemetry=LINES)
+    paragraph = engine_paragraph(record(telemetry={"host-sampler": sampler}), observed)
+    (group,) = [group for group in paragraph.groups if group[0].startswith("CPU")]
+    assert "; ".join(group) == f"CPU: {text}"
 
 
 @pytest.mark.parametrize("lines", [(), cpus([0.5])])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pacenote.model.cpu_list import parse_cpus
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import TelemetryLine
 
@@ -35,10 +37,18 @@ class CpuUse:
     """What the driver used of the CPUs that it may use."""
 
     others: PartValues
-    """What other programs used of the CPUs that the nodes may use."""
+    """What other programs used of the CPUs that the nodes may use, or at least used (`others_are_bound`)."""
 
     cpus: frozenset[int] = frozenset()
     """The CPUs that the nodes may use; empty for all."""
+
+    driver_cpus: frozenset[int] = frozenset()
+    """The CPUs that the driver may use; empty for all."""
+
+    others_are_bound: bool = False
+    """Whether the driver may use CPUs of the nodes and others, too. How much of its time was on those of the
+    nodes is not known, so that other programs used at least what all of it leaves.
+    """
 
 
 def selected_lines(
@@ -58,17 +68,28 @@ def cpu_use(telemetry: Sequence[TelemetryLine], record: RaceRecord) -> CpuUse:
     sampler = record.telemetry.get("host-sampler")
     sampler = sampler if isinstance(sampler, Mapping) else {}
     cpus = frozenset[int](sampler.get("node_cpus") or ())
-    allowed = sampler.get("process_cpus") or {}
-    drivers = frozenset[int](allowed.get(_DRIVER) or ())
+    drivers = _driver_cpus(sampler, record)
     total, free = _cpu_times(telemetry, cpus)
     busy = _shares(_differences(total, free), total)
     engine_ms = _process_times(telemetry, lambda name: name != _DRIVER)
     driver_ms = _process_times(telemetry, lambda name: name == _DRIVER)
     engine, driver = _shares(engine_ms, total), _shares(driver_ms, _cpu_times(telemetry, drivers)[0])
     is_apart = bool(cpus and drivers) and not cpus & drivers
+    is_within = not cpus or bool(drivers and drivers <= cpus)
     beside = [engine] if is_apart else [engine, _shares(driver_ms, total)]
     others = _differences(busy, added(beside)) if busy and all(beside) else []
-    return CpuUse(busy, engine, driver, others, cpus)
+    return CpuUse(busy, engine, driver, others, cpus, drivers, not (is_apart or is_within))
+
+
+def _driver_cpus(sampler: Mapping[str, Any], record: RaceRecord) -> frozenset[int]:
+    """Returns the CPUs that the driver may use; empty for all. Earlier versions recorded only those that were
+    selected.
+    """
+    allowed = sampler.get("process_cpus")
+    if allowed is None:
+        selected = record.options.driver_cpus
+        return frozenset(parse_cpus(selected)) if selected else frozenset()
+    return frozenset[int](allowed.get(_DRIVER) or ())
 
 
 def _cpu_times(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pacenote.model.headline import main_indexing
 from pacenote.model.printable import single_line
@@ -70,16 +70,26 @@ def _cpus(record: RaceRecord, observed: RaceObservations) -> Iterator[str]:
     use = cpu_use(observed.telemetry, record)
     if not (engine := _known(use.engine)):
         return
-    of_cpus = f" of {format_count(len(use.cpus), 'CPU')}" if use.cpus else ""
+    of_cpus = _of_cpus(use.cpus, use.driver_cpus)
     yield f"CPU: engine mean {_percent(_mean(engine))}{of_cpus}, peak {_percent(max(engine))}"
     if while_indexing := _during_indexing(record, observed, use.engine):
         yield while_indexing
     driver = _mean(_known(use.driver))
     if driver >= _SHOWN_SHARE:
-        yield f"driver {_percent(driver)}"
+        of_driver = _of_cpus(use.driver_cpus, use.cpus) if use.driver_cpus != use.cpus else ""
+        yield f"driver {_percent(driver)}{of_driver}"
     others = _mean(_known(use.others))
     if others >= _SHOWN_SHARE:
-        yield f"other programs {_percent(others)}"
+        at_least = "at least " if use.others_are_bound else ""
+        of_engine = " of the engine's CPUs" if use.driver_cpus != use.cpus else ""
+        yield f"other programs {at_least}{_percent(others)}{of_engine}"
+
+
+def _of_cpus(cpus: Collection[int], beside: Collection[int]) -> str:
+    """Returns of which CPUs a share is: all need not be said unless the share `beside` is of others."""
+    if cpus:
+        return f" of {format_count(len(cpus), 'CPU')}"
+    return " of all CPUs" if beside else ""
 
 
 def _during_indexing(record: RaceRecord, observed: RaceObservations, engine: PartValues) -> str:

@@ -176,6 +176,9 @@ class _Sampled:
             summary = f"The CPUs that the engine may use ({format_cpus(use.cpus)})"
         if known:
             summary += f" were busy for {format_share(sum(known) / len(known))} of the time."
+        if use.driver_cpus != use.cpus and use.driver and known:
+            its_own = f"CPUs {format_cpus(use.driver_cpus)}" if use.driver_cpus else "all CPUs"
+            summary += f" The share of the driver is that of {its_own}, which it may use."
         return _Group("cpu", "CPU, %", "%", summary, tuple(columns))
 
     def _disks(self) -> _Group:
