@@ -41,4 +41,7 @@ def test_dependent_operations_show_less() -> None:
     assert not shows_at_most(few, 0.01, 10.0)
     assert shows_above(many, 0.01, 1.0)
     assert not shows_above(many, 0.01, 20.0)
+    # None may be slow: one that was in a burst is one too many, too.
+    assert shows_above(Block(1000, 1), 0.0, 20.0)
+    assert not shows_above(Block(1000, 0), 0.0, 20.0)
     assert total([few, many]) == Block(4000, 65)

@@ -69,7 +69,11 @@ def shows_at_most(whole: Block, allowed: float, effect: float) -> bool:
 
 
 def shows_above(whole: Block, allowed: float, effect: float) -> bool:
-    """Returns whether the lower bound of that interval is above `allowed`."""
+    """Returns whether the lower bound of that interval is above `allowed`. A single slow operation disproves
+    a share of 0, even if it came in a burst.
+    """
+    if allowed <= 0:
+        return whole.slow > 0
     return proves_above(int(whole.slow / effect), int(whole.operations / effect), allowed)
 
 
