@@ -71,6 +71,20 @@ def test_the_whole_is_the_time_of_the_cores_that_the_node_may_use():
     assert ("too few requests at a time" in found, unexplained) == (False, pytest.approx(0.0))
 
 
+@pytest.mark.parametrize("known", [{}, {"other_least_share": 0.2}, {"driver_share": 0.1}])
+def test_busy_time_of_an_unknown_process_is_not_idle(known):
+    """35 % of the time was idle, which is all that too few requests can have left."""
+    found, unexplained = shares(
+        cpu={"engine_share": 0.3, "steal_share": 0.05, "idle_share": 0.35, **known},
+        host={"cores": 4},
+        task={"busy_clients": 1.0, "took_share": 0.9},
+    )
+    rest = "other processes" if "driver_share" in known else "driver and other processes"
+    assert found[rest] == pytest.approx(0.3 - known.get("driver_share", 0.0))
+    assert found["too few requests at a time"] == pytest.approx(0.35)
+    assert unexplained == pytest.approx(0.0)
+
+
 def test_waits_overlap_and_are_listed_beside_the_shares():
     (found,) = task_times(
         evidence_of(

@@ -37,6 +37,8 @@ def test_other_programs_on_the_host_of_the_engine_make_a_race_suspect() -> None:
             "that the engine may use (limit 20 %): stop them, and repeat the race on a quiet machine",
         ),
     )
+    least = race(TaskObservation(other_least_share=0.436))
+    assert "used 44 % or more of the processor time" in judged(least)[1][0]
     assert judged(race(TaskObservation(other_share=OTHER_SHARE)))[0] == "valid"
     assert judged(race(TaskObservation()))[0] == "valid"
 
@@ -71,6 +73,9 @@ def test_time_that_was_stolen_from_the_cores_of_the_engine_makes_a_race_suspect(
     of_all = replace(stolen, driver={**stolen.driver, "machine": {"stolen_share": 0.06}})
     [text] = judged(of_all)[1]
     assert "stolen by other virtual machines" in text
+    # The cores of the driver are not those of the engine.
+    of_driver = {"machine": {"stolen_share": 0.09}, "cpus": {"numbers": [1], "stolen_share": 0.06}}
+    assert len(judged(replace(stolen, driver={**stolen.driver, **of_driver}))[1]) == 2
 
 
 def test_stolen_time_of_one_task_does_not_make_the_figures_of_another_doubtful() -> None:
@@ -117,6 +122,17 @@ def test_observations_are_those_of_the_host_that_is_busiest_with_others() -> Non
     found = task_observations(cuts, {}, {TASK: [{"cpu.steal_share": 0.3}]}, [])
     assert found[TASK].steal_share is None
     assert task_observations(cuts, {}, {}, [])[TASK].other_share is None
+
+
+def test_a_node_that_assumes_few_processors_may_use_all() -> None:
+    """It had 3 of 8 cores, and other programs 2.6 (the load is that of 8 cores)."""
+    cuts = telemetry(
+        "node-counters",
+        counter("process.cpu.total", 3000, node="far"),
+        gauge("os.cpu.percent", 70.0, node="far"),
+    )
+    facts = {"node.far.os.allocated_processors": "2", "node.far.os.available_processors": "8"}
+    assert task_observations(cuts, facts, {}, [])[TASK].other_share == pytest.approx(0.325)
 
 
 def test_other_nodes_on_the_same_host_are_not_other_programs() -> None:

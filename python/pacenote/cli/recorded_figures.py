@@ -89,7 +89,7 @@ def _settings(evidence: Evidence, record: RaceRecord, nodes: Iterable[str]) -> N
 
     roles = {node.name: node.roles for node in record.cluster.started_nodes if node.roles is not None}
     return NodeSettings(
-        cores=of_nodes("host.usable_cores", "engine.processors"),
+        cores=of_nodes("host.usable_cores", "engine.available_processors", "engine.processors"),
         index_buffer_bytes=of_nodes("engine.index_buffer_bytes"),
         without_data=frozenset(
             node for node, own in roles.items() if not any(role.startswith("data") for role in own)

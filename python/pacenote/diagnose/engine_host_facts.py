@@ -53,8 +53,9 @@ def add_engine_host_figures(
             if node in sampled:
                 continue
             window = Window(task.task, node)
-            cores = evidence.value(window, "engine.processors")
-            known = cores if isinstance(cores, float) and cores > 0 else None
+            # `node.processors` changes the number that the engine assumes, but not what it can use.
+            cores = evidence.number(window, "engine.available_processors")
+            known = cores or evidence.number(window, "engine.processors") or None
             reported = reported_cpu(series, node, known, beside.get(node, ()))
             for name, value in (*_cpu(reported), *_throttling(series, node, known), *_disks(series, node)):
                 builder.set(window, name, value, SOURCE)

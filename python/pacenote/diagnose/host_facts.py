@@ -12,6 +12,7 @@ ELSEWHERE = "the engine is not known to run on the host that was sampled"
 
 _OF_ALL = "the kernel has no such counter, or counts it for all CPUs, of which the engine may not use all"
 _ON_OTHERS = "the driver may also use processors that the engine may not, and the kernel adds its time on all"
+_EXACT = "the time of other processes is known"
 _SUSTAINED = "the task is shorter than 30 s"
 
 
@@ -38,7 +39,9 @@ def add_host_figures(
         if "cpu.idle_share" in figures:
             for name in ("cpu.runnable", "cpu.wait_share"):
                 builder.miss(name, _OF_ALL, Window(task))
-        if "cpu.engine_share" in figures and "cpu.driver_share" not in figures:
+        if "cpu.engine_share" in figures and "cpu.driver_share" in figures:
+            builder.miss("cpu.other_least_share", _EXACT, Window(task))
+        elif "cpu.engine_share" in figures:
             for name in ("cpu.driver_share", "cpu.other_share", "cpu.lacked_share"):
                 builder.miss(name, _ON_OTHERS, Window(task))
     for task, of_task in of_nodes.items():

@@ -82,6 +82,10 @@ HOST_SAMPLER: FigureTable = {
     "cpu.engine_share": ("share", "time of those cores in the process of the engine"),
     "cpu.driver_share": ("share", "time of those cores in the process of the driver"),
     "cpu.other_share": ("share", "time of those cores in other processes"),
+    "cpu.other_least_share": (
+        "share",
+        "the same, at least, if the driver may also use others, so that its time on those cores is not known",
+    ),
     "cpu.engine_waiting": ("count", "threads of the engine that waited for a core, mean"),
     "cpu.lacked_share": (
         "share",

@@ -21,6 +21,10 @@ SNAPSHOT: FigureTable = {
     "engine.codec": ("text", "index.codec: default, best_compression or another one"),
     "engine.data_paths": ("count", "data paths of a node"),
     "engine.processors": ("cores", "processors that the engine assumes"),
+    "engine.available_processors": (
+        "cores",
+        "processors that the JVM may use, whatever `node.processors` says",
+    ),
     "engine.http_compression": ("truth", "whether the engine compresses replies if asked to"),
     "engine.memory_lock": ("truth", "whether the engine locks its memory"),
     "jvm.name": ("text", "HotSpot or OpenJ9"),

@@ -117,6 +117,7 @@ def _node_figures(facts: _Facts, node: str) -> _Figures:
     yield "jvm.tenure_age", _number(facts, f"{flag}.MaxTenuringThreshold")
     yield "gc.region_bytes", _number(facts, f"{flag}.G1HeapRegionSize") or None
     yield "engine.processors", _number(facts, f"node.{node}.os.allocated_processors")
+    yield "engine.available_processors", _number(facts, f"node.{node}.os.available_processors")
     yield "engine.memory_lock", _truth(facts, f"node.{node}.process.mlockall")
     setting = f"node.{node}.setting"
     buffer = facts.get(f"{setting}.indices.memory.index_buffer_size")

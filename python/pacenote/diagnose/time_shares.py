@@ -113,9 +113,18 @@ class _Budget:
             self._missing.pop("cpu.engine_share", None)
             self._engine(node, "node.cpu_share")
             self._use("other nodes", None if nodes is None else nodes - node, "cpu.engine_share")
-        self._use("driver", self._number("cpu.driver_share"), "cpu.driver_share")
-        self._use("other processes", self._number("cpu.other_share"), "cpu.other_share")
+        driver, other = self._number("cpu.driver_share"), self._number("cpu.other_share")
+        self._use("driver", driver, "cpu.driver_share")
+        self._use("other processes", other, "cpu.other_share")
         self._use("other guests of the host", self._number("cpu.steal_share"), "cpu.steal_share")
+        if self._shares and (driver is None or other is None):
+            self._rest_of_busy("driver and other processes" if driver is None else "other processes")
+
+    def _rest_of_busy(self, cause: str) -> None:
+        """Gives the busy time that is left to processes whose own time is not known: it was not idle."""
+        idle = self._evidence.number(self._window, "cpu.idle_share")
+        if idle is not None:
+            self._take(cause, self._idle - idle, "cpu.idle_share")
 
     def _use(self, cause: str, share: float | None, source: str) -> None:
         """Gives busy time to a cause; what exceeds the whole is counted as excess."""
@@ -123,7 +132,8 @@ class _Budget:
         self._excess += max((share or 0.0) - taken, 0.0)
 
     def _cores(self) -> float | None:
-        return self._host_cores() or self._number("engine.processors")
+        available = self._evidence.number(self._window, "engine.available_processors")
+        return self._host_cores() or available or self._number("engine.processors")
 
     def _host_cores(self) -> float | None:
         """Returns the number of cores of the host that the node may use."""

@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from pacenote.model.codec import MAX_INTEGER
+from pacenote.model.cpu_list import MAX_CPU
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCores:
+    """The cores that the driver may use during a race; 0 for what is not known."""
+
+    numbers: tuple[int, ...] | None
+    """Their numbers; None for all of the machine, and if only the use of all is known."""
+
+    stolen_share: float
+    """Share of their time that the hypervisor gave to other guests."""
+
+    most_stolen_share: float
+    """The same, of the ten seconds with the highest one."""
+
+    most_stolen_from_s: float
+    """When these began, in seconds since the driver started."""
 
 
 def listed(values: Mapping[str, object], key: str) -> Sequence[object]:
@@ -30,3 +49,19 @@ def number(values: Mapping[str, object], key: str) -> float:
     """Returns a number that the driver can have measured; 0 for others and for what is not a number."""
     value = values.get(key)
     return float(value) if isinstance(value, int | float) and abs(value) <= MAX_INTEGER else 0.0
+
+
+def own_cores(driver: Mapping[str, object]) -> OwnCores:
+    """Returns what happened to the cores that the driver may use. Earlier versions recorded it of all cores
+    of the machine.
+    """
+    cores = part(driver, "cpus")
+    cpus = [cpu for cpu in listed(cores, "numbers") if isinstance(cpu, int) and 0 <= cpu <= MAX_CPU]
+    cores = cores or part(driver, "machine")
+    window = part(cores, "most_stolen")
+    return OwnCores(
+        numbers=tuple(cpus) or None,
+        stolen_share=number(cores, "stolen_share"),
+        most_stolen_share=number(window, "share"),
+        most_stolen_from_s=number(window, "from_s"),
+    )

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
-from pacenote.model.driver_facts import number, part
+from pacenote.model.driver_facts import own_cores
 from pacenote.model.driver_health import STOLEN_SHARE, STOLEN_SHARE_OF_FIGURES
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.race_record import RaceRecord
@@ -39,6 +39,9 @@ class TaskObservation:
     use, on the host on which that is the largest.
     """
 
+    other_least_share: float | None = None
+    """What that is at least, on a host on which it is not known how much of it the driver had."""
+
     cluster: ClusterState = field(default_factory=ClusterState)
     """The worst state of the cluster."""
 
@@ -57,6 +60,7 @@ class TaskObservation:
         state = self.cluster
         found = {
             "other_share": self.other_share,
+            "other_least_share": self.other_least_share,
             "lacked_share": self.lacked_share,
             "steal_share": self.steal_share,
             "health": state.health,
@@ -70,6 +74,7 @@ class TaskObservation:
         """Reads that again."""
         return cls(
             document.get("other_share"),
+            document.get("other_least_share"),
             ClusterState(
                 document.get("health"), document.get("relocating_shards"), document.get("above_watermark")
             ),
@@ -97,6 +102,7 @@ def task_observations(
         of_host = tuple(figures.get(task.task, ()))
         found[task.task] = TaskObservation(
             _largest(of_host, "cpu.other_share", (cpu.other_share for cpu in reported)),
+            _largest(of_host, "cpu.other_least_share"),
             states[task.task],
             _largest(of_host, "cpu.lacked_share", (cpu.lacked_share for cpu in reported)),
             _largest(of_host, "cpu.steal_share") if sampled else None,
@@ -119,8 +125,11 @@ def _reported(
 ) -> Iterator[ReportedCpu]:
     for node in series.values_of(NODES, "node"):
         if node not in sampled:
-            cores = facts.get(f"node.{node}.os.allocated_processors", "")
-            known = float(cores) if cores.isdecimal() else None
+            # The setting `node.processors` changes the allocated ones, but not what the node can use.
+            named = (
+                facts.get(f"node.{node}.os.{each}_processors", "") for each in ("available", "allocated")
+            )
+            known = next((float(cores) for cores in named if cores.isdecimal()), None)
             yield reported_cpu(series, node, known, beside.get(node, ()))
 
 
@@ -143,23 +152,30 @@ def machine_findings(driver: Mapping[str, object], found: Mapping[str, TaskObser
 
 
 def _other_programs(found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
-    shares = {task: each.other_share for task, each in found.items() if each.other_share is not None}
-    above = {task: share for task, share in shares.items() if share > OTHER_SHARE}
+    above = {task: share for task, each in found.items() if (share := _other_share(each)) > OTHER_SHARE}
     if above:
-        worst = format_excess(max(above.values()), OTHER_SHARE)
+        worst = max(above, key=lambda task: above[task])
         up_to = "up to " if len(above) > 1 else ""
+        or_more = " or more" if (found[worst].other_share or 0.0) < above[worst] else ""
+        largest = format_excess(above[worst], OTHER_SHARE)
         yield Finding(
-            f"programs beside engine and driver used {up_to}{worst} of the processor time of the cores "
-            f"that the engine may use (limit {OTHER_SHARE * 100:.0f} %)",
+            f"programs beside engine and driver used {up_to}{largest}{or_more} of the processor time of the "
+            f"cores that the engine may use (limit {OTHER_SHARE * 100:.0f} %)",
             "machine",
             "stop them, and repeat the race on a quiet machine",
             tuple(above),
         )
 
 
+def _other_share(observation: TaskObservation) -> float:
+    """Returns what other programs used, as far as that is known."""
+    return max(observation.other_share or 0.0, observation.other_least_share or 0.0)
+
+
 def _stolen(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
     """Reports time that was stolen from the cores of the engine, unless that is reported of all cores."""
-    if number(part(driver, "machine"), "stolen_share") > STOLEN_SHARE:
+    of_driver = own_cores(driver)
+    if of_driver.numbers is None and of_driver.stolen_share > STOLEN_SHARE:
         return
     shares = {task: each.steal_share for task, each in found.items() if each.steal_share is not None}
     doubtful = {task: share for task, share in shares.items() if share > STOLEN_SHARE_OF_FIGURES}

@@ -2,7 +2,8 @@
 
 A node cannot use other CPUs, whatever these do, so the whole is the time of its own ones. The kernel counts
 the time of a process on all CPUs together: how much of it a process which may also use others had on these is
-not known, unless it can only be a negligible part of their time.
+not known, unless it can only be a negligible part of their time. Other programs then had at least what all
+time of such a driver leaves.
 """
 
 from __future__ import annotations
@@ -73,6 +74,10 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
     # Without the processes of nodes, the engine may be one of the others.
     if engine is not None and driver is not None:
         found["cpu.other_share"] = max(busy_ms - engine - driver, 0.0) / total
+    elif engine is not None and (most := _cpu_time(telemetry, DRIVER)) is not None:
+        # The driver had at most all of its time on these CPUs.
+        least = max(busy_ms - engine - most, 0.0) / total
+        found |= {"cpu.other_least_share": least} if least > 0 else {}
     found.update(_waits(telemetry, wanted, found, total))
     return found
 
