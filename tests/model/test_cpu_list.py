@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pacenote.model.cpu_list import format_cpus, parse_cpus
+from pacenote.model.cpu_list import format_cpus, parse_cpus, recorded_cpus
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,8 @@ def test_other_texts_are_rejected(text: str) -> None:
 
 def test_an_empty_set_has_no_text() -> None:
     assert format_cpus(()) == ""
+
+
+def test_what_is_not_a_list_in_a_record_names_no_cpus() -> None:
+    found = [recorded_cpus(text) for text in ("0-1,3", "", None, "all", "3-1", "99999")]
+    assert found == [{0, 1, 3}, *[frozenset()] * 5]

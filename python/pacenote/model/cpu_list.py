@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 
 MAX_CPU = 8191
 """The highest number of a CPU that Linux supports."""
@@ -21,6 +22,13 @@ def parse_cpus(text: str) -> tuple[int, ...]:
             raise ValueError(f"'{text}' is not a list of CPUs such as 0-3,6")
         cpus.update(range(first, last + 1))
     return tuple(sorted(cpus))
+
+
+def recorded_cpus(text: str | None) -> frozenset[int]:
+    """Returns the CPUs that a record of any origin states; none if it states none, or what is not a list."""
+    with suppress(ValueError):
+        return frozenset(parse_cpus(text)) if text else frozenset()
+    return frozenset()
 
 
 def format_cpus(cpus: Iterable[int]) -> str:

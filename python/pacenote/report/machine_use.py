@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.model.cpu_list import parse_cpus
+from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import TelemetryLine
 
@@ -87,8 +87,7 @@ def _driver_cpus(sampler: Mapping[str, Any], record: RaceRecord) -> frozenset[in
     """
     allowed = sampler.get("process_cpus")
     if allowed is None:
-        selected = record.options.driver_cpus
-        return frozenset(parse_cpus(selected)) if selected else frozenset()
+        return recorded_cpus(record.options.driver_cpus)
     return frozenset[int](allowed.get(_DRIVER) or ())
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.model.cpu_list import parse_cpus
+from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry, TaskTimes
 from pacenote.stats.cpu_figures import DRIVER, CpuSet, cpu_figures, cpu_times, total_or_none
 from pacenote.stats.device_history import (
@@ -70,7 +70,8 @@ class SampledHost:
         process_cpus = sampler.get("process_cpus")
         if process_cpus is None:
             process_cpus = dict.fromkeys(nodes, node_cpus) if node_cpus else {}
-            process_cpus |= {DRIVER: parse_cpus(driver_cpus)} if driver_cpus else {}
+            own = recorded_cpus(driver_cpus)
+            process_cpus |= {DRIVER: own} if own else {}
         return cls(
             nodes,
             devices,

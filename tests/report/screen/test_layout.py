@@ -199,6 +199,12 @@ def test_the_load_before_the_race_is_shown(load, is_shown):
     assert ("driver on 2 cores AMD EPYC, load 1.7 before the race, 23.5 GiB of memory" in text) == is_shown
 
 
+def test_a_driver_with_selected_cpus_ran_on_these():
+    race = replace(valid_race(), environment=HOST)
+    bound = replace(race, options=replace(race.options, driver_cpus="1"))
+    assert "driver on 1 core AMD EPYC" in plain_text(lay_out(screen(bound), 140))
+
+
 def test_reasons_with_the_same_advice_share_it():
     late, busy = Finding("late", "machine", "wait", ("a",)), Finding("busy", "machine", "wait")
     verdict = Verdict("suspect", (late, Finding("slow", "engine"), busy))
