@@ -68,6 +68,17 @@ def test_there_are_twelve_validity_rules() -> None:
     assert {rule.id for rule in RULES} == set(CASES) == {f"V{number}" for number in range(1, 13)}
 
 
+def test_other_programs_disturb_a_race_if_they_used_enough_at_least() -> None:
+    found = answer(
+        "V6", {"cpu.other_least_share": 0.25, "verdict.machine_reasons": 0, "cpu.steal_share": 0.01}
+    )
+    assert (found.state, found.text) == (
+        "fired",
+        "other programs ran; other processes used at least 25.0 % of the cores of the engine; other guests of "
+        "the host took 1.0 % of the cores of the engine",
+    )
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_validity_rule_fires_is_ruled_out_and_is_not_applicable(name: str) -> None:
     fires, ruled_out, not_applicable = CASES[name]

@@ -95,6 +95,19 @@ def test_cores_that_a_quota_keeps_idle_do_not_ask_for_more_clients() -> None:
         assert found.state == state
 
 
+def test_a_bound_does_not_trust_what_other_programs_used_at_least() -> None:
+    """Of 70 %, at least 20 % were those of other programs: all of it may have been."""
+    known = {
+        "cpu.other_least_share": 0.2,
+        "cpu.idle_share": 0,
+        "cpu.engine_share": 0.3,
+        "cpu.wait_share": 0.9,
+    }
+    found = answer(RULES["O1"], known)
+    assert found.text.startswith("programs beside the engine and the driver took at least 20.0 % of the time")
+    assert found.bound == pytest.approx(0.7 / 0.3)
+
+
 DEFAULT_REFRESH = {**CASES["I4"].fires, "engine.refresh_interval_s": 1, "node.cores": 1}
 
 
