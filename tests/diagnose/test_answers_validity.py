@@ -74,8 +74,8 @@ def test_other_programs_disturb_a_race_if_they_used_enough_at_least() -> None:
     )
     assert (found.state, found.text) == (
         "fired",
-        "other programs ran; other processes used at least 25.0 % of the cores of the engine; other guests of "
-        "the host took 1.0 % of the cores of the engine",
+        "other programs ran; other processes used at least 25.0 % of the cores of the engine; other guests "
+        "of the host took 1.0 % of the cores of the engine",
     )
 
 

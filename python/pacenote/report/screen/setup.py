@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.driver_scheduling import demotion_text
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCorpus
@@ -24,7 +25,7 @@ _SHOWN_LOAD = 0.5
 def setup_paragraph(record: RaceRecord) -> Paragraph:
     """Returns what affects the results besides the engine and the track."""
     groups = (
-        tuple(_machine(record.environment)),
+        tuple(_machine(record.environment, recorded_cpus(record.options.driver_cpus))),
         (demotion_text(record.driver),),
         tuple(_engine(record)),
         tuple(f"{label.lower()}: {text}" for label, text in starting_state_lines(record)),
@@ -35,8 +36,11 @@ def setup_paragraph(record: RaceRecord) -> Paragraph:
     return Paragraph("Setup", tuple(tuple(map(single_line, group)) for group in groups if any(group)))
 
 
-def _machine(host: Environment) -> Iterator[str]:
-    cores = host.cpu_usable_cores or host.cpu_logical_cores
+def _machine(host: Environment, selected: Collection[int]) -> Iterator[str]:
+    """Yields the machine of the driver, and its load; `selected` are the CPUs of the driver, none for all
+    that the process could use.
+    """
+    cores = len(selected) or host.cpu_usable_cores or host.cpu_logical_cores
     model = f" {host.cpu_model}" if host.cpu_model else ""
     if cores:
         yield f"driver on {format_count(cores, 'core')}{model}"
