@@ -16,6 +16,7 @@ def test_the_worst_state_during_a_task_is_a_figure_of_it() -> None:
         counter("process.cpu.total", 1, node="a"),
         gauge("cluster.status", 0.0, 1.0, 0.0),
         gauge("cluster.relocating_shards", 0.0, 3.0),
+        gauge("cluster.pending_tasks", 0.0, 3.0),
         gauge("fs.total.available", 10.0, node="a"),
         gauge("fs.total.total", 100.0, node="a"),
     )
@@ -24,6 +25,7 @@ def test_the_worst_state_during_a_task_is_a_figure_of_it() -> None:
     found = builder.build()
     assert found.value(Window(TASK), "cluster.health") == "yellow"
     assert found.value(Window(TASK), "cluster.relocating_shards") == 3
+    assert found.value(Window(TASK), "cluster.pending_tasks") == 1.5
     assert found.value(Window(TASK), "cluster.disk_watermark") is True
 
 

@@ -37,6 +37,10 @@ def threads(*names: str) -> Callable[[Observed], float]:
     )
 
 
+def operations(of: Observed) -> float:
+    return of["task.operations_per_s"] * of["task.window_s"]
+
+
 THROUGHPUT: Mapping[str, Callable[[Observed], float]] = {
     "H1": lambda of: of["gc.stop_share"] + of["gc.concurrent_cpu_share"],
     "H3": lambda of: of["memory.wait_share"] + of["disk.some_wait_share"],
@@ -62,10 +66,15 @@ THROUGHPUT: Mapping[str, Callable[[Observed], float]] = {
     "O2": lambda of: 1 - 1 / of["cluster.cpu_imbalance"],
     "O3": lambda of: of["node.replica_share"],
     "P2": lambda of: of["memory.wait_share"],
+    "H14": lambda of: of["node.breaker_trips"] / (of["node.breaker_trips"] + operations(of)),
+    "Q4": lambda of: of["task.rejections"] / (of["task.rejections"] + operations(of)),
+    "I8": lambda of: of["disk.some_wait_share"],
+    "O4": lambda of: of["cluster.pending_tasks"] / of["task.busy_clients"],
+    "O5": lambda of: of["node.replica_share"],
 }
 """The part S that the mechanism of a rule takes."""
 
-SAME_WORK = frozenset({"H3", "I3", "I6", "D1", "D2", "D3", "D4", "C2", "K1", "O2", "P2"})
+SAME_WORK = frozenset({"H3", "I3", "I6", "D1", "D2", "D3", "D4", "C2", "K1", "O2", "P2", "H14", "Q4", "I8"})
 """Rules whose advice does not make an operation cheaper for the processors."""
 
 TIMES: Mapping[str, Callable[[Observed], float]] = {
@@ -74,6 +83,11 @@ TIMES: Mapping[str, Callable[[Observed], float]] = {
     "H10": lambda of: of["gc.stop_max_ms"] / of["task.service_p99_ms"],
     "D5": lambda of: of["disk.some_wait_share"] / min(of["task.busy_clients"], 1),
     "P1": lambda of: of["disk.some_wait_share"] / min(of["task.busy_clients"], 1),
+    "Q3": lambda of: 1 - of["engine.nodes"] / of["engine.shards"],
+    "Q5": lambda of: of["node.search_share"] / of["task.busy_clients"],
+    "Q6": lambda of: of["node.search_share"] / of["task.busy_clients"] * (1 - 1 / of["node.segments"]),
+    "Q7": lambda of: of["node.deleted_documents"] / (of["node.deleted_documents"] + of["node.documents"]),
+    "Q8": lambda of: of["node.script_compilations_per_min"] / 60 / of["task.operations_per_s"],
     "Q2": lambda of: max(
         1 - of[f"node.{cache}_hit_share"] if of[f"node.{cache}_evictions"] else 0
         for cache in ("request_cache", "query_cache")
@@ -110,7 +124,12 @@ def observed(random: Random) -> dict[str, float]:
         "task.rejections": random.randrange(100_000),
         **{"allocation.top_site_share": share(), "allocation.outside_share": share()},
         **{"profile.compression_share": share(), "node.replica_share": share()},
-        "cluster.cpu_imbalance": 1 + 2 * share(),
+        **{"cluster.cpu_imbalance": 1 + 2 * share(), "cluster.pending_tasks": 5 * share() ** 3},
+        **{"engine.nodes": 1, "engine.shards": random.randrange(1, 400), "engine.replicas": 0},
+        **{"node.segments": random.randrange(1, 4000), "node.breaker_trips": random.randrange(1000)},
+        **{"node.documents": random.randrange(1, 1000), "node.deleted_documents": random.randrange(1000)},
+        **{"node.script_compilations_per_min": 100 * share(), "task.operations_per_s": 10 * share() + 0.02},
+        "task.took_share": share(),
         **{f"node.{cache}_hit_share": share() for cache in ("request_cache", "query_cache")},
         **{f"node.{cache}_evictions": random.choice((0, 0, 7)) for cache in ("request_cache", "query_cache")},
     }
@@ -133,7 +152,7 @@ def races(name: str) -> Iterator[dict[str, float]]:
 
 def test_each_rule_with_a_bound_states_what_its_mechanism_takes() -> None:
     assert not THROUGHPUT.keys() & TIMES.keys()
-    assert {*THROUGHPUT, *TIMES} == RULES.keys()
+    assert {*THROUGHPUT, *TIMES, "I7"} == RULES.keys()
     assert {name for name, rule in RULES.items() if rule.metric in ("p50", "p99")} == TIMES.keys()
 
 
@@ -165,7 +184,23 @@ def test_no_bound_of_a_time_exceeds_what_its_mechanism_explains(name: str) -> No
 @pytest.mark.parametrize(
     "name", sorted(name for name, rule in RULES.items() if rule.bound and rule.bound.time)
 )
-def test_of_a_task_with_a_schedule_not_more_than_the_longest_pauses_can_be_saved(name: str) -> None:
+def test_of_a_task_with_a_schedule_not_more_than_the_mechanism_takes_can_be_saved(name: str) -> None:
+    """That is the longest pauses, or for O4 the clients that wait for changes of the cluster's state."""
     for figures in races(name):
-        found = bound(RULES[name], figures, paced=True)
-        assert 0 <= found <= min(figures["gc.pause_p99_ms"] / figures["task.service_p99_ms"], MOST) + 1e-9
+        pauses = figures["gc.pause_p99_ms"] / figures["task.service_p99_ms"]
+        most = figures["cluster.pending_tasks"] / figures["task.busy_clients"] if name == "O4" else pauses
+        assert 0 <= bound(RULES[name], figures, paced=True) <= min(most, MOST) + 1e-9
+
+
+def test_larger_bulks_bring_at_most_the_time_for_which_nothing_is_indexed() -> None:
+    """All clients that wait, or all cores if these are fewer, index all the time, as fast as they did."""
+    for figures in races("I7"):
+        able = min(figures["task.busy_clients"], figures["node.cores"])
+        found = bound(RULES["I7"], figures)
+        assert (
+            0
+            <= found
+            <= max(able - figures["node.indexing_share"], 0) / max(figures["node.indexing_share"], 0.001)
+            + 1e-9
+            or figures["node.indexing_share"] < 0.001
+        )

@@ -10,6 +10,7 @@ import pytest
 
 from diagnose import more_rule_cases as more
 from diagnose import rule_cases as cases
+from diagnose.everyday_rule_cases import EVERYDAY_CASES
 from diagnose.rule_cases import Figures, RuleCase
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.catalogue import FIGURES
@@ -31,6 +32,7 @@ CASES: Mapping[str, RuleCase] = {
     **more.NETWORK_CASES,
     **more.CLUSTER_CASES,
     **more.SEARCH_CASES,
+    **EVERYDAY_CASES,
 }
 TASK = "the-task"
 
@@ -46,7 +48,7 @@ def answer(rule: Rule, figures: Figures) -> RuleAnswer:
 
 
 def test_all_rules_have_a_case() -> None:
-    assert len(RULES) == 44
+    assert len(RULES) == 55
     assert CASES.keys() == RULES.keys()
     assert with_own_rules(bundled_rules(), ()), "the rules to which rules refer must exist"
 
@@ -142,6 +144,37 @@ def test_what_other_programs_read_is_not_blamed_on_the_engine(name: str) -> None
     others = {**CASES[name].fires, "disk.read_bytes_per_s": 3e8}
     assert answer(RULES[name], {**others, "disk.engine_read_bytes_per_s": 4096}).state == "ruled out"
     assert answer(RULES[name], {**others, "disk.engine_read_bytes_per_s": None}).state == "not applicable"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "state"),
+    [
+        ("I7", {"task.documents_per_operation": 99}, "fired"),
+        # Few documents, but large ones; and an engine that is busy with what few there are.
+        ("I7", {"task.bytes_out_per_s": 25 * 1_100_000}, "ruled out"),
+        ("I7", {"node.indexing_share": 0.45}, "ruled out"),
+        ("I8", {"disk.some_wait_share": 0.1}, "ruled out"),
+        ("I8", {"disk.some_wait_share": None}, "fired"),
+        ("Q3", {"engine.shards": 101}, "fired"),
+        ("Q3", {"node.store_bytes": 300e9}, "ruled out"),
+        ("Q3", {"task.took_share": 0.4}, "ruled out"),
+        # Aggregations beside no writes, whose ordinals are built once, and after evictions.
+        ("Q5", {"node.indexing_share": 0.0}, "ruled out"),
+        ("Q5", {"node.indexing_share": 0.0, "node.fielddata_evictions": 3}, "fired"),
+        ("Q5", {"node.fielddata_bytes": 1 << 20}, "ruled out"),
+        ("Q6", {"node.segments": 151}, "fired"),
+        ("Q7", {"node.deleted_documents": 324}, "fired"),
+        ("Q8", {"node.script_compilations_per_min": 15.1}, "fired"),
+        ("O4", {"cluster.pending_tasks": 1.1}, "fired"),
+        ("O5", {"node.replica_pressure_share": 0.1, "node.replica_rejections": 1}, "fired"),
+        ("H14", {"node.breaker_trips": 1}, "fired"),
+        ("Q4", {"node.search_rejections": 1}, "fired"),
+    ],
+)
+def test_rules_about_everyday_causes_fire_just_above_their_limits(
+    name: str, changes: Figures, state: str
+) -> None:
+    assert answer(RULES[name], {**CASES[name].fires, **changes}).state == state
 
 
 def test_concurrent_work_of_the_collector_counts_as_its_cost() -> None:

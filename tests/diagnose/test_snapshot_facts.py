@@ -168,3 +168,15 @@ def test_the_machine_of_an_engine_elsewhere_is_not_that_of_the_driver() -> None:
 def test_without_a_snapshot_its_figures_are_missing() -> None:
     found = evidence_of(None).value(Window("t", "n0"), "jvm.name")
     assert found == Unknown((("jvm.name", NO_SNAPSHOT),))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"disk.data.n0.0.device": "vda", "disk.data.n0.0.device.made_of": ""},
+        {"disk.data.n0.0.device.made_of": "xvdb"},
+    ],
+)
+def test_the_kernel_does_not_know_whether_a_virtual_disk_rotates(changes: dict[str, str]) -> None:
+    found = evidence_of({**FACTS, **changes})
+    assert isinstance(found.value(Window(node="n0"), "disk.rotational"), Unknown)

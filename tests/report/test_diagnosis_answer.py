@@ -8,6 +8,7 @@ import pytest
 
 from diagnose import more_rule_cases as more
 from diagnose import rule_cases as cases
+from diagnose.everyday_rule_cases import EVERYDAY_CASES
 from diagnose.rule_cases import RuleCase
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window, WorkKind
@@ -112,6 +113,7 @@ CASES: dict[str, RuleCase] = {
     **more.NETWORK_CASES,
     **more.CLUSTER_CASES,
     **more.SEARCH_CASES,
+    **EVERYDAY_CASES,
 }
 
 

@@ -17,4 +17,5 @@ def add_cluster_states(builder: EvidenceBuilder, cuts: TelemetryCuts, facts: Map
     for task, state in cluster_states(cuts, facts).items():
         builder.set(Window(task), "cluster.health", state.health)
         builder.set(Window(task), "cluster.relocating_shards", state.relocating_shards)
+        builder.set(Window(task), "cluster.pending_tasks", state.pending_tasks)
         builder.set(Window(task), "cluster.disk_watermark", state.above_watermark)

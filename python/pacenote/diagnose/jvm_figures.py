@@ -52,7 +52,7 @@ SNAPSHOT: FigureTable = {
     "disk.read_ahead_bytes": ("bytes", "read-ahead of the device behind the data path"),
     "disk.stripes": ("count", "physical devices below the device behind the data path"),
     "disk.is_dasd": ("truth", "whether that device is a DASD of a mainframe"),
-    "disk.rotational": ("truth", "whether the kernel reports that device as rotating"),
+    "disk.rotational": ("truth", "whether the kernel reports that device as rotating; not of virtual disks"),
     "network.is_loopback": (
         "truth",
         "whether all nodes listen on loopback only, like those of Pacenote",

@@ -108,6 +108,9 @@ def _pool_figures(series: TaskSeries, node: str) -> _Figures:
     yield "node.pressure_share", ratio(used, series.largest(f"{at}.limit", node=node))
     rejected = (series.increase(f"{at}.total.{name}", node=node) for name in _REJECTIONS)
     yield "node.pressure_rejections", _whole(total(rejected))
+    yield "node.replica_rejections", _whole(series.increase(f"{at}.total.replica_rejections", node=node))
+    replicas = series.largest(f"{at}.current.replica", node=node)
+    yield "node.replica_pressure_share", ratio(replicas, series.largest(f"{at}.limit", node=node))
 
 
 def _index_figures(series: TaskSeries, node: str) -> _Figures:
@@ -157,6 +160,9 @@ def _search_figures(series: TaskSeries, node: str) -> _Figures:
         hits, misses = (series.increase(f"{at}.{each}_count", node=node) for each in ("hit", "miss"))
         yield f"node.{cache}_hit_share", ratio(hits, total((hits, misses)))
         yield f"node.{cache}_evictions", _whole(series.increase(f"{at}.evictions", node=node))
+    compiled = series.per_s("script.compilations", node=node)
+    yield "node.script_compilations_per_min", None if compiled is None else compiled * 60
+    yield "node.fielddata_bytes", series.largest("indices.fielddata.memory_size", node=node)
     yield "node.fielddata_evictions", _whole(series.increase("indices.fielddata.evictions", node=node))
 
 

@@ -18,6 +18,9 @@ NO_SNAPSHOT = "the race has no snapshot of engine and machine that can be read"
 OTHER_HOST = "the host of the engine is not known"
 """Why figures of the machine are missing if Pacenote did not start the engine."""
 
+_VIRTUAL = ("vd", "xvd")
+"""Beginnings of the names of virtual disks, which the kernel takes for rotating ones."""
+
 _Facts = Mapping[str, str]
 _Figures = Iterator[tuple[str, float | str | None]]
 
@@ -222,8 +225,9 @@ def _disk_figures(facts: _Facts, node: str) -> _Figures:
     device = facts.get(key)
     yield "disk.device", device
     yield "disk.read_ahead_bytes", _number(facts, f"{key}.read_ahead_kb", 1024)
-    yield "disk.rotational", _truth(facts, f"{key}.rotational")
     parts = facts.get(f"{key}.made_of", "").split() or facts.get(f"{key}.members", "").split()
+    if not any(name.startswith(_VIRTUAL) for name in (device or "", *parts)):
+        yield "disk.rotational", _truth(facts, f"{key}.rotational")
     if device is not None:
         yield "disk.stripes", max(1, len(parts))
         yield "disk.is_dasd", any(name.startswith("dasd") for name in (device, *parts))

@@ -43,6 +43,9 @@ class ClusterState:
     relocating_shards: float | None = None
     """The most shards that moved to another node at a time; 0 if that was brief."""
 
+    pending_tasks: float | None = None
+    """Changes of the cluster's state that waited or ran, on average."""
+
     above_watermark: bool | None = None
     """Whether the disk of a node was fuller than the low watermark of the engine."""
 
@@ -70,9 +73,10 @@ def cluster_states(cuts: TelemetryCuts, facts: Mapping[str, str]) -> dict[str, C
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
         found[task.task] = ClusterState(
-            _health(series),
-            _relocating_shards(series),
-            _is_exceeded(watermark, series) if isinstance(watermark, Watermark) else None,
+            health=_health(series),
+            relocating_shards=_relocating_shards(series),
+            pending_tasks=series.mean("cluster.pending_tasks"),
+            above_watermark=_is_exceeded(watermark, series) if isinstance(watermark, Watermark) else None,
         )
     return found
 
