@@ -46,7 +46,54 @@ def test_a_log_that_is_too_large_is_deleted_and_the_others_are_redacted(
     large, small = folder.artifacts / "a.log", folder.artifacts / "b.log"
     large.write_text("hunter2hunter2\n" * 100)
     small.write_text("hunter2hunter2\n")
-    with pytest.raises(StoreError, match=r"a\.log was deleted: it is larger than 100 B"):
+    with pytest.raises(StoreError, match=r"a\.log was deleted: it is larger than 100 B, too much"):
         folder.redact_logs()
     assert [path.name for path in folder.artifacts.iterdir()] == ["b.log"]
     assert small.read_text() == "<hidden>\n"
+
+
+def test_a_log_in_which_too_many_lines_may_have_secrets_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redacted_file, "MAX_SEARCHED_BYTES", 10_000)
+    log = tmp_path / "gc.log"
+    log.write_text("[gc] Pause Young\n" * 10_000 + "token\n" * 100)
+    redact_file(log, SECRETS)
+    assert log.exists()
+    log.write_text("token\n" * 1000)
+    with pytest.raises(StoreError, match=r"gc\.log was deleted: more than 9\.8 KiB of it may be secrets"):
+        redact_file(log, SECRETS)
+    assert not log.exists()
+
+
+LEAKS = (
+    "hunter2hunter2",
+    "aHVudGVyMmh1bnRlcjI=",
+    "Authorization: Basic YWRtaW46MTIzNDU2Nzg=",
+    "Bearer%20abcdefgh12345678",
+    "--token=0123456789abcdef",
+    'password="0123456789 abcdef"',
+    "https://me:0123456789@host/?api_key=0123456789abcdef",
+)
+"""Each contains a secret, of which these are parts."""
+
+PARTS = ("hunter2h", "YWRtaW46MT", "12345678", "789 abc", "aHVudGVy")
+
+
+@pytest.mark.parametrize("separator", [" ", ",", "\0"])
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_secret_at_the_border_of_two_parts_of_a_line_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leak: str, separator: str
+) -> None:
+    monkeypatch.setattr(redacted_file, "_BLOCK_BYTES", 50)
+    monkeypatch.setattr(redacted_file, "_MAX_LINE_BYTES", 200)
+    monkeypatch.setattr(redacted_file, "_OVERLAP_BYTES", 100)
+    log = tmp_path / "gc.log"
+    for before in range(150, 260):
+        filler = separator * before
+        log.write_text(f"{filler}{leak}{separator * 300}end")
+        redact_file(log, SECRETS)
+        text = log.read_text()
+        assert "<hidden>" in text
+        assert [part for part in PARTS if part in text] == []
+        assert text.startswith(filler)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import html
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import unquote
 
 from pacenote.model.decoding import check_depth
-from pacenote.model.printable import printable, whole_line
+from pacenote.model.secret_forms import MIN_LENGTH, secret_forms
 
 REDACTED = "<hidden>"
 """Replaces a secret."""
-
-_MIN_LENGTH = 4
-"""Minimum length of a secret that is redacted in text: shorter values occur in other text by chance."""
 
 _MAX_NUMBER = 1e300
 """The limit of numbers that may be secrets."""
@@ -44,6 +39,14 @@ _SECRET_PARTS = (
     *("apikey", "accesskey", "secretkey", "privatekey", "accountkey"),
 )
 """Texts that make a name secret even within a word."""
+
+NAME_PARTS = frozenset({
+    *_SECRET_WORDS,
+    *_SECRET_LAST_WORDS,
+    *_SECRET_PARTS,
+    *("secret", "token", "key", "string"),
+})
+"""Texts of which every name of a secret contains one, in lower case."""
 
 _KEY_KINDS = frozenset({"api", "access", "secret", "private", "account", "shared", "signing", "encryption"})
 """Words before `key` that make a name secret; `key` alone is the name of many fields."""
@@ -87,11 +90,11 @@ one may be the name of a file or a country.
 _FIELD_DEFINITIONS = frozenset({"properties", "fields", "runtime"})
 """Keys of objects that map the names of fields, which may be any word, to their definitions."""
 
-_SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
-"""Characters that URLs of operations and templates may contain without percent-encoding."""
-
 _PLAIN = re.compile(r"[\w-]*+")
 """Text in which nothing is redacted except known secrets, such as the id of a document."""
+
+SCHEMES = ("basic", "bearer", "apikey")
+"""The schemes of HTTP authentication before credentials, in lower case."""
 
 _AUTHORIZATION = re.compile(
     r"(?i:\b(Basic|Bearer|ApiKey)(\s+|%20))(?=[\w.~+/%-]*(?:[0-9=]|(?<=[\w.~+/%-])[A-Z]))([\w.~+/%-]{8,}=*)"
@@ -99,12 +102,6 @@ _AUTHORIZATION = re.compile(
 """Credentials as in an HTTP header. They contain digits, capital letters or `=`, unlike the words of a
 sentence.
 """
-
-_PERCENT_CODE = re.compile("%[0-9A-F]{2}")
-"""A percent-encoded byte."""
-
-_MIN_BASE64_LENGTH = 8
-"""Minimum number of bytes of a secret that is redacted within a text in base64."""
 
 _UNPARSED_KEY = re.compile(r"""(?<![\w.-])(?P<key>[\w.-][\w. -]*+)["']?\s*+[:=]?\s*+""")
 """What may be a key in text that is not valid JSON, up to its value. A quotation mark or the colon may be
@@ -122,6 +119,9 @@ _UNPARSED_VALUE = re.compile(
 
 _UNPARSED_BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]]')
 """A string or a bracket in such text."""
+
+ELLIPSES = ("...", "…")
+"""What ends a value that was shortened."""
 
 _ELLIPSIS = re.compile(r"((?<!\ufffd)\ufffd*+(?:\.\.\.|…))")
 """The end of a value that was shortened for a message, perhaps within a character."""
@@ -208,7 +208,7 @@ def secret_values(params: Mapping[str, object]) -> frozenset[str]:
     """Returns the secret values among parameters, at any depth, that are long enough to be redacted in
     text.
     """
-    return frozenset(value for value in _secrets(params, secret=False) if len(value) >= _MIN_LENGTH)
+    return frozenset(value for value in _secrets(params, secret=False) if len(value) >= MIN_LENGTH)
 
 
 def is_secret_number(value: float, secrets: Collection[str]) -> bool:
@@ -226,18 +226,28 @@ def redact(text: str, secrets: Collection[str]) -> str:
     too, even if they are not known.
     """
     if _PLAIN.fullmatch(text):
-        return _forms(frozenset(secrets))[1].sub(REDACTED, text) if secrets else text
-    text = _AUTHORIZATION.sub(rf"\1\2{REDACTED}", text)
+        return secret_forms(frozenset(secrets)).pattern.sub(REDACTED, text) if secrets else text
+    if _may_have_scheme(text):
+        text = _AUTHORIZATION.sub(rf"\1\2{REDACTED}", text)
     if secrets:
-        forms, pattern = _forms(frozenset(secrets))
-        text = pattern.sub(REDACTED, text)
-        text = _redact_shortened(text, forms) if _ELLIPSIS.search(text) else text
-    return _redact_named(_AFTER_BLANK.sub(_redact_after_blank, text))
+        forms = secret_forms(frozenset(secrets))
+        text = forms.pattern.sub(REDACTED, text)
+        if any(map(text.__contains__, ELLIPSES)):
+            text = _redact_shortened(text, forms.texts)
+    if "--" in text or "[" in text:
+        text = _AFTER_BLANK.sub(_redact_after_blank, text)
+    return _redact_named(text)
+
+
+def _may_have_scheme(text: str) -> bool:
+    """Returns whether a text may have one of the words that `_AUTHORIZATION` finds in upper or lower case."""
+    lower = text.lower()
+    return not text.isascii() or any(map(lower.__contains__, SCHEMES))
 
 
 def _redact_after_blank(match: re.Match[str]) -> str:
     """Redacts the value after a secret name, unless it may be a word of a sentence."""
-    group, least = ("value", _MIN_LENGTH) if match["option"] else ("list", _MIN_HEADER_LENGTH)
+    group, least = ("value", MIN_LENGTH) if match["option"] else ("list", _MIN_HEADER_LENGTH)
     value = match[group]
     may_be_word = len(value) < least or not any(map(str.isdigit, value))
     if not is_secret(match["option"] or match["name"]) or (may_be_word and not match["mark"]):
@@ -285,20 +295,13 @@ def _hidden(name: re.Match[str], value: re.Match[str]) -> str | None:
     if value["mark"] is not None:
         return f"{value['mark']}{REDACTED}{value['end']}" if text else None
     if name["sign"] == "=":
-        least, needs_digit = _MIN_LENGTH if is_secret(name["name"]) else _MIN_KEY_LENGTH, False
+        least, needs_digit = MIN_LENGTH if is_secret(name["name"]) else _MIN_KEY_LENGTH, False
     else:
-        least = _MIN_LENGTH if name["quote"] else _MIN_HEADER_LENGTH
+        least = MIN_LENGTH if name["quote"] else _MIN_HEADER_LENGTH
         needs_digit = not (name["quote"] and value["list"])
     if name["sign"] == "," or len(text) < least or (needs_digit and not any(map(str.isdigit, text))):
         return None
     return REDACTED if value["list"] is None else f"[{REDACTED}{value['closed']}"
-
-
-@lru_cache(maxsize=8)
-def _forms(secrets: frozenset[str]) -> tuple[tuple[str, ...], re.Pattern[str]]:
-    """Returns the encoded forms of secrets, the longest first, and a pattern that finds them."""
-    forms = sorted({form for secret in secrets for form in _encoded_forms(secret)}, key=len, reverse=True)
-    return tuple(forms), re.compile("|".join(map(re.escape, forms)))
 
 
 def redact_value(value: object, secrets: Collection[str]) -> object:
@@ -364,7 +367,7 @@ def url_secrets(text: str) -> frozenset[str]:
         user, _, password = match[0].partition(":")
         length = _MIN_USER_LENGTH if password else _MIN_BODY_LENGTH
         found |= {value for value in (user, unquote(user)) if len(value) >= length}
-        found |= {value for value in (password, unquote(password)) if len(value) >= _MIN_LENGTH}
+        found |= {value for value in (password, unquote(password)) if len(value) >= MIN_LENGTH}
     return frozenset(found)
 
 
@@ -529,56 +532,15 @@ def _secrets(value: object, *, secret: bool) -> Iterator[str]:
         yield from url_secrets(value)
 
 
-def _encoded_forms(secret: str) -> Iterator[str]:
-    yield secret
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    # JSON text may be encoded within JSON text, as in a message about a body.
-    yield json.dumps(json.dumps(secret)[1:-1])[1:-1]
-    yield from (form[1:-1] for form in (repr(secret), ascii(secret)))
-    yield repr(secret.encode("utf-8", "surrogatepass"))[2:-1]
-    yield html.escape(secret)
-    yield html.escape(secret, quote=False)
-    yield from _lines(secret)
-    # A URL may be encoded within a URL, as in the log of a proxy.
-    twice = (quote(quote(secret, safe=safe), safe=safe) for safe in ("", "/"))
-    for form in (*(quote(secret, safe=safe) for safe in _SAFE_SETS), quote_plus(secret), *twice):
-        yield form
-        yield _PERCENT_CODE.sub(lambda code: code[0].lower(), form)
-    for form in _base64_forms(secret.encode("utf-8", "surrogatepass")):
-        yield form
-        yield form.replace("+", "-").replace("/", "_")
-        yield quote(form, safe="")
-
-
-def _lines(secret: str) -> Iterator[str]:
-    """Yields a secret as messages in one line contain it, and the lines of one with several, such as a
-    private key.
-    """
-    yield printable(secret)
-    if len(line := whole_line(secret)) >= _MIN_LENGTH:
-        yield line
-    yield from (line for line in secret.split("\n") if len(line) >= _MIN_KEY_LENGTH)
-
-
-def _base64_forms(secret: bytes) -> Iterator[str]:
-    """Yields the characters that a secret determines in the base64 form of a longer text, such as
-    `user:password`, for each position of its first byte among three.
-    """
-    if len(secret) < _MIN_BASE64_LENGTH:
-        return
-    for before in range(3):
-        bits = 8 * (before + len(secret))
-        encoded = base64.b64encode(bytes(before) + secret).decode("ascii")
-        yield encoded[-(-8 * before // 6) : bits // 6]
-
-
 def _redact_shortened(text: str, forms: Collection[str]) -> str:
     """Redacts the beginning of a secret directly before the ellipsis of a shortened value."""
-    parts = _ELLIPSIS.split(text)
+    forms = [form for form in forms if form[:MIN_LENGTH] in text]
+    parts = _ELLIPSIS.split(text) if forms else [text]
     # Texts and ellipses alternate.
     for index in range(0, len(parts) - 1, 2):
         part = parts[index]
+        if len(part) < MIN_LENGTH:
+            continue
         leaked = max(_beginning_at_end(part, form) for form in forms)
         parts[index] = part[: len(part) - leaked] + REDACTED if leaked else part
     return "".join(parts)
@@ -586,7 +548,7 @@ def _redact_shortened(text: str, forms: Collection[str]) -> str:
 
 def _beginning_at_end(text: str, form: str) -> int:
     """Returns the length of the longest beginning of a form, without its last character, that ends a text."""
-    first = form[:_MIN_LENGTH]
+    first = form[:MIN_LENGTH]
     start = text.find(first, max(0, len(text) - len(form) + 1))
     while start >= 0 and not form.startswith(text[start:]):
         start = text.find(first, start + 1)

@@ -7,26 +7,43 @@ import errno
 import io
 import os
 import shutil
-from collections.abc import Collection
+import string
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.errors import StoreError
-from pacenote.model.secrets import redact, redact_urls
+from pacenote.model.secret_lines import SecretLines
 from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, store_error, sync_folder
 from pacenote.units import format_bytes
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-_MAX_LINE_CHARS = 1 << 20
-"""Characters of a longer line are redacted in parts, so that no file exhausts the memory."""
+_BLOCK_BYTES = 1 << 20
+"""Bytes that are read at once."""
 
-_OVERLAP_CHARS = 1 << 16
-"""Characters at the end of a part that are redacted again with the next one: a secret may be in both."""
+_MAX_LINE_BYTES = 4 << 20
+"""Bytes of a longer line are redacted in parts, so that no file exhausts the memory."""
 
-MAX_DATA_BYTES = 256 << 20
-"""Bytes of the largest file in which secrets are searched, without its holes: this takes minutes."""
+_OVERLAP_BYTES = 1 << 18
+"""Bytes at the end of a part that are redacted again with the next one: a secret may be in both."""
+
+_CREDENTIAL_BYTES = string.ascii_letters.encode() + string.digits.encode() + b"_.~+/%=-"
+"""Bytes of which credentials in an HTTP header consist."""
+
+MAX_DATA_BYTES = 16 << 30
+"""Bytes of the largest file in which secrets are searched, without its holes; it takes a quarter of an hour.
+
+A GC log that is not rotated can have as many in a day: with `gc*=info`, a collection takes about 3 kB, and
+fifty collections per second take 13 GB.
+"""
+
+MAX_SEARCHED_BYTES = 256 << 20
+"""Bytes of lines that may contain a secret, with what each line costs, in the largest file: these take
+minutes, and the engine's user can write any number of them.
+"""
 
 
 def redact_file(path: Path, secrets: Collection[str]) -> None:
@@ -34,55 +51,87 @@ def redact_file(path: Path, secrets: Collection[str]) -> None:
     has no holes, which another program can make of any size.
 
     Does nothing if it is not a regular file. Raises StoreError if it cannot be read or replaced, and for a
-    file with more than `MAX_DATA_BYTES`, which it deletes.
+    file with more than `MAX_DATA_BYTES` or `MAX_SEARCHED_BYTES`, which it deletes.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    lines = SecretLines(secrets)
     try:
+        # A file without secrets, as most are, is not copied.
         with _DataReader(path) as data:
             status = os.fstat(data.descriptor)
-            if not is_regular_file(status):
+            if not is_regular_file(status) or not any(part.changed for part in _redacted_parts(data, lines)):
                 return
-            if shutil.disk_usage(path.parent).free < min(status.st_blocks * 512, MAX_DATA_BYTES):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            # One that was left behind is not written to, because it may be a link.
-            temporary.unlink(missing_ok=True)
-            changed = _write_redacted(data, temporary, secrets)
-        if changed:
-            temporary.replace(path)
-            sync_folder(path.parent)
+        if shutil.disk_usage(path.parent).free < status.st_blocks * 512:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        # One that was left behind is not written to, because it may be a link.
+        temporary.unlink(missing_ok=True)
+        with _DataReader(path) as data:
+            _write(_redacted_parts(data, lines), temporary)
+        temporary.replace(path)
+        sync_folder(path.parent)
     except FileNotFoundError:
         return
     except OSError as error:
         if error.errno != errno.EFBIG:
             raise store_error("remove secrets from", path, error) from error
         path.unlink(missing_ok=True)
-        limit = format_bytes(MAX_DATA_BYTES)
-        raise StoreError(f"{path} was deleted: it is larger than {limit}, too large to search it") from error
+        raise StoreError(f"{path} was deleted: {error.strerror}, too much to search") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
 
 
-def _write_redacted(data: _DataReader, target: Path, secrets: Collection[str]) -> bool:
-    """Writes a copy without secrets, and returns whether it differs from the data. Raises OSError."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a file without secrets."""
+
+    data: bytes
+    changed: bool
+    """Whether the file contains something else here."""
+
+
+def _redacted_parts(data: _DataReader, lines: SecretLines) -> Iterator[_Part]:
+    """Yields the parts of a file. Raises OSError with EFBIG after `MAX_SEARCHED_BYTES`."""
+    reader, waiting, searched = io.BufferedReader(data), b"", 0
+    while block := reader.read(_BLOCK_BYTES):
+        waiting += block
+        end = waiting.rfind(b"\n") + 1
+        is_whole = end > 0
+        if not is_whole and len(waiting) < _MAX_LINE_BYTES:
+            continue
+        end = end or _end_of_part(waiting)
+        text, waiting = waiting[:end], waiting[end:]
+        redacted = lines.redact(text)
+        searched += redacted.searched
+        if searched > MAX_SEARCHED_BYTES:
+            lines_size = format_bytes(MAX_SEARCHED_BYTES)
+            raise OSError(errno.EFBIG, f"more than {lines_size} of it may be secrets")
+        hidden = redacted.data
+        if not is_whole:
+            kept = max(0, len(hidden) - _OVERLAP_BYTES)
+            hidden, waiting = hidden[:kept], hidden[kept:] + waiting
+        yield _Part(hidden, redacted.data != text)
+    hidden = lines.redact(waiting).data
+    yield _Part(hidden, hidden != waiting)
+
+
+def _end_of_part(line: bytes) -> int:
+    """Returns where to end the first part of a long line: not within credentials, of which only the beginning
+    would be redacted.
+    """
+    end = line[-_OVERLAP_BYTES:]
+    before = len(end.rstrip(_CREDENTIAL_BYTES))
+    return len(line) - len(end) + before if before else len(line)
+
+
+def _write(parts: Iterable[_Part], target: Path) -> None:
+    """Writes a new file. Raises OSError."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as new:
-        old = io.TextIOWrapper(
-            io.BufferedReader(data), encoding="utf-8", errors="surrogateescape", newline="\n"
-        )
-        changed, waiting = False, ""
-        while part := old.readline(_MAX_LINE_CHARS):
-            text = waiting + part
-            hidden = redact_urls(redact(text, secrets))
-            changed |= hidden != text
-            written = len(hidden) if part.endswith("\n") else max(0, len(hidden) - _OVERLAP_CHARS)
-            new.write(hidden[:written])
-            waiting = hidden[written:]
-        new.write(waiting)
-        new.flush()
-        if changed:
-            os.fsync(descriptor)
-    return changed
+    with os.fdopen(descriptor, "wb") as file:
+        for part in parts:
+            file.write(part.data)
+        file.flush()
+        os.fsync(descriptor)
 
 
 class _DataReader(io.RawIOBase):
@@ -113,7 +162,7 @@ class _DataReader(io.RawIOBase):
         self._position += len(part)
         self._read += len(part)
         if self._read > MAX_DATA_BYTES:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            raise OSError(errno.EFBIG, f"it is larger than {format_bytes(MAX_DATA_BYTES)}")
         return len(part)
 
     def close(self) -> None:

@@ -1,0 +1,95 @@
+"""The forms in which texts may contain a secret: as it is, or encoded, as for JSON, URLs or in base64."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import quote
+
+from pacenote.model.printable import printable, whole_line
+
+MIN_LENGTH = 4
+"""Minimum length of a secret that is redacted in text: shorter values occur in other text by chance."""
+
+_MIN_LINE_LENGTH = 16
+"""Minimum length of a line of a secret that is redacted alone."""
+
+_MIN_BASE64_LENGTH = 8
+"""Minimum number of bytes of a secret that is redacted within a text in base64."""
+
+_SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
+"""Characters that URLs of operations and templates may contain without percent-encoding."""
+
+_PERCENT_CODE = re.compile("%[0-9A-F]{2}")
+"""A percent-encoded byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretForms:
+    """The forms of secrets."""
+
+    texts: tuple[str, ...]
+    """All forms, the longest first."""
+    pattern: re.Pattern[str]
+    """Finds them."""
+
+
+@lru_cache(maxsize=8)
+def secret_forms(secrets: frozenset[str]) -> SecretForms:
+    """Returns the forms of secrets, of which there must be one at least."""
+    texts = sorted({form for secret in secrets for form in _encoded_forms(secret)}, key=len, reverse=True)
+    return SecretForms(tuple(texts), re.compile("|".join(map(re.escape, texts))))
+
+
+def _encoded_forms(secret: str) -> Iterator[str]:
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    # JSON text may be encoded within JSON text, as in a message about a body.
+    yield json.dumps(json.dumps(secret)[1:-1])[1:-1]
+    yield from (form[1:-1] for form in (repr(secret), ascii(secret)))
+    yield repr(secret.encode("utf-8", "surrogatepass"))[2:-1]
+    yield html.escape(secret)
+    yield html.escape(secret, quote=False)
+    yield from _lines(secret)
+    # A URL may be encoded within a URL, as in the log of a proxy.
+    quoted = (_quoted(secret, safe) for safe in _SAFE_SETS)
+    twice = (quote(_quoted(secret, safe), safe=safe) for safe in ("", "/"))
+    for form in (*quoted, _quoted(secret, " ").replace(" ", "+"), *twice):
+        yield form
+        yield _PERCENT_CODE.sub(lambda code: code[0].lower(), form)
+    for form in _base64_forms(secret.encode("utf-8", "surrogatepass")):
+        yield form
+        yield form.replace("+", "-").replace("/", "_")
+        yield quote(form, safe="")
+
+
+def _quoted(secret: str, safe: str) -> str:
+    return quote(secret, safe=safe, errors="surrogatepass")
+
+
+def _lines(secret: str) -> Iterator[str]:
+    """Yields a secret as messages in one line contain it, and the lines of one with several, such as a
+    private key.
+    """
+    yield printable(secret)
+    if len(line := whole_line(secret)) >= MIN_LENGTH:
+        yield line
+    yield from (line for line in secret.split("\n") if len(line) >= _MIN_LINE_LENGTH)
+
+
+def _base64_forms(secret: bytes) -> Iterator[str]:
+    """Yields the characters that a secret determines in the base64 form of a longer text, such as
+    `user:password`, for each position of its first byte among three.
+    """
+    if len(secret) < _MIN_BASE64_LENGTH:
+        return
+    for before in range(3):
+        bits = 8 * (before + len(secret))
+        encoded = base64.b64encode(bytes(before) + secret).decode("ascii")
+        yield encoded[-(-8 * before // 6) : bits // 6]
