@@ -116,6 +116,7 @@ NETWORK_CASES = {
         {
             **{"network.softirq_cpus": 1, "network.softirq_busiest_share": 0.8, "network.squeezes_per_s": 30},
             **{"network.rx_queues": 1, "host.cores": 8, "network.rps": False},
+            "network.host": "the driver's host",
         },
         {"network.softirq_busiest_share": 0.1},
         {"network.rx_queues": 8},
@@ -123,7 +124,7 @@ NETWORK_CASES = {
     "N2": RuleCase(
         {
             **{"network.rps": True, "network.rfs": False, "network.softirq_busiest_share": 0.3},
-            "cpu.migrations_per_s": 30_000,
+            **{"cpu.migrations_per_s": 30_000, "network.host": "the engine's host"},
         },
         {"network.rfs": True},
         {"network.rps": False},
@@ -131,7 +132,7 @@ NETWORK_CASES = {
     "N3": RuleCase(
         {
             **{"network.bytes_per_s": 1e8, "network.retransmit_share": 0.01, "network.drops_per_s": 4},
-            "network.link_share": 0.85,
+            **{"network.link_share": 0.85, "network.host": "the driver's host"},
         },
         {"network.bytes_per_s": 2_000},
         {"network.retransmit_share": None, "network.drops_per_s": None},

@@ -22,6 +22,7 @@ from diagnose import (
 from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.diagnose.catalogue import FIGURES
 from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
+from pacenote.diagnose.host_facts import add_host_figures
 from pacenote.diagnose.node_facts import SOURCES as SERIES
 from pacenote.diagnose.node_facts import NodeSettings, add_node_figures
 from pacenote.diagnose.race_facts import race_builder
@@ -106,6 +107,7 @@ def add_others() -> None:
     builder = EvidenceBuilder("race", [TaskFacts(TASK, "indexing")])
     builder.set(Window(TASK), "task.documents", 4_000)
     add_node_figures(builder, telemetry(SERIES[0], *NODES), NodeSettings())
+    add_host_figures(builder, {TASK: {"cpu.idle_share": 0.1}}, ["a"])
     environment = replace(record().environment, architecture="x86_64")
     race = record(system=TOTALS, driver={"machine": {"stolen_share": 0.01}}, environment=environment)
     add_snapshot_figures(race_builder(race), race, RaceSnapshot(Snapshot(FACTS)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.host_facts import ELSEWHERE, add_host_figures
+from pacenote.diagnose.rules_file import bundled_rules
+from pacenote.model.diagnosis import RuleAnswer
 
 FIGURES: dict[str, float | str] = {"cpu.idle_share": 0.9, "disk.util_share": 0.1}
 WINDOW = Window("load", "n0")
@@ -37,3 +40,35 @@ def test_the_time_of_a_driver_that_may_use_other_cores_is_missing() -> None:
 def test_the_idle_cores_of_the_driver_are_not_those_of_an_engine_elsewhere() -> None:
     assert reason(evidence((), FIGURES), "cpu.idle_share") == ELSEWHERE
     assert reason(evidence(("n0",), {}), "cpu.idle_share") == "the host was not sampled"
+
+
+LOSSY: dict[str, float | str] = {
+    **{"network.bytes_per_s": 5e7, "network.retransmit_share": 0.02, "network.drops_per_s": 0.0},
+    **{"network.softirq_cpus": 1, "network.softirq_busiest_share": 0.9, "network.squeezes_per_s": 3.0},
+    "cpu.idle_share": 0.1,
+}
+
+
+def network_findings(nodes: tuple[str, ...], engine_nodes: int) -> dict[str, RuleAnswer]:
+    builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
+    builder.set(Window(), "engine.nodes", engine_nodes)
+    add_host_figures(builder, {"load": LOSSY}, nodes)
+    rules = [rule for rule in bundled_rules() if rule.id.startswith("N")]
+    found = diagnose(builder.build(), rules)
+    return {answer.id: answer for answer in (*found.findings, *found.ruled_out, *found.not_applicable)}
+
+
+def test_requests_to_an_engine_elsewhere_go_through_the_network_of_the_driver() -> None:
+    found = network_findings((), 3)
+    assert {name for name, answer in found.items() if answer.is_fired} == {"N1", "N3"}
+    assert "received packets are handled by 1 of the processors of the driver's host" in found["N1"].text
+    assert "transferred by the driver's host" in found["N3"].text
+
+
+def test_the_network_of_the_engine_matters_if_other_nodes_are_elsewhere() -> None:
+    assert "transferred by the engine's host" in network_findings(("n0",), 3)["N3"].text
+
+
+def test_requests_to_an_engine_on_the_same_host_go_through_no_network_whoever_started_it() -> None:
+    for answer in network_findings(("n0",), 1).values():
+        assert (answer.state, answer.text) == ("not applicable", "all requests stay on this host")

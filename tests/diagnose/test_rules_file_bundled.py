@@ -177,6 +177,20 @@ def test_rules_about_everyday_causes_fire_just_above_their_limits(
     assert answer(RULES[name], {**CASES[name].fires, **changes}).state == state
 
 
+@pytest.mark.parametrize(
+    ("busy", "most"),
+    [
+        ({"cpu.other_share": 0.5, "cpu.engine_share": 0.2}, 1.0),
+        # What other programs used is not known: the engine can become faster at most by the idle part.
+        ({"cpu.engine_share": 0.25}, 1.0),
+        ({}, 1 / 3),
+    ],
+)
+def test_a_faster_disk_needs_idle_processors(busy: Figures, most: float) -> None:
+    figures = {**CASES["D1"].fires, "disk.some_wait_share": 0.9, "cpu.idle_share": 0.25, **busy}
+    assert answer(RULES["D1"], figures).bound == pytest.approx(most)
+
+
 def test_concurrent_work_of_the_collector_counts_as_its_cost() -> None:
     figures = {**CASES["H1"].fires, "gc.stop_share": 0.04}
     for share, state in ((None, "ruled out"), (0.005, "ruled out"), (0.13, "fired")):

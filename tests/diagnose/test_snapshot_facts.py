@@ -160,9 +160,10 @@ def test_facts_that_cannot_be_read_are_missing() -> None:
 
 def test_the_machine_of_an_engine_elsewhere_is_not_that_of_the_driver() -> None:
     evidence = evidence_of(FACTS | {"machine.runs": "the driver; the host of the engine is not known"})
-    for name in ("host.cores", "disk.device", "network.rps"):
+    for name in ("host.cores", "disk.device"):
         assert evidence.value(Window("t", "n0"), name) == Unknown(((name, OTHER_HOST),))
     assert evidence.value(Window("t", "n0"), "jvm.name") == "HotSpot"
+    assert evidence.value(Window("t", "n0"), "network.rps") is False, "requests go through its network"
 
 
 def test_without_a_snapshot_its_figures_are_missing() -> None:

@@ -22,15 +22,21 @@ def add_host_figures(
     nodes: Sequence[str],
     of_nodes: Mapping[str, Mapping[str, Mapping[str, float | str]]] = MappingProxyType({}),
 ) -> None:
-    """Adds the figures of a host on which these nodes ran; without nodes, it is only that of the driver.
+    """Adds the figures of a host on which these nodes ran; without nodes, it is only that of the driver, of
+    which only the network matters. The configuration has been added.
     `of_nodes` has, by task and node, those of the CPUs of single nodes.
     """
     if not any(by_task.values()):
         builder.miss("host sampler", "the host was not sampled")
         return
+    builder.set(Window(), "network.host", "the engine's host" if nodes else "the driver's host")
     if not nodes:
         builder.miss("host sampler", ELSEWHERE)
+        _add_network(builder, by_task)
         return
+    if len(nodes) == builder.build().number(Window(), "engine.nodes"):
+        # The kernel sends packets to addresses of its own host over the loopback interface.
+        builder.set(Window(), "network.is_loopback", True)
     for task, figures in by_task.items():
         for name, value in figures.items():
             builder.set(Window(task), name, value)
@@ -48,3 +54,11 @@ def add_host_figures(
         for node, figures in of_task.items():
             for name, value in figures.items():
                 builder.set(Window(task, node), name, value)
+
+
+def _add_network(builder: EvidenceBuilder, by_task: Mapping[str, Mapping[str, float | str]]) -> None:
+    """Adds the figures of the network of the driver's host: requests to an engine elsewhere go through it."""
+    for task, figures in by_task.items():
+        for name, value in figures.items():
+            if name.startswith("network."):
+                builder.set(Window(task), name, value)

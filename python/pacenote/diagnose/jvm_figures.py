@@ -53,9 +53,10 @@ SNAPSHOT: FigureTable = {
     "disk.stripes": ("count", "physical devices below the device behind the data path"),
     "disk.is_dasd": ("truth", "whether that device is a DASD of a mainframe"),
     "disk.rotational": ("truth", "whether the kernel reports that device as rotating; not of virtual disks"),
+    "network.host": ("text", "whose network is judged: the engine's host, or the driver's"),
     "network.is_loopback": (
         "truth",
-        "whether all nodes listen on loopback only, like those of Pacenote",
+        "whether all nodes are on the host of the driver, so that no request leaves it",
     ),
     "network.rx_queues": ("count", "receive queues of the interface with the most traffic"),
     "network.rps": ("truth", "whether RPS distributes its packets"),

@@ -56,8 +56,10 @@ def add_snapshot_figures(builder: EvidenceBuilder, record: RaceRecord, snapshot:
         for name, value in _node_figures(facts, node):
             builder.set(Window(node=node), name, value)
     if facts.get("machine.runs", "").startswith("the driver;"):
-        for group in ("host.*", "disk.*", "network.*"):
+        for group in ("host.*", "disk.*"):
             builder.miss(group, OTHER_HOST)
+        for name, value in _network_figures(facts):
+            builder.set(Window(), name, value)
         return
     builder.set(Window(), "host.architecture", record.environment.architecture)
     for name, value in (*_host_figures(facts), *_network_figures(facts)):
