@@ -51,6 +51,21 @@ def share(found: Sequence[bool]) -> str:
     return f"{100 * sum(found) / len(found):.1f} %"
 
 
+def share_with_interval(found: Sequence[bool]) -> str:
+    """Returns the share of true values in percent, with its 95 % interval (E. B. Wilson, Journal of the
+    American Statistical Association 22, 1927).
+    """
+    count, z = len(found), 1.96
+    if not count:
+        return "–"
+    part = sum(found) / count
+    center = (part + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * math.sqrt(part * (1 - part) / count + z * z / (4 * count * count))
+    digits = 1 if count >= 1_000 else 0
+    low, high = (f"{100 * max(bound, 0.0):.{digits}f}" for bound in (center - half, center + half))
+    return f"{100 * part:.{digits}f} % ({low}–{high})"
+
+
 def table(*rows: Sequence[str]) -> None:
     """Prints a table, whose first row is its heading."""
     for number, row in enumerate(rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -23,7 +24,7 @@ def stored(tmp_path_factory):
     own = nights(9, rate=step(6, 0.8))
     for night, each in enumerate(own):
         store.create(replace(each, user_tags={"nightly": "yes", "night": night}))
-    later = own[-1].timestamp + timedelta(hours=1)
+    earlier = own[-1].timestamp - timedelta(hours=1)
     void = Verdict("void", (Finding("bad"),))
     tags = {"experiment": "heap", "variant": "a", "block": 1}
     for name, changes in (
@@ -31,7 +32,7 @@ def stored(tmp_path_factory):
         ("stopped", {"complete": False, "interrupted": True}),
         ("designed", {"user_tags": tags}),
     ):
-        store.create(replace(race(name), timestamp=later, **changes))
+        store.create(replace(race(name), timestamp=earlier, **changes))
     store.create(replace(race("g1"), track=RecordedTrack("geonames")))
     for name, text in (("broken", "{"), ("newer", '{"format": 99}')):
         (store.races / name).mkdir()
@@ -55,7 +56,7 @@ def test_the_races_like_the_newest_one_are_taken_and_the_others_are_named(run, r
     assert lines[0].startswith(" REGRESSION  throughput of index-append -")
     text = words(out)
     for part in (
-        "yes: 1 of 7 metrics became worse within the newest 9 races",
+        "yes: 1 of 7 metrics became worse, found within the newest 9 races",
         "9 races, 2026-03-01 to 2026-03-09; opensearch 3.3.0, car defaults",
         "1 race is void: void",
         "1 race did not finish: stopped",
@@ -65,6 +66,7 @@ def test_the_races_like_the_newest_one_are_taken_and_the_others_are_named(run, r
         "Between 2026-03-06 12:30 (n05) and 2026-03-07 12:30 (n06)",
         "pacenote diff n05 n06",
         "pacenote diagnose n06 n05",
+        "pacenote trend accept --reason=WHY",
     ):
         assert part in text
     assert max(map(len, lines)) <= 80
@@ -73,7 +75,7 @@ def test_the_races_like_the_newest_one_are_taken_and_the_others_are_named(run, r
 @pytest.mark.parametrize(
     "options",
     [
-        ("--fail-on=regression", "--since=20260308"),
+        ("--fail-on=regression", "--since=20260310"),
         ("--fail-on=drift",),
         ("--fail-on=regression", "--metrics=p50"),
     ],
@@ -113,6 +115,19 @@ def test_races_are_selected_by_options_or_named(run, races, options, wanted):
     assert (older in document["left_out"]) == (options == ("--last=6",))
 
 
+def test_a_newest_race_that_is_too_old_fails(run, races):
+    code, out, err = run("trend", "--metrics=p50", "--fail-on=regression", "--max-age=36h")
+    assert code == 3
+    assert re.fullmatch(
+        r"warning: --fail-on: the newest race is of 2026-03-09 12:30 \(n08\), "
+        r"and one since \S+ \S+ is missing\n",
+        err,
+    )
+    assert out.startswith(" NEWEST RACES CANNOT BE USED")
+    assert run("trend", "--metrics=p50", "--fail-on=regression", "--max-age=100000h")[::2] == (0, "")
+    assert run("trend", "--max-age=36h")[0] == 0
+
+
 def test_too_few_races_say_what_is_needed_and_cannot_fail(run, races):
     code, out, err = run("trend", "--track=geonames", "--fail-on=regression")
     assert code == 0
@@ -121,7 +136,7 @@ def test_too_few_races_say_what_is_needed_and_cannot_fail(run, races):
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("json", '{\n  "format": 1'), ("csv", "Race,Time,"), ("text", " REGRESSION")]
+    ("name", "start"), [("json", '{\n  "format": 2'), ("csv", "Race,Time,"), ("text", " REGRESSION")]
 )
 def test_a_file_gets_its_format_and_the_terminal_the_text(run, races, tmp_path, name, start):
     file = tmp_path / "trend"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli import values
-from pacenote.cli.comparison_gates import GATE_WORDS
 from pacenote.cli.console import Console
+from pacenote.cli.data_options import duration
 from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
@@ -20,6 +21,7 @@ from pacenote.errors import UsageError, VoidRace
 from pacenote.store.race_store import RaceStore, check_home
 
 if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.model.comparison import MetricWord
     from pacenote.model.trend import Trend
     from pacenote.report.screen.screen import Command
     from pacenote.store.race_groups import FoundGroup
@@ -31,8 +33,16 @@ PAGE = "trend.html"
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
+_ACCEPT = "accept"
 _DRIFT = "drift"
-_GATES_HINT = f"{', '.join(GATE_WORDS)} or {_DRIFT}, or several by commas"
+_GATE_WORDS: Mapping[str, tuple[MetricWord, ...]] = {
+    "regression": ("worse", "probably worse"),
+    "probably-worse": ("worse", "probably worse"),
+    "worse": ("worse",),
+}
+"""Words of `--fail-on`, and the verdicts on a regression that they include."""
+
+_GATES_HINT = f"{', '.join(_GATE_WORDS)} or {_DRIFT}, or several by commas"
 _FILTERS = ("track", "challenge", "user_tags", "from_date", "to_date")
 _MAX_RACES = 100
 _NEW_RACES = 10
@@ -49,7 +59,10 @@ def add_options(parser: Parser) -> None:
         default=(),
         metavar="RACES",
         help="ids of races, prefixes, tag:KEY=VALUE or folders (default: the races that have the track and "
-        "the configuration of the newest one)",
+        f"the configuration of the newest one); after the word {_ACCEPT}, their regressions are accepted",
+    )
+    parser.add_argument(
+        "--reason", metavar="TEXT", help=f"why `{_ACCEPT}` accepts the regressions, stored as annotations"
     )
     parser.add_argument("--track", help="look at races of this track")
     parser.add_argument("--challenge", help="look at races of this challenge")
@@ -110,13 +123,19 @@ def _add_judging_options(parser: Parser) -> None:
         type=values.positive,
         default=_NEW_RACES,
         metavar="COUNT",
-        help=f"a change is new if it began within so many of the newest races (default: {_NEW_RACES})",
+        help=f"a change is new if it was not found yet so many races ago (default: {_NEW_RACES})",
     )
     parser.add_argument(
         "--since",
         type=values.day,
         metavar="DAY",
-        help="a change is new if it began on or after this day (yyyyMMdd)",
+        help="only what was not found before this day is new, and a regression (yyyyMMdd)",
+    )
+    parser.add_argument(
+        "--max-age",
+        type=duration,
+        metavar="TIME",
+        help="the newest race may be so old, as 36h; with an older one, --fail-on fails (default: any age)",
     )
     parser.add_argument(
         "--fail-on",
@@ -124,33 +143,30 @@ def _add_judging_options(parser: Parser) -> None:
         action=Several,
         default=(),
         metavar="WHAT",
-        help="exit with 3 on a new regression (regression, or probably-worse), on one that is more than "
-        "probable (worse), or if a metric drifts and becomes worse (drift); several by commas (default: "
-        "never)",
+        help="exit with 3 on a regression (regression, or probably-worse), on one that is more than probable "
+        "(worse), or only on a drift that becomes worse (drift), and if the newest races cannot be used; "
+        "several by commas (default: never)",
     )
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the trend, and returns 0, or 3 if `--fail-on` says so. Raises PacenoteError."""
-    from pacenote.compare.trend import find_trend
-    from pacenote.model.trend import TrendOptions
-
     if options.html is not None and options.report_format and options.report_file is None:
         raise UsageError("--html takes the place of the report", hint="--report-format needs --report-file")
+    accepts = tuple(options.races[:1]) == (_ACCEPT,)
+    if accepts != (options.reason is not None):
+        raise UsageError(
+            f"--reason and the word {_ACCEPT} belong together", hint=f"pacenote trend {_ACCEPT} --reason=TEXT"
+        )
+    options.races = options.races[accepts:]
     options.report_file = check_report_file(options.report_file)
     store = RaceStore()
     check_home(store.home)
-    found = _found(store, options)
-    asked = TrendOptions(
-        metrics=options.metrics,
-        smallest_effect=options.smallest_effect,
-        last=options.last,
-        new_races=options.new_races,
-        since=options.since,
-        names=store.short_ids(race.record.race_id for race in found.races),
-        left_out=found.left_out,
-    )
-    trend = find_trend(found.races, asked)
+    trend = _trend(store, options, console)
+    if accepts:
+        from pacenote.cli.trend_acceptance import accept
+
+        return accept(trend, options.reason, store.home, console)
     if options.html is not None:
         path = Path(options.html or PAGE)
         write_page_file(path, _page(trend))
@@ -162,18 +178,47 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return _exit_code(trend, options.fail_on, console)
 
 
+def _trend(store: RaceStore, options: argparse.Namespace, console: Console) -> Trend:
+    """Returns the trend that the options ask for. Raises UsageError and StoreError."""
+    from pacenote.cli.trend_acceptance import accepted_regressions
+    from pacenote.compare.trend import find_trend
+    from pacenote.model.trend import TrendOptions
+
+    found = _found(store, options)
+    age = options.max_age
+    asked = TrendOptions(
+        metrics=options.metrics,
+        smallest_effect=options.smallest_effect,
+        last=options.last,
+        new_races=options.new_races,
+        since=options.since,
+        not_before=None if age is None else datetime.now(UTC) - timedelta(seconds=age),
+        accepted=accepted_regressions(store.home, console.warning),
+        names=store.short_ids(race.record.race_id for race in found.races),
+        left_out=found.left_out,
+    )
+    return find_trend(found.races, asked)
+
+
 def trend_page(store: RaceStore, race_id: str) -> str:
     """Returns a page with the trend of the races that have the track and the configuration of this one, as
     `--html` writes it. Raises PacenoteError.
     """
+    from pacenote.cli.trend_acceptance import accepted_regressions
     from pacenote.compare.trend import find_trend
     from pacenote.model.trend import TrendOptions
     from pacenote.store.race_index import RaceFilter
     from pacenote.store.track_races import find_track_races
 
     found = find_track_races(store, RaceFilter(limit=_MAX_RACES), like=race_id)
-    names = store.short_ids(race.record.race_id for race in found.races)
-    return _page(find_trend(found.races, TrendOptions(last=_MAX_RACES, names=names, left_out=found.left_out)))
+    left_out = list(found.left_out)
+    asked = TrendOptions(
+        last=_MAX_RACES,
+        accepted=accepted_regressions(store.home, left_out.append),
+        names=store.short_ids(race.record.race_id for race in found.races),
+        left_out=tuple(left_out),
+    )
+    return _page(find_trend(found.races, asked))
 
 
 def _found(store: RaceStore, options: argparse.Namespace) -> FoundGroup:
@@ -217,7 +262,7 @@ def _percent(text: str) -> float:
 
 def _gates(text: str) -> tuple[str, ...]:
     gates = values.escaped_list(text)
-    if not gates or not set(gates) <= {*GATE_WORDS, _DRIFT}:
+    if not gates or not set(gates) <= {*_GATE_WORDS, _DRIFT}:
         raise UsageError(f"--fail-on cannot be '{text}'", hint=_GATES_HINT)
     return gates
 
@@ -227,22 +272,43 @@ def _exit_code(trend: Trend, gates: Sequence[str], console: Console) -> int:
     from pacenote.model.messages import list_with_rest
     from pacenote.report.trend import answer_text
 
-    words = {word for gate in gates for word in GATE_WORDS.get(gate, ())}
-    failed = [
-        f"{metric.metric.label} is {change.word}"
-        for metric, change in trend.regressions
-        if change.word in words
-    ]
-    failed = list(dict.fromkeys(failed))
-    if _DRIFT in gates:
-        drifting = (each for each in trend.metrics if each.drift and each.drift.word == "worse")
-        failed += [f"{each.metric.label} drifts and becomes worse" for each in drifting]
+    if not gates:
+        return 0
+    failed = list(dict.fromkeys(_failed(trend, gates)))
+    unusable = list(_unusable(trend))
     if failed:
         console.warning(f"--fail-on: {list_with_rest(failed, _NAMED)}")
+    for text in unusable:
+        console.warning(f"--fail-on: {text}")
+    if failed or unusable:
         return VoidRace.exit_code
-    if gates and trend.answer == "too few races":
+    if trend.answer == "too few races":
         console.warning(f"--fail-on cannot fail yet: {answer_text(trend).removeprefix('not known: ')}")
     return 0
+
+
+def _failed(trend: Trend, gates: Sequence[str]) -> Iterator[str]:
+    """Yields for which metrics a gate fires."""
+    words = {word for gate in gates for word in _GATE_WORDS.get(gate, ())}
+    for metric, change in trend.regressions:
+        if change.word in words:
+            yield f"{metric.metric.label} is {change.word}"
+    if words or _DRIFT in gates:
+        for each in trend.metrics:
+            if each.drift is not None and each.drift.is_regression:
+                yield f"{each.metric.label} drifts and becomes worse"
+
+
+def _unusable(trend: Trend) -> Iterator[str]:
+    """Yields why nothing is known of the newest races; a gate does not hold without them."""
+    from pacenote.model.messages import list_with_rest
+
+    if trend.newest_unusable:
+        yield trend.newest_unusable
+    missing = [each.metric.label for each in trend.metrics if each.is_missing]
+    if missing:
+        verb = "does" if len(missing) == 1 else "do"
+        yield f"{list_with_rest(missing, _NAMED)} {verb} not count in the newest race"
 
 
 def _show(trend: Trend, options: argparse.Namespace, console: Console) -> None:
@@ -300,7 +366,10 @@ def _commands(trend: Trend) -> list[Command]:
         return [Command(f"{program()} report {last}", "the newest race")]
     event = trend.events[-1]
     before, after = (shlex.quote(trend.races[number].name) for number in (event.before, event.after))
-    return [
+    commands = [
         Command(f"{program()} diff {before} {after}", "all that differs"),
         Command(f"{program()} diagnose {after} {before}", "what makes the difference"),
     ]
+    if trend.answer == "regression":
+        commands.append(Command(f"{program()} trend {_ACCEPT} --reason=WHY", "if it is meant to be"))
+    return commands

@@ -22,6 +22,10 @@ _SHOWN_VALUES = 2
 """Maximum number of configurations that a sentence shows."""
 
 
+_LATE_FACTS = ("number of nodes", "data")
+"""What a race that stopped early knows only in part."""
+
+
 @dataclass(frozen=True, slots=True)
 class RaceSeries:
     """Races that may be compared with each other."""
@@ -34,6 +38,11 @@ class RaceSeries:
 
     left_out: tuple[str, ...]
     """Which other races were left out, and why, one sentence each."""
+
+    newest_unusable: str = ""
+    """Which races that began after the newest one are void or unfinished, or that this one is older than it
+    may be, in one sentence; empty if the newest race counts.
+    """
 
 
 def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSeries:
@@ -65,7 +74,48 @@ def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSer
             f"{format_count(len(same) - options.last, 'older race')}: --last includes more of them"
         )
         same = same[-options.last :]
-    return RaceSeries(tuple(same), {key: value for key, value in wanted.items() if value}, tuple(left_out))
+    later = [race for race in found.values() if _is_later(race, same[-1], wanted, memory)]
+    newest_unusable = _late_text(same[-1], options) or _unusable_text(later, named)
+    configuration = {key: value for key, value in wanted.items() if value}
+    return RaceSeries(tuple(same), configuration, tuple(left_out), newest_unusable)
+
+
+def _is_later(race: ComparedRace, newest: ComparedRace, wanted: Mapping[str, str], memory: int) -> bool:
+    """Returns whether a race that may not be used should have been the newest one: it is void or did not
+    finish, and what is known of its configuration is that of the series.
+    """
+    if race.state == "running" or race.record.options.test_mode or race.began is None:
+        return False
+    is_void = race.record.verdict.state == "void"
+    if not (is_void or race.state != "complete") or _order(race) < _order(newest):
+        return False
+    # A race that failed early does not know its engine yet.
+    own = _configuration(race, memory)
+    return all(value in ("", wanted[key]) or key in _LATE_FACTS for key, value in own.items())
+
+
+def _unusable_text(races: Sequence[ComparedRace], named: ComparisonOptions) -> str:
+    """Returns that the newest races may not be used; empty if there are none."""
+    if not races:
+        return ""
+    count = "newest race" if len(races) == 1 else f"newest {len(races)} races"
+    reasons = dict.fromkeys(_unusable_reason(race, with_experiments=True) for race in races)
+    if len(races) == 1:
+        (reason,) = reasons
+        verb, _, rest = reason.partition(" ")
+        reasons = dict.fromkeys([f"{_SINGULAR.get(verb, verb)} {rest}"])
+    return f"the {count} {' or '.join(reasons)}: {names_text(races, named)}"
+
+
+def _late_text(newest: ComparedRace, options: TrendOptions) -> str:
+    """Returns that the newest race is older than it may be; empty if it is not."""
+    if options.not_before is None or newest.began is None or newest.began >= options.not_before:
+        return ""
+    name = options.name(newest.record.race_id)
+    return (
+        f"the newest race is of {newest.began:%Y-%m-%d %H:%M} ({name}), and one since "
+        f"{options.not_before:%Y-%m-%d %H:%M} is missing"
+    )
 
 
 def _order(race: ComparedRace) -> tuple[float, str]:

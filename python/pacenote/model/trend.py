@@ -7,18 +7,21 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal
 
+from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.codec import encode
 from pacenote.model.comparison import EstimatedChange, FactDifference, MetricId, MetricWord
 from pacenote.model.race_record import VerdictState
 
-TREND_FORMAT = 1
+TREND_FORMAT = 2
 """Version of the document of a trend."""
 
 NEW_RACES = 10
-"""Number of the newest races among which a change is new, unless a day is given."""
+"""A change is new if it was not found yet so many races ago, unless a day is given."""
 
-TrendAnswer = Literal["regression", "drift", "last race deviates", "no regression", "too few races"]
-"""What a trend says of the newest races: the first of these that holds for any metric."""
+TrendAnswer = Literal[
+    "regression", "newest races unusable", "last race deviates", "no regression", "too few races"
+]
+"""What a trend says of the newest races: the first of these that holds, for any metric or for the races."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +118,22 @@ class TrendChange:
     matters: bool
     """Whether the estimate is at least the smallest change that matters."""
 
+    raised: int | None = None
+    """Index in `Trend.races` of the race that raised the alarm of the online detector; None if the change is
+    one between levels.
+    """
+
+    total: EstimatedChange | None = None
+    """The change from the old level to the newest one, if only the steps since then together matter."""
+
     is_new: bool = False
-    """Whether the new level begins among the newest races, as the options define them."""
+    """Whether it was not found yet before the newest races, as the options define them."""
 
     is_regression: bool = False
-    """Whether it is new, matters, is a worsening, and was not made up for since."""
+    """Whether it is a worsening that matters, was not made up for since, and was not accepted."""
+
+    accepted: str = ""
+    """Why it was accepted; empty if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +148,12 @@ class TrendDrift:
 
     word: MetricWord
     """`better` or `worse` if the total is at least the smallest change that matters, otherwise `same`."""
+
+    is_regression: bool = False
+    """Whether it became worse by what matters, also since it was accepted."""
+
+    accepted: str = ""
+    """Why it was accepted; empty if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +195,11 @@ class MetricTrend:
     correlation: float = 0.0
     """Correlation between a race and the race before it, without the changes; at least 0."""
 
+    correlation_p: float = 1.0
+    """Probability of such a correlation if races are independent."""
+
     detectable: float | None = None
-    """The smallest change that would be found from its third race on, with a probability of 80 %."""
+    """The smallest worsening that is found by its third race with a probability of 80 % or more, or None."""
 
     drift: TrendDrift | None = None
     """Its steady change, if that describes it better than levels do."""
@@ -187,6 +210,9 @@ class MetricTrend:
     reason: str = ""
     """Why no change can be found; otherwise empty."""
 
+    is_missing: bool = False
+    """Whether earlier races have a value that counts, but the newest one does not, which nobody accepted."""
+
     @property
     def last_change(self) -> TrendChange | None:
         """The last change that matters."""
@@ -194,8 +220,13 @@ class MetricTrend:
 
     @property
     def regressions(self) -> tuple[TrendChange, ...]:
-        """Its changes that are new regressions."""
+        """Its changes that are regressions."""
         return tuple(change for change in self.changes if change.is_regression)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it has a regression, or a drift that is one."""
+        return bool(self.regressions) or (self.drift is not None and self.drift.is_regression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +274,18 @@ class TrendOptions:
     """Maximum number of races, the newest ones; None for all."""
 
     new_races: int = NEW_RACES
-    """Number of the newest races among which a change is new."""
+    """A change is new if it was not found yet so many races ago."""
 
     since: date | None = None
-    """The day, in UTC, from which on a change is new, in place of `new_races`; None without one."""
+    """The day, in UTC, before which a change must not have been found to be new, in place of `new_races`, and
+    to be a regression; None without one.
+    """
+
+    not_before: datetime | None = None
+    """When the newest race must have begun at the earliest to count as the newest; None for any time."""
+
+    accepted: tuple[AcceptedRegression, ...] = ()
+    """Which regressions were accepted."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     """Short ids of races, by id; a race without one is named by its id."""
@@ -285,10 +324,17 @@ class Trend:
     """What it says of the newest races."""
 
     new_from: int
-    """Index of the first race from which on a change is new; the number of races if none is."""
+    """Index of the first of the newest races: what the races before it show is not new; the number of races
+    if nothing can be new.
+    """
 
     level: float
     """The level of significance of each metric: the p-value below which it changed."""
+
+    newest_unusable: str = ""
+    """Which races after the newest one that can be used are void or unfinished, or that none is as new as it
+    has to be, in one sentence; empty if the newest race counts.
+    """
 
     left_out: tuple[str, ...] = ()
     """Which races were left out, and why, one sentence each."""
@@ -298,7 +344,7 @@ class Trend:
 
     @property
     def regressions(self) -> tuple[tuple[MetricTrend, TrendChange], ...]:
-        """The new regressions with their metrics."""
+        """The changes that are regressions, with their metrics."""
         return tuple((metric, change) for metric in self.metrics for change in metric.regressions)
 
     def to_document(self) -> dict[str, Any]:

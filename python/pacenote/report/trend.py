@@ -25,7 +25,7 @@ _FLAT = 0.01
 
 _BADGES = {
     "regression": "regression",
-    "drift": "drift",
+    "newest races unusable": "newest races cannot be used",
     "last race deviates": "repeat the last race",
     "no regression": "no regression",
     "too few races": "too few races",
@@ -48,13 +48,17 @@ def headline_text(trend: Trend) -> str:
     if trend.regressions:
         metric, change = max(trend.regressions, key=lambda pair: size_of(*pair))
         since = race_text(trend, change.after)
-        return f"{full_metric_name(metric.metric)} {change_text(change.change)} since {since}"
+        size = change_text(change.total or change.change)
+        return f"{full_metric_name(metric.metric)} {size} since {since}"
+    drifts = [each for each in trend.metrics if each.drift is not None and each.drift.is_regression]
+    if drifts:
+        return f"{full_metric_name(drifts[0].metric)} {_drift_text(drifts[0])}"
     return whole_line(f"{names}, {format_count(len(trend.races), 'race')}")
 
 
 def size_of(metric: MetricTrend, change: TrendChange) -> float:
     """Returns the size of a change compared with the smallest one that matters."""
-    value = change.change.value
+    value = (change.total or change.change).value
     if change.change.is_absolute:
         return abs(value) / metric.smallest_effect
     return abs(math.log1p(value)) / math.log1p(metric.smallest_effect)
@@ -72,22 +76,30 @@ def race_text(trend: Trend, number: int) -> str:
 
 
 def answer_text(trend: Trend) -> str:
-    """Returns whether there is a new regression, and in how many metrics."""
+    """Returns whether there is a regression, in how many metrics, and whether it is new."""
     judged = [each for each in trend.metrics if not each.reason]
     if not judged:
         reasons = [each.reason for each in trend.metrics if each.reason != _ZERO]
         return f"not known: {reasons[0]}" if reasons else "not known: the races have no metric that decides"
-    worse = [each for each in trend.metrics if each.regressions]
-    if not worse:
-        return f"no: none of {format_count(len(judged), 'metric')} became worse {_new_text(trend)}"
-    return f"yes: {len(worse)} of {format_count(len(judged), 'metric')} became worse {_new_text(trend)}"
+    worse = [each for each in trend.metrics if each.is_worse]
+    count = format_count(len(judged), "metric")
+    if worse:
+        return f"yes: {len(worse)} of {count} became worse{_new_text(trend, worse)}"
+    if trend.answer == "newest races unusable":
+        missing = [full_metric_name(each.metric) for each in trend.metrics if each.is_missing]
+        reason = trend.newest_unusable or f"{list_with_rest(missing, _NAMED)} not counted in the newest race"
+        return whole_line(f"not known: {reason}")
+    return f"no: none of {count} is worse"
 
 
-def _new_text(trend: Trend) -> str:
+def _new_text(trend: Trend, worse: Sequence[MetricTrend]) -> str:
+    """Returns how many of the worse metrics have a regression that is new."""
+    new = sum(any(change.is_new for change in each.regressions) for each in worse)
     count = len(trend.races) - trend.new_from
-    if count <= 0:
-        return "(no race is new)"
-    return f"within the newest {format_count(count, 'race')}"
+    if not new:
+        return ", none of them newly: it stays one until it is accepted or the level is back"
+    which = "" if new == len(worse) else f", {new} of them"
+    return f"{which}, found within the newest {format_count(count, 'race')}"
 
 
 def other_texts(trend: Trend) -> Iterator[str]:
@@ -103,17 +115,26 @@ def other_texts(trend: Trend) -> Iterator[str]:
     for each in trend.metrics:
         name = full_metric_name(each.metric)
         if each.drift is not None:
-            per_race = format_change(each.drift.per_race)
-            yield (
-                f"{name} drifts by {per_race} per race, {format_change(each.drift.total)} in all: "
-                "no single change explains it"
-            )
+            accepted = f" (accepted: {whole_line(each.drift.accepted)})" if each.drift.accepted else ""
+            yield f"{name} {_drift_text(each)}{accepted}"
     changes = [change for each in trend.metrics for change in each.changes if change.matters]
-    others = [change for change in changes if not change.is_regression]
+    accepted = [change for change in changes if change.accepted]
+    if accepted:
+        reasons = list(dict.fromkeys(whole_line(change.accepted) for change in accepted))
+        count = format_count(len(accepted), "accepted regression")
+        yield f"{count}: {list_with_rest(reasons, _NAMED)}"
+    others = [change for change in changes if not change.is_regression and not change.accepted]
     if others:
         better = sum("better" in change.word for change in others if change.is_new)
         new = f", {better} of them new and better" if better else ""
         yield f"{format_count(len(others), 'other change')}{new}"
+
+
+def _drift_text(each: MetricTrend) -> str:
+    if each.drift is None:
+        return ""
+    per_race, total = format_change(each.drift.per_race), format_change(each.drift.total)
+    return f"changes gradually: by {per_race} per race, {total} in all"
 
 
 def _deviation_text(each: MetricTrend) -> str:
@@ -133,8 +154,8 @@ def power_text(trend: Trend) -> str:
     if not relative:
         return ""
     sizes = format_range(relative, format_share)
-    found = "is found from its third race on with a probability of 80 %"
-    return f"a change of {sizes}, depending on the metric, {found}"
+    found = "is found by its third race with a probability of 80 % or more"
+    return f"a worsening of {sizes}, depending on the metric, {found}"
 
 
 def races_text(trend: Trend) -> str:
@@ -173,29 +194,31 @@ def level_text(each: MetricTrend) -> str:
 
 def last_change_text(each: MetricTrend) -> str:
     """Returns the last change that matters, without its verdict; empty if there is none."""
-    if each.drift is not None:
+    if each.drift is not None and not each.regressions:
         return format_change(each.drift.total)
-    return change_text(each.last_change.change) if each.last_change else ""
+    last = each.last_change
+    return change_text(last.total or last.change) if last else ""
 
 
 def verdict_text(trend: Trend, each: MetricTrend) -> str:
     """Returns what happened to a metric last, in few words."""
     if each.reason:
         return each.reason
-    if each.drift is not None:
-        return f"drifts, {each.drift.word}"
+    if each.drift is not None and not each.regressions:
+        return f"drifts, {'accepted' if each.drift.accepted else each.drift.word}"
     if each.deviation is not None and not each.regressions:
         races = "last race" if each.deviation.races == 1 else f"last {each.deviation.races} races"
         return f"{races} {_deviation_text(each)}"
     last = each.last_change
     if last is None:
         return "no change"
-    return f"{last.word} since {trend.races[last.after].timestamp:%m-%d}"
+    word = "accepted" if last.accepted else last.word
+    return f"{word} since {trend.races[last.after].timestamp:%m-%d}"
 
 
 def tone_of(each: MetricTrend) -> MetricWord:
     """Returns the word that determines how the verdict is shown."""
-    if each.regressions:
+    if each.is_worse:
         return "worse"
     if each.reason:
         return "no verdict"
@@ -215,11 +238,19 @@ def event_title(trend: Trend, event: TrendEvent) -> str:
 def change_sentence(metric: MetricTrend, change: TrendChange) -> str:
     """Returns a change in one line: the word, the metric, the estimate, its interval and how sure it is."""
     sure = f"p {change.p:.1g}" if change.p >= 1e-6 else "p < 0.000001"
-    new = ", new regression" if change.is_regression else ""
-    return (
+    if change.raised is not None:
+        sure = "found by the online detector"
+    parts = [
         f"{full_metric_name(metric.metric)} {change_text(change.change)} (95 % interval "
-        f"{interval_text(change.change)}, {sure}){new}"
-    )
+        f"{interval_text(change.change)}, {sure})"
+    ]
+    if change.total is not None:
+        parts.append(f"{change_text(change.total)} with the small changes since")
+    if change.is_regression:
+        parts.append("new regression" if change.is_new else "regression")
+    if change.accepted:
+        parts.append(f"accepted: {whole_line(change.accepted)}")
+    return ", ".join(parts)
 
 
 def changes_of(trend: Trend, event: TrendEvent) -> list[tuple[MetricTrend, TrendChange]]:

@@ -20,10 +20,13 @@ which draws random numbers:
    removed first, and the others are placed again. Races that resemble the race before them count for less:
    the standard error is multiplied by the square root of (1 + r) / (1 - r), where r is their correlation.
 
-A series that a straight line describes better than its steps do (Schwarz's criterion), with a slope that
-Student's test confirms, drifts, and has no change points. The assumptions are those of Student's test: apart
-from steps, races of one level are independent and normally distributed. `benchmarks/trend_simulations.py`
-counts the false alarms if they are not, and the races until a step is found; docs/trend.md has the result.
+A series that a straight line describes clearly better than its steps do, with a slope that Student's test
+confirms, drifts, and has no change points. Clearly is a difference of Schwarz's criterion by `_CLEARLY`,
+which is strong evidence (R. E. Kass and A. E. Raftery, "Bayes factors", Journal of the American Statistical
+Association 90, 1995); without a step that passes its test, any difference is. The assumptions are those of
+Student's test: apart from steps, races of one level are independent and normally distributed.
+`benchmarks/trend_simulations.py` counts the false alarms if they are not, and the races until a step is
+found; docs/trend.md has the result.
 """
 
 from __future__ import annotations
@@ -52,13 +55,21 @@ OUTLIER_DEVIATIONS = 4.0
 _REACH = 2
 """Number of races on either side whose median is compared with a value."""
 
-_NORMAL = 1.4826
+NORMAL = 1.4826
 """Standard deviation of a normal distribution, divided by the median of absolute deviations."""
 
 _PENALTY = 3.0
 """Penalty of each part of a partition, in variances and for each unit of the logarithm of the number of
 races. It is low: the test removes the parts that are too many.
 """
+
+_SEARCHED = 1.1
+"""By how much a step has to be larger to be found than the test of a given place needs: the search may choose
+another place, and the variance of few races counts if it is large. It was found by simulation.
+"""
+
+_CLEARLY = 6.0
+"""Difference of Schwarz's criterion from which on a line is clearly better than steps."""
 
 _MAX_CORRELATION = 0.9
 """A higher correlation of consecutive races is taken for this one."""
@@ -135,9 +146,13 @@ class Segmentation:
     drift: Drift | None = None
     """The steady change, if it describes the series better than steps do."""
 
+    def edges(self, count: int) -> list[int]:
+        """Returns the beginnings of the levels of a series with this number of values, and its end."""
+        return [0, *(change.at for change in self.changes), count]
+
     def bounds(self, count: int) -> list[tuple[int, int]]:
         """Returns the beginning and the end of each level of a series with this number of values."""
-        return list(itertools.pairwise((0, *(change.at for change in self.changes), count)))
+        return list(itertools.pairwise(self.edges(count)))
 
     def level_error(self, races: int, smallest_error: float = 0.0) -> StudentEstimate:
         """Returns the error of a level of so many races, as an estimate around 0."""
@@ -174,7 +189,8 @@ def find_changes(
             break
         cuts = [cut for cut in cuts if cut != worst.at]
     line = _line(logs, least)
-    if resolution is None and line.p < level and line.criterion < fit.criterion:
+    lead = _CLEARLY if cuts else 0.0
+    if resolution is None and line.p < level and line.criterion + lead < fit.criterion:
         drift = Drift(line.slope, len(logs))
         mean = math.fsum(logs) / len(logs)
         return Segmentation((), (mean,), outliers, line.deviation, len(logs) - 2, 0.0, drift)
@@ -191,7 +207,16 @@ def detectable_step(
     """
     places = max(1, before + after - MIN_RACES + 1)
     error = found.deviation * _inflation(found.correlation) * math.sqrt(1 / before + 1 / after)
-    return detectable_shift(max(found.degrees, 1), 1 - level / places) * max(error, smallest_error)
+    shift = detectable_shift(max(found.degrees, 1), 1 - level / places)
+    return _SEARCHED * shift * max(error, smallest_error)
+
+
+def correlation_p(correlation: float, count: int) -> float:
+    """Returns the probability that consecutive values of so many independent ones have a correlation of at
+    least this one: it is normal with the variance 1 / count (M. S. Bartlett, Journal of the Royal Statistical
+    Society B 8, Supplement, 1946).
+    """
+    return math.erfc(correlation * math.sqrt(count / 2)) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,25 +348,29 @@ def _noise(logs: Sequence[float], least: float) -> float:
     within a level.
     """
     steps = [abs(new - old) for old, new in itertools.pairwise(logs)]
-    return max(_NORMAL * median(steps) / math.sqrt(2), least)
+    return max(NORMAL * median(steps) / math.sqrt(2), least)
 
 
 def _partition(logs: Sequence[float], noise: float) -> list[int]:
     """Returns the beginnings of all parts but the first of the best partition."""
+    import numpy as np  # Slow to import, and most commands do not need it.
+
     count = len(logs)
-    sums, squares = [0.0], [0.0]
-    for value in logs:
-        sums.append(sums[-1] + value - logs[0])
-        squares.append(squares[-1] + (value - logs[0]) ** 2)
+    centered = np.asarray(logs) - logs[0]
+    sums = np.concatenate([[0.0], np.cumsum(centered)])
+    squares = np.concatenate([[0.0], np.cumsum(centered**2)])
     penalty = _PENALTY * math.log(count) * noise * noise
-    costs = [0.0] + [math.inf] * count
+    costs = np.full(count + 1, math.inf)
+    costs[0] = 0.0
     starts = [0] * (count + 1)
+    lengths = np.arange(count, MIN_SEGMENT - 1, -1)
     for end in range(MIN_SEGMENT, count + 1):
-        for start in range(end - MIN_SEGMENT + 1):
-            total = sums[end] - sums[start]
-            own = squares[end] - squares[start] - total * total / (end - start)
-            if (cost := costs[start] + own + penalty) < costs[end]:
-                costs[end], starts[end] = cost, start
+        last = end - MIN_SEGMENT + 1
+        totals = sums[end] - sums[:last]
+        own = squares[end] - squares[:last] - totals**2 / lengths[count - end :]
+        candidates = costs[:last] + own + penalty
+        starts[end] = int(candidates.argmin())
+        costs[end] = candidates[starts[end]]
     return sorted(_walk(starts, count))
 
 

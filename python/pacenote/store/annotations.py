@@ -1,6 +1,7 @@
 """Annotations: notes about the results of a day, which are shown beside them.
 
-PACENOTE_HOME/annotations/<id>.json, with the keys of Rally's documents.
+PACENOTE_HOME/annotations/<id>.json, with the keys of Rally's documents, and `accepted` if the note accepts a
+regression of a trend.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.errors import StoreError
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.accepted_regression import AcceptedRegression
+from pacenote.model.codec import decode, encode
 from pacenote.model.printable import encodable
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.json_file import read_json
@@ -24,6 +27,9 @@ _KEYS = {
     "message": "message",
 }
 """The keys of a document, and the fields that they contain."""
+
+_ACCEPTED = "accepted"
+"""The key of the regression that a note accepts, which Rally does not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,9 @@ class Annotation:
     chart_name: str | None = None
     """The name of the chart that it is about, or None for all charts."""
 
+    accepted: AcceptedRegression | None = None
+    """The regression of a trend that it accepts, or None."""
+
 
 class AnnotationStore:
     """The annotations below a home folder."""
@@ -66,6 +75,8 @@ class AnnotationStore:
         except OSError as error:
             raise store_error("create", self._folder, error) from error
         document = {key: getattr(annotation, name) for key, name in _KEYS.items()}
+        if annotation.accepted is not None:
+            document[_ACCEPTED] = encode(annotation.accepted)
         text = json.dumps(document, ensure_ascii=False, indent=1)
         write_atomically(file, encodable(text).encode())
 
@@ -118,8 +129,11 @@ def _read(file: Path) -> Annotation:
         document = read_json(file)
         fields = {name: document.get(key) for key, name in _KEYS.items()}
         texts = {name: str(value) for name, value in fields.items() if value is not None}
-        return Annotation(annotation_id=file.stem, **texts)
+        accepted = document.get(_ACCEPTED)
+        if accepted is not None:
+            accepted = decode(AcceptedRegression, accepted, _ACCEPTED)
+        return Annotation(annotation_id=file.stem, accepted=accepted, **texts)
     except OSError as error:
         raise store_error("read", file, error) from error
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError, PacenoteError) as error:
         raise StoreError(f"{file} is not an annotation", hint="delete the file, or repair it") from error

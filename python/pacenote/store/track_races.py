@@ -40,9 +40,9 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
     with_experiments = EXPERIMENT_TAG in criteria.user_tags
     usable = [race for race in readable if is_usable(race, with_experiments=with_experiments)]
     model = _race_like(readable, like) if like else (usable or readable)[0]
-    same = [race for race in readable if _kind(race) == _kind(model)]
+    same = [race for race in readable if _is_like(race, model)]
     wanted, older = _newest(same, criteria.limit, with_experiments=with_experiments)
-    others = [] if like else [race for race in readable if _kind(race) != _kind(model)]
+    others = [] if like else [race for race in readable if not _is_like(race, model)]
     races, folders, left_out = dict[RaceKey, ComparedRace](), dict[RaceKey, Path](), list[str]()
     for summary in wanted:
         folder = RaceFolder(store.races / summary.race_id)
@@ -75,6 +75,14 @@ def is_usable(race: RaceSummary, *, with_experiments: bool = False) -> bool:
 
 def _kind(race: RaceSummary) -> tuple[str, ...]:
     return race.track, race.challenge, race.car, race.distribution
+
+
+def _is_like(race: RaceSummary, model: RaceSummary) -> bool:
+    """Returns whether a race has the track, the challenge, the cars and the kind of engine of another one.
+    One that did not finish may not know all of them.
+    """
+    pairs = zip(_kind(race), _kind(model), strict=True)
+    return all(own == wanted or (not own and race.state != "complete") for own, wanted in pairs)
 
 
 def _newest(

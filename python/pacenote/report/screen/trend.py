@@ -59,7 +59,7 @@ _BLANK: Line = ()
 
 _ANSWER_STYLES: dict[TrendAnswer, Style] = {
     "regression": "bad",
-    "drift": "doubtful",
+    "newest races unusable": "bad",
     "last race deviates": "doubtful",
     "no regression": "good",
     "too few races": "doubtful",

@@ -33,10 +33,10 @@ def test_the_answer_comes_first():
     page = page_of(regression())
     assert (page.badge, page.tone) == ("regression", "wrong")
     assert [figure.label for figure in page.figures] == [
-        *("New regressions", "Throughput of index-append", "Since", "Races"),
+        *("Regressions", "Throughput of index-append", "Since", "Races"),
     ]
     said = answers(page)
-    assert said["Is there a new regression?"].startswith("Yes: 1 of 7 metrics became worse")
+    assert said["Is there a regression?"].startswith("Yes: 1 of 7 metrics became worse")
     changed = said["Since when, and what changed?"]
     assert changed.startswith("Between 2026-03-14 12:30 (n13) and 2026-03-15 12:30 (n14).")
     assert "Changed here and nowhere else: race.car_params.heap: 1g → 512m" in changed
@@ -86,7 +86,7 @@ def test_values_of_facts_are_not_taken_apart():
 def test_too_few_races_have_a_page():
     page = page_of(trend_of(nights(2)))
     assert page.badge == "too few races"
-    assert "6 are needed" in answers(page)["Is there a new regression?"]
+    assert "6 are needed" in answers(page)["Is there a regression?"]
     assert render_page(page)
 
 

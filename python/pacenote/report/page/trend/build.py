@@ -59,7 +59,7 @@ _NAMED = 4
 
 _TONES: Mapping[TrendAnswer, Tone] = {
     "regression": "wrong",
-    "drift": "doubtful",
+    "newest races unusable": "wrong",
     "last race deviates": "doubtful",
     "no regression": "good",
     "too few races": "doubtful",
@@ -99,7 +99,7 @@ def build_trend_page(sources: TrendPageSources) -> ReportPage:
         subtitle=races_text(trend),
         figures=tuple(_figures(trend)),
         questions=(
-            Question("Is there a new regression?", tuple(_answer(trend))),
+            Question("Is there a regression?", tuple(_answer(trend))),
             Question("Since when, and what changed?", tuple(_newest_event(trend))),
             Question("Which change would be found?", tuple(_power(trend))),
             Question("Which races were used?", tuple(_used(trend))),
@@ -115,31 +115,32 @@ def _charted(trend: Trend) -> list[MetricTrend]:
     too many, the ones that changed.
     """
     found = [each for each in trend.metrics if any(point.value for point in each.points)]
-    ranked = sorted(found, key=lambda each: (not each.regressions, not (each.changes or each.drift)))
+    ranked = sorted(found, key=lambda each: (not each.is_worse, not (each.changes or each.drift)))
     kept = ranked[:MOST_METRICS]
     return [each for each in found if each in kept]
 
 
 def _figures(trend: Trend) -> Iterator[KeyFigure]:
-    worse = [each for each in trend.metrics if each.regressions]
+    worse = [each for each in trend.metrics if each.is_worse]
     count = str(len(worse)) if worse else "none"
     judged = [each for each in trend.metrics if not each.reason]
     detail = f"of {format_count(len(judged), 'metric')} with a verdict"
-    tone: Tone = "wrong" if worse else "good" if judged else "doubtful"
-    yield KeyFigure("New regressions", count if judged else "not known", detail, tone)
+    is_known = trend.answer != "newest races unusable"
+    tone: Tone = "wrong" if worse else "good" if judged and is_known else "doubtful"
+    known = worse or (judged and is_known)
+    yield KeyFigure("Regressions", count if known else "not known", detail, tone)
     if trend.regressions:
         metric, change = max(trend.regressions, key=lambda pair: size_of(*pair))
-        detail = f"95 % interval {interval_text(change.change)}"
-        yield KeyFigure(
-            capitalized(full_metric_name(metric.metric)), change_text(change.change), detail, "wrong"
-        )
+        size = change.total or change.change
+        detail = f"95 % interval {interval_text(size)}"
+        yield KeyFigure(capitalized(full_metric_name(metric.metric)), change_text(size), detail, "wrong")
         since = trend.races[change.after].timestamp
         yield KeyFigure("Since", f"{since:%Y-%m-%d}", f"{since:%H:%M} UTC")
     yield KeyFigure("Races", f"{len(trend.races)}", f"the newest: {race_text(trend, len(trend.races) - 1)}")
 
 
 def _answer(trend: Trend) -> Iterator[Text]:
-    tone: Tone = "wrong" if trend.answer == "regression" else ""
+    tone: Tone = "wrong" if trend.answer in ("regression", "newest races unusable") else ""
     yield Text(sentence(answer_text(trend)), tone)
     for metric, change in trend.regressions[:_NAMED]:
         yield Text(sentence(change_sentence(metric, change)))

@@ -103,7 +103,7 @@ def _summary(trend: Trend, each: MetricTrend) -> str:
         return parts[0]
     parts.append(f"{format_count(len(each.points), 'race')}, the oldest on the left.")
     if each.drift is not None:
-        parts.append("No single change describes the drift.")
+        parts.append("It changes gradually.")
     for change in each.changes:
         size = "" if change.matters else ", too small to matter"
         number = event_number(trend, change.before, change.after)

@@ -1,0 +1,295 @@
+"""How soon a trend finds a worsening, and how often it finds one that does not exist, beside Apache Otava.
+
+Every simulated series is judged after each of its races, as a nightly job does. "Online" is the detector of
+`stats/online_detection.py` alone, "gate" is `pacenote trend --fail-on=regression` (both detectors), "Otava"
+is Apache Otava with its defaults, if a Python that has `apache-otava` is named by `--otava`: it is started
+as a process of its own. The tables are those of docs/trend.md; `--store` writes them to
+`results/online_simulations.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from simulations import race_noise, share_with_interval, table
+
+from pacenote.compare.metric_scale import MetricScale
+from pacenote.compare.metric_trend import TrendCriteria, metric_trend
+from pacenote.compare.metrics import Datum
+from pacenote.compare.trend import ALARMS_PER_YEAR
+from pacenote.model.comparison import MetricId
+from pacenote.model.trend import MetricTrend, TrendOptions, TrendPoint
+from pacenote.stats.change_points import LEVEL
+from pacenote.stats.effect import RESOLUTION
+from pacenote.stats.online_detection import AlarmOptions, find_alarms
+
+RESULTS = Path(__file__).parent / "results" / "online_simulations.json"
+
+NOISE = 0.02
+"""Standard deviation of the logarithm of a race."""
+
+NIGHTS = 30
+"""Nights after the races before, in which alarms are counted."""
+
+NEAR = 3
+"""Number of races by which a change point may be too early to be that of a step."""
+
+METRIC = MetricId("index", "throughput", "docs/s", "throughput", "throughput", higher_is_better=True)
+OPTIONS = AlarmOptions(ALARMS_PER_YEAR, math.log1p(0.03), RESOLUTION, increase_is_worse=False)
+
+_OTAVA = """
+import json, sys
+from otava.analysis import compute_change_points
+given = json.load(sys.stdin)
+found = []
+for values in given["series"]:
+    own = []
+    for count in range(given["before"] + 1, len(values) + 1):
+        points, _ = compute_change_points(list(values[:count]))
+        own.append([[int(each.index), float(each.stats.mean_2 < each.stats.mean_1)] for each in points])
+    found.append(own)
+json.dump(found, sys.stdout)
+"""
+
+Nights = list[bool]
+"""For each night, whether a worsening is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How the races of a series vary."""
+
+    name: str
+    """What the tables call it."""
+
+    correlation: float = 0.0
+    """Correlation between a race and the race before it."""
+
+    tail: str = "normal"
+    """Distribution of the noise, as in `race_noise`; with outliers, every tenth race is up to 40 % slower."""
+
+    def logs(self, count: int, random: np.random.Generator) -> Any:
+        """Returns the logarithms of consecutive races."""
+        # The first races of an autoregressive series do not vary like the later ones.
+        noise = NOISE * race_noise(count + 50, self.correlation, self.tail, random)[50:]
+        if self.tail == "outliers":
+            noise -= np.where(random.random(count) < 0.1, 0.35 * random.random(count), 0)
+        return noise
+
+
+KINDS = (
+    Kind("independent"),
+    Kind("autocorrelation 0.3", 0.3),
+    Kind("autocorrelation 0.6", 0.6),
+    Kind("heavy tails (t, 3 degrees of freedom)", tail="t3"),
+    Kind("every tenth race is up to 30 % slower", tail="outliers"),
+)
+
+
+def values(logs: Any) -> list[float]:
+    """Returns races with these logarithms."""
+    found: list[float] = (100 * np.exp(logs)).tolist()
+    return found
+
+
+def online(races: Sequence[float], before: int) -> Nights:
+    """Returns, for each night after the races before, whether an alarm was raised since."""
+    raised = [alarm.raised for alarm in find_alarms([math.log(value) for value in races], OPTIONS)]
+    return [any(before <= race <= night for race in raised) for night in range(before, len(races))]
+
+
+def judged(races: Sequence[float], level: float = LEVEL, per_year: float = ALARMS_PER_YEAR) -> MetricTrend:
+    """Returns what a trend says of the races of one metric."""
+    points = [(TrendPoint(race, value), Datum(value)) for race, value in enumerate(races)]
+    criteria = TrendCriteria(level, per_year, len(races), max(0, len(races) - 10))
+    return metric_trend(MetricScale.of(METRIC, TrendOptions()), points, criteria)
+
+
+def gate(races: Sequence[float], before: int) -> Nights:
+    """Returns, for each night, whether the gate fires."""
+    return [judged(races[:count]).is_worse for count in range(before + 1, len(races) + 1)]
+
+
+def otava(python: str, series: Sequence[Sequence[float]], before: int) -> list[list[Nights]]:
+    """Returns, for each series and night, whether Otava has found a worsening, and whether any change."""
+    given = json.dumps({"series": series, "before": before})
+    done = subprocess.run([python, "-c", _OTAVA], input=given, capture_output=True, text=True, check=True)
+    found = []
+    for nights in json.loads(done.stdout):
+        late = [[each for each in night if each[0] >= before - NEAR] for night in nights]
+        found.append([
+            [any(worse for _, worse in night) for night in late],
+            [bool(night) for night in nights],
+        ])
+    return found
+
+
+def simulated(
+    given: argparse.Namespace, kind: Kind, before: int, step: float, nights: int
+) -> list[list[float]]:
+    """Returns series with a step after the races before."""
+    random = np.random.default_rng(given.seed)
+    found = []
+    for _ in range(given.experiments):
+        logs = kind.logs(before + nights, random)
+        logs[before:] += math.log1p(step)
+        found.append(values(logs))
+    return found
+
+
+def _any(nights: Sequence[Nights], until: int) -> str:
+    return share_with_interval([any(each[:until]) for each in nights])
+
+
+def false_alarms(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """Series without a change: how many have an alarm in 30 nights after 30 races."""
+    yield ("series", "online", "online, in 365 races", "gate", "Otava, worse", "Otava, any change")
+    for kind in KINDS:
+        series = simulated(given, kind, 30, 0.0, NIGHTS)
+        year = simulated(given, kind, 30, 0.0, 365)[: max(given.experiments // 5, 1)]
+        raised = [sum(_first_nights(online(each, 30))) for each in year]
+        others = otava(given.otava, series[: given.slow], 30) if given.otava else []
+        yield (
+            kind.name,
+            _any([online(each, 30) for each in series], NIGHTS),
+            f"{np.mean(raised):.2f} ± {1.96 * np.std(raised) / math.sqrt(len(raised)):.2f}",
+            _any([gate(each, 30) for each in series[: given.slow]], NIGHTS),
+            *(_any([each[number] for each in others], NIGHTS) if others else "–" for number in (0, 1)),
+        )
+
+
+def _first_nights(nights: Nights) -> list[bool]:
+    return nights[-1:]
+
+
+def delay(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """A step: in how many series it is found until a night."""
+    yield ("series", "step", "races before", "found by", *(f"night {night}" for night in _NIGHTS))
+    rows: tuple[tuple[Kind, float, int], ...] = (
+        *((KINDS[0], step, 30) for step in (-0.03, -0.05, -0.1)),
+        (KINDS[0], -0.05, 12),
+        (KINDS[1], -0.05, 30),
+        (KINDS[2], -0.05, 30),
+        (KINDS[3], -0.05, 30),
+    )
+    for kind, step, before in rows:
+        series = simulated(given, kind, before, step, max(_NIGHTS))
+        methods: list[tuple[str, list[Nights]]] = [
+            ("online", [online(each, before) for each in series]),
+            ("gate", [gate(each, before) for each in series[: given.slow]]),
+        ]
+        if given.otava:
+            found = otava(given.otava, series[: given.slow], before)
+            methods.append(("Otava", [each[0] for each in found]))
+        for name, nights in methods:
+            found_by = (_any(nights, night) for night in _NIGHTS)
+            yield (kind.name, f"{100 * step:g} %", str(before), name, *found_by)
+
+
+_NIGHTS = (1, 2, 3, 5, 10, 20)
+
+
+def memory(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """A step that stays: whether the gate stays red. One that is made up for: whether it becomes green."""
+    yield ("series", "ever red", "green again although the level stays", "green 15 nights after it is back")
+    for step in (-0.03, -0.05, -0.1):
+        stays, back = [], []
+        random = np.random.default_rng(given.seed)
+        for _ in range(given.slow):
+            logs = KINDS[0].logs(60, random)
+            logs[20:] += math.log1p(step)
+            stays.append(gate(values(logs), 20))
+            logs[35:] -= math.log1p(step)
+            back.append(gate(values(logs), 20))
+        red = [nights for nights in stays if any(nights)]
+        yield (
+            f"{100 * step:g} % after 20 races",
+            share_with_interval([any(nights) for nights in stays]),
+            share_with_interval([not all(nights[nights.index(True) :]) for nights in red]),
+            share_with_interval([not nights[29] for nights in back]),
+        )
+
+
+def stairs(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """Several small steps: whether the gate fires on the last night, and what is said of them."""
+    yield ("series after 20 races", "red", "a drift", "steps")
+    for count, size, races in ((5, 0.025, 12), (5, 0.02, 8), (2, 0.05, 10), (4, 0.04, 6)):
+        random = np.random.default_rng(given.seed)
+        found = []
+        for _ in range(given.slow):
+            logs = KINDS[0].logs(20 + count * races, random)
+            logs[20:] += math.log1p(-size) * (1 + np.arange(count * races) // races)
+            found.append(judged(values(logs)))
+        yield (
+            f"{count} × -{100 * size:g} %, one after {races} races",
+            share_with_interval([each.is_worse for each in found]),
+            share_with_interval([each.drift is not None for each in found]),
+            f"{np.mean([len(each.levels) - 1 for each in found if each.levels]):.1f}",
+        )
+
+
+def resolution(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """Steps of the stated resolution: in how many series the gate fires by the third race."""
+    yield ("series", "races before", "metrics", "stated resolution (median)", "found by the third race")
+    for kind, before, metrics in (
+        *((KINDS[0], before, 1) for before in (8, 12, 20, 50)),
+        (KINDS[0], 30, 10),
+        (KINDS[0], 30, 50),
+        (KINDS[2], 30, 1),
+    ):
+        random = np.random.default_rng(given.seed)
+        level, rate = min(LEVEL, 0.01 / metrics), ALARMS_PER_YEAR / metrics
+        series = [kind.logs(before + 3, random) for _ in range(given.slow)]
+        stated = [judged(values(logs[:before]), level, rate).detectable for logs in series]
+        step = float(np.median([each for each in stated if each is not None]))
+        found = []
+        for logs in series:
+            logs[before:] -= math.log1p(step)
+            nights = (judged(values(logs[: before + night]), level, rate).is_worse for night in (1, 2, 3))
+            found.append(any(nights))
+        row = (kind.name, str(before), str(metrics), f"{100 * step:.1f} %", share_with_interval(found))
+        yield row
+
+
+SIMULATIONS: dict[str, Callable[[argparse.Namespace], Iterator[tuple[str, ...]]]] = {
+    "false-alarms": false_alarms,
+    "delay": delay,
+    "memory": memory,
+    "stairs": stairs,
+    "resolution": resolution,
+}
+
+
+def main() -> None:
+    """Prints the tables that the command line asks for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--experiments", type=int, default=4_000, help="series of each row (4000)")
+    parser.add_argument(
+        "--slow", type=int, default=400, help="series of each row of the gate and of Otava, at most (400)"
+    )
+    parser.add_argument("--seed", type=int, default=20, help="seed of the random numbers (20)")
+    parser.add_argument("--only", choices=SIMULATIONS, help="print only this table")
+    parser.add_argument("--otava", help="a Python that has apache-otava, such as otava/bin/python")
+    parser.add_argument("--store", action="store_true", help="store the tables")
+    given = parser.parse_args()
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for name, simulate in SIMULATIONS.items():
+        if given.only in {None, name}:
+            print(f"{(simulate.__doc__ or '').partition(chr(10))[0]}\n")
+            rows = list(simulate(given))
+            table(*rows)
+            stored[name] = rows
+            if given.store:
+                RESULTS.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,362 @@
+"""Where a metric of a series of races changed, and whether it is a regression."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pacenote.compare.estimate import PROBABLE, estimated_change
+from pacenote.compare.metric_scale import MetricScale
+from pacenote.compare.metrics import Datum, operation_count
+from pacenote.model.accepted_regression import AcceptedRegression
+from pacenote.model.comparison import EstimatedChange, MetricWord
+from pacenote.model.trend import (
+    MetricTrend,
+    TrendChange,
+    TrendDeviation,
+    TrendDrift,
+    TrendLevel,
+    TrendPoint,
+)
+from pacenote.model.warmup_backlog import BACKLOG_REASON
+from pacenote.stats.absolute_effect import AbsoluteEffect, OperationCount, counting_error
+from pacenote.stats.change_points import (
+    MIN_RACES,
+    MIN_SEGMENT,
+    ChangePoint,
+    Drift,
+    LastDeviation,
+    Segmentation,
+    SmallestError,
+    correlation_p,
+    detectable_step,
+    find_changes,
+    last_deviation,
+)
+from pacenote.stats.effect import CONFIDENCE, RESOLUTION, Effect, bounded_effect
+from pacenote.stats.online_detection import AlarmOptions, OnlineAlarm, find_alarms, soonest_step
+from pacenote.stats.student import StudentEstimate
+from pacenote.stats.words import word_of
+from pacenote.units import format_count
+
+ZERO_REASON = "0 in all races"
+"""Why no change can be found in an error rate of 0."""
+
+_MAX_DOUBTFUL = 0.5
+"""Share of the values of a level that may be doubtful if a change is to be more than probable."""
+
+_MAX_STEP = 700.0
+"""The largest logarithm of a ratio that is a number."""
+
+_NEAR = 5
+"""Number of races between two places that may be the same change: the place of one that was just found is
+uncertain.
+"""
+
+_WORSE: tuple[MetricWord, ...] = ("worse", "probably worse")
+
+
+@dataclass(frozen=True, slots=True)
+class TrendCriteria:
+    """By what the changes of all metrics are judged."""
+
+    level: float
+    """The level of significance of each metric."""
+
+    alarms_per_year: float
+    """False alarms of the online detector for each metric, on average."""
+
+    races: int
+    """Number of races of the series."""
+
+    new_from: int
+    """Index of the first of the newest races: what the races before it show is not new."""
+
+    only_new: bool = False
+    """Whether only new changes are regressions."""
+
+    accepted: Mapping[str, Sequence[tuple[int, AcceptedRegression]]] = field(default_factory=dict)
+    """Accepted regressions by label of the metric, each with the index of its race."""
+
+
+def metric_trend(
+    scale: MetricScale, points: Sequence[tuple[TrendPoint, Datum]], criteria: TrendCriteria
+) -> MetricTrend:
+    """Returns the changes of a metric, whose values are in the order of the races."""
+    shown = MetricTrend(scale.metric, scale.smallest_effect, tuple(point for point, _ in points))
+    if reason := _reason(scale, points):
+        return replace(shown, reason=reason)
+    # Percentiles of races with too few samples, and latency with the backlog of a warm-up, do not count.
+    series = _Series(
+        scale,
+        [point for point, datum in points if datum.is_usable],
+        [datum for _, datum in points if datum.is_usable],
+        criteria,
+    )
+    found = series.segmentation(len(series.points))
+    if found is None:
+        return replace(shown, points=tuple(series.points), reason="a value is 0, so that there is no ratio")
+    outliers = set(found.outliers)
+    marked = tuple(replace(point, is_outlier=at in outliers) for at, point in enumerate(series.points))
+    smallest_error = series.smallest_error(found.outliers)
+    last = last_deviation(series.values, found, criteria.level, scale.resolution, smallest_error)
+    detectable = None if found.drift else series.detectable(found)
+    return replace(
+        shown,
+        points=marked,
+        levels=() if found.drift else tuple(_levels(scale, found, marked, smallest_error)),
+        changes=tuple(series.changes(found)),
+        noise=scale.change(found.deviation),
+        correlation=found.correlation,
+        correlation_p=correlation_p(found.correlation, len(marked)),
+        detectable=detectable,
+        drift=None if found.drift is None else series.drift(found.drift),
+        deviation=_deviation(scale, last),
+        is_missing=series.is_missing,
+    )
+
+
+def _reason(scale: MetricScale, points: Sequence[tuple[TrendPoint, Datum]]) -> str:
+    """Returns why no change can be found; empty if one can."""
+    if scale.metric.q >= 100:
+        return "a maximum does not decide"
+    if not any(point.value for point, _ in points):
+        return ZERO_REASON
+    counted = [datum for _, datum in points if datum.is_usable]
+    if len(counted) >= MIN_RACES:
+        return ""
+    short = [datum for _, datum in points if datum.samples_needed]
+    if any(datum.has_backlog for _, datum in points) and len(points) >= MIN_RACES:
+        return BACKLOG_REASON
+    if short and len(points) >= MIN_RACES:
+        if not short[0].is_count_known:
+            return f"not known whether each race has {short[0].samples_needed:,} samples, which it needs"
+        return f"too few samples: a race needs {short[0].samples_needed:,}"
+    return f"{format_count(len(counted), 'race')}: {MIN_RACES} are needed to find a change"
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The values of a metric that count, with what they are judged by."""
+
+    scale: MetricScale
+    """How they are compared."""
+
+    points: Sequence[TrendPoint]
+    """The values with their races."""
+
+    data: Sequence[Datum]
+    """What the races have of them."""
+
+    criteria: TrendCriteria
+    """By what their changes are judged."""
+
+    @property
+    def values(self) -> list[float]:
+        """The values."""
+        return [point.value for point in self.points]
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the newest race has no value, which nobody accepted."""
+        last = self.points[-1].race
+        accepted = self.criteria.accepted.get(self.scale.metric.label, ())
+        is_accepted = any(race > last and entry.change is None for race, entry in accepted)
+        return last < self.criteria.races - 1 and not is_accepted
+
+    def segmentation(self, count: int) -> Segmentation | None:
+        """Returns the levels of the first `count` values; None if these are too few, or one is 0."""
+        values, level, resolution = self.values[:count], self.criteria.level, self.scale.resolution
+        found = find_changes(values, level, resolution, self.smallest_error())
+        if found is not None and found.outliers and self.scale.metric.kind == "error rate":
+            # Which races are outliers does not depend on it; their operations do not count.
+            found = find_changes(values, level, resolution, self.smallest_error(found.outliers))
+        return found
+
+    def smallest_error(self, outliers: Collection[int] = ()) -> SmallestError:
+        """Returns the standard error of the difference between two parts of a series of error rates that
+        follows from the number of their operations, without those of outliers.
+
+        It is 0 for other metrics, and if the number of operations is unknown.
+        """
+
+        def counted(start: int, end: int) -> OperationCount | None:
+            return operation_count([self.data[at] for at in range(start, end) if at not in outliers])
+
+        def smallest_error(start: int, cut: int, end: int) -> float:
+            old, new = counted(start, cut), counted(cut, end)
+            return 0.0 if old is None or new is None else counting_error(old, new) * 100
+
+        return smallest_error
+
+    @property
+    def _alarm_options(self) -> AlarmOptions:
+        increase_is_worse = not self.scale.metric.higher_is_better
+        per_year = self.criteria.alarms_per_year
+        return AlarmOptions(per_year, self.scale.margin, RESOLUTION, increase_is_worse=increase_is_worse)
+
+    def alarms(self) -> tuple[OnlineAlarm, ...]:
+        """Returns the alarms of the online detector. Error rates, which are mostly 0, have none."""
+        if self.scale.resolution is not None:
+            return ()
+        return find_alarms([math.log(value) for value in self.values], self._alarm_options)
+
+    def detectable(self, found: Segmentation) -> float | None:
+        """Returns the smallest worsening that is found by its third race in 80 % of cases."""
+        start, end = found.bounds(len(self.points))[-1]
+        after = min(MIN_SEGMENT, end - start - 1)
+        least = self.smallest_error(found.outliers)(start, end - after, end)
+        steps = [detectable_step(found, end - start, MIN_SEGMENT, self.criteria.level, least)]
+        if self.scale.resolution is None:
+            soonest = soonest_step(end - start, found.deviation, found.correlation, self._alarm_options)
+            steps += [] if soonest is None else [soonest]
+        step = min(steps)
+        return self.scale.change(step) if step < _MAX_STEP else None
+
+    def changes(self, found: Segmentation) -> Iterator[TrendChange]:
+        """Yields the changes between levels and the alarms that have not ended, in their order."""
+        known_count = sum(point.race < self.criteria.new_from for point in self.points)
+        known = self.segmentation(known_count)
+        # A drift that became worse explains them.
+        alarms = () if found.drift and self.drift(found.drift).word == "worse" else self.alarms()
+        earlier: list[_Place] = [*(known.changes if known else ())]
+        earlier += [alarm for alarm in alarms if alarm.raised < known_count]
+        changes: list[tuple[_Place, TrendChange]] = [
+            (change, self._between_levels(found, number)) for number, change in enumerate(found.changes)
+        ]
+        changes += [
+            (alarm, self._alarmed(alarm))
+            for alarm in alarms
+            if alarm.ended is None and not _is_near(alarm, found.changes)
+        ]
+        for place, change in sorted(changes, key=lambda entry: entry[0].at):
+            yield self._judged(replace(change, is_new=not _is_near(place, earlier)))
+
+    def _between_levels(self, found: Segmentation, number: int) -> TrendChange:
+        """Returns a change between levels; it is worse if the newest level still is by what matters."""
+        scale, change = self.scale, found.changes[number]
+        start, cut, end = found.edges(len(self.points))[number : number + 3]
+        sides = (self.points[start:cut], self.points[cut:end])
+        effect = self._effect(change.step, min(map(len, sides)))
+        word = self._word(effect, sides)
+        since = found.levels[-1] - found.levels[number]
+        shown = TrendChange(
+            before=self.points[cut - 1].race,
+            after=self.points[cut].race,
+            word=word,
+            change=estimated_change(effect),
+            p=change.p,
+            matters=abs(change.step.value) >= scale.margin,
+        )
+        if shown.matters:
+            lasts = scale.word(change.step.value) == scale.word(since) == "worse"
+            return replace(shown, is_regression=lasts and word in _WORSE)
+        return self._with_stairs(found, number, shown)
+
+    def _with_stairs(self, found: Segmentation, number: int, shown: TrendChange) -> TrendChange:
+        """Returns a change that is too small to matter; with the total, if the small steps since then are
+        worse together by what matters.
+        """
+        scale = self.scale
+        since = found.levels[-1] - found.levels[number]
+        small = math.fsum(
+            change.step.value for change in found.changes[number:] if abs(change.step.value) < scale.margin
+        )
+        own = found.changes[number].step.value
+        if not scale.is_worse(own) or not scale.word(small) == scale.word(since) == "worse":
+            return shown
+        edges = found.edges(len(self.points))
+        old, new = edges[number + 1] - edges[number], edges[-1] - edges[-2]
+        errors = (found.level_error(count).standard_error for count in (old, new))
+        step = StudentEstimate(since, math.hypot(*errors), max(found.degrees, 1))
+        effect = self._effect(step, min(old, new))
+        word = self._word(effect, (self.points[edges[number] : edges[number + 1]], self.points[edges[-2] :]))
+        if word not in _WORSE:
+            return shown
+        return replace(shown, word=word, total=estimated_change(effect), matters=True, is_regression=True)
+
+    def _alarmed(self, alarm: OnlineAlarm) -> TrendChange:
+        """Returns the change that an alarm is about: it is probable at most."""
+        effect = self._effect(alarm.step, MIN_SEGMENT)
+        return TrendChange(
+            before=self.points[alarm.at - 1].race,
+            after=self.points[alarm.at].race,
+            word="probably worse",
+            change=estimated_change(effect),
+            p=alarm.step.p,
+            matters=True,
+            raised=self.points[alarm.raised].race,
+            is_regression=True,
+        )
+
+    def _effect(self, step: StudentEstimate, count: int) -> Effect | AbsoluteEffect:
+        if self.scale.resolution is None:
+            return bounded_effect(step, count, paired=False, drift_excluded=False)
+        return AbsoluteEffect(
+            step.value, step.standard_error, step.degrees, count, paired=False, drift_excluded=False
+        )
+
+    def _word(self, effect: Effect | AbsoluteEffect, sides: Sequence[Sequence[TrendPoint]]) -> MetricWord:
+        scale = self.scale
+        word = word_of(effect, scale.smallest_effect, higher_is_better=scale.metric.higher_is_better)
+        if any(sum(point.is_doubtful for point in side) > _MAX_DOUBTFUL * len(side) for side in sides):
+            word = PROBABLE.get(word, word)
+        return word
+
+    def _judged(self, change: TrendChange) -> TrendChange:
+        """Returns a change, which is not a regression if it was accepted, or if only new ones are."""
+        if not change.is_regression:
+            return change
+        if self.criteria.only_new and not change.is_new:
+            return replace(change, is_regression=False)
+        accepted = self._acceptance(change.after, change.total or change.change)
+        return replace(change, accepted=accepted, is_regression=not accepted)
+
+    def _acceptance(self, after: int, change: EstimatedChange) -> str:
+        """Returns why a change was accepted; empty if it was not, or is worse than that by what matters."""
+        for race, entry in self.criteria.accepted.get(self.scale.metric.label, ()):
+            if entry.change is None or abs(race - after) > _NEAR:
+                continue
+            more = abs(self.scale.step(change.value)) - abs(self.scale.step(entry.change))
+            if more < self.scale.margin:
+                return entry.reason
+        return ""
+
+    def drift(self, found: Drift) -> TrendDrift:
+        """Returns a drift: it is a regression if it is worse by what matters, also since it was accepted."""
+        scale = self.scale
+        drift = TrendDrift(found.per_race, found.total, scale.word(math.log1p(found.total)))
+        if drift.word != "worse":
+            return drift
+        last = self.points[-1].race
+        for race, entry in self.criteria.accepted.get(scale.metric.label, ()):
+            if scale.word(found.slope * (last - race)) == "same":
+                return replace(drift, accepted=entry.reason)
+        return replace(drift, is_regression=True)
+
+
+_Place = ChangePoint | OnlineAlarm
+
+
+def _is_near(place: _Place, others: Iterable[_Place]) -> bool:
+    """Returns whether a change may be the same as one of others: near it, and in its direction."""
+    is_lower = place.step.value < 0
+    return any(abs(other.at - place.at) <= _NEAR and (other.step.value < 0) == is_lower for other in others)
+
+
+def _levels(
+    scale: MetricScale, found: Segmentation, points: Sequence[TrendPoint], smallest_error: SmallestError
+) -> Iterator[TrendLevel]:
+    for (start, end), level in zip(found.bounds(len(points)), found.levels, strict=True):
+        # A half of a level differs from the other one by twice the error of the whole.
+        least = smallest_error(start, (start + end) // 2, end) / 2
+        half = found.level_error(end - start, least).half_width(CONFIDENCE)
+        low, high = (scale.value(level + side * half) for side in (-1, 1))
+        yield TrendLevel(points[start].race, points[end - 1].race, end - start, scale.value(level), low, high)
+
+
+def _deviation(scale: MetricScale, last: LastDeviation | None) -> TrendDeviation | None:
+    if last is None or scale.word(last.step) == "same":
+        return None
+    return TrendDeviation(last.races, scale.change(last.step), scale.word(last.step))

@@ -1,0 +1,22 @@
+"""Regressions of a trend that somebody accepted (docs/trend.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedRegression:
+    """A regression that somebody accepted (`pacenote trend accept`): it is not one any more."""
+
+    race_id: str
+    """The first race of its new level; of a drift, and of a metric that is missing, the newest race then."""
+
+    metric: str
+    """Label of its metric."""
+
+    change: float | None
+    """The accepted change: relative, or of an error rate in points; None if the metric is missing."""
+
+    reason: str
+    """Why it was accepted."""

@@ -1,0 +1,103 @@
+"""`pacenote trend accept`: a regression is accepted with a reason, and taken back like any annotation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from compare.test_trend import nights, step
+from pacenote.model.finding import Finding
+from pacenote.model.race_record import Verdict
+from pacenote.store.race_store import RaceStore
+
+GATE = "--fail-on=regression"
+
+
+@pytest.fixture
+def store(home):
+    """Indexing is 20 % slower from the seventh race on."""
+    store = RaceStore(home)
+    for each in nights(12, rate=step(6, 0.8)):
+        store.create(each)
+    return store
+
+
+def test_an_accepted_regression_does_not_fail_until_the_annotation_is_deleted(run, store, home):
+    assert run("trend", GATE)[0] == 3
+    code, out, err = run("trend", "accept", "--reason=the new codec")
+    assert (code, err) == (0, "")
+    assert out.startswith("accepted throughput:index-append -")
+    assert "since 2026-03-07 12:30 (n06) (annotation " in out
+    (file,) = (home / "annotations").iterdir()
+    stored = json.loads(file.read_text())
+    assert stored["message"].startswith("accepted: throughput:index-append -")
+    assert stored["message"].endswith(": the new codec")
+    assert (stored["race-timestamp"], stored["track"]) == ("20260307T000000Z", "http_logs")
+    assert (stored["accepted"]["race_id"], stored["accepted"]["reason"]) == ("n06", "the new codec")
+    code, out, err = run("trend", GATE)
+    assert (code, err) == (0, "")
+    assert "1 accepted regression: the new codec" in " ".join(out.split())
+    assert "the new codec" in run("list", "annotations")[1]
+    assert run("delete", "annotation", f"--id={file.stem}")[0] == 0
+    assert run("trend", GATE)[0] == 3
+
+
+def test_what_is_worse_later_fails_again(run, store):
+    run("trend", "accept", "--reason=meant to be")
+    for each in nights(20, rate=lambda night: 1.0 if night < 6 else 0.8 if night < 12 else 0.7)[12:]:
+        store.create(each)
+    code, _, err = run("trend", GATE)
+    assert (code, err) == (3, "warning: --fail-on: throughput:index-append is worse\n")
+
+
+def test_only_what_is_selected_is_accepted(run, store):
+    code, out, err = run("trend", "accept", "--reason=x", "--metrics=p50")
+    assert (code, out) == (2, "")
+    assert "there is no regression to accept" in err
+    assert run("trend", GATE)[0] == 3
+
+
+@pytest.mark.parametrize("arguments", [("accept",), ("--reason=why",), ("n01", "--reason=why")])
+def test_a_reason_and_the_word_belong_together(run, store, arguments):
+    code, _, err = run("trend", *arguments)
+    assert code == 2
+    assert "--reason and the word accept belong together" in err
+
+
+def test_an_annotation_that_cannot_be_read_accepts_nothing_and_is_named(run, store, home):
+    run("trend", "accept", "--reason=x")
+    (file,) = (home / "annotations").iterdir()
+    document = json.loads(file.read_text())
+    document["accepted"]["change"] = "much"
+    file.write_text(json.dumps(document))
+    code, _, err = run("trend", GATE)
+    assert code == 3
+    assert f"{file} is not an annotation" in err
+
+
+def test_a_metric_that_is_missing_can_be_accepted(run, home):
+    store = RaceStore(home)
+    records = nights(9)
+    for each in records[:-1]:
+        store.create(each)
+    store.create(replace(records[-1], tasks=records[-1].tasks[:1]))
+    code, _, err = run("trend", GATE)
+    assert code == 3
+    assert "do not count in the newest race" in err
+    assert run("trend", "accept", "--reason=the search was removed")[0] == 0
+    assert run("trend", GATE)[::2] == (0, "")
+
+
+def test_a_void_newest_race_can_not_be_accepted(run, store):
+    run("trend", "accept", "--reason=x")
+    last = nights(12)[-1]
+    void = Verdict("void", (Finding("30 % of the searches failed"),))
+    store.create(replace(last, race_id="bad", timestamp=last.timestamp + timedelta(days=1), verdict=void))
+    assert run("trend", "accept", "--reason=y")[0] == 2
+    code, out, err = run("trend", GATE)
+    assert (code, err) == (3, "warning: --fail-on: the newest race is void: bad\n")
+    assert out.startswith(" NEWEST RACES CANNOT BE USED")
+    assert run("trend")[0] == 0

@@ -1,0 +1,256 @@
+"""Which changes of a trend are regressions: until they are accepted or gone, also if they are found late."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from compare.races import index
+from compare.test_trend import metric, nights, one, shown, step, trend_of
+from pacenote.compare.metric_scale import MetricScale
+from pacenote.compare.metric_trend import TrendCriteria, metric_trend
+from pacenote.compare.metrics import Datum
+from pacenote.compare.trend import ALARMS_PER_YEAR, find_trend
+from pacenote.model.accepted_regression import AcceptedRegression
+from pacenote.model.comparison import ComparedRace, MetricId
+from pacenote.model.finding import Finding
+from pacenote.model.race_record import Environment, RaceRecord, Verdict
+from pacenote.model.trend import MetricTrend, TrendOptions, TrendPoint
+from pacenote.stats.change_points import LEVEL
+
+LABEL = "throughput:index-append"
+
+
+def rates(values: list[float]) -> list[RaceRecord]:
+    """Returns a race for each rate, with a search that does not change."""
+    own = nights(len(values))
+    return [
+        replace(each, tasks=(index(value), *each.tasks[1:])) for each, value in zip(own, values, strict=True)
+    ]
+
+
+def noisy(levels: list[float], seed: int, noise: float = 0.02) -> list[RaceRecord]:
+    draw = random.Random(seed)
+    return rates([10_000 * level * draw.lognormvariate(0, noise) for level in levels])
+
+
+def answers(records: list[RaceRecord], first: int) -> list[str]:
+    """Returns what the trend of the indexing rate says after each race."""
+    return [trend_of(records[:count], metrics=(LABEL,)).answer for count in range(first, len(records) + 1)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_regression_that_was_found_stays_until_it_is_accepted_or_gone(seed):
+    """-6 % at a noise of 2 %, found late or not: the job does not become green by itself."""
+    records = noisy([1.0] * 20 + [0.94] * 30, seed)
+    found = answers(records, 20)
+    first = found.index("regression")
+    assert first <= 20
+    assert set(found[first:]) == {"regression"}
+
+
+def test_a_regression_is_new_while_it_was_not_known_ten_races_ago():
+    records = noisy([1.0] * 20 + [0.94] * 30, 1)
+    new = []
+    for count in range(20, 51):
+        changes = metric(trend_of(records[:count], metrics=(LABEL,))).regressions
+        new.append(any(change.is_new for change in changes if abs(change.after - 20) <= 2))
+    first = new.index(True)
+    assert new[first : first + 10] == [True] * 10
+    assert not any(new[first + 10 :])
+
+
+def judged(values: list[float], alarms_per_year: float = ALARMS_PER_YEAR) -> MetricTrend:
+    """Returns what is said of the races of one metric."""
+    rate = MetricId("index", "throughput", "docs/s", "throughput", "throughput", higher_is_better=True)
+    points = [(TrendPoint(race, value), Datum(value)) for race, value in enumerate(values)]
+    criteria = TrendCriteria(LEVEL, alarms_per_year, len(values), max(0, len(values) - 10))
+    return metric_trend(MetricScale.of(rate, TrendOptions()), points, criteria)
+
+
+def test_a_late_regression_is_new_although_its_level_began_long_ago():
+    """Without the online detector, a noise of 3 % often hides a step of 5 % for longer than ten races."""
+    late = 0
+    for seed in range(30):
+        draw = random.Random(seed)
+        values = [draw.lognormvariate(0, 0.03) * (0.95 if race >= 20 else 1.0) for race in range(60)]
+        found = ((count, judged(values[:count], 1e-9)) for count in range(21, 61))
+        count, first = next(((count, each) for count, each in found if each.is_worse), (0, None))
+        if first is not None and first.regressions and count - first.regressions[0].after > 10:
+            late += 1
+            assert first.regressions[0].is_new
+    assert late >= 3
+
+
+def test_a_level_that_came_back_ends_a_regression():
+    records = noisy([1.0] * 20 + [0.9] * 8 + [1.0] * 12, 5)
+    found = answers(records, 20)
+    assert "regression" in found[:12]
+    assert found[-1] == "no regression"
+
+
+def accepted(change: float | None = -0.15, race: str = "n10", label: str = LABEL) -> AcceptedRegression:
+    return AcceptedRegression(race, label, change, "the new default of 3.4")
+
+
+def test_an_accepted_regression_is_none_and_its_reason_is_shown():
+    records = nights(30, rate=step(10, 0.85))
+    trend = trend_of(records, accepted=(accepted(),))
+    assert trend.answer == "no regression"
+    (change,) = metric(trend).changes
+    assert (change.is_regression, change.accepted) == (False, "the new default of 3.4")
+    assert "1 accepted regression: the new default of 3.4" in shown(trend)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [accepted(race="n20"), accepted(label="p50-latency:term"), accepted(-0.05), accepted(race="unknown")],
+)
+def test_another_regression_is_not_accepted(other):
+    """At another place, of another metric, or of a smaller change."""
+    trend = trend_of(nights(30, rate=step(10, 0.85)), accepted=(other,))
+    assert trend.answer == "regression"
+
+
+def test_a_further_regression_after_an_accepted_one_is_one():
+    records = nights(30, rate=lambda night: 1.0 if night < 10 else 0.85 if night < 22 else 0.75)
+    trend = trend_of(records, accepted=(accepted(),))
+    assert [each.is_regression for each in metric(trend).changes] == [False, True]
+
+
+def test_a_drift_is_accepted_until_it_is_worse_again():
+    def drifting(night: int) -> float:
+        return 0.995**night
+
+    half = trend_of(nights(40, rate=drifting), accepted=(accepted(-0.18, "n39"),))
+    assert half.answer == "no regression"
+    assert metric(half).drift is not None
+    later = trend_of(nights(60, rate=drifting), accepted=(accepted(-0.18, "n39"),))
+    assert later.answer == "regression"
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("count", "size", "races"), [(5, 0.025, 12), (5, 0.02, 8), (2, 0.05, 10), (4, 0.04, 6)]
+)
+def test_stairs_are_a_regression(count, size, races, seed):
+    levels = [1.0] * 20 + [(1 - size) ** (1 + at // races) for at in range(count * races)]
+    trend = trend_of(noisy(levels, seed), metrics=(LABEL,))
+    assert trend.answer == "regression"
+    assert "no single change" not in shown(trend)
+
+
+def test_two_clear_steps_are_two_steps():
+    counts = []
+    for seed in range(20):
+        levels = [1.0] * 20 + [0.95] * 10 + [0.9] * 10
+        found = metric(trend_of(noisy(levels, seed), metrics=(LABEL,)))
+        counts.append(len(found.changes) if found.drift is None else 0)
+    assert sum(count == 2 for count in counts) >= 16
+
+
+def test_small_steps_that_matter_together_say_so():
+    """Each step of 2.5 % is certain at a noise of 0.2 %, and too small to matter."""
+    levels = [1.0] * 12 + [0.975] * 12 + [0.95] * 12
+    found = metric(trend_of(noisy(levels, 2, noise=0.002), metrics=(LABEL,)))
+    first, second = found.changes
+    assert (first.is_regression, second.is_regression) == (True, False)
+    assert first.total is not None
+    assert first.total.value == pytest.approx(-0.05, abs=0.005)
+
+
+def later(record: RaceRecord, name: str, hours: float, **changes: object) -> RaceRecord:
+    moved = record.timestamp + timedelta(hours=hours)
+    return replace(record, race_id=name, timestamp=moved, **changes)  # type: ignore[arg-type]
+
+
+VOID = {"verdict": Verdict("void", (Finding("30 % of the searches failed"),))}
+UNFINISHED = {"complete": False, "interrupted": True}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ((VOID,), "the newest race is void: x0"),
+        ((VOID, VOID), "the newest 2 races are void: x0 and x1"),
+        ((UNFINISHED,), "the newest race did not finish: x0"),
+        ((VOID, UNFINISHED), "the newest 2 races are void or did not finish: x0 and x1"),
+    ],
+)
+def test_newest_races_that_cannot_be_used_are_not_good_news(changes, text):
+    records = nights(15)
+    bad = [later(records[-1], f"x{at}", 24 * (at + 1), **each) for at, each in enumerate(changes)]
+    trend = trend_of([*records, *bad])
+    assert (trend.answer, trend.newest_unusable) == ("newest races unusable", text)
+    assert f"not known: {text}" in " ".join(shown(trend).split())
+
+
+def test_a_race_that_failed_before_it_knew_its_engine_counts_as_the_newest():
+    records = nights(15)
+    cluster = replace(records[-1].cluster, distribution=None, nodes=())
+    early = later(records[-1], "x", 24, **UNFINISHED, tasks=(), cluster=cluster)
+    assert trend_of([*records, early]).answer == "newest races unusable"
+
+
+def test_unusable_races_that_are_older_or_of_another_kind_do_not_matter():
+    records = nights(15)
+    other = Environment(cpu_model="Another CPU", cpu_logical_cores=64)
+    trend = trend_of([
+        *records,
+        later(records[-1], "x", -1, **VOID),
+        later(records[-1], "y", 24, **VOID, challenge="other"),
+        later(records[-1], "z", 24, **VOID, environment=other),
+    ])
+    assert (trend.answer, trend.newest_unusable) == ("no regression", "")
+
+
+def test_a_metric_that_the_newest_race_lacks_is_not_good_news():
+    records = nights(15)
+    records[-1] = replace(records[-1], tasks=records[-1].tasks[:1])
+    trend = trend_of(records)
+    assert trend.answer == "newest races unusable"
+    assert {each.metric.task for each in trend.metrics if each.is_missing} == {"term"}
+    labels = [each.metric.label for each in trend.metrics if each.is_missing]
+    kept = tuple(accepted(None, "n14", label) for label in labels)
+    assert trend_of(records, accepted=kept).answer == "no regression"
+
+
+def test_a_newest_race_that_is_too_old_is_not_good_news():
+    records = nights(15)
+    races = [ComparedRace(each) for each in records]
+    newest = records[-1].timestamp
+    for hours, answer in ((-1, "no regression"), (1, "newest races unusable")):
+        options = TrendOptions(not_before=newest + timedelta(hours=hours))
+        assert find_trend(races, options).answer == answer
+
+
+def test_races_resemble_each_other_only_if_chance_does_not_explain_it():
+    """Of many metrics of independent races, some have a correlation above 0.3."""
+    noted, correlated = 0, 0
+    for seed in range(10):
+        draw = random.Random(seed)
+        records = []
+        for record in nights(15):
+            tasks = [index(10_000 * draw.lognormvariate(0, 0.02), task=f"index-{at}") for at in range(20)]
+            records.append(replace(record, tasks=tuple(tasks)))
+        trend = trend_of(records)
+        correlated += any(each.correlation >= 0.3 for each in trend.metrics)
+        noted += any("resemble each other" in note for note in trend.notes)
+    assert correlated >= 5
+    assert noted <= 2
+
+
+def test_races_that_do_resemble_each_other_are_noted():
+    draw, value, values = random.Random(1), 0.0, []
+    for _ in range(60):
+        value = 0.8 * value + draw.gauss(0, 0.012)
+        values.append(10_000 * (1 + value))
+    trend = trend_of(rates(values), metrics=(LABEL,))
+    assert any("resemble each other" in note for note in trend.notes)
+
+
+def test_the_steady_track_has_no_alarm():
+    assert all(not each.changes for each in trend_of(nights(60, rate=one)).metrics)
