@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -482,7 +483,7 @@ def test_only_a_few_values_are_shown():
     assert "the host changed between the races: unknown and host-0 and host-1 and 2 more" in texts(of(sides))
 
 
-def scheduled(workers: str, demoted_s: float = 0.0) -> dict[str, object]:
+def scheduled(workers: str, demoted_s: float = 0.0) -> dict[str, Any]:
     threads = [{"name": "drive-0", "wall_s": 60.0}]
     return {"threads": threads, "scheduling": {"asked": "auto", "workers": workers, "demoted_s": demoted_s}}
 
@@ -512,3 +513,16 @@ def test_a_race_whose_driver_lost_its_priority_is_pointed_out():
         side[:] = [replace(side_race, driver=scheduled("realtime")) for side_race in side]
     sides[0][1] = replace(sides[0][1], driver=scheduled("realtime", demoted_s=20.0))
     assert "real-time priority for part of the race in the baseline" in texts(of(sides))
+
+
+def test_a_task_during_which_the_driver_lost_its_priority_is_named():
+    """One second is little of a race of a minute, but may be half of a task."""
+    sides = blocks(3)
+    for side in sides:
+        side[:] = [replace(side_race, driver=scheduled("realtime")) for side_race in side]
+    tasks = tuple(replace(task, index=number) for number, task in enumerate(sides[0][1].tasks))
+    task, *_ = tasks
+    lost = scheduled("realtime", demoted_s=1.0)
+    lost["scheduling"] = {**lost["scheduling"], "tasks": [{"index": task.index, "share": 0.5}]}
+    sides[0][1] = replace(sides[0][1], driver=lost, tasks=tasks)
+    assert f"real-time priority for part of {task.task} in the baseline" in texts(of(sides))

@@ -133,13 +133,22 @@ def test_values_at_their_limits_are_accepted() -> None:
         ),
         (
             driver(throttling={"throttled_s": 3.36, "periods": 90, "share": 0.056}),
-            "a CPU quota stopped the driver for 3.36 s, 6 % of the race (limit 5 %): raise the quota of its "
+            "a CPU quota stopped the driver for 3.36 s, added over its cores: 6 % of the race (limit 5 %): "
+            "raise the quota of its "
             "container or control group",
         ),
         (
             driver(machine={"busy_share": 0.5, "stolen_share": 0.12}),
             "12 % of CPU time was stolen by other virtual machines (limit 5 %): repeat on a quiet host, or "
             "on one with cores of its own",
+        ),
+        (
+            driver(
+                machine={"stolen_share": 0.01, "most_stolen": None},
+                cpus={"numbers": [0, 1, 3], "stolen_share": 0.12},
+            ),
+            "12 % of the CPU time of the driver's cores (0-1,3) was stolen by other virtual machines (limit "
+            "5 %): repeat on a quiet host, or on one with cores of its own",
         ),
         (
             driver(machine={"stolen_share": 0.003, "most_stolen": {"share": 0.21, "from_s": 1800.2}}),
@@ -454,3 +463,11 @@ def test_waits_of_other_threads_say_nothing_about_threads_with_real_time_priorit
     assert len(list(suspect_findings(starved))) == 1
     realtime = starved | {"scheduling": {"asked": "auto", "workers": "realtime", "health": "realtime"}}
     assert len(list(suspect_findings(realtime))) == int(doubts)
+
+
+def test_time_stolen_from_other_cores_does_not_matter_to_the_driver() -> None:
+    machine = {"stolen_share": 0.3, "most_stolen": {"share": 0.5, "from_s": 1.0}}
+    own = {"numbers": [1], "stolen_share": 0.01, "most_stolen": {"share": 0.02, "from_s": 1.0}}
+    assert not [*suspect_findings({"machine": machine, "cpus": own})]
+    # If that of its own cores is not known, that of all is what is known.
+    assert len([*suspect_findings({"machine": machine, "cpus": None})]) == 1

@@ -12,9 +12,10 @@ from pacenote.model.driver_scheduling import (
     ALLOW_REALTIME,
     FREE_CORE,
     core_advice,
-    demotion_text,
+    demotion_texts,
     obtained_scheduling,
 )
+from support.records import task
 
 THREADS = [{"name": "drive-0", "wall_s": 30.0}, {"name": "drive-1", "wall_s": 30.0}, {"name": "health"}]
 
@@ -75,19 +76,66 @@ def test_advice_names_what_kept_the_driver_from_real_time_priority(
     assert core_advice(driver) == advice
 
 
+BUDGET = "because they had used up their budget of processor time"
+UNREADABLE = "because their processor time could not be read"
+
+
 @pytest.mark.parametrize(
-    ("scheduling", "text"),
+    ("scheduling", "texts"),
     [
-        ({"demotions": 1, "demoted_s": 0.5}, "workers lost real-time priority once, for 500 ms in total, "),
         (
-            {"demotions": 12, "demoted_s": 70},
-            "workers lost real-time priority 12 times, for 1 min 10 s in total, ",
+            {"demotions": 1, "demoted_s": 0.5, "unreadable": 0},
+            [f"workers lost real-time priority once, for 500 ms in total, {BUDGET}"],
         ),
-        ({"demotions": 0}, ""),
-        ({"demotions": "many"}, ""),
-        (None, ""),
+        (
+            {"demotions": 12, "demoted_s": 70, "unreadable": 0},
+            [f"workers lost real-time priority 12 times, for 1 min 10 s in total, {BUDGET}"],
+        ),
+        (
+            {"demotions": 3, "demoted_s": 70, "unreadable": 1, "unreadable_s": 10.0},
+            [
+                f"workers lost real-time priority 2 times, for 1 min in total, {BUDGET}",
+                f"workers lost real-time priority once, for 10 s in total, {UNREADABLE}",
+            ],
+        ),
+        (
+            {"demotions": 1, "demoted_s": 10, "unreadable": 1, "unreadable_s": 10.0},
+            [f"workers lost real-time priority once, for 10 s in total, {UNREADABLE}"],
+        ),
+        # An earlier version did not record the cause.
+        (
+            {"demotions": 1, "demoted_s": 10},
+            [f"workers lost real-time priority once, for 10 s in total, {BUDGET}, or it could not be read"],
+        ),
+        ({"demotions": 0}, []),
+        ({"demotions": "many"}, []),
+        (None, []),
     ],
 )
-def test_how_often_workers_lost_their_priority(scheduling: object, text: str) -> None:
-    why = "because they had used up their budget of processor time" if text else ""
-    assert demotion_text({"scheduling": scheduling}) == f"{text}{why}"
+def test_how_often_workers_lost_their_priority_and_why(scheduling: object, texts: list[str]) -> None:
+    assert [*demotion_texts({"scheduling": scheduling})] == texts
+
+
+TASKS = (task("index", index=0), task("search", index=3), task("force-merge", index=4))
+
+
+def changed(*shares: tuple[int, float]) -> dict[str, object]:
+    """A report of the driver in which workers lost their priority for these shares of the tasks."""
+    tasks = [{"index": index, "workers": 1, "demoted_s": 1.0, "share": share} for index, share in shares]
+    scheduling = {"workers": "realtime", "demotions": 1, "demoted_s": 1.0, "unreadable": 0, "tasks": tasks}
+    return {"threads": [{"name": "drive-0", "wall_s": 3600.0}], "scheduling": scheduling}
+
+
+def test_the_tasks_during_which_workers_lost_their_priority_are_named() -> None:
+    """One second is little of an hour, but much of a task."""
+    report = changed((3, 0.9), (0, 0.06), (4, 0.01))
+    assert demotion_texts(report, TASKS)[1:] == (
+        "without it, they ran search for 90.0 % of its time, index for 6.0 % of its time and force-merge "
+        "for 1.0 % of its time",
+    )
+    assert obtained_scheduling(report, TASKS) == "real-time priority for part of search and index"
+    assert obtained_scheduling(report) == "real-time priority for part of the race"
+    # Outside tasks, or for a negligible part of them, it matters to no figure.
+    for negligible in (changed(), changed((4, 0.01))):
+        negligible["threads"] = [{"name": "drive-0", "wall_s": 1.0}]
+        assert obtained_scheduling(negligible, TASKS) == "real-time priority"

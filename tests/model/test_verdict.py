@@ -162,6 +162,30 @@ def test_late_sends_are_blamed_on_the_machine_if_the_driver_waited_for_a_core_lo
     assert [finding(waited_s).cause for waited_s in (0.76, None)] == ["driver", "driver"]
 
 
+def test_the_waits_for_a_core_in_one_step_say_nothing_about_the_tasks_of_another():
+    """The race waited for 20 s for a core, but not while the second task ran."""
+    steps = [
+        {"step": "index", "tasks": [0], "waited_s": 20.0, "worked_s": 3.0},
+        {"step": "both", "tasks": [1, 2], "waited_s": 0.1, "worked_s": 1.0},
+    ]
+    threads = [{"name": "drive-0", "cpu_s": 4.0, "run_queue_s": 20.1, "wall_s": 125.0}]
+    tasks = tuple(
+        paced(name, index=index, late_p99=3.0) for index, name in enumerate(("index", "term", "range"))
+    )
+    driver = {"threads": threads, "core_times": steps}
+    machine, own = determine_verdict(record(tasks=tasks, driver=driver)).findings
+    assert (machine.cause, machine.tasks, own.cause, own.tasks) == (
+        "machine",
+        ("index",),
+        "driver",
+        ("term", "range"),
+    )
+    assert "because it waited for a core for 20 s while it ran, and had one for 3 s" in machine.text
+    # Of these steps, the kernel did not report it.
+    unknown = record(tasks=tasks, driver=driver | {"core_times": []})
+    assert [each.cause for each in determine_verdict(unknown).findings] == ["driver"]
+
+
 def test_tasks_with_the_same_problem_share_a_reason_that_states_its_cause():
     late = [paced(name, late_p99=ms) for name, ms in (("term", 3.0), ("range", 3.1), ("default", 0.1))]
     (finding,) = determine_verdict(record(tasks=tuple(late))).findings

@@ -500,7 +500,9 @@ def test_a_task_whose_iterations_end_it_has_a_note():
 
 
 def test_workers_that_lost_real_time_priority_are_a_note():
-    race = record(driver={"scheduling": {"workers": "realtime", "demotions": 2, "demoted_s": 3.0}})
+    race = record(
+        driver={"scheduling": {"workers": "realtime", "demotions": 2, "demoted_s": 3.0, "unreadable": 0}}
+    )
     texts = [text for _, text in notes(build_report(race), "Driver") if "real-time" in text]
     assert texts == [
         "workers lost real-time priority 2 times, for 3 s in total, because they had used up their budget of "

@@ -69,6 +69,7 @@ pub use python::{
 pub use race::{Race, RaceProgress};
 pub use race_state::{RaceEvent, RetryWait, StopLevel};
 pub use response::json_scan;
+pub use scheduling::demotion::DemotedTask;
 pub use scheduling::monitor::{Scheduling, SchedulingSummary};
 pub use scheduling::permission::realtime_refusal;
 pub use slices::Slices;

@@ -12,6 +12,7 @@ use crate::race_state::{RaceState, lock};
 use crate::schedule::client_schedule::FailedSchedule;
 use crate::schedule::shared_schedule::SharedSchedule;
 use crate::schedule::warmup_backlog::TaskBacklog;
+use crate::scheduling::demotion::TaskSpan;
 
 /// A step and the state that its clients share.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub struct TaskState {
     origin: OnceLock<Instant>,
     /// Number of clients that have not ended the task.
     clients_left: AtomicU32,
+    /// When the last of them ended it.
+    ended: OnceLock<Instant>,
     /// The unit of the first success; only Python runners return one.
     unit: OnceLock<String>,
     /// The schedule that the clients share, if the task runs in an open loop.
@@ -130,6 +133,7 @@ impl StepState {
                     task_index: allocation.task_index,
                     origin: OnceLock::new(),
                     clients_left: AtomicU32::new(1),
+                    ended: OnceLock::new(),
                     unit: OnceLock::new(),
                     shared_schedule: SharedSchedule::of_task(plan, allocation.task_index).map(Arc::new),
                     warmup_backlog: TaskBacklog::default(),
@@ -178,6 +182,20 @@ impl StepState {
         self.planned().client_allocations.iter().filter(move |allocation| share.runs(allocation.race_client))
     }
 
+    /// Returns when the tasks ran whose clients a worker runs, if these ended at `now`. Tasks that did not begin are
+    /// left out.
+    pub fn task_spans(&self, share: WorkerShare, now: Instant) -> Vec<TaskSpan> {
+        let runs = |task: &&TaskState| {
+            let mut allocations = self.clients_of(share).flat_map(|client| &client.allocations);
+            allocations.any(|allocation| allocation.task_index == task.task_index)
+        };
+        let span = |task: &TaskState| {
+            let until = task.ended.get().map_or(now, |ended| now.min(*ended));
+            Some(TaskSpan { task_index: task.task_index, from: *task.origin.get()?, until })
+        };
+        self.tasks.iter().filter(runs).filter_map(span).collect()
+    }
+
     /// Returns whether a task has completed the step.
     pub fn is_completed(&self) -> bool {
         self.completed.load(Ordering::Relaxed)
@@ -192,6 +210,9 @@ impl StepState {
     /// client of the task.
     pub fn client_ended(&self, task: &TaskState, now: Instant) -> bool {
         let last = task.clients_left.fetch_sub(1, Ordering::AcqRel) == 1;
+        if last {
+            task.ended.get_or_init(|| now);
+        }
         let completes = match self.planned().completed_by {
             Some(CompletedBy::Task { task: by }) => by == task.task_index,
             Some(CompletedBy::Any {}) => true,

@@ -6,11 +6,11 @@ use pacenote_record::{LostSamples, MissingSamples};
 use serde::Serialize;
 
 use crate::health::clocks::ClockHealth;
-use crate::health::core_waits::CoreWaits;
+use crate::health::core_waits::{CoreWaits, StepCoreTimes};
 use crate::health::cpu::{BusiestStep, DelayedTask, FaultingStep, PeakLoad, major_faults, thread_cpu_ns};
 use crate::health::cpu_quota::Throttling;
 use crate::health::data_waits::DataWaits;
-use crate::health::host::HostUsage;
+use crate::health::host::{CoreUsage, DriverCoreUsage};
 use crate::health::run_queue::RunQueueStats;
 use crate::scheduling::monitor::SchedulingSummary;
 use crate::transport::Endpoint;
@@ -23,10 +23,15 @@ pub struct RaceSummary {
     pub threads: Vec<ThreadSummary>,
     /// CPU time of the whole process during the race, Python included, in seconds.
     pub process_cpu_s: f64,
-    /// Load of the host during the race; `null` if the operating system does not report it.
-    pub machine: Option<HostUsage>,
+    /// Load of all CPUs of the host during the race; `null` if the operating system does not report it.
+    pub machine: Option<CoreUsage>,
+    /// Load of those that the driver may use; `null` if the operating system does not report it.
+    pub cpus: Option<DriverCoreUsage>,
     /// Effect of CPU quotas of control groups during the race; `null` if the operating system does not report it.
     pub throttling: Option<Throttling>,
+    /// For each step that has ended, for how long the threads that send requests waited for a core, and had one; without
+    /// steps of which the operating system did not report it.
+    pub core_times: Vec<StepCoreTimes>,
     /// How the kernel scheduled the threads; `null` if it is not known.
     pub scheduling: Option<SchedulingSummary>,
     /// The clocks during the race.

@@ -163,3 +163,28 @@ fn spin_waits_count_as_cpu_time() {
     assert_eq!((summary.workers, summary.demotions), (Some(Scheduling::Realtime), 1), "{summary:?}");
     assert!(summary.demoted_s > 0.05 && summary.demoted_s < 0.5, "{summary:?}");
 }
+
+#[test]
+fn the_tasks_during_which_a_worker_lost_its_priority_are_known() {
+    if !is_realtime_permitted() {
+        return;
+    }
+    let _alone = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let server = Server::start(|_, _| Some(success_response()));
+    // The second task spins while it waits, the others end at once.
+    let [before, mut long, after] = ["before", "long", "after"].map(|name| request_task(name, 1, 3));
+    long["pace"] = json!({"kind": "deterministic", "interval_s": 0.4});
+    let mut plan = plan(server.port, &[before, long, after]);
+    plan["driver"]["spin_us"] = 1_000_000.into();
+    plan["driver"]["scheduling"] = "realtime".into();
+    let driver = run(&plan).summary;
+    let tasks: Vec<_> = driver.core_times.iter().map(|times| &times.tasks[..]).collect();
+    assert_eq!(tasks, [[0], [1], [2]]);
+    // The time for which it spins is CPU time of this step.
+    assert!(driver.core_times[1].worked_s > driver.core_times[0].worked_s, "{:?}", driver.core_times);
+    let summary = driver.scheduling.unwrap();
+    let [demoted] = &summary.tasks[..] else { panic!("{summary:?}") };
+    assert_eq!((demoted.index, demoted.workers, demoted.unreadable), (1, 1, 0), "{summary:?}");
+    assert!(demoted.share > 0.0 && demoted.share < 1.0, "{summary:?}");
+    assert!(demoted.demoted_s <= summary.demoted_s && summary.unreadable == 0, "{summary:?}");
+}

@@ -309,7 +309,7 @@ def _recorded_facts(record: RaceRecord, *, is_complete: bool) -> Iterator[tuple[
     for name in ("distribution", "version", "flavor", "build_hash") if is_complete else ("distribution",):
         yield from _flat(f"engine.{name}", getattr(record.cluster, name))
     if record.imported is None and record.driver:
-        yield "driver.scheduling", obtained_scheduling(record.driver)
+        yield "driver.scheduling", obtained_scheduling(record.driver, record.tasks)
 
 
 def _flat(prefix: str, value: object) -> Iterator[tuple[str, str]]:

@@ -284,7 +284,7 @@ def _scheduling(races: PairedRaces) -> Iterator[Finding]:
 
 
 def _obtained_scheduling(race: ComparedRace) -> str:
-    return obtained_scheduling(race.record.driver)
+    return obtained_scheduling(race.record.driver, race.record.tasks)
 
 
 def _software(races: PairedRaces) -> Iterator[Finding]:

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pacenote.model.driver_facts import listed, number, part, threads_of
+from pacenote.model.cpu_list import format_cpus
+from pacenote.model.driver_facts import listed, number, own_cores, part, threads_of
 from pacenote.model.driver_pauses import gap_findings, pause_findings
 from pacenote.model.driver_scheduling import REALTIME, core_advice, obtained_scheduling
 from pacenote.model.finding import EVERYTHING, Finding, by_doubt, doubtful_after
@@ -125,6 +126,9 @@ class CoreTimes:
     worked_s: float
     """Seconds for which they had one."""
 
+    when: str = "in the race"
+    """When."""
+
     @property
     def mostly_waited(self) -> bool:
         """Whether they waited for a core for longer than they had one."""
@@ -227,8 +231,14 @@ def wall_s(driver: Mapping[str, object]) -> float:
     return number(driver, "wall_s")
 
 
-def core_times(driver: Mapping[str, object]) -> CoreTimes:
-    """Returns for how long the threads that send requests waited for a core, and had one."""
+def core_times(driver: Mapping[str, object], task: TaskResult) -> CoreTimes:
+    """Returns for how long the threads that send requests waited for a core, and had one, in the step of a
+    task; in the whole race for races of earlier versions, which did not record it by step.
+    """
+    if "core_times" in driver:
+        steps = (step for step in listed(driver, "core_times") if isinstance(step, Mapping))
+        own = next((step for step in steps if task.index in listed(step, "tasks")), {})
+        return CoreTimes(number(own, "waited_s"), number(own, "worked_s"), "while it ran")
     senders = [thread for name, thread in threads_of(driver) if name.startswith("drive-") or name == "lane"]
     return CoreTimes(
         waited_s=sum(number(thread, "run_queue_s") for thread in senders),
@@ -257,7 +267,7 @@ def unmeasured(driver: Mapping[str, object]) -> tuple[str, ...]:
     missing = {
         "the time that its threads waited for a core": _has_null(workers, "run_queue_s"),
         "its major page faults": _has_null(workers, "major_faults"),
-        MACHINE_USE: _has_null([driver], "machine") and not is_shorter_than_ticks(driver),
+        MACHINE_USE: _lacks_machine_use(driver) and not is_shorter_than_ticks(driver),
         "the time for which a CPU quota stopped it": _has_null([driver], "throttling"),
     }
     return tuple(what for what, is_missing in missing.items() if is_missing)
@@ -268,9 +278,13 @@ def is_shorter_than_ticks(driver: Mapping[str, object]) -> bool:
     ticks: it reports what concerns the driver's own threads.
     """
     workers = [thread for name, thread in threads_of(driver) if name.startswith("drive-")]
-    if not workers or _has_null(workers, "run_queue_s") or not _has_null([driver], "machine"):
+    if not workers or _has_null(workers, "run_queue_s") or not _lacks_machine_use(driver):
         return False
     return 0 < number(driver, "wall_s") < _SHORT_S
+
+
+def _lacks_machine_use(driver: Mapping[str, object]) -> bool:
+    return _has_null([driver], "machine") or _has_null([driver], "cpus")
 
 
 def _has_null(values: Sequence[Mapping[str, object]], key: str) -> bool:
@@ -455,19 +469,21 @@ def _outside_requests(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 
 def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
-    machine = part(driver, "machine")
-    stolen, window = number(machine, "stolen_share"), part(machine, "most_stolen")
-    worst = number(window, "share")
+    cores = own_cores(driver)
+    stolen, worst = cores.stolen_share, cores.most_stolen_share
     doubtful_from = EVERYTHING if stolen > STOLEN_SHARE_OF_FIGURES else None
     if stolen > STOLEN_SHARE:
         when, limit = "", STOLEN_SHARE
     elif worst > STOLEN_SHARE_OF_WINDOW:
-        when = f" during ten seconds, {number(window, 'from_s'):.0f} s after the start of the driver"
+        when = f" during ten seconds, {cores.most_stolen_from_s:.0f} s after the start of the driver"
         stolen, limit = worst, STOLEN_SHARE_OF_WINDOW
     else:
         return
+    time = "CPU time"
+    if cores.numbers is not None:
+        time = f"the CPU time of the driver's cores ({format_cpus(cores.numbers)})"
     yield Finding(
-        f"{format_excess(stolen, limit)} of CPU time was stolen by other virtual machines{when} (limit "
+        f"{format_excess(stolen, limit)} of {time} was stolen by other virtual machines{when} (limit "
         f"{limit * 100:.0f} %)",
         "machine",
         "repeat on a quiet host, or on one with cores of its own",
@@ -480,8 +496,9 @@ def _throttled(driver: Mapping[str, object]) -> Iterator[Finding]:
     share = number(throttling, "share")
     if share > THROTTLED_SHARE:
         yield Finding(
-            f"a CPU quota stopped the driver for {number(throttling, 'throttled_s'):.3g} s, "
-            f"{format_excess(share, THROTTLED_SHARE)} of the race (limit {THROTTLED_SHARE * 100:.0f} %)",
+            f"a CPU quota stopped the driver for {number(throttling, 'throttled_s'):.3g} s, added over its "
+            f"cores: {format_excess(share, THROTTLED_SHARE)} of the race (limit "
+            f"{THROTTLED_SHARE * 100:.0f} %)",
             "machine",
             "raise the quota of its container or control group",
             doubtful_from=doubtful_after(share),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from pacenote.model.driver_facts import number, part, threads_of
-from pacenote.units import format_seconds
+from pacenote.model.driver_facts import listed, number, part, threads_of
+from pacenote.model.result import TaskResult
+from pacenote.units import format_seconds, format_share
 
 ALLOW_REALTIME = (
     "allow real-time priority (`sudo prlimit --rtprio=2 --pid=$$`, LimitRTPRIO=2 of a systemd unit, or "
@@ -39,7 +41,11 @@ FREE_CORE = (
 """What to do if the driver waited for a core, unless its priority can be raised."""
 
 _DEMOTED_SHARE = 0.05
-"""Smallest share of the workers' time without real-time priority that is a scheduling of its own."""
+"""Smallest share of the workers' time in a task without real-time priority that is a scheduling of its own.
+"""
+
+_SHOWN_TASKS = 3
+"""Maximum number of tasks that are named."""
 
 REALTIME = "real-time priority"
 """The scheduling of threads that never wait for those of other programs."""
@@ -48,8 +54,29 @@ _NAMES = {"realtime": REALTIME, "short_slice": "a short slice", "normal": "norma
 """What each kind of scheduling is called."""
 
 
-def obtained_scheduling(driver: Mapping[str, object]) -> str:
-    """Returns how the threads that sent requests were scheduled.
+@dataclass(frozen=True, slots=True)
+class DemotedTask:
+    """A task during which workers had lost real-time priority."""
+
+    index: int
+    """Its position in the plan."""
+
+    share: float
+    """Share of the workers' time in the task for which they did not have it."""
+
+
+def demoted_tasks(driver: Mapping[str, object]) -> tuple[DemotedTask, ...]:
+    """Returns the tasks during which workers had lost real-time priority."""
+    return tuple(
+        DemotedTask(int(number(task, "index")), number(task, "share"))
+        for task in listed(part(driver, "scheduling"), "tasks")
+        if isinstance(task, Mapping)
+    )
+
+
+def obtained_scheduling(driver: Mapping[str, object], tasks: Sequence[TaskResult] = ()) -> str:
+    """Returns how the threads that sent requests were scheduled; those of `tasks` are named during which it
+    changed.
 
     Earlier versions left it to the system, and did not record it.
     """
@@ -57,6 +84,12 @@ def obtained_scheduling(driver: Mapping[str, object]) -> str:
         return "unknown"
     scheduling = part(driver, "scheduling")
     name = _NAMES.get(str(scheduling.get("workers") or "normal"), "unknown")
+    changed = [task for task in demoted_tasks(driver) if task.share > _DEMOTED_SHARE]
+    if changed:
+        return f"{name} for part of {_named(changed, tasks) or 'the race'}"
+    if "tasks" in scheduling:
+        return name
+    # An earlier version did not record the tasks.
     lifetimes_s = (
         number(thread, "wall_s")
         for thread_name, thread in threads_of(driver)
@@ -67,21 +100,55 @@ def obtained_scheduling(driver: Mapping[str, object]) -> str:
     return name
 
 
-def demotion_text(driver: Mapping[str, object]) -> str:
-    """Returns how often and for how long workers were without real-time priority; empty if they never were.
+def demotion_texts(driver: Mapping[str, object], tasks: Sequence[TaskResult] = ()) -> tuple[str, ...]:
+    """Returns how often and for how long workers were without real-time priority, one sentence for each
+    cause; empty if they never were. Those of `tasks` that this concerns are named.
 
     This is no fault: workers that use more than their budget of processor time step back, so that the engine
     is not kept from running.
     """
     scheduling = part(driver, "scheduling")
-    demotions = int(number(scheduling, "demotions"))
-    if not demotions:
-        return ""
-    times = "once" if demotions == 1 else f"{demotions:,} times"
-    return (
-        f"workers lost real-time priority {times}, for {format_seconds(number(scheduling, 'demoted_s'))} in "
-        "total, because they had used up their budget of processor time"
-    )
+    demotions, unreadable = int(number(scheduling, "demotions")), int(number(scheduling, "unreadable"))
+    total_s, unreadable_s = number(scheduling, "demoted_s"), number(scheduling, "unreadable_s")
+    reason = "they had used up their budget of processor time"
+    if "unreadable" not in scheduling:
+        # An earlier version did not record the cause.
+        reason += ", or it could not be read"
+    texts = [
+        *_lost(demotions - unreadable, total_s - unreadable_s, reason),
+        *_lost(unreadable, unreadable_s, "their processor time could not be read"),
+    ]
+    if texts and (shares := _shares(demoted_tasks(driver), tasks)):
+        texts.append(f"without it, they ran {shares}")
+    return tuple(texts)
+
+
+def _lost(count: int, seconds: float, reason: str) -> Iterator[str]:
+    if count > 0:
+        times = "once" if count == 1 else f"{count:,} times"
+        lasted = format_seconds(max(seconds, 0.0))
+        yield f"workers lost real-time priority {times}, for {lasted} in total, because {reason}"
+
+
+def _named(demoted: Sequence[DemotedTask], tasks: Sequence[TaskResult]) -> str:
+    names = {task.index: task.task for task in tasks}
+    return _list([names[task.index] for task in demoted if task.index in names])
+
+
+def _shares(demoted: Sequence[DemotedTask], tasks: Sequence[TaskResult]) -> str:
+    names = {task.index: task.task for task in tasks}
+    worst = sorted(demoted, key=lambda task: -task.share)
+    return _list([
+        f"{names[task.index]} for {format_share(task.share)} of its time"
+        for task in worst
+        if task.index in names
+    ])
+
+
+def _list(texts: Sequence[str]) -> str:
+    more = len(texts) - _SHOWN_TASKS
+    shown = [*texts[:_SHOWN_TASKS], f"{more} more"] if more > 0 else list(texts)
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
 def allowance_for(reason: str) -> str | None:

@@ -178,7 +178,7 @@ def _slowness(task: TaskResult, missing: float, delays: Delays) -> _Slowness:
     if _share_of_clients(task, _plugins_s(task) + _delay_s(task)) >= explained:
         return _RETURNED_SLOW if waits_for_returned(task) else _PYTHON_SLOW
     if _share_of_clients(task, _driver_s(task)) >= explained:
-        waited = driver_health.core_times(driver).mostly_waited
+        waited = driver_health.core_times(driver, task).mostly_waited
         return replace(_WITHOUT_CORE, advice=core_advice(driver)) if waited else _DRIVER_SLOW
     if task.accounting.succeeded:
         lacked = delays.lacked_shares.get(task.task, 0.0)

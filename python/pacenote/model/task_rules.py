@@ -78,7 +78,7 @@ _DRIVER_DELAY = _Delay(
     "the driver sent late", "driver", "give the driver more cores, or run the engine on another host"
 )
 _CORE_DELAY = _Delay(
-    "the driver sent late, because it waited for a core for {waited} in the race, and had one for {worked}",
+    "the driver sent late, because it waited for a core",
     "machine",
     FREE_CORE,
 )
@@ -219,14 +219,14 @@ def plugin_failures(tasks: Iterable[TaskResult], *, tolerable: bool) -> Iterator
 
 def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields findings about requests that were sent late, by cause and by the percentiles that it affects."""
-    core_times = driver_health.core_times(driver)
     found: dict[tuple[_Delay, tuple[float, ...], float], list[tuple[TaskResult, float]]] = {}
     for task in tasks:
         if above := tuple(_excessive_lateness(task)):
             percentiles = tuple(lateness.q for lateness, _ in above)
             delay = _delay(task, percentiles[0])
+            core_times = driver_health.core_times(driver, task)
             if delay is _DRIVER_DELAY and core_times.mostly_waited:
-                delay = replace(_CORE_DELAY, advice=core_advice(driver))
+                delay = replace(_CORE_DELAY, text=_waited_text(core_times), advice=core_advice(driver))
             doubtful_from = min(lateness.q for lateness, _ in _excessive_lateness(task, _REPORTED))
             key = (delay, percentiles, doubtful_from)
             found.setdefault(key, []).append((task, above[-1][0].ms))
@@ -235,11 +235,7 @@ def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[
         others = "" if 50.0 in percentiles else ", p50 is not"
         times = format_range((delay_ms for _, delay_ms in delays), _milliseconds)
         reopened = format_count(sum(task.accounting.reconnects for task, _ in delays), "connection")
-        what = delay.text.format(
-            reopened=reopened,
-            waited=format_seconds(core_times.waited_s),
-            worked=format_seconds(core_times.worked_s),
-        )
+        what = delay.text.format(reopened=reopened)
         yield Finding(
             f"{what} (p{percentiles[-1]:g} {times}, over "
             f"{LATENESS_SHARE * 100:.0f} % of service time): {doubtful} "
@@ -249,6 +245,11 @@ def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[
             names(task for task, _ in delays),
             doubtful_from,
         )
+
+
+def _waited_text(times: driver_health.CoreTimes) -> str:
+    waited, worked = format_seconds(times.waited_s), format_seconds(times.worked_s)
+    return f"{_CORE_DELAY.text} for {waited} {times.when}, and had one for {worked}"
 
 
 def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:

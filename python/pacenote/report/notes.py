@@ -20,7 +20,7 @@ from pacenote.model.driver_health import (
     is_shorter_than_ticks,
     unmeasured,
 )
-from pacenote.model.driver_scheduling import demotion_text
+from pacenote.model.driver_scheduling import demotion_texts
 from pacenote.model.finding import Finding
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults
 from pacenote.model.node_options import NodeOptions
@@ -137,7 +137,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
             if check.difference_expected
         ),
         *(Note("Documents", _unchecked_text(unchecked)) for unchecked in record.unchecked_documents),
-        *_demotion_note(record.driver),
+        *(Note("Driver", text) for text in demotion_texts(record.driver, record.tasks)),
         *(_clock_note(step) for step in clock_steps(record.driver)),
         *_unmeasured_note(unmeasured(record.driver)),
         *_short_race_note(record.driver),
@@ -362,11 +362,6 @@ def _clock_note(step: ClockStep) -> Note:
         f"the wall clock was changed by {step.by_s:+.3g} s at {step.at_s:.1f} s: measured times are not "
         "affected, but timestamps in the engine's log are",
     )
-
-
-def _demotion_note(driver: Mapping[str, object]) -> Iterator[Note]:
-    if text := demotion_text(driver):
-        yield Note("Driver", text)
 
 
 def _unmeasured_note(missing: Sequence[str]) -> Iterator[Note]:

@@ -30,8 +30,8 @@ pub struct HealthThread {
 pub struct HealthSummary {
     /// The clocks.
     pub clock: ClockHealth,
-    /// Load of the host, or `None` if the operating system does not report it.
-    pub host: Option<HostUsage>,
+    /// Load of the host.
+    pub host: HostUsage,
     /// Effect of CPU quotas, or `None` if the operating system does not report it.
     pub throttling: Option<Throttling>,
     /// The thread itself.

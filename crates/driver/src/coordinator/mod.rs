@@ -61,8 +61,7 @@ impl Coordinator {
             (summary, ThreadSummary::of_current_thread("collect", started, PeakLoad::default()))
         });
         let health = HealthThread::start(Arc::clone(&race_state));
-        let started_all = collecting.is_ok() && health.is_ok();
-        let mut error = if started_all { self.run_steps().err() } else { None };
+        let mut error = if collecting.is_ok() && health.is_ok() { self.run_steps().err() } else { None };
         error = error.or_else(|| race_state.driver_error().map(DriveError::Python));
         let stopped = race_state.stop_level() != StopLevel::Run && race_state.abort_reason().is_none();
         if let Some(error) = &error {
@@ -93,8 +92,10 @@ impl Coordinator {
         RaceSummary {
             threads,
             process_cpu_s: process_cpu_ns().saturating_sub(cpu_before_ns) as f64 / 1e9,
-            machine: health.as_ref().and_then(|health| health.host),
+            machine: health.as_ref().and_then(|health| health.host.machine),
+            cpus: health.as_ref().and_then(|health| health.host.driver.clone()),
             throttling: health.as_ref().and_then(|health| health.throttling),
+            core_times: race_state.core_waits.step_times(&plan),
             scheduling: Some(race_state.scheduling.summary()),
             clock: health.map(|health| health.clock).unwrap_or_default(),
             hosts: host_summaries(&plan, &clusters),

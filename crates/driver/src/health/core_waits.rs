@@ -4,11 +4,13 @@
 //! but enough for a high percentile. The thread that reads the clocks therefore also reads how long each sending thread
 //! has waited, at the same interval, and the long waits of a step are added up.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use pacenote_plan::Plan;
 use serde::Serialize;
 
 use crate::health::run_queue::RunQueueStats;
@@ -30,10 +32,34 @@ pub struct CoreWaits {
     pub share: f64,
 }
 
+/// For how long the threads that send requests waited for a core in one step, and had one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepCoreTimes {
+    /// Name of the step.
+    pub step: String,
+    /// Positions of its tasks in the plan.
+    pub tasks: Vec<u32>,
+    /// Time for which they waited for a core, in seconds, summed over the threads.
+    pub waited_s: f64,
+    /// Their CPU time in seconds, summed likewise.
+    pub worked_s: f64,
+}
+
 /// The threads whose waits are read.
 #[derive(Debug, Default)]
 pub struct CoreWaitMonitor {
     threads: Mutex<Vec<Weak<WatchedThread>>>,
+    /// By position of the step in the plan.
+    steps: Mutex<BTreeMap<usize, CoreTimes>>,
+}
+
+/// For how long threads waited for a core and had one, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CoreTimes {
+    /// `None` if the operating system did not count the waits of one of them.
+    pub waited_ns: Option<u64>,
+    /// Their CPU time.
+    pub worked_ns: u64,
 }
 
 /// The waits of one thread, as long as this exists.
@@ -85,10 +111,41 @@ impl CoreWaitMonitor {
         Some(thread)
     }
 
+    /// Adds the times of a thread in a step, given by its position in the plan.
+    pub fn add_step(&self, step_index: usize, times: CoreTimes) {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        steps.entry(step_index).and_modify(|sum| *sum = sum.plus(times)).or_insert(times);
+    }
+
+    /// Returns the times in all steps that have ended, as far as the operating system has counted the waits of all
+    /// threads.
+    pub fn step_times(&self, plan: &Plan) -> Vec<StepCoreTimes> {
+        let of_step = |(index, times): (&usize, &CoreTimes)| {
+            let step = &plan.steps[*index];
+            let tasks: BTreeSet<u32> = step.task_allocations().map(|each| each.task_index).collect();
+            Some(StepCoreTimes {
+                step: step.name.clone(),
+                tasks: tasks.into_iter().collect(),
+                waited_s: times.waited_ns? as f64 / 1e9,
+                worked_s: times.worked_ns as f64 / 1e9,
+            })
+        };
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(of_step).collect()
+    }
+
     /// Reads the waits of all watched threads.
     pub fn read(&self) {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         threads.retain(|thread| thread.upgrade().map(|thread| thread.read()).is_some());
+    }
+}
+
+impl CoreTimes {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            waited_ns: self.waited_ns.zip(other.waited_ns).map(|(one, other)| one + other),
+            worked_ns: self.worked_ns + other.worked_ns,
+        }
     }
 }
 
@@ -177,6 +234,23 @@ mod tests {
             let of = |thread: Arc<WatchedThread>| thread.waits.load(Ordering::Relaxed);
             threads.iter().filter_map(Weak::upgrade).map(of).sum()
         }
+    }
+
+    #[test]
+    fn the_times_of_a_step_are_those_of_all_its_threads_unless_one_is_not_known() {
+        let (one, two) = (
+            CoreTimes { waited_ns: Some(3), worked_ns: 5 },
+            CoreTimes { waited_ns: Some(10), worked_ns: 20 },
+        );
+        let monitor = CoreWaitMonitor::default();
+        for (step, times) in [(4, one), (1, one), (4, two)] {
+            monitor.add_step(step, times);
+        }
+        let sum = CoreTimes { waited_ns: Some(13), worked_ns: 25 };
+        assert_eq!(monitor.steps.lock().unwrap().iter().collect::<Vec<_>>(), [(&1, &one), (&4, &sum)]);
+        monitor.add_step(4, CoreTimes { waited_ns: None, worked_ns: 7 });
+        monitor.add_step(4, two);
+        assert_eq!(monitor.steps.lock().unwrap()[&4], CoreTimes { waited_ns: None, worked_ns: 52 });
     }
 
     #[test]

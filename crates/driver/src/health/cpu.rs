@@ -17,7 +17,7 @@ use pacenote_record::ServiceTimeTotals;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-use crate::health::core_waits::{CoreWaitMonitor, CoreWaits, LongWaits, WatchedThread};
+use crate::health::core_waits::{CoreTimes, CoreWaitMonitor, CoreWaits, LongWaits, WatchedThread};
 use crate::health::data_waits::DataWaits;
 use crate::health::reply_waits::ReplyWaits;
 use crate::health::run_queue::RunQueueStats;
@@ -130,6 +130,8 @@ pub struct CpuUsage {
     pub data_waits: DiskWaits,
     /// Long waits for a core.
     pub core_waits: LongWaits,
+    /// CPU time, spin waits included.
+    pub cpu_ns: u64,
 }
 
 /// The load of a thread in a part of an interval.
@@ -231,12 +233,20 @@ impl CpuMeter {
             major_faults: major_faults().zip(self.major_faults).and_then(|(now, then)| now.checked_sub(then)),
             data_waits: take_disk_waits(),
             core_waits: self.watched.as_ref().map(|thread| thread.long_waits()).unwrap_or_default(),
+            cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_ns),
         }
     }
 
     fn load_reading(&self, idle_spin_ns: u64) -> LoadReading {
         let cpu_ns = thread_cpu_ns().saturating_sub(self.cpu_ns).saturating_sub(idle_spin_ns);
         LoadReading { at: self.started.elapsed(), cpu_ns }
+    }
+}
+
+impl CpuUsage {
+    /// Returns for how long the thread waited for a core, and had one.
+    pub fn core_times(&self) -> CoreTimes {
+        CoreTimes { waited_ns: self.queue.map(|queue| queue.wait_ns), worked_ns: self.cpu_ns }
     }
 }
 
@@ -344,6 +354,7 @@ mod tests {
             major_faults: Some(0),
             data_waits: DiskWaits::default(),
             core_waits: LongWaits::default(),
+            cpu_ns: 0,
         }
     }
 

@@ -264,6 +264,7 @@ impl RequestSender {
         let totals: Vec<_> = self.service_times.take().into_values().collect();
         let task_name =
             |task_index| step.task(task_index).map_or_else(String::new, |(_, task)| task.name.clone());
+        self.race_state.core_waits.add_step(step.index(), usage.core_times());
         peak.add(&step.planned().name, usage, &totals, task_name);
     }
 

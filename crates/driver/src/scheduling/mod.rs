@@ -14,9 +14,11 @@
 //! | `kernel.rs` | the system calls |
 //! | `permission.rs` | whether the process may have real-time priority |
 //! | `budget.rs` | the CPU time of a thread within a second, and its limit |
+//! | `demotion.rs` | the loss of real-time priority, and which tasks it concerned |
 //! | `monitor.rs` | the threads of a race, their demotion, and what is recorded of it |
 
 pub mod budget;
+pub mod demotion;
 pub mod kernel;
 pub mod monitor;
 pub mod permission;

@@ -1,5 +1,6 @@
 //! The scheduling of the threads of one race.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use crate::health::run_queue::read_cpu_ns;
 use crate::scheduling::budget::{CpuTimeWindow, MAX_CPU_TIME};
+use crate::scheduling::demotion::{DemotedTask, Demotion, DemotionCause, TaskCounts, TaskSpan};
 use crate::scheduling::kernel::{ThreadPolicy, policy_of, set_policy};
 use crate::scheduling::permission::{HEALTH_PRIORITY, SCHEDSTAT, WORKER_PRIORITY, realtime_refusal};
 
@@ -45,6 +47,12 @@ pub struct SchedulingSummary {
     pub demotions: u32,
     /// Time for which workers did not have it, in seconds, summed over the workers.
     pub demoted_s: f64,
+    /// How many of the demotions were because the CPU time could not be read.
+    pub unreadable: u32,
+    /// How much of `demoted_s` was after these.
+    pub unreadable_s: f64,
+    /// The tasks during which workers did not have it, in the order of the plan.
+    pub tasks: Vec<DemotedTask>,
 }
 
 /// Gives the threads of a race their scheduling, and watches the budget of those with real-time priority.
@@ -66,6 +74,20 @@ struct SchedulingCounts {
     health: Option<Scheduling>,
     demotions: u32,
     demoted: Duration,
+    unreadable: u32,
+    unreadable_time: Duration,
+    /// By position in the plan.
+    tasks: BTreeMap<u32, TaskCounts>,
+}
+
+/// What a worker has used of its budget.
+#[derive(Debug, Clone, Copy)]
+struct BudgetReading {
+    at: Instant,
+    /// How often the budget had been renewed.
+    renewals: u32,
+    /// CPU time with real-time priority in the last second; `None` if it cannot be read.
+    cpu_time: Option<Duration>,
 }
 
 /// The calling thread as a worker, until this is dropped.
@@ -89,8 +111,10 @@ struct WorkerState {
 #[derive(Debug)]
 struct WorkerUsage {
     window: CpuTimeWindow,
-    /// When the thread lost real-time priority, or `None` if it has it.
-    demoted_at: Option<Instant>,
+    /// How often the budget has been renewed.
+    renewals: u32,
+    /// The loss of real-time priority, or `None` if the thread has it.
+    demotion: Option<Demotion>,
 }
 
 impl SchedulingMonitor {
@@ -132,7 +156,7 @@ impl SchedulingMonitor {
             && self.asked != DriverScheduling::Normal
             && let Some(schedstat) = schedstat
         {
-            let usage = Mutex::new(WorkerUsage { window: CpuTimeWindow::new(), demoted_at: None });
+            let usage = Mutex::new(WorkerUsage { window: CpuTimeWindow::new(), renewals: 0, demotion: None });
             let state = Arc::new(WorkerState { thread: gettid(), nice, schedstat, usage });
             lock(&self.workers).push(Arc::clone(&state));
             worker.state = Some(state);
@@ -175,27 +199,31 @@ impl SchedulingMonitor {
     /// read.
     pub fn check_budget(&self, now: Instant) {
         let workers = lock(&self.workers);
-        let mut total = Duration::ZERO;
-        for worker in workers.iter() {
-            let cpu_time = worker.cpu_time(now);
-            total += cpu_time.unwrap_or_default();
-            if cpu_time.is_none_or(|cpu_time| cpu_time > self.max_of_worker) {
-                self.demote(worker, now);
-            }
-        }
-        if total > self.max_of_all {
-            for worker in workers.iter() {
-                self.demote(worker, now);
+        let readings: Vec<BudgetReading> = workers.iter().map(|worker| worker.read_budget(now)).collect();
+        let total: Duration = readings.iter().filter_map(|reading| reading.cpu_time).sum();
+        for (worker, reading) in workers.iter().zip(readings) {
+            match reading.cpu_time {
+                None => self.demote(worker, reading, DemotionCause::CpuTimeUnreadable),
+                Some(cpu_time) if cpu_time > self.max_of_worker || total > self.max_of_all => {
+                    self.demote(worker, reading, DemotionCause::BudgetExceeded);
+                }
+                Some(_) => {}
             }
         }
     }
 
-    fn demote(&self, worker: &WorkerState, now: Instant) {
+    /// Demotes a worker because of a reading, unless its budget has been renewed since.
+    fn demote(&self, worker: &WorkerState, reading: BudgetReading, cause: DemotionCause) {
         let mut usage = lock(&worker.usage);
         let slice = ThreadPolicy::Fair { nice: worker.nice, slice_ns: SHORT_SLICE_NS };
-        if usage.demoted_at.is_none() && set_policy(worker.thread, slice).is_ok() {
-            usage.demoted_at = Some(now);
-            lock(&self.counts).demotions += 1;
+        if usage.renewals == reading.renewals
+            && usage.demotion.is_none()
+            && set_policy(worker.thread, slice).is_ok()
+        {
+            usage.demotion = Some(Demotion { at: reading.at, cause });
+            let mut counts = lock(&self.counts);
+            counts.demotions += 1;
+            counts.unreadable += u32::from(cause == DemotionCause::CpuTimeUnreadable);
         }
     }
 
@@ -209,24 +237,51 @@ impl SchedulingMonitor {
             refused: self.refused.clone(),
             demotions: counts.demotions,
             demoted_s: counts.demoted.as_secs_f64(),
+            unreadable: counts.unreadable,
+            unreadable_s: counts.unreadable_time.as_secs_f64(),
+            tasks: counts.tasks.iter().filter_map(|(index, counts)| counts.summary(*index)).collect(),
+        }
+    }
+}
+
+impl SchedulingCounts {
+    /// Adds a demotion that has ended.
+    fn add_demotion(&mut self, demotion: Demotion) {
+        let length = demotion.at.elapsed();
+        self.demoted += length;
+        if demotion.cause == DemotionCause::CpuTimeUnreadable {
+            self.unreadable_time += length;
         }
     }
 }
 
 impl ScheduledWorker<'_> {
     /// Gives the thread a new budget, and real-time priority if it has lost it and its CPU time can be read. Must be
-    /// called at the beginning and end of each step.
+    /// called at the beginning of each step.
     pub fn renew_budget(&self) {
         let Some(state) = &self.state else { return };
         let mut usage = lock(&state.usage);
         usage.window.clear();
-        let Some(demoted_at) = usage.demoted_at else { return };
+        usage.renewals = usage.renewals.wrapping_add(1);
+        let Some(demotion) = usage.demotion else { return };
         if read_cpu_ns(&state.schedstat).is_some()
             && set_policy(state.thread, ThreadPolicy::Realtime { priority: WORKER_PRIORITY }).is_ok()
         {
-            usage.demoted_at = None;
-            lock(&self.monitor.counts).demoted += demoted_at.elapsed();
+            usage.demotion = None;
+            lock(&self.monitor.counts).add_demotion(demotion);
         }
+    }
+
+    /// Records for which part of its tasks the thread had real-time priority, and renews its budget. Must be called at
+    /// the end of each step.
+    pub fn end_step(&self, spans: &[TaskSpan]) {
+        let Some(state) = &self.state else { return };
+        // A thread is demoted once in a step at most.
+        let demotion = lock(&state.usage).demotion;
+        for span in spans {
+            lock(&self.monitor.counts).tasks.entry(span.task_index).or_default().add(*span, demotion);
+        }
+        self.renew_budget();
     }
 }
 
@@ -235,21 +290,22 @@ impl Drop for ScheduledWorker<'_> {
         let Some(state) = self.state.take() else { return };
         // After this, no thread changes the scheduling of this one, whose id may then belong to another.
         lock(&self.monitor.workers).retain(|worker| !Arc::ptr_eq(worker, &state));
-        if let Some(demoted_at) = lock(&state.usage).demoted_at {
-            lock(&self.monitor.counts).demoted += demoted_at.elapsed();
+        if let Some(demotion) = lock(&state.usage).demotion {
+            lock(&self.monitor.counts).add_demotion(demotion);
         }
     }
 }
 
 impl WorkerState {
-    /// Reads the CPU time in the second before `now`, in which the thread had real-time priority. Returns `None` if it
-    /// cannot be read.
-    fn cpu_time(&self, now: Instant) -> Option<Duration> {
+    /// Reads the CPU time in the second before `now`, in which the thread had real-time priority.
+    fn read_budget(&self, now: Instant) -> BudgetReading {
         let mut usage = lock(&self.usage);
-        if usage.demoted_at.is_some() {
-            return Some(Duration::ZERO);
-        }
-        read_cpu_ns(&self.schedstat).map(|cpu_ns| usage.window.add(now, cpu_ns))
+        let cpu_time = if usage.demotion.is_some() {
+            Some(Duration::ZERO)
+        } else {
+            read_cpu_ns(&self.schedstat).map(|cpu_ns| usage.window.add(now, cpu_ns))
+        };
+        BudgetReading { at: now, renewals: usage.renewals, cpu_time }
     }
 }
 
@@ -328,7 +384,7 @@ mod tests {
                 (summary.workers, summary.health),
                 (Some(Scheduling::Realtime), Some(Scheduling::Realtime))
             );
-            assert_eq!((summary.demotions, summary.refused), (1, None));
+            assert_eq!((summary.demotions, summary.unreadable, summary.refused), (1, 0, None));
             assert!(summary.demoted_s > 0.0);
             assert!(lock(&monitor.workers).is_empty(), "a worker that has ended is watched");
         }
@@ -385,7 +441,34 @@ mod tests {
         let realtime = ThreadPolicy::Realtime { priority: WORKER_PRIORITY };
         assert_eq!((policies[0], policies[3]), (realtime, realtime));
         assert!(is_short_slice(policies[1]) && is_short_slice(policies[2]), "{policies:?}");
-        assert_eq!(monitor.summary().demotions, 1);
+        let summary = monitor.summary();
+        assert_eq!((summary.demotions, summary.unreadable), (1, 1));
+        assert!(summary.unreadable_s > 0.0 && summary.unreadable_s.to_bits() == summary.demoted_s.to_bits());
+    }
+
+    #[test]
+    fn a_reading_before_a_step_demotes_nobody_in_the_step() {
+        let monitor = monitor_with_limits(Duration::ZERO, Duration::ZERO);
+        if is_refused(&monitor) {
+            return;
+        }
+        let policies = thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let scheduled = monitor.schedule_worker();
+                let state = scheduled.state.as_ref().unwrap();
+                [true, false].map(|is_renewed| {
+                    let reading = state.read_budget(Instant::now());
+                    if is_renewed {
+                        scheduled.renew_budget();
+                    }
+                    monitor.demote(state, reading, DemotionCause::BudgetExceeded);
+                    policy_of(gettid()).unwrap()
+                })
+            });
+            worker.join().unwrap()
+        });
+        assert_eq!(policies[0], ThreadPolicy::Realtime { priority: WORKER_PRIORITY });
+        assert!(is_short_slice(policies[1]), "{policies:?}");
     }
 
     #[test]

@@ -155,7 +155,8 @@ impl Worker {
             let totals = self.run_step(&step, recorder, clients, &mut pools).await;
             ticking.abort();
             let usage = meter.borrow_mut().end(spin_wait.idle_spin_ns());
-            scheduled.renew_budget();
+            scheduled.end_step(&step.task_spans(self.share, Instant::now()));
+            race_state.core_waits.add_step(step.index(), usage.core_times());
             peak_load.add(&step.planned().name, &usage, &totals, |task| {
                 self.context.plan.tasks[task as usize].name.clone()
             });

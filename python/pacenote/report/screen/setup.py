@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from pacenote.model.cpu_list import recorded_cpus
-from pacenote.model.driver_scheduling import demotion_text
+from pacenote.model.driver_scheduling import demotion_texts
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCorpus
 from pacenote.model.user_tags import tag_texts
@@ -26,7 +26,7 @@ def setup_paragraph(record: RaceRecord) -> Paragraph:
     """Returns what affects the results besides the engine and the track."""
     groups = (
         tuple(_machine(record.environment, recorded_cpus(record.options.driver_cpus))),
-        (demotion_text(record.driver),),
+        demotion_texts(record.driver, record.tasks),
         tuple(_engine(record)),
         tuple(f"{label.lower()}: {text}" for label, text in starting_state_lines(record)),
         *((_corpus(corpus),) for corpus in record.corpora),
