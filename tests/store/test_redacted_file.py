@@ -71,13 +71,14 @@ LEAKS = (
     "aHVudGVyMmh1bnRlcjI=",
     "Authorization: Basic YWRtaW46MTIzNDU2Nzg=",
     "Bearer%20abcdefgh12345678",
+    "Bearer 0123456789abcdefGHIJKL",
     "--token=0123456789abcdef",
     'password="0123456789 abcdef"',
     "https://me:0123456789@host/?api_key=0123456789abcdef",
 )
 """Each contains a secret, of which these are parts."""
 
-PARTS = ("hunter2h", "YWRtaW46MT", "12345678", "789 abc", "aHVudGVy")
+PARTS = ("hunter2h", "GHIJKL", "YWRtaW46MT", "12345678", "789 abc", "aHVudGVy")
 
 
 @pytest.mark.parametrize("separator", [" ", ",", "\0"])
