@@ -100,9 +100,14 @@ def values(logs: Any) -> list[float]:
     return found
 
 
+def alarm_races(races: Sequence[float]) -> list[int]:
+    """Returns the races that raised an alarm of the online detector."""
+    return [alarm.raised for alarm in find_alarms([math.log(value) for value in races], OPTIONS)]
+
+
 def online(races: Sequence[float], before: int) -> Nights:
     """Returns, for each night after the races before, whether an alarm was raised since."""
-    raised = [alarm.raised for alarm in find_alarms([math.log(value) for value in races], OPTIONS)]
+    raised = alarm_races(races)
     return [any(before <= race <= night for race in raised) for night in range(before, len(races))]
 
 
@@ -155,7 +160,7 @@ def false_alarms(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     for kind in KINDS:
         series = simulated(given, kind, 30, 0.0, NIGHTS)
         year = simulated(given, kind, 30, 0.0, 365)[: max(given.experiments // 5, 1)]
-        raised = [sum(_first_nights(online(each, 30))) for each in year]
+        raised = [len([race for race in alarm_races(each) if race >= 30]) for each in year]
         others = otava(given.otava, series[: given.slow], 30) if given.otava else []
         yield (
             kind.name,
@@ -164,10 +169,6 @@ def false_alarms(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
             _any([gate(each, 30) for each in series[: given.slow]], NIGHTS),
             *(_any([each[number] for each in others], NIGHTS) if others else "–" for number in (0, 1)),
         )
-
-
-def _first_nights(nights: Nights) -> list[bool]:
-    return nights[-1:]
 
 
 def delay(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
