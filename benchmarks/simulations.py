@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pacenote.stats.binomial import upper_bound
+
 Simulation = Callable[[argparse.Namespace], None]
 """Prints one table."""
 
@@ -64,6 +66,13 @@ def share_with_interval(found: Sequence[bool]) -> str:
     digits = 1 if count >= 1_000 else 0
     low, high = (f"{100 * max(bound, 0.0):.{digits}f}" for bound in (center - half, center + half))
     return f"{100 * part:.{digits}f} % ({low}–{high})"
+
+
+def share_with_exact_interval(found: Sequence[bool]) -> str:
+    """Returns the share of true values in percent with its 95 % interval (Clopper and Pearson)."""
+    count, total = sum(found), len(found)
+    low, high = 1 - upper_bound(total - count, total), upper_bound(count, total)
+    return f"{100 * count / total:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def table(*rows: Sequence[str]) -> None:

@@ -50,7 +50,7 @@ def result(*variants, **changes):
 
 
 def options(*gates):
-    return argparse.Namespace(fail_on=[gate for text in gates for gate in parse_gates(text)])
+    return argparse.Namespace(fail_on=[gate for text in gates for gate in parse_gates(text)], require=[])
 
 
 def ladder(*adopted, compared=SLOWER, **changes):

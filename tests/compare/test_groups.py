@@ -161,24 +161,34 @@ def test_a_side_that_ran_first_in_the_blocks_that_count_is_told():
     assert "from 3 blocks" in certainty_text(found)
 
 
-def test_primary_metrics_are_those_of_indexing_and_searches():
+def primary_of(*tasks) -> list[str]:
+    """The labels of the primary metrics of one race each with these tasks."""
+    found = of(([race("a", tasks=tasks)], [race("b", 1, tasks=tasks)]))
+    return [each.metric.label for each in found.primary if each.metric.kind != "error rate"]
+
+
+def test_every_task_that_indexes_or_searches_has_one_primary_metric_and_its_error_rate():
     found = of((blocks(3)[0], blocks(3)[1]))
-    times_of_term = [f"p{q}-{time}:term" for time in ("latency", "service-time") for q in (50, 90, 99)]
     assert [each.metric.label for each in found.primary] == [
         *("throughput:index-append", "error-rate:index-append"),
-        *times_of_term,
-        "error-rate:term",
+        *("p90-latency:term", "error-rate:term"),
     ]
 
 
-def test_a_task_that_indexes_at_its_target_rate_is_judged_by_its_times():
-    sides = [
-        [race(f"{side}{n}", n, tasks=(index(paced=True, latency=times()),)) for n in range(2)]
-        for side in "ab"
-    ]
-    labels = [each.metric.key for each in of(sides).primary]
-    assert "throughput" not in labels
-    assert "p99-latency" in labels
+def test_a_task_without_a_target_rate_is_judged_by_its_throughput():
+    assert primary_of(search(paced=False, latency=None)) == ["throughput:term"]
+
+
+def test_a_task_that_indexes_at_its_target_rate_is_judged_by_its_latency():
+    assert primary_of(index(paced=True, latency=times())) == ["p90-latency:index-append"]
+
+
+def test_the_percentile_that_decides_is_one_that_the_samples_of_all_races_carry():
+    assert primary_of(search(latency=times(20))) == ["p50-latency:term"]
+    sides = [race("a")], [race("b", 1, tasks=(index(), search(latency=times(20))))]
+    labels = [each.metric.label for each in of(sides).primary]
+    assert "p50-latency:term" in labels
+    assert "p90-latency:term" not in labels
 
 
 def test_the_track_may_name_other_primary_metrics():
@@ -232,7 +242,7 @@ def test_better_and_worse_is_mixed():
 
 def voided(sides, *labels: str):
     """Returns races in whose contender figures of the term task are doubtful from a percentile on."""
-    late = Verdict("suspect", (Finding("late", "driver", "", ("term",), 99.0),))
+    late = Verdict("suspect", (Finding("late", "driver", "", ("term",), 90.0),))
     return sides[0], [replace(each, verdict=late) for each in sides[1]]
 
 
@@ -248,7 +258,7 @@ def test_a_void_primary_metric_leaves_no_good_answer(factor, answer, better, fai
     found = of(voided(blocks(8, factor=factor, noise=0.002)))
     assert (found.answer, answer_text(found)[: len(better)]) == (answer, better)
     assert answer_sentence(found).startswith(f"{answer}: ")
-    assert "p99" not in answer_sentence(found)
+    assert "p90" not in answer_sentence(found)
     assert any(each.word in ("worse", "void") for each in found.primary) is fails
     assert trust_text(found).startswith("in part: 1 reason" if answer == "partly void" else "with care")
 
@@ -265,22 +275,64 @@ def test_better_in_some_metrics_is_an_answer_in_part():
     ]
     found = of(sides)
     assert found.answer == "better"
-    assert answer_sentence(found).startswith("better in 1 of 7 metrics: throughput of index-append +2")
+    assert answer_sentence(found).startswith("better in 1 of 2 metrics: throughput of index-append +2")
     assert answer_text(found) == (
-        "in 1 of 7 metrics: the contender is better than the baseline (1 better, 4 unclear, 2 same)"
+        "in 1 of 2 metrics: the contender is better than the baseline (1 better, 1 unclear)"
     )
     assert answer_text(of(blocks(8, factor=1.2, noise=0.002))).startswith("yes: ")
 
 
 def test_primary_metrics_decide_together():
     """With Holm's correction, the more primary metrics there are, the wider is the interval of each."""
-    sides = blocks(6)
-    alone = metric(of(sides, primary=("throughput:index-append",)), "throughput:index-append")
-    among = metric(of(sides), "throughput:index-append")
+    sides, many = blocks(6, noise=0.15), ("throughput", "p90", "p50", "p99")
+    alone = metric(of(sides, primary=("p90:term",)), "p90-latency:term")
+    among = metric(of(sides, primary=many), "p90-latency:term")
+    assert (alone.word, among.word) == ("unclear", "unclear")
     assert alone.change is not None
     assert among.change is not None
     assert (alone.change.confidence, alone.change.value) == (0.95, among.change.value)
     assert among.change.confidence > 0.98
+    assert among.change.alone == alone.change.alone
+
+
+def test_same_is_shown_by_each_metric_alone():
+    """Of twenty metrics, each is the same by its own 95 % interval, which is shown, and all must be."""
+    draw = random.Random(4)
+    tasks = [f"s{number}" for number in range(20)]
+    sides = [
+        [
+            replace(each, tasks=tuple(search(2.0 * draw.gauss(1, 0.02), task=name) for name in tasks))
+            for each in side
+        ]
+        for side in blocks(20)
+    ]
+    found = of(sides)
+    assert (found.answer, len(found.primary)) == ("same", 40)
+    changes = [each.change for each in found.primary if each.change]
+    assert [each.confidence for each in changes] == [pytest.approx(0.95)] * 20
+    # It says within what, of the metric that is nearest to a change that matters, and of all others.
+    assert "which excludes a change by 5.0 %; each of the other 19 metrics is farther" in certainty_text(
+        found
+    )
+
+
+def test_the_headline_of_an_unclear_answer_is_the_metric_nearest_to_a_decision():
+    draw = random.Random(2)
+    sides = [
+        [
+            replace(each, tasks=(index(1e4 * draw.gauss(1, 0.05)), search(speed * draw.gauss(1, 0.02))))
+            for each in side
+        ]
+        for side, speed in zip(blocks(5), (2.0, 2.06), strict=True)
+    ]
+    found = of(sides)
+    p = {each.metric.label: each.change.p for each in found.primary if each.change}
+    assert found.answer == "unclear"
+    assert p["p90-latency:term"] < p["throughput:index-append"]
+    assert answer_sentence(found).startswith("unclear: p90 latency of term")
+    own = metric(found, "p90-latency:term").change
+    assert own is not None
+    assert f"an effect of {own.detectable * 100:.1f} % would have been seen" in certainty_text(found)
 
 
 def test_percentiles_with_too_few_samples_never_decide():
@@ -291,7 +343,7 @@ def test_percentiles_with_too_few_samples_never_decide():
         ]
         for side, speed in zip(blocks(6), (2.0, 1.0), strict=True)
     ]
-    found = of(few)
+    found = of(few, primary=("p50", "p99"))
     assert metric(found, "p50-service-time:term").word == "better"
     p99 = metric(found, "p99-service-time:term")
     assert (p99.word, p99.change, p99.reason) == ("no verdict", None, "too few samples: a race needs 368")
@@ -336,7 +388,7 @@ def test_the_document_has_every_verdict():
     rate = next(each for each in document["metrics"] if each["metric"]["label"] == "throughput:index-append")
     assert rate["word"] == "better"
     assert set(rate["change"]) == {
-        *("value", "low", "high", "confidence", "p", "detectable", "is_absolute"),
+        *("value", "low", "high", "confidence", "p", "detectable", "is_absolute", "alone"),
     }
     assert document["differences"] == [
         {"area": "Race", "key": "race.car_params.heap", "baseline": ["1g"], "contender": ["2g"]}
@@ -429,7 +481,7 @@ def test_latency_with_the_backlog_of_a_warm_up_never_decides():
         (("term",), "use a longer warm-up")
     ]
     assert shown_change(p99).endswith(" % §")
-    assert "service time" in answer_sentence(found)
+    assert "p90 service time" in answer_sentence(found)
     single = of(sides(1))
     main = main_metric(single)
     assert main is not None

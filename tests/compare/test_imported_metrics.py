@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from compare.races import race as own_race
 from pacenote.compare.groups import compare_groups
 from pacenote.compare.metrics import expanded_primary, race_metrics
-from pacenote.model.comparison import ComparedRace
+from pacenote.model.comparison import ComparedRace, ComparisonOptions
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.imported_rules import imported_verdict
 from pacenote.model.race_record import RecordedTrack, Verdict
@@ -56,7 +56,13 @@ def test_several_imported_races_of_each_side_have_a_verdict():
     unknown = metrics["p99-service-time:term"]
     assert unknown.word == "no verdict"
     assert unknown.reason == "not known whether each race has 368 samples, which it needs"
-    texts = [each.text for each in found.findings]
+    assert [each.metric.label for each in found.primary] == [
+        *("throughput:index", "error-rate:index", "p90-service-time:term", "error-rate:term"),
+    ]
+    asked = compare_groups(
+        [imported(n) for n in old], [imported(n, 0.8) for n in new], ComparisonOptions(("p99",))
+    )
+    texts = [each.text for each in asked.findings]
     assert "not known whether there are enough samples for p99, so that it does not decide" in texts
 
 

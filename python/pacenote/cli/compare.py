@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacenote.cli import values
-from pacenote.cli.comparison_gates import failed_labels, gate_result, parse_gates
+from pacenote.cli.comparison_gates import GateResult, gate_result, parse_gates
+from pacenote.cli.comparison_requirements import parse_requirements
 from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import Parser, Several
@@ -53,8 +54,8 @@ def add_options(parser: Parser) -> None:
         action=Several,
         default=(),
         metavar="METRICS",
-        help="metrics that decide: throughput:index-append,p99:term (default: those of the track, or "
-        "throughput of indexing, p50, p90 and p99 of searches, and error rates)",
+        help="metrics that decide: throughput:index-append,p99:term (default: those of the track, or of each "
+        "task throughput, or p90 of latency if it has a target rate, and its error rate)",
     )
     parser.add_argument(
         "--smallest-effect",
@@ -68,8 +69,16 @@ def add_options(parser: Parser) -> None:
         type=parse_gates,
         action=Several,
         help="exit with 3 if the word is said of a metric, or if it is void: worse:primary, "
-        "probably-worse:p99:term, regression (the same as probably-worse); several by commas, or the option "
-        "several times (default: never)",
+        "probably-worse:p99:term, regression (the same as probably-worse), unclear, no-verdict, void or "
+        "same; several by commas, or the option several times (default: never)",
+    )
+    parser.add_argument(
+        "--require",
+        metavar="NO-WORSE",
+        type=parse_requirements,
+        action=Several,
+        help="exit with 3 unless it is shown that the metrics became worse by less than this: no-worse:5%%, "
+        "or no-worse:5%%:p99:term (default: nothing)",
     )
     add_store_option(parser)
     with parser.group("report"):
@@ -122,7 +131,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_home(store.home)
     baseline, contender = _groups(store, options, console)
     comparison, asked = _compared(store, baseline, contender, options)
-    gates = gate_result(comparison, options.fail_on or ())
+    gates = gate_result(comparison, options.fail_on, options.require)
     if _shows_merged(options, console):
         comparison = _with_merged(comparison, baseline, contender, asked)
     if options.html is not None:
@@ -130,7 +139,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         write_page_file(path, _page(comparison, options, (baseline.races[0], contender.races[0])))
         console.result_lines(f"{path}\n")
     else:
-        _show(comparison, options, console, {**baseline.folders, **contender.folders})
+        _show(comparison, options, console, {**baseline.folders, **contender.folders}, gates)
     for text in filter(None, (gates.text, *gates.warnings)):
         console.warning(text)
     return VoidRace.exit_code if gates.text else 0
@@ -243,15 +252,19 @@ def _percent(text: str) -> float:
 
 
 def _show(
-    comparison: Comparison, options: argparse.Namespace, console: Console, folders: Mapping[RaceKey, Path]
+    comparison: Comparison,
+    options: argparse.Namespace,
+    console: Console,
+    folders: Mapping[RaceKey, Path],
+    gates: GateResult,
 ) -> None:
     """Prints the comparison, and writes it to `--report-file`. Raises StoreError."""
     if _is_screen(options, console):
         _show_screen(comparison, _commands(comparison, options, folders), console)
     else:
-        console.result(_text(comparison, options))
+        console.result(_text(comparison, options, gates))
     if options.report_file is not None:
-        text = _text(comparison, options)
+        text = _text(comparison, options, gates)
         written = write_report_file(options.report_file, text, options.report_format)
         if written != options.report_file:
             console.progress(f"the report is in {written}, because {options.report_file.name} has one")
@@ -315,7 +328,7 @@ def _joined(names: Sequence[str]) -> str:
     return ",".join(name.replace(",", "\\,") for name in names)
 
 
-def _text(comparison: Comparison, options: argparse.Namespace) -> str:
+def _text(comparison: Comparison, options: argparse.Namespace, gates: GateResult) -> str:
     from pacenote.report.render import comparison as render
 
     if options.report_format in ("csv", "csv-full"):
@@ -325,5 +338,5 @@ def _text(comparison: Comparison, options: argparse.Namespace) -> str:
     if options.report_format == "junit":
         from pacenote.report.render.comparison_junit import render_comparison_junit
 
-        return render_comparison_junit(comparison, failed_labels(comparison, options.fail_on))
+        return render_comparison_junit(comparison, gates.failed, gates.warnings)
     return render.render_comparison(comparison, options.report_numbers_align)

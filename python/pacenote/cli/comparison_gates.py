@@ -1,12 +1,17 @@
-"""`--fail-on` of `pacenote compare`: which verdicts on which metrics make the command fail."""
+"""`--fail-on` of `pacenote compare`: which verdicts on which metrics make the command fail, and what it says
+of gates that could not have seen anything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pacenote.cli import values
+from pacenote.cli.comparison_requirements import NoWorse, unmet_metrics
+from pacenote.cli.gate_metrics import PRIMARY, gate_metrics
 from pacenote.errors import UsageError
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -19,9 +24,21 @@ GATE_WORDS: Mapping[str, tuple[MetricWord, ...]] = {
 }
 """Words of `--fail-on`, also of `pacenote trend`, and the verdicts that they include."""
 
-_WORDS_HINT = f"{', '.join(list(GATE_WORDS)[:-1])} or {list(GATE_WORDS)[-1]}, as worse:primary"
+_COMPARISON_WORDS: Mapping[str, tuple[MetricWord, ...]] = {
+    **GATE_WORDS,
+    "unclear": ("unclear", "no verdict"),
+    "no-verdict": ("no verdict",),
+    "void": ("void",),
+    "same": ("same",),
+}
+"""All words of `--fail-on` of comparisons. A void metric makes each of them fail."""
 
-_PRIMARY = "primary"
+_WORDS_HINT = f"{', '.join(list(_COMPARISON_WORDS)[:-1])} or {list(_COMPARISON_WORDS)[-1]}, as worse:primary"
+
+_INSENSITIVE = 2.0
+"""A gate is pointed out if the smallest change that would have been seen is more than so many times the
+smallest one that matters.
+"""
 
 _NAMED = 5
 """Number of metrics that fired and are named."""
@@ -32,9 +49,9 @@ class VerdictGate:
     """A verdict on metrics that makes the command fail."""
 
     word: str
-    """One of `GATE_WORDS`."""
+    """One of `_COMPARISON_WORDS`."""
 
-    metric: str = _PRIMARY
+    metric: str = PRIMARY
     """The metric, or `primary` for all that decide."""
 
     def __str__(self) -> str:
@@ -42,7 +59,13 @@ class VerdictGate:
 
     def fired(self, comparison: Comparison, metrics: Sequence[MetricComparison]) -> list[MetricComparison]:
         """Returns which of its metrics make the command fail."""
-        return [each for each in metrics if each.word in GATE_WORDS[self.word] or comparison.is_void(each)]
+        words = _COMPARISON_WORDS[self.word]
+        return [
+            each
+            for each in metrics
+            # That no operation failed has no verdict, but is a result.
+            if (each.word in words and not each.is_zero) or comparison.is_void(each)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +76,10 @@ class GateResult:
     """Why the command fails, in one line; empty if it does not."""
 
     warnings: tuple[str, ...]
-    """Which gates cannot fail, and why."""
+    """Which gates cannot fail, and why, and which could only have seen a much larger change than matters."""
+
+    failed: tuple[str, ...] = ()
+    """The labels of the metrics for which a gate fires, or of which a requirement is not shown."""
 
 
 def parse_gates(text: str) -> list[VerdictGate]:
@@ -66,40 +92,80 @@ def parse_gates(text: str) -> list[VerdictGate]:
 
 def _gate(text: str) -> VerdictGate:
     word, colon, metric = text.partition(":")
-    if word not in GATE_WORDS:
+    if word not in _COMPARISON_WORDS:
         raise UsageError(f"--fail-on cannot begin with '{word}'", hint=_WORDS_HINT)
     if colon and not metric.strip():
         raise UsageError(
             f"--fail-on={text} names no metric",
-            hint=f"{word}:{_PRIMARY}, or {word}:METRIC as {word}:p99:term",
+            hint=f"{word}:{PRIMARY}, or {word}:METRIC as {word}:p99:term",
         )
-    return VerdictGate(word, metric.strip() or _PRIMARY)
+    return VerdictGate(word, metric.strip() or PRIMARY)
 
 
-def failed_labels(comparison: Comparison, gates: Sequence[VerdictGate] | None) -> list[str]:
-    """Returns the labels of the metrics for which a gate fires; without gates, `worse:primary` is one."""
-    gated = _with_metrics(comparison, gates or (VerdictGate("worse"),))
-    return [each.metric.label for each in _failed(comparison, gated)]
+def gate_result(
+    comparison: Comparison,
+    gates: Sequence[VerdictGate] | None,
+    requirements: Sequence[NoWorse] | None = None,
+) -> GateResult:
+    """Returns what the gates and requirements say. Without any, the metrics that are worse have failed for
+    formats that need to know, but the command has not.
+
+    Raises UsageError if one of them names a metric that does not exist.
+    """
+    asked, required = gates or (), requirements or ()
+    gated = _with_metrics(comparison, asked if asked or required else (VerdictGate("worse"),))
+    failed = {
+        each.metric.label for each in (*_failed(comparison, gated), *unmet_metrics(comparison, required))
+    }
+    labels = tuple(each.metric.label for each in comparison.metrics if each.metric.label in failed)
+    problems = [problem for one in required if (problem := one.problem(comparison))]
+    if comparison.answer == "void":
+        return GateResult("; ".join([*([_void_text(comparison)] if asked else []), *problems]), (), labels)
+    fired = _fired_text(_failed(comparison, gated)) if asked else ""
+    warnings = dict.fromkeys(text for gate in gated if asked for text in _warnings(comparison, *gate))
+    return GateResult("; ".join(filter(None, (fired, *problems))), tuple(warnings), labels)
 
 
-def gate_result(comparison: Comparison, gates: Sequence[VerdictGate]) -> GateResult:
-    """Returns what the gates say. Raises UsageError if one of them names a metric that does not exist."""
-    gated = _with_metrics(comparison, gates)
-    if not gates or comparison.answer == "void":
-        return GateResult(_void_text(comparison) if gates else "", ())
-    warnings = (
-        f"--fail-on={gate} cannot fail: {reason}"
-        for gate, metrics in gated
-        if not gate.fired(comparison, metrics) and (reason := _undecided(comparison, metrics, gate.word))
-    )
-    return GateResult(_fired_text(_failed(comparison, gated)), tuple(dict.fromkeys(warnings)))
+def _warnings(
+    comparison: Comparison, gate: VerdictGate, metrics: Sequence[MetricComparison]
+) -> Iterator[str]:
+    """Yields why a gate that does not fire could not have, or could hardly have."""
+    if gate.fired(comparison, metrics):
+        return
+    if reason := _undecided(comparison, metrics, gate.word):
+        yield f"--fail-on={gate} cannot fail: {reason}"
+    elif gate.word in GATE_WORDS and (blind := [each for each in metrics if _is_insensitive(each)]):
+        yield f"--fail-on={gate} can hardly fail: {_blind_text(blind)}"
+
+
+def _is_insensitive(each: MetricComparison) -> bool:
+    """Returns whether only a much larger change than matters would have been seen, and none was."""
+    if each.change is None or each.word not in ("unclear", "probably better", "probably worse"):
+        return False
+    seen = each.change.detectable
+    return seen is None or seen > _INSENSITIVE * each.smallest_effect
+
+
+def _blind_text(metrics: Sequence[MetricComparison]) -> str:
+    from pacenote.report.comparison_rows import detectable_text
+
+    def seen(each: MetricComparison) -> float:
+        own = each.change.detectable if each.change else None
+        return math.inf if own is None else own / each.smallest_effect
+
+    worst = max(metrics, key=seen)
+    smallest = worst.smallest_effect
+    matters = f"{smallest:g} points" if worst.metric.kind == "error rate" else f"{smallest * 100:g} %"
+    text = detectable_text(worst.change) or "more than 1,000 %"
+    others = f" ({len(metrics) - 1} more metrics are like it)" if len(metrics) > 1 else ""
+    return f"of {worst.metric.label}, a change of {text} would have been seen, and {matters} matter{others}"
 
 
 _GateMetrics = list[tuple[VerdictGate, "Sequence[MetricComparison]"]]
 
 
 def _with_metrics(comparison: Comparison, gates: Sequence[VerdictGate]) -> _GateMetrics:
-    return [(gate, _metrics(comparison, gate)) for gate in gates]
+    return [(gate, gate_metrics(comparison, gate.metric, "--fail-on")) for gate in gates]
 
 
 def _failed(comparison: Comparison, gated: _GateMetrics) -> list[MetricComparison]:
@@ -121,26 +187,12 @@ def _fired_text(failed: Sequence[MetricComparison]) -> str:
     return f"--fail-on: {list_with_rest(named, _NAMED)}" if named else ""
 
 
-def _metrics(comparison: Comparison, gate: VerdictGate) -> Sequence[MetricComparison]:
-    """Returns the metrics of a gate. Raises UsageError if there are none of this name."""
-    if gate.metric.lower() == _PRIMARY:
-        return comparison.primary
-    from pacenote.compare.metrics import expanded_primary, metric_hint
-
-    metrics = [each.metric for each in comparison.metrics]
-    labels, unknown = expanded_primary([gate.metric], metrics)
-    if unknown and comparison.answer != "void":
-        raise UsageError(
-            f"--fail-on: the races have no common metric '{gate.metric}'",
-            hint=metric_hint(gate.metric, metrics),
-        )
-    return [each for each in comparison.metrics if each.metric.label in labels]
-
-
 def _undecided(comparison: Comparison, gated: Sequence[MetricComparison], word: str) -> str:
     """Returns why a gate could not have failed; empty if it could. That no operation failed is a result."""
     if not gated:
         return "the races have no primary metric"
+    if word in ("unclear", "no-verdict"):
+        return ""
     unequal = [each for each in gated if not each.is_zero]
     if unequal and all(each.change is None for each in unequal):
         return next((each.reason for each in unequal if each.reason), comparison.design)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli import values
 from pacenote.cli.comparison_gates import parse_gates
+from pacenote.cli.comparison_requirements import parse_requirements
 from pacenote.cli.console import Console
-from pacenote.cli.experiment_gates import check_gates, exit_code, gated_exit_code
+from pacenote.cli.experiment_gates import check_gates, exit_code, gated_exit_code, is_gated
 from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import Parser, Several, validate_choice
 from pacenote.cli.report_file import check_report_file
@@ -71,6 +72,14 @@ def add_options(parser: Parser) -> None:
         action=Several,
         help="run, resume, report: exit with 3 if the word is said of a metric of a contender, or if it is "
         "void, as in `pacenote compare`: worse:primary (default: never)",
+    )
+    parser.add_argument(
+        "--require",
+        metavar="NO-WORSE",
+        type=parse_requirements,
+        action=Several,
+        help="run, resume, report: exit with 3 unless it is shown that the metrics of each contender became "
+        "worse by less than this, as in `pacenote compare`: no-worse:5%% (default: nothing)",
     )
     parser.add_flag("--quiet", help="show no progress; the answer is still printed")
 
@@ -152,6 +161,7 @@ _OPTIONS: Mapping[str, tuple[Callable[[argparse.Namespace], object], tuple[str, 
     "--report-file": (lambda options: options.report_file, ("run", "resume", "report")),
     "--html": (lambda options: options.html is not None, ("report",)),
     "--fail-on": (lambda options: options.fail_on, ("run", "resume", "report")),
+    "--require": (lambda options: options.require, ("run", "resume", "report")),
     "--report-format": (lambda options: options.report_format, ("run", "resume", "report", "list")),
 }
 """Options that not every action has: whether one is given, and the actions that have it."""
@@ -204,7 +214,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     check_gates(experiment.design, options)
     check_compared_paths(experiment)
     check_duet(experiment, check)
-    gated = [gate.metric for gate in options.fail_on or ()]
+    gated = [gate.metric for gate in (*(options.fail_on or ()), *(options.require or ()))]
     for warning in (*check_plans(experiment, file, check, gated), *test_mode_warning(experiment, check)):
         console.warning(warning)
     experiment, text = with_planned_blocks(experiment, text, console)
@@ -255,7 +265,7 @@ def _report(options: argparse.Namespace, console: Console) -> int:
         result = write_experiment_page(folder, experiment, options.html, console)
     else:
         result = show_result(folder, experiment, options, console)
-    return gated_exit_code(result, options, console) if options.fail_on else 0
+    return gated_exit_code(result, options, console) if is_gated(options) else 0
 
 
 def _list(options: argparse.Namespace, console: Console) -> int:
@@ -331,7 +341,7 @@ def _race(
         except KeyboardInterrupt:
             paused, interrupted = "stopped by the user", True
         result = show_result(folder, experiment, options, console, paused=paused)
-    code = gated_exit_code(result, options, console) if options.fail_on and result.has_races else 0
+    code = gated_exit_code(result, options, console) if is_gated(options) and result.has_races else 0
     return Interrupted.exit_code if interrupted else exit_code(result) or code
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pacenote.cli.comparison_gates import failed_labels, gate_result
+from pacenote.cli.comparison_gates import gate_result
 from pacenote.cli.console import Console
 from pacenote.errors import PacenoteError, UsageError, VoidRace
 
@@ -22,23 +22,32 @@ _WITHOUT_VERDICTS = ("noise", "screening")
 def check_gates(design: DesignKind, options: argparse.Namespace) -> None:
     """Raises UsageError for `--fail-on` or JUnit with a design that has no comparisons."""
     if design in _WITHOUT_VERDICTS:
-        named = "--fail-on" if options.fail_on else "--report-format=junit"
-        if options.fail_on or options.report_format == "junit":
+        named = (
+            "--fail-on" if options.fail_on else "--require" if options.require else "--report-format=junit"
+        )
+        if options.fail_on or options.require or options.report_format == "junit":
             raise UsageError(f"{named} needs verdicts on variants, which the design {design} does not have")
 
 
+def is_gated(options: argparse.Namespace) -> bool:
+    """Returns whether there are gates or requirements."""
+    return bool(options.fail_on or options.require)
+
+
 def gated_exit_code(result: ExperimentResult, options: argparse.Namespace, console: Console) -> int:
-    """Returns the exit code of an experiment with `--fail-on`, and says why a gate fires, or cannot.
+    """Returns the exit code of an experiment with `--fail-on` or `--require`, and says why a gate fires, or
+    cannot.
 
     Raises UsageError if one of them names a metric that does not exist.
     """
     fired = False
     for name, comparison in _compared(result):
         if comparison is None:
-            console.warning(f"--fail-on: {name} has no races to compare")
+            option = "--fail-on" if options.fail_on else "--require"
+            console.warning(f"{option}: {name} has no races to compare")
             fired = True
             continue
-        gates = gate_result(comparison, options.fail_on)
+        gates = gate_result(comparison, options.fail_on, options.require)
         for text in filter(None, (gates.text, *gates.warnings)):
             console.warning(f"{name}: {text}")
         fired = fired or bool(gates.text)
@@ -63,7 +72,8 @@ def result_junit(result: ExperimentResult, options: argparse.Namespace) -> str:
             failures = [f"{one.name} failed: {one.failure}" for one in result.variants if one.failure]
             suites.append(error_suite(title, "; ".join(("no races to compare", *failures))))
             continue
-        suites.append(suite(title, comparison, failed_labels(comparison, options.fail_on)))
+        gates = gate_result(comparison, options.fail_on, options.require)
+        suites.append(suite(title, comparison, gates.failed, gates.warnings))
     return render_suites(suites)
 
 

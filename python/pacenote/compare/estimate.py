@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pacenote.compare.pairing import PairedRaces
 from pacenote.model.comparison import (
+    ChangeInterval,
     ComparisonOptions,
     EstimatedChange,
     MetricComparison,
@@ -23,11 +24,12 @@ from pacenote.stats.absolute_effect import (
     unpaired_difference,
 )
 from pacenote.stats.effect import Effect, paired_effect, unpaired_effect
-from pacenote.stats.multiplicity import benjamini_hochberg_confidences, holm_confidences
+from pacenote.stats.multiplicity import benjamini_hochberg_confidences
 from pacenote.stats.noise_floor import MIN_RACES
 from pacenote.stats.percentile_change import BoundedPercentile, percentile_change
 from pacenote.stats.rank_effect import rank_effect
-from pacenote.stats.student import MIN_BLOCKS, t_quantile
+from pacenote.stats.student import MIN_BLOCKS, StudentEstimate, t_quantile
+from pacenote.stats.weighted_holm import FamilyConfidence, weighted_holm_confidences
 from pacenote.stats.words import word_of
 from pacenote.units import format_change, format_count
 
@@ -85,32 +87,33 @@ def decided(
 ) -> tuple[MetricComparison, ...]:
     """Returns the metrics with their changes and verdicts.
 
-    Primary metrics decide together, with Holm's correction, and secondary ones with that of Benjamini and
-    Hochberg. Metrics without an estimate do not take part.
+    Primary metrics decide together, with Holm's weighted correction, and secondary ones with that of
+    Benjamini and Hochberg. That a metric is the same is shown by its interval of `options.confidence`: the
+    probability of saying so of one that changed by what matters is not larger because others are said to be
+    the same, too. Metrics without an estimate do not take part.
     """
-    confidence = options.confidence
-    effects = [_effect(each, confidence) for each in metrics]
-    confidences = [confidence] * len(metrics)
-    corrections: tuple[tuple[str, _Correction], ...] = (
-        ("primary", lambda p: holm_confidences(p, confidence, options.level)),
-        (
-            "secondary",
-            lambda p: benjamini_hochberg_confidences(p, 1 - options.level(1 - confidence)),
-        ),
+    alone = 1 - options.level(1 - options.confidence)
+    effects = [_effect(each, alone) for each in metrics]
+    estimated = [(each, effect) for each, effect in zip(metrics, effects, strict=True) if effect is not None]
+    primary = [(each, effect) for each, effect in estimated if each.metric.role == "primary"]
+    secondary = [effect for each, effect in estimated if each.metric.role == "secondary"]
+    confidences = iter(
+        weighted_holm_confidences(
+            [_in_units_of_what_matters(effect, each.metric) for each, effect in primary],
+            options.confidence,
+            options.level,
+        )
     )
-    for role, correct in corrections:
-        family = [
-            (index, effect.p)
-            for index, (each, effect) in enumerate(zip(metrics, effects, strict=True))
-            if effect is not None and each.metric.role == role
-        ]
-        corrected = correct([p for _, p in family])
-        for (index, _), own in zip(family, corrected, strict=True):
-            confidences[index] = own
-    found = (
-        _decided(each, None if effect is None else effect.at(own))
-        for each, effect, own in zip(metrics, effects, confidences, strict=True)
-    )
+    others = iter(benjamini_hochberg_confidences([effect.p for effect in secondary], alone))
+    found = []
+    for each, effect in zip(metrics, effects, strict=True):
+        if effect is None:
+            found.append(_decided(each, None, None))
+        elif each.metric.role == "primary":
+            found.append(_decided(each, effect, next(confidences)))
+        else:
+            own = next(others)
+            found.append(_decided(each, effect, FamilyConfidence(own, own)))
     if races.design != "one race each":
         return tuple(found)
     return tuple(
@@ -141,9 +144,6 @@ def _usual_change(metric: MetricComparison, options: ComparisonOptions) -> float
     return _finite(math.expm1(min(half, _MAX_LOG)))
 
 
-_Correction = Callable[[Sequence[float]], tuple[float, ...]]
-
-
 _AnyEffect = Effect | AbsoluteEffect
 
 
@@ -169,14 +169,30 @@ def _difference(each: Measured) -> AbsoluteEffect | None:
     return unpaired_difference(old, new, error)
 
 
-def _decided(each: Measured, effect: _AnyEffect | None) -> MetricComparison:
+def _in_units_of_what_matters(effect: _AnyEffect, metric: MetricComparison) -> StudentEstimate:
+    scale = effect.margin(metric.smallest_effect) or 1.0
+    own = effect.estimate
+    return StudentEstimate(own.value / scale, own.standard_error / scale, own.degrees)
+
+
+def _decided(
+    each: Measured, alone: _AnyEffect | None, confidence: FamilyConfidence | None
+) -> MetricComparison:
+    """Returns a metric with its verdict, from its change as if it decided alone, and the confidence that it
+    needs because others decide, too.
+    """
     metric, races = each.metric, each.races
-    if effect is not None:
-        word = word_of(effect, metric.smallest_effect, higher_is_better=metric.metric.higher_is_better)
+    if alone is not None and confidence is not None:
+        effect, higher = alone.at(confidence.interval), metric.metric.higher_is_better
+        word = word_of(effect, metric.smallest_effect, higher_is_better=higher)
+        if word_of(alone, metric.smallest_effect, higher_is_better=higher) == "same":
+            word, effect = "same", alone
         reason = _by_ranks(metric, effect, word)
         if each.is_at_most_probable or (races.design == "unpaired" and races.order != "mixed"):
             word = PROBABLE.get(word, word)
-        return replace(metric, word=word, change=estimated_change(effect), reason=reason)
+        detectable = _finite(alone.at(confidence.power).detectable)
+        change = replace(estimated_change(effect), detectable=detectable, alone=_interval(alone))
+        return replace(metric, word=word, change=change, reason=reason)
     if each.is_void:
         return replace(metric, word="void", reason="the races must not be compared")
     if each.has_backlog:
@@ -222,6 +238,11 @@ def _by_ranks(metric: MetricComparison, effect: _AnyEffect, word: MetricWord) ->
         return ""
     low, high = (format_change(bound - 1) for bound in (ranks.low, ranks.high))
     return f"by ranks {other}: {low.removesuffix(' %')} … {high}"
+
+
+def _interval(effect: _AnyEffect) -> ChangeInterval:
+    change = estimated_change(effect)
+    return ChangeInterval(change.low, change.high, change.confidence)
 
 
 def estimated_change(effect: Effect | AbsoluteEffect) -> EstimatedChange:

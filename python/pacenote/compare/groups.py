@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from pacenote.compare.deciding import deciding_metrics
 from pacenote.compare.differences import group_differences
 from pacenote.compare.estimate import Measured, decided
 from pacenote.compare.metrics import (
@@ -14,7 +15,6 @@ from pacenote.compare.metrics import (
     expanded_primary,
     metric_hint,
     operation_count,
-    primary_metrics,
     race_metrics,
     smallest_effect_of,
 )
@@ -246,11 +246,13 @@ def _voids_all(finding: Finding) -> bool:
 
 
 def _backlogs(measured: Iterable[Measured]) -> Iterator[Finding]:
-    """Yields of which tasks latency that is to decide cannot, as it includes the backlog of a warm-up."""
+    """Yields of which tasks that decide latency cannot, as it includes the backlog of a warm-up."""
+    every = list(measured)
+    primary = {each.metric.metric.task for each in every if each.metric.role == "primary"}
     tasks = dict.fromkeys(
         each.metric.metric.task
-        for each in measured
-        if each.metric.role == "primary" and each.has_backlog and not each.is_void
+        for each in every
+        if each.metric.metric.task in primary and each.has_backlog and not each.is_void
     )
     if tasks:
         text = f"{BACKLOG_MARK} {BACKLOG_REASON} in a race, so that it does not decide"
@@ -315,7 +317,7 @@ def _primary(
     Raises UsageError if one of the options does not.
     """
     if not options.primary:
-        labels, missing = primary_metrics([race.record for race in races.all], common)
+        labels, missing = deciding_metrics([race.record for race in races.all], common)
         advice = "correct primary-metrics in the metadata of the task"
         return labels, [
             Finding(

@@ -48,7 +48,7 @@ def imported_metrics(imported: ImportedResults) -> Iterator[ImportedMetric]:
             yield from _system_metric(value)
         elif found := percentile_of(value.metric):
             kind, q = found
-            if kind == "latency" and not _is_paced(task):
+            if kind == "latency" and not is_paced(task):
                 continue
             metric = MetricId(
                 value.task, value.metric, value.unit, f"p{q:g}-{kind.replace(' ', '-')}", "percentile", q
@@ -82,7 +82,8 @@ def _primary_keys(task: ImportedTask) -> Iterator[str]:
         yield "error-rate"
 
 
-def _is_paced(task: ImportedTask) -> bool:
+def is_paced(task: ImportedTask) -> bool:
+    """Returns whether a task had a target rate: its latency and service time differ."""
     return task.percentiles.get("latency") != task.percentiles.get("service time")
 
 

@@ -83,9 +83,21 @@ def _imported_metrics(imported: ImportedResults) -> Iterator[tuple[MetricId, Dat
 def primary_metrics(
     records: Sequence[RaceRecord], metrics: Iterable[MetricId]
 ) -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
-    """Returns the labels of the primary metrics of races that have these metrics: those that the metadata of
-    their tasks names or, if there are none, throughput of tasks that index, percentiles of searches, and the
-    error rates of both. Also returns the names in the metadata that select no metric, by task.
+    """Returns the labels of the metrics that a trend of races shows: those that the metadata of their tasks
+    names or, if there are none, throughput of tasks that index, percentiles of searches, and the error rates
+    of both. Also returns the names in the metadata that select no metric, by task.
+
+    Fewer of them decide a comparison (`deciding_metrics`).
+    """
+    named, unknown = named_metrics(records, metrics)
+    return named or frozenset().union(*map(_default_primary, records)), unknown
+
+
+def named_metrics(
+    records: Sequence[RaceRecord], metrics: Iterable[MetricId]
+) -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
+    """Returns the labels of the metrics that the metadata of the tasks names as primary, and the names in it
+    that select no metric, by task.
     """
     of_task: dict[str, list[MetricId]] = {}
     for metric in metrics:
@@ -97,7 +109,7 @@ def primary_metrics(
             named |= labels
             if missing:
                 unknown[task] = missing
-    return frozenset(named) or frozenset().union(*map(_default_primary, records)), unknown
+    return frozenset(named), unknown
 
 
 def _names_in_metadata(record: RaceRecord) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from pacenote.model.comparison import ComparedRace, ComparisonDesign, RaceKey, RunOrder, run_order
+from pacenote.model.comparison import ComparedRace, ComparisonDesign, RaceKey, RunOrder
 from pacenote.model.user_tags import tag_texts
+from pacenote.stats.interleaving import run_order
 from pacenote.stats.student import MIN_BLOCKS
 
 EXPERIMENT_TAG, VARIANT_TAG, BLOCK_TAG = "experiment", "variant", "block"
@@ -66,6 +67,12 @@ class PairedRaces:
         if None in old or None in new:
             return "mixed"
         return run_order([time for time in old if time], [time for time in new if time])
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether all races of a group ran before those of the other."""
+        old, new = ([race.record.timestamp for race in side] for side in (self.baseline, self.contender))
+        return max(old) < min(new) or max(new) < min(old)
 
 
 def block_of(race: ComparedRace) -> str:

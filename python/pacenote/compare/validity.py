@@ -347,6 +347,8 @@ def _unpaired(races: PairedRaces) -> Finding:
         "contender first": "the baseline ran after the contender",
         "mixed": "the races are not compared within blocks",
     }[races.order]
+    if races.order != "mixed" and not races.is_apart:
+        order += ", except for a few races"
     if share_ids(races.all) and any(map(block_of, races.all)):
         return _warning(
             f"{order}, so that a drift of the machine is not excluded: experiments of two machines have the "

@@ -21,7 +21,10 @@ FIRST_LOOK, CLAIM = 5, 10
 """Number of races of each side from which on there is a first look, and from which on it can be claimed."""
 
 PRIMARY_PERCENTILES = (50.0, 90.0, 99.0)
-"""Percentiles that are primary metrics of tasks that do not index."""
+"""Percentiles that a trend shows of tasks that do not index."""
+
+DECIDING_PERCENTILES = (90.0, 50.0)
+"""The percentile of a task with a target rate that decides: the first of these that its samples carry."""
 
 MetricKind = Literal["throughput", "percentile", "error rate", "system"]
 """What a metric measures."""
@@ -51,14 +54,8 @@ RaceKey = tuple[str, datetime | None]
 """The id of a race and when it began, if that is known."""
 
 RunOrder = Literal["baseline first", "contender first", "mixed"]
-"""The order of two groups of races: one after the other, or neither."""
-
-
-def run_order(baseline: Sequence[datetime], contender: Sequence[datetime]) -> RunOrder:
-    """Returns the order of two groups of races that began at these times."""
-    if max(baseline) < min(contender):
-        return "baseline first"
-    return "contender first" if max(contender) < min(baseline) else "mixed"
+"""The order of two groups of races: all or most of one after the other (`stats/interleaving.py`), or neither.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +94,20 @@ MAX_CHANGE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeInterval:
+    """The interval of a change, in the unit of its estimate."""
+
+    low: float
+    """Lower bound."""
+
+    high: float | None
+    """Upper bound, or None if it is infinite."""
+
+    confidence: float
+    """Confidence, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
 class EstimatedChange:
     """The change from baseline to contender, with its interval. Changes are relative to the baseline, such as
     0.03 for an increase by 3 %, or absolute in the unit of the metric.
@@ -124,6 +135,12 @@ class EstimatedChange:
 
     is_absolute: bool = False
     """Whether the change is a difference, and not relative."""
+
+    alone: ChangeInterval | None = None
+    """The interval as if no other metric decided, which shows that a metric is the same or not worse than a
+    limit: all metrics must be for the answer, so that many of them make an error less likely. None if the
+    change is not of a comparison.
+    """
 
     @property
     def known_high(self) -> float | None:
@@ -313,7 +330,7 @@ class Comparison:
     """How the races belong together."""
 
     run_order: RunOrder
-    """The order in which the groups ran; `mixed` if it is unknown."""
+    """The order in which the groups ran; `mixed` if they were interleaved, or if it is unknown."""
 
     answer: ComparisonAnswer
     """The word for all primary metrics."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacenote.model.comparison import (
     MAX_CHANGE,
@@ -120,6 +120,12 @@ def interval_text(change: EstimatedChange | None) -> str:
         return f"{change.low:+.3g} … {high} points"
     high = "∞" if change.known_high is None else format_change(change.known_high)
     return f"{format_change(change.low).removesuffix(' %')} … {high}"
+
+
+def alone_text(change: EstimatedChange) -> str:
+    """Returns the interval of a change as if no other metric decided."""
+    alone = change.alone
+    return interval_text(change if alone is None else replace(change, low=alone.low, high=alone.high))
 
 
 def shift_text(shift: PercentileShift) -> str:

@@ -60,7 +60,7 @@ def named_answer(comparison: Comparison, contender: str, baseline: str) -> str:
     return answer
 
 
-_UNDECIDED: frozenset[ComparisonAnswer] = frozenset({"no verdict", "void", "unclear"})
+_UNDECIDED: frozenset[ComparisonAnswer] = frozenset({"no verdict", "void"})
 
 
 def answer_text(comparison: Comparison) -> str:
@@ -112,8 +112,9 @@ def answer_sentence(comparison: Comparison) -> str:
 
 def main_metric(comparison: Comparison) -> MetricComparison | None:
     """Returns the primary metric that says most: of those with the word of the answer, the one whose change
-    is the largest compared with what matters, or the first one if nothing is decided; None if there is no
-    metric.
+    is the largest compared with what matters; if all are the same, the one of which a change that matters is
+    excluded most narrowly; if it is unclear, the one that is nearest to being decided, by its p-value; the
+    first one if nothing can be decided; None if there is no metric.
     """
     primary = [
         each
@@ -126,9 +127,25 @@ def main_metric(comparison: Comparison) -> MetricComparison | None:
     # The change of an error rate is absolute, and there is no relative one from 0.
     known = [each for each in primary if each.change is not None or each.relative_change is not None]
     chosen = [each for each in known if each.word in words] or known
+    if comparison.answer == "unclear":
+        return min(chosen, key=_p, default=None)
     if comparison.answer in _UNDECIDED:
         return next(iter(chosen), None)
-    return max(chosen, key=_size, default=None)
+    return max(chosen, key=_reach if comparison.answer == "same" else _size, default=None)
+
+
+def _p(each: MetricComparison) -> float:
+    return 1.0 if each.change is None or each.change.p is None else each.change.p
+
+
+def _reach(each: MetricComparison) -> float:
+    """Returns how far the interval of a change reaches, compared with the smallest change that matters."""
+    change = each.change
+    if change is None or change.high is None:
+        return 0.0
+    if change.is_absolute:
+        return max(-change.low, change.high) / each.smallest_effect
+    return max(-math.log1p(change.low), math.log1p(change.high)) / math.log1p(each.smallest_effect)
 
 
 def _size(each: MetricComparison) -> float:
@@ -210,9 +227,25 @@ def certainty_text(comparison: Comparison) -> str:
         usual = _usual_text(found)
         return f"no interval from {races}" + (f"; {usual}" if usual else "")
     confidence = f"{math.floor(found.change.confidence * 1000) / 10:g} %"
+    interval = f"{confidence} interval {interval_text(found.change)} from {races}"
+    if comparison.answer == "same":
+        return f"{interval}, which excludes a change by {_excluded_text(comparison, found)}"
     seen = detectable_text(found.change)
-    power = f"; an effect of {seen} would have been seen" if seen else ""
-    return f"{confidence} interval {interval_text(found.change)} from {races}{power}"
+    return f"{interval}; an effect of {seen} would have been seen" if seen else interval
+
+
+def _excluded_text(comparison: Comparison, least: MetricComparison) -> str:
+    """Returns which change is excluded in the metric of which it is so most narrowly, and in the others."""
+    size = (
+        f"{least.smallest_effect:g} points"
+        if least.metric.kind == "error rate"
+        else format_share(least.smallest_effect)
+    )
+    others = sum(each.word == "same" for each in comparison.primary) - 1
+    if not others:
+        return size
+    others_text = "the other metric" if others == 1 else f"each of the other {others} metrics"
+    return f"{size}; {others_text} is farther from one that matters"
 
 
 def races_text(comparison: Comparison, metric: MetricComparison | None) -> str:

@@ -61,13 +61,28 @@ def test_a_screening_sees_what_it_is_planned_to_see(blocks):
     assert planned_effect(experiment, NOISE) == pytest.approx(typical(effects), rel=0.15)
 
 
-def test_looks_and_precision_need_more():
+def test_contenders_precision_and_metrics_need_more():
     plain = planned_effect(pair(blocks=10), NOISE)
-    assert planned_effect(pair(blocks=10, looks=(5, 10)), NOISE) > plain
     assert planned_effect(pair(blocks=10, precision=0.02), NOISE) > plain
     assert planned_effect(pair(blocks=10, primary=("a", "b")), NOISE) > plain
     assert planned_effect(pair(blocks=2), NOISE) is None
-    assert error_level(pair(), 10)(0.05) == 0.05
+
+
+def test_what_is_read_before_the_end_is_paid_for():
+    """Without looks, the end has nine tenths of the level, and all blocks before it share the rest."""
+    experiment = pair(blocks=10)
+    early = [error_level(experiment, blocks)(0.05) for blocks in range(3, 10)]
+    assert early == sorted(early)
+    assert early[0] < 1e-5
+    assert early[-1] < 0.005
+    assert error_level(experiment, 10)(0.05) == pytest.approx(0.045)
+    # An experiment that ends with fewer blocks than planned has the level of its end.
+    assert error_level(experiment, 7, is_end=True)(0.05) == pytest.approx(0.045)
+    assert error_level(pair(blocks=10, precision=0.02), 6)(0.05) < 0.4 * early[3]
+    # Three blocks cannot be read before they end, and of a hundred, those between two looks share a level.
+    assert error_level(pair(blocks=3), 3)(0.05) == 0.05
+    many = pair(blocks=100)
+    assert len({error_level(many, blocks)(0.05) for blocks in range(3, 100)}) <= 20
 
 
 @pytest.mark.parametrize("effect", [0.01, 0.02])

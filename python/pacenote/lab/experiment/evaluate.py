@@ -18,7 +18,7 @@ from pacenote.lab.experiment.cell_values import CellRaces, aliases, cell_values,
 from pacenote.lab.experiment.design import all_variants, race_names
 from pacenote.lab.experiment.noise import noise_document, noise_values
 from pacenote.lab.experiment.options import joined
-from pacenote.lab.experiment.planning import error_level
+from pacenote.lab.experiment.planning import ERROR_RATE, error_level
 from pacenote.lab.experiment.primary import Metrics, chosen_primary, leading_metric, usable_metrics
 from pacenote.lab.experiment.progress import (
     MAX_LOST_SHARE,
@@ -128,8 +128,10 @@ class Evaluation:
             or done >= self.experiment.blocks
         ):
             return ""
+        # Whether it ends here is decided with the intervals that it would end with.
         found = [
-            self._compared(progress, self.baseline(progress), name) for name in self._contenders(progress)
+            self._compared(progress, self.baseline(progress), name, is_end=True)
+            for name in self._contenders(progress)
         ]
         # What has no interval, such as an error rate of 0 in all races, does not keep it from ending.
         primary = [each for one in found if one for each in one.primary if each.change or each.word == "void"]
@@ -301,18 +303,31 @@ class Evaluation:
         return blocks.without(self._unreadable)
 
     def _compared(
-        self, progress: ExperimentProgress, baseline: str, contender: str, stage: int = 1
+        self,
+        progress: ExperimentProgress,
+        baseline: str,
+        contender: str,
+        stage: int = 1,
+        *,
+        is_end: bool = False,
     ) -> Comparison | None:
-        """Returns the comparison of two variants, or None if they have no common block."""
+        """Returns the comparison of two variants, or None if they have no common block. Its intervals are
+        those of the end if the experiment has ended, or with `is_end`.
+        """
         blocks = self._blocks(progress, (baseline, contender), stage)
-        state = (blocks, len(progress.blocks_done(stage)))
+        level = error_level(
+            self.experiment, len(progress.blocks_done(stage)), is_end=is_end or not progress.left()
+        )
+        state = (blocks, level(ERROR_RATE))
         key = (baseline, contender, stage)
         # After a block, it is asked for by the decision and by the running estimate.
         if key not in self._last or self._last[key][0] != state:
-            self._last[key] = state, self._comparison(blocks, state[1], progress.places())
+            self._last[key] = state, self._comparison(blocks, level, progress.places())
         return self._last[key][1]
 
-    def _comparison(self, blocks: BlockRaces, done: int, places: Mapping[str, int]) -> Comparison | None:
+    def _comparison(
+        self, blocks: BlockRaces, level: Callable[[float], float], places: Mapping[str, int]
+    ) -> Comparison | None:
         """Returns the comparison of the blocks that count; of all blocks if too many of them do not."""
         compared = blocks.blocks if blocks.is_biased else blocks.counted
         if not compared:
@@ -321,7 +336,7 @@ class Evaluation:
             [replace(self.read[block[side]], place=places[block[side]]) for block in compared]
             for side in (0, 1)
         )
-        found = self._compare(sides, error_level(self.experiment, done), blocks.spare)
+        found = self._compare(sides, level, blocks.spare)
         if found is None or found.answer == "void" or not blocks.is_biased:
             return found
         of = format_count(blocks.count, "block")

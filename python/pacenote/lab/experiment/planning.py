@@ -10,6 +10,7 @@ from pacenote.lab.experiment.design import all_variants
 from pacenote.model.experiment import Experiment
 from pacenote.stats.blocks import detectable_contrast, detectable_effect
 from pacenote.stats.sequential import LookPlan
+from pacenote.stats.student import MIN_BLOCKS
 
 ERROR_RATE = 0.05
 """Probability with which an experiment says that something has changed although nothing has."""
@@ -20,20 +21,45 @@ an experiment that does not. Such an end is more likely after blocks that happen
 intervals contain the true change less often than they state (`benchmarks/experiment_simulations.py`).
 """
 
+EARLY_SHARE = 0.1
+"""Share of the significance level of an experiment without looks that is spent before its end, so that what
+it says may be read after every block; the end has the rest.
+"""
+
+_FIRST_EARLY, _MOST_EARLY = MIN_BLOCKS, 20
+"""The first number of blocks that has an interval, and the largest number of looks before the end: if there
+are more blocks, those between two of them have the level of the one before.
+"""
+
 FEWEST_PLANNED = 5
 """Smallest number of blocks that is planned: that of a first look."""
 
 
-def error_level(experiment: Experiment, blocks: int) -> Callable[[float], float]:
+def error_level(experiment: Experiment, blocks: int, *, is_end: bool = False) -> Callable[[float], float]:
     """Returns the significance level of a comparison after so many blocks, for that of the whole experiment:
-    all contenders and all looks together are wrong as seldom as one comparison.
+    all contenders and all looks together are wrong as seldom as one comparison. Without looks, what is read
+    before the end counts as looks after every block.
+
+    `is_end` is whether the experiment has ended, or would end, with fewer blocks than planned.
     """
     contenders = 1 if experiment.design == "ladder" else max(1, len(all_variants(experiment)) - 1)
-    if not experiment.looks:
-        share = (1.0 if experiment.precision is None else PRECISE_SHARE) / contenders
+    if experiment.looks:
+        look = max(0, sum(look <= blocks for look in experiment.looks) - 1)
+        return lambda alpha: LookPlan(experiment.looks).level(look, alpha / contenders)
+    share = (1.0 if experiment.precision is None else PRECISE_SHARE) / contenders
+    early = _early_looks(experiment.blocks)
+    if not early:
         return lambda alpha: alpha * share
-    look = max(0, sum(look <= blocks for look in experiment.looks) - 1)
-    return lambda alpha: LookPlan(experiment.looks).level(look, alpha / contenders)
+    if is_end or blocks >= experiment.blocks:
+        return lambda alpha: alpha * share * (1 - EARLY_SHARE)
+    look = max(0, sum(look <= blocks for look in early) - 1)
+    return lambda alpha: LookPlan(early).level(look, alpha * share * EARLY_SHARE)
+
+
+def _early_looks(blocks: int) -> tuple[int, ...]:
+    """Returns the numbers of blocks before the end at which an experiment without looks may be read."""
+    step = max(1, math.ceil((blocks - _FIRST_EARLY) / _MOST_EARLY))
+    return tuple(range(_FIRST_EARLY, blocks, step))
 
 
 def planned_effect(experiment: Experiment, noise: float) -> float | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pacenote.compare.metrics import PRIMARY_KEY, Datum, expanded_primary, primary_metrics
+from pacenote.compare.deciding import deciding_metrics
+from pacenote.compare.metrics import PRIMARY_KEY, Datum, expanded_primary
 from pacenote.compare.race_findings import is_doubtful
 from pacenote.model.comparison import MetricId
 from pacenote.model.race_record import RaceRecord
@@ -13,9 +14,6 @@ MAX_DEFAULT_TASKS = 6
 """Tasks whose metrics decide unless the file or the track names some: with more, every interval becomes so
 wide that nothing is decided.
 """
-
-DEFAULT_KEYS = ("throughput", "p90-latency", "p90-service-time")
-"""The metric of a task that decides by default: the first of these that decides a comparison."""
 
 Metrics = Mapping[MetricId, Datum]
 """The metrics of one race."""
@@ -46,14 +44,13 @@ def _default(record: RaceRecord, metrics: Collection[MetricId]) -> tuple[frozens
     """Returns the metrics that the track names or, if it names none, one metric and the error rate of each of
     the first tasks, and how many tasks are left.
     """
-    labels, _ = primary_metrics([record], metrics)
+    labels, _ = deciding_metrics([record], metrics)
     if any(PRIMARY_KEY in meta for meta in record.task_meta.values()):
         return labels, 0
     chosen: list[set[str]] = []
     for task in record.tasks:
-        own = [label for key in DEFAULT_KEYS if (label := f"{key}:{task.task}") in labels]
-        if own:
-            chosen.append({own[0], f"error-rate:{task.task}"} & labels)
+        if own := {label for label in labels if label.partition(":")[2] == task.task}:
+            chosen.append(own)
     kept = chosen[:MAX_DEFAULT_TASKS]
     return frozenset[str]().union(*kept), len(chosen) - len(kept)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 from pacenote.model.comparison import Comparison, MetricComparison
 from pacenote.model.printable import whole_line
@@ -14,11 +14,13 @@ _HEADER = '<?xml version="1.0" encoding="UTF-8"?>'
 _NO_RESULT = ("no verdict", "unclear")
 
 
-def render_comparison_junit(comparison: Comparison, failed: Iterable[str]) -> str:
+def render_comparison_junit(
+    comparison: Comparison, failed: Iterable[str], warnings: Sequence[str] = ()
+) -> str:
     """Returns one test suite as JUnit XML. The metrics whose labels are in `failed` fail, void ones are
-    errors, and those without a result are skipped.
+    errors, and those without a result are skipped. `warnings` are what gates could not have seen.
     """
-    return "\n".join([_HEADER, *suite("pacenote compare", comparison, failed), ""])
+    return "\n".join([_HEADER, *suite("pacenote compare", comparison, failed, warnings), ""])
 
 
 def render_suites(suites: Iterable[Sequence[str]]) -> str:
@@ -32,7 +34,9 @@ def error_suite(name: str, problem: str) -> list[str]:
     return _suite(name, (1, 0, 1, 0), _error_case(problem))
 
 
-def suite(name: str, comparison: Comparison, failed: Iterable[str]) -> list[str]:
+def suite(
+    name: str, comparison: Comparison, failed: Iterable[str], warnings: Sequence[str] = ()
+) -> list[str]:
     """Returns the lines of the test suite of a comparison."""
     fails = frozenset(failed)
     chosen = [each for each in comparison.metrics if each.role == "primary" or each.metric.label in fails]
@@ -41,6 +45,8 @@ def suite(name: str, comparison: Comparison, failed: Iterable[str]) -> list[str]
     results = [_result(comparison, each, fails) for each in chosen]
     counts = (len(chosen), *(results.count(result) for result in ("failure", "error", "skipped")))
     cases = [line for each, result in zip(chosen, results, strict=True) for line in _case(each, result)]
+    if warnings:
+        cases.append(f"  <system-err>{escape(whole_line('; '.join(warnings)))}</system-err>")
     return _suite(name, counts, cases)
 
 

@@ -63,6 +63,9 @@ _AREAS = {
 _SHOWN_PRIMARY = 24
 """Maximum number of primary metrics that are shown."""
 
+_SHIFTED_PERCENTILES = (50.0, 90.0, 99.0)
+"""Percentiles of one race each whose changes are shown."""
+
 _RANKS: Mapping[MetricWord, int] = {
     "worse": 0,
     "better": 1,
@@ -100,7 +103,7 @@ def comparison_lines(
     sections = (
         list(_headline(comparison, width)),
         [*_answers(comparison, width), *_sides(comparison, width)],
-        list(_table(comparison.primary, width)),
+        [*_table(comparison.primary, width), *_shifts(_shifted(comparison), width)],
         list(_secondary(comparison, width)),
         list(_findings(comparison.findings, width)),
         list(_differences(comparison, width)),
@@ -179,10 +182,19 @@ def _table(metrics: Sequence[MetricComparison], width: int) -> Iterator[Line]:
     for each in shown:
         if each.change is not None and each.reason:
             yield from hanging(Span(" "), f"{metric_name(each)}: {each.reason}", width, "quiet")
-    yield from _shifts(shown, width)
     if without_errors:
         names = ", ".join(dict.fromkeys(whole_line(each.metric.task) for each in without_errors))
         yield from hanging(Span(" "), f"no operation failed: {names}", width, "quiet")
+
+
+def _shifted(comparison: Comparison) -> list[MetricComparison]:
+    """Returns the percentiles of one race each of the tasks that decide, also those that do not decide."""
+    tasks = {each.metric.task for each in comparison.primary}
+    return [
+        each
+        for each in comparison.metrics
+        if each.shift is not None and each.metric.task in tasks and each.metric.q in _SHIFTED_PERCENTILES
+    ]
 
 
 def _shifts(metrics: Sequence[MetricComparison], width: int) -> Iterator[Line]:

@@ -1,0 +1,102 @@
+"""Which metrics decide a comparison: few, because each of them makes the intervals of the others wider."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pacenote.compare.imported_metrics import is_paced
+from pacenote.compare.metrics import named_metrics
+from pacenote.model.comparison import DECIDING_PERCENTILES, MetricId
+from pacenote.model.imported import ImportedResults, ImportedTask, imported_tasks
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import DurationSummary, TaskResult, percentiles_for
+from pacenote.model.target_rate import misses_target
+from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
+
+
+def deciding_metrics(
+    records: Sequence[RaceRecord], metrics: Collection[MetricId]
+) -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
+    """Returns the labels of the metrics that decide a comparison of races that have all of these metrics:
+    those that the metadata of their tasks names or, if there are none, one of each task that indexes or
+    searches, and its error rate. Also returns the names in the metadata that select no metric, by task.
+
+    That one is throughput unless all races keep a target rate; then it is the highest percentile of latency
+    of `DECIDING_PERCENTILES` that the samples of all races carry.
+    """
+    named, unknown = named_metrics(records, metrics)
+    if named:
+        return named, unknown
+    imported = [record.imported for record in records if record.imported is not None]
+    tasks: dict[str, list[_RacedTask]] = {}
+    for record in records:
+        for task in _deciding_tasks(record) if record.imported is None else ():
+            tasks.setdefault(task.task, []).append(_RacedTask(task, record))
+    keys = {name: _keys(own) for name, own in tasks.items()} | _imported_keys(imported)
+    known, found = {metric.label for metric in metrics}, set[str]()
+    for name, own in keys.items():
+        labels = [f"{key}:{name}" for key in own]
+        found.update([label for label in labels if label in known][:1], [f"error-rate:{name}"])
+    return frozenset(found), unknown
+
+
+@dataclass(frozen=True, slots=True)
+class _RacedTask:
+    """A task in one race."""
+
+    task: TaskResult
+    record: RaceRecord
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether its throughput is that of its schedule: it has a target rate and keeps it."""
+        target = self.record.targets.get(self.task.task)
+        if not self.task.paced:
+            return False
+        return target is None or not misses_target(self.task, target, self.record.max_shortfall)
+
+
+def _deciding_tasks(record: RaceRecord) -> list[TaskResult]:
+    tasks = [task for task in reported_tasks(record) if indexes(task) or searches(task)]
+    return tasks or [task for task in reported_tasks(record) if not runs_once(task)]
+
+
+def _keys(tasks: Sequence[_RacedTask]) -> tuple[str, ...]:
+    """Returns the keys of a task's metrics, of which the first that all races have decides."""
+    has_latency = all(each.task.paced and not each.task.warmup_backlog.marked for each in tasks)
+    times = [each.task.latency if has_latency else each.task.service_time for each in tasks]
+    carried = [q for q in DECIDING_PERCENTILES if all(_carries(own, q) for own in times)]
+    rate = () if all(each.is_scheduled for each in tasks) else ("throughput",)
+    return (*rate, *_percentile_keys(carried, "latency" if has_latency else "service-time"))
+
+
+def _carries(times: DurationSummary | None, q: float) -> bool:
+    found = times.at(q) if times and q in percentiles_for(times.count) else None
+    return found is not None and found.supported
+
+
+def _percentile_keys(carried: Sequence[float], time: str) -> Iterator[str]:
+    """Yields the percentiles that the samples carry or, if they carry none, the lowest, which says so."""
+    yield from (f"p{q:g}-{time}" for q in carried or DECIDING_PERCENTILES[-1:])
+
+
+def _imported_keys(races: Sequence[ImportedResults]) -> dict[str, tuple[str, ...]]:
+    """Returns the keys of the metrics of imported tasks that index documents or have a median, by name."""
+    tasks: dict[str, list[ImportedTask]] = {}
+    for imported in races:
+        for task in imported_tasks(imported.values):
+            if task.indexes or 50.0 in task.times:
+                tasks.setdefault(task.task, []).append(task)
+    return {name: _keys_of_imported(own) for name, own in tasks.items()}
+
+
+def _keys_of_imported(tasks: Sequence[ImportedTask]) -> tuple[str, ...]:
+    # Their files do not state target rates, but latency differs from service time only with one.
+    is_scheduled = not any(task.indexes for task in tasks) and all(map(is_paced, tasks))
+    rate = () if is_scheduled else ("throughput", "throughput-median")
+    for kind in ("latency", "service time") if is_scheduled else ("service time",):
+        carried = [q for q in DECIDING_PERCENTILES if all(task.supports(kind, q) for task in tasks)]
+        if carried:
+            return (*rate, *_percentile_keys(carried, kind.replace(" ", "-")))
+    return (*rate, *_percentile_keys((), "latency" if is_scheduled else "service-time"))
