@@ -106,7 +106,7 @@ def units(effect: Effect) -> StudentEstimate:
 
 def weighted(effects: Sequence[Effect]) -> list[bool]:
     """The correction of the product: Holm's with weights."""
-    confidences = weighted_holm_confidences([units(effect) for effect in effects])
+    confidences = weighted_holm_confidences([units(effect) for effect in effects], with_power=False)
     return [effect.p < 1 - own.interval for effect, own in zip(effects, confidences, strict=True)]
 
 
@@ -167,8 +167,8 @@ def found(given: argparse.Namespace) -> None:
     """One task changed: how often it is said to have."""
     print(f"One of {TASKS} tasks became slower: how often it is said to be worse, at least probably\n")
     rows: list[tuple[str, ...]] = [("change", "noise of a race", "races", *CORRECTIONS)]
-    for change in (0.05, 0.1, 0.2):
-        for name, changes in _SCENARIOS:
+    for change, scenarios in ((0.1, _SCENARIOS), (0.05, _SCENARIOS[:1]), (0.2, _SCENARIOS[:1])):
+        for name, changes in scenarios:
             for design, own in _designs():
                 tasks = Tasks(changed={10: change}, **own, **changes)
                 effects = list(tasks.run(given.experiments, given.seed))

@@ -425,3 +425,46 @@ def test_measured_noise_is_used_for_one_race_each_on_the_same_host(run):
     assert "their spread is unknown" in " ".join(other.split())
     (store.home / "noise.json").write_text("{")
     assert "their spread is unknown" in " ".join(run(*arguments)[1].split())
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (["--fail-on=unclear"], 0, ""),
+        (["--fail-on=same:p90:term"], 3, "p90-latency:term is same"),
+        (["--fail-on=void,no-verdict"], 0, ""),
+        (["--require=no-worse:5%"], 0, ""),
+        (["--require=no-worse:5%:p99.9:term"], 3, "is not shown of p99.9-latency:term (no verdict"),
+    ],
+)
+def test_gates_take_every_word_and_can_demand_evidence(run, races, options, code, told):
+    found = run("compare", *SIDES, *options)
+    assert found[0] == code
+    assert told in found[2]
+    assert bool(found[2]) == bool(told)
+    swapped = ("--baseline=tag:variant=b", "--contender=tag:variant=a")
+    code, _, err = run("compare", *swapped, "--require=no-worse:5%")
+    assert (code, "is not shown of throughput:index-append (95 % interval -1" in err) == (3, True)
+    assert run("compare", *swapped, "--require=no-worse:30%")[0] == 0
+
+
+@pytest.mark.parametrize("text", ["no-worse", "no-worse:5", "no-better:5%", "no-worse:0%", ""])
+def test_requirements_of_another_form_are_refused(run, races, text):
+    assert run("compare", *SIDES, f"--require={text}")[0] == 2
+
+
+def test_a_gate_that_is_nearly_blind_is_pointed_out(run):
+    store = RaceStore()
+    for side in blocks(3, 1.0, 0.2):
+        for each in side:
+            store.create(each)
+    code, out, err = run("compare", *SIDES, "--fail-on=probably-worse", "--report-format=junit")
+    assert code == 0
+    assert "--fail-on=probably-worse:primary can hardly fail: of " in err
+    assert "would have been seen, and " in err
+    suite = ElementTree.fromstring(out)
+    assert "can hardly fail" in suite.find("system-err").text
+    # A requirement fails instead, as nothing is shown.
+    code, out, err = run("compare", *SIDES, "--require=no-worse:5%", "--report-format=junit")
+    assert code == 3
+    assert int(ElementTree.fromstring(out).get("failures")) >= 1

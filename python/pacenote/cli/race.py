@@ -29,6 +29,7 @@ from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.race_findings import race_evidence, show_findings
 from pacenote.cli.race_page import add_page
+from pacenote.cli.race_thresholds import check_thresholds, threshold_exit_code
 from pacenote.cli.race_to_store import add_to_store
 from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_file import check_report_size
@@ -99,6 +100,7 @@ def add_options(parser: Parser, *, writes_page: bool = True) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Runs the race, prints its report, and returns the exit code. Raises PacenoteError."""
     check_report_size(options)
+    check_thresholds(options)
     request = build_request(options)
     check_report_file(options)
     metrics_store = configured_store(options)
@@ -141,9 +143,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
                 add_to_store(folder, metrics_store, console)
             if options.owns_process:
                 block_signals()
+    code = threshold_exit_code(record, options, console)
     if stopped:
         return Interrupted.exit_code
-    return VoidRace.exit_code if record.verdict.state == "void" else 0
+    return VoidRace.exit_code if record.verdict.state == "void" else code
 
 
 def build_request(options: argparse.Namespace) -> RaceRequest:

@@ -11,10 +11,12 @@ from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import Parser
 from pacenote.cli.race_findings import race_evidence
 from pacenote.cli.race_page import write_page
+from pacenote.cli.race_thresholds import check_thresholds, threshold_exit_code
 from pacenote.cli.report_file import check_report_size
 from pacenote.cli.report_output import add_report_options, is_short, show_report
 from pacenote.cli.saturation_output import show_saturation
 from pacenote.cli.unavailable import UnavailableOption
+from pacenote.errors import UsageError
 from pacenote.race.recover import missing_files, recover
 from pacenote.store.race_store import RaceStore
 
@@ -39,17 +41,21 @@ def add_options(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Prints the report of a race, or the result of a saturation, and returns 0 even if it is void.
+    """Prints the report of a race, or the result of a saturation, and returns 0 even if it is void, or 3 if
+    the race does not keep a threshold.
 
     Raises StoreError, and UsageError if the result is not available in the given form.
     """
     if options.full:
         options.report = "full"
     check_report_size(options)
+    check_thresholds(options)
     folder = RaceStore().folder(options.race)
     is_running = folder.is_in_use()
     record = folder.read()
     saturation = folder.read_saturation()
+    if saturation is not None and options.threshold:
+        raise UsageError("--threshold is for races, and this is a saturation", hint="it has its limits")
     # The files of a saturation are those of its probes.
     missing = missing_files(folder, record) if saturation is None else ()
     changed = folder.plan_problem(record)
@@ -64,4 +70,4 @@ def run(options: argparse.Namespace, console: Console) -> int:
         show_report(record, folder.path, options, console, replace(seen, is_running=is_running))
     else:
         show_saturation(saturation, record, folder.path, options, console)
-    return 0
+    return threshold_exit_code(record, options, console)

@@ -11,6 +11,7 @@ from pacenote.cli import report_file, values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.program import program
+from pacenote.cli.race_thresholds import add_threshold_option
 from pacenote.units import format_count
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -21,7 +22,7 @@ if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.report.screen.build import RaceLocation
     from pacenote.store.race_folder import ReachedStep
 
-FORMATS = ("markdown", "csv", "csv-full", "json")
+FORMATS = ("markdown", "csv", "csv-full", "json", "junit")
 
 _FOUR_COLUMNS = "csv"
 """The format that has no place for the verdict."""
@@ -39,8 +40,8 @@ def add_report_options(parser: Parser) -> None:
         "--report-format",
         choices=FORMATS,
         metavar="FORMAT",
-        help="markdown, csv with Rally's four columns, csv-full with all, or json (default: a table on a "
-        "terminal, otherwise markdown)",
+        help="markdown, csv with Rally's four columns, csv-full with all, json, or junit with each "
+        "--threshold (default: a table on a terminal, otherwise markdown)",
     )
     parser.add_argument(
         "--report-numbers-align",
@@ -61,6 +62,7 @@ def add_report_options(parser: Parser) -> None:
         metavar="ROWS",
         help="rows without a value: available (none of them), all-percentiles or all (default: available)",
     )
+    add_threshold_option(parser)
     parser.add_flag("--show-processing-time", help="show the processing time of tasks in the full report")
 
 
@@ -212,6 +214,12 @@ def _plain(report: Report, record: RaceRecord, options: argparse.Namespace) -> s
         from pacenote.report.render.csv import render_full_csv
 
         return render_full_csv(report, record.race_id)
+    if options.report_format == "junit":
+        from pacenote.compare.thresholds import judge_thresholds, parse_threshold
+        from pacenote.report.render.thresholds_junit import render_thresholds_junit
+
+        results = judge_thresholds(record, list(map(parse_threshold, options.threshold)))
+        return render_thresholds_junit(record.race_id, results)
     if options.report_format == "json":
         from pacenote.report.render.json import render_json
 

@@ -17,6 +17,9 @@ from functools import lru_cache
 MIN_BLOCKS = 3
 """Number of blocks from which on there is an interval."""
 
+_LARGE_QUANTILE = 100.0
+"""A quantile of Student's distribution from which on the error of the standard error decides the power."""
+
 POWER = 0.8
 """Probability with which an effect of the stated size is seen."""
 
@@ -64,9 +67,14 @@ def detectable_shift(degrees: float, confidence: float, power: float = POWER) ->
     `power`: the non-centrality of Student's distribution. It takes a millisecond, and the metrics of a
     comparison mostly have the same degrees and confidence.
     """
-    from scipy.special import nctdtrinc
+    from scipy.special import chdtri, nctdtrinc
 
-    return float(nctdtrinc(degrees, 1 - power, t_quantile(degrees, (1 + confidence) / 2)))
+    quantile = t_quantile(degrees, (1 + confidence) / 2)
+    if quantile > _LARGE_QUANTILE:
+        # The error of the estimate is small beside it, so that only that of the standard error counts; the
+        # distribution itself takes seconds or does not converge.
+        return quantile * math.sqrt(float(chdtri(degrees, 1 - power)) / degrees)
+    return float(nctdtrinc(degrees, 1 - power, quantile))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ RESERVED = {
     "report-file": "`pacenote report RACE` prints the report of one race",
     "report-numbers-align": "`pacenote report RACE` prints the report of one race",
     "show-in-report": "`pacenote report RACE` prints the report of one race",
+    "threshold": "`pacenote experiment --require` judges the experiment",
     "show-processing-time": "`pacenote report RACE` prints the report of one race",
 }
 """Options of a race that an experiment sets itself, or that change only output, with what to do instead."""

@@ -1,0 +1,116 @@
+"""Thresholds of one race, such as `p99:term<100ms`: whether the interval of a figure is within them.
+
+They fail closed: a figure that is missing, doubtful, or known too imprecisely is not within its threshold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from pacenote.compare.metrics import percentile_metric
+from pacenote.compare.race_findings import is_disturbed
+from pacenote.errors import UsageError
+from pacenote.model.comparison import MetricId
+from pacenote.model.messages import list_with_rest
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import PERCENTILES, TaskResult
+from pacenote.model.task_kinds import reported_tasks
+from pacenote.model.threshold import Threshold, ThresholdResult
+from pacenote.stats.binomial import upper_bound
+from pacenote.units import format_number
+
+_FORM = re.compile(
+    r"\s*(?:p(?P<q>[0-9.]+)|(?P<errors>errors|error-rate))(?::(?P<task>.*?))?"
+    r"\s*<\s*(?P<limit>[0-9.]+)\s*(?P<unit>us|µs|ms|s|%)\s*"
+)
+
+_UNITS_MS = {"us": 0.001, "µs": 0.001, "ms": 1.0, "s": 1000.0}
+
+HINT = "write it as p99:term<100ms or errors:term<0.1%, without :term for all tasks"
+"""How a threshold is written."""
+
+_NAMED = 10
+
+
+def parse_threshold(text: str) -> Threshold:
+    """Returns a threshold. Raises UsageError if it has another form."""
+    match = _FORM.fullmatch(text)
+    if match is None or (match["unit"] == "%") != bool(match["errors"]):
+        raise UsageError(f"--threshold cannot be '{text}'", hint=HINT)
+    try:
+        limit = float(match["limit"])
+        q = float(match["q"]) if match["q"] else None
+    except ValueError:
+        raise UsageError(f"--threshold cannot be '{text}'", hint=HINT) from None
+    task = (match["task"] or "").strip()
+    if q is None:
+        return Threshold(None, limit / 100, task, text.strip())
+    known = next((one for one in PERCENTILES if one < 100 and math.isclose(one, q)), None)
+    if known is None:
+        names = ", ".join(f"p{one:g}" for one in PERCENTILES if one < 100)
+        raise UsageError(f"--threshold={text}: p{q:g} has no limit", hint=f"use one of {names}")
+    return Threshold(known, limit * _UNITS_MS[match["unit"]], task, text.strip())
+
+
+def judge_thresholds(record: RaceRecord, thresholds: Sequence[Threshold]) -> list[ThresholdResult]:
+    """Returns what each threshold says of each of its tasks."""
+    return [result for threshold in thresholds for result in _results(record, threshold)]
+
+
+def _results(record: RaceRecord, threshold: Threshold) -> Iterator[ThresholdResult]:
+    tasks = {task.task: task for task in reported_tasks(record)}
+    named = [threshold.task] if threshold.task else list(tasks)
+    if not named:
+        yield ThresholdResult(threshold, "", "the race has no task with figures")
+    for name in named:
+        if name not in tasks:
+            known = list_with_rest([*tasks], _NAMED) or "none"
+            yield ThresholdResult(threshold, name, f"the race has no task {name}; its tasks: {known}")
+        elif threshold.q is not None:
+            yield _percentile(record, threshold, threshold.q, tasks[name])
+        else:
+            yield _errors(record, threshold, tasks[name])
+
+
+def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskResult) -> ThresholdResult:
+    times = task.latency if task.paced else task.service_time
+    found = times.at(q) if times else None
+    kind = "latency" if task.paced else "service time"
+    metric = percentile_metric(task.task, "latency" if task.paced else "service time", q)
+    if found is None:
+        return ThresholdResult(threshold, task.task, f"{kind} has no p{q:g}")
+    high = "∞" if found.high_ms is None else f"{format_number(found.high_ms)}"
+    low = "0" if found.low_ms is None else f"{format_number(found.low_ms)}"
+    value = f"p{q:g} {kind} {format_number(found.ms)} ms (95 % interval {low} … {high} ms)"
+    problem = _doubt(record, metric)
+    if not problem and (found.high_ms is None or not found.supported):
+        problem = f"too few samples for p{q:g}"
+    if not problem and task.paced and task.warmup_backlog.marked:
+        problem = "latency includes the backlog of the warm-up"
+    if not problem and not (found.high_ms or 0.0) < threshold.limit:
+        problem = f"it is not shown to be below {format_number(threshold.limit)} ms"
+    return ThresholdResult(threshold, task.task, problem, value)
+
+
+def _errors(record: RaceRecord, threshold: Threshold, task: TaskResult) -> ThresholdResult:
+    operations = task.accounting.normal
+    if task.error_rate is None or not operations:
+        return ThresholdResult(threshold, task.task, "no operation was measured")
+    high = upper_bound(round(task.error_rate * operations), operations)
+    value = f"error rate {task.error_rate * 100:.3g} % (95 % interval up to {high * 100:.3g} %)"
+    metric = MetricId(task.task, "error rate", "%", "error-rate", "error rate")
+    problem = _doubt(record, metric)
+    if not problem and not high < threshold.limit:
+        problem = f"it is not shown to be below {threshold.limit * 100:g} %"
+    return ThresholdResult(threshold, task.task, problem, value)
+
+
+def _doubt(record: RaceRecord, metric: MetricId) -> str:
+    """Returns why a figure of a race proves nothing; empty if it does."""
+    if not record.complete:
+        return "the race is not complete"
+    if record.verdict.state == "void":
+        return f"the race is void: {'; '.join(record.verdict.reasons)}"
+    return "the race makes it doubtful" if is_disturbed(record, metric) else ""

@@ -1,0 +1,33 @@
+"""The thresholds of a race as JUnit XML: a test case for each threshold and task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from pacenote.model.printable import whole_line
+from pacenote.model.threshold import ThresholdResult
+
+
+def render_thresholds_junit(race_id: str, results: Sequence[ThresholdResult]) -> str:
+    """Returns one test suite, in which each threshold that a task does not keep fails."""
+    failures = sum(bool(each.problem) for each in results)
+    head = f'<testsuite name={quoteattr(f"pacenote race {race_id}")} tests="{len(results)}" '
+    return "\n".join([
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'{head}failures="{failures}" errors="0" skipped="0">',
+        *(line for each in results for line in _case(each)),
+        "</testsuite>",
+        "",
+    ])
+
+
+def _case(each: ThresholdResult) -> Iterator[str]:
+    task, name = whole_line(each.task) or "race", whole_line(each.threshold.text)
+    yield f"  <testcase classname={quoteattr(task)} name={quoteattr(name)}>"
+    if each.problem:
+        text = ": ".join(part for part in (each.value, each.problem) if part)
+        yield f"    <failure message={quoteattr(whole_line(text))}/>"
+    else:
+        yield f"    <system-out>{escape(whole_line(each.value))}</system-out>"
+    yield "  </testcase>"

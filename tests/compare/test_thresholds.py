@@ -1,0 +1,81 @@
+"""Thresholds of one race."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compare.races import index, race, search
+from pacenote.compare.thresholds import judge_thresholds, parse_threshold
+from pacenote.errors import UsageError
+from pacenote.model.finding import Finding
+from pacenote.model.race_record import Verdict
+from pacenote.model.result import OperationTotals, WarmupBacklog
+from pacenote.report.render.thresholds_junit import render_thresholds_junit
+from support.records import times
+
+
+def problems(text: str, **changes) -> list[str]:
+    own = {"tasks": (index(), search()), "verdict": Verdict("valid"), "complete": True}
+    return [each.problem for each in judge_thresholds(race("r", **(own | changes)), [parse_threshold(text)])]
+
+
+def test_the_interval_decides_and_not_the_value():
+    found = search().latency.at(90.0)
+    assert found.high_ms > found.ms
+    assert problems(f"p90:term<{found.high_ms * 1.01}ms") == [""]
+    (problem,) = problems(f"p90:term<{(found.ms + found.high_ms) / 2}ms")
+    assert problem.startswith("it is not shown to be below")
+
+
+def test_errors_are_judged_by_what_counting_shows():
+    few = replace(search(), error_rate=0.0, accounting=OperationTotals(100, 100, 0, 0, 0, 0, 100, 100))
+    many = replace(few, accounting=OperationTotals(9000, 9000, 0, 0, 0, 0, 9000, 9000))
+    # Of 100 operations without a failure, up to 3.6 % may fail.
+    assert problems("errors<0.1%", tasks=(few,))[0].startswith("it is not shown to be below 0.1 %")
+    assert problems("errors<0.1%", tasks=(many,)) == [""]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"verdict": Verdict("void", (Finding("busy", "driver"),))}, "the race is void: busy"),
+        ({"complete": False}, "the race is not complete"),
+        ({"tasks": (index(),)}, "the race has no task term; its tasks: index-append"),
+        ({"tasks": (search(latency=times(20)),)}, "too few samples for p99"),
+        ({"tasks": (search(latency=times(200)),)}, "too few samples for p99"),
+        (
+            {"tasks": (search(warmup_backlog=WarmupBacklog(135, 4.2, marked=True)),)},
+            "latency includes the backlog of the warm-up",
+        ),
+        (
+            {"verdict": Verdict("suspect", (Finding("late", "machine", "", ("term",), 90.0),))},
+            "the race makes it doubtful",
+        ),
+    ],
+)
+def test_what_proves_nothing_fails(changes, problem):
+    assert problems("p99:term<1s", **changes) == [problem]
+
+
+def test_a_threshold_without_a_task_is_for_each():
+    assert problems("p50<10s") == ["", ""]
+    assert len(problems("p50<1us")) == 2
+    assert problems("p50<1s", tasks=()) == ["the race has no task with figures"]
+
+
+@pytest.mark.parametrize(
+    "text", ["p99:term", "p99<1%", "errors<1ms", "errors>1%", "p99<x", "p98<1ms", "p100<1s", "p9.9.9<1s", ""]
+)
+def test_other_forms_are_refused(text):
+    with pytest.raises(UsageError, match="--threshold"):
+        parse_threshold(text)
+
+
+def test_junit_has_a_case_for_each_threshold_and_task():
+    record = race("r", tasks=(index(), search()), verdict=Verdict("valid"), complete=True)
+    results = judge_thresholds(record, [parse_threshold("p50<10s"), parse_threshold("p90:term<1us")])
+    text = render_thresholds_junit("r", results)
+    assert 'tests="3" failures="1"' in text
+    assert '<testcase classname="term" name="p90:term&lt;1us">' in text
