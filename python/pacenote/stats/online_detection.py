@@ -256,16 +256,16 @@ class _Monitor:
         own = self._kept[self._start :]
         if len(own) < MIN_REFERENCE + 2:
             return None
-        limit, least = self._options.limit, self._least
+        limit = self._options.limit
         first: _Event | None = None
-        for sign, needed in ((1.0, limit), (-1.0, limit * _IMPROVED)):
-            evidence, sizes = _evidence(sign * self._values[own], sign * self._cleaned[own], least)
+        found = _evidence(self._values[own], self._cleaned[own], self._least)
+        for (evidence, sizes), needed in zip(found, (limit, limit * _IMPROVED), strict=True):
             above = (evidence >= needed).nonzero()[0]
             above = above[above + self._start >= self._next]
             if len(above) and (first is None or above[0] + self._start < first.known):
                 known = int(above[0])
                 at = known - int(sizes[known]) + 1
-                first = _Event(at + self._start, known + self._start, is_worse=sign > 0)
+                first = _Event(at + self._start, known + self._start, is_worse=needed == limit)
         return first
 
     def _begin(self, event: _Event) -> None:
@@ -336,9 +336,9 @@ def _without_bias(correlation: Any, count: Any) -> Any:
     return correlation + _BIAS * (1 + 3 * correlation) / count
 
 
-def _evidence(values: Numbers, cleaned: Numbers, least: float) -> tuple[Numbers, Counts]:
-    """Returns, for each race, the statistic of Shiryaev and Roberts for an increase, and the number of newest
-    races that show it best.
+def _evidence(values: Numbers, cleaned: Numbers, least: float) -> list[tuple[Numbers, Counts]]:
+    """Returns, for each race, the statistic of Shiryaev and Roberts for an increase and for a decrease, each
+    with the number of newest races that show it best.
     """
     import numpy as np
     from scipy.special import ndtri, stdtr
@@ -373,11 +373,14 @@ def _evidence(values: Numbers, cleaned: Numbers, least: float) -> tuple[Numbers,
     error = np.sqrt(information + weights**2 / first)
     z = -ndtri(stdtr(first - 2, -(start + fresh * rest) / (deviation * error)))
     shift = TARGET * information / error
-    ratios = np.where(is_long, np.exp(np.minimum(shift * z - shift**2 / 2, _MAX_EXPONENT)), 0.0)
-    evidence, sizes = np.zeros(count), np.zeros(count, dtype=np.int64)
-    evidence[MIN_REFERENCE + 1 :] = ratios.sum(axis=1)
-    sizes[MIN_REFERENCE + 1 :] = size[np.arange(len(last)), ratios.argmax(axis=1)]
-    return evidence, sizes
+    found: list[tuple[Numbers, Counts]] = []
+    for own in (z, -z):
+        ratios = np.where(is_long, np.exp(np.minimum(shift * own - shift**2 / 2, _MAX_EXPONENT)), 0.0)
+        evidence, sizes = np.zeros(count), np.zeros(count, dtype=np.int64)
+        evidence[MIN_REFERENCE + 1 :] = ratios.sum(axis=1)
+        sizes[MIN_REFERENCE + 1 :] = size[np.arange(len(last)), ratios.argmax(axis=1)]
+        found.append((evidence, sizes))
+    return found
 
 
 def _clipped(values: Numbers, cleaned: Numbers, least: float) -> Numbers:
