@@ -68,7 +68,10 @@ NODE_COUNTERS: FigureTable = {
     "node.uptime_s": ("s", "time since the JVM started, at the end of the window"),
     "cluster.health": ("text", "green, yellow or red: the worst state during the task"),
     "cluster.relocating_shards": ("count", "shards that moved to another node, the most at a time"),
-    "cluster.pending_tasks": ("count", "changes of the cluster's state that waited or ran, mean"),
+    "cluster.pending_tasks": (
+        "count",
+        "changes of the cluster's state that waited or ran, mean without the first reading",
+    ),
     "cluster.disk_watermark": ("truth", "whether a node exceeded a disk watermark"),
     "cluster.cpu_imbalance": ("ratio", "CPU time of the busiest node / mean of the nodes"),
     "cluster.heap_imbalance": ("ratio", "heap after collections of the fullest node / mean of the nodes"),

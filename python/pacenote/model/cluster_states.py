@@ -26,6 +26,9 @@ UNKNOWN_WATERMARK = "the watermarks of the engine are not known"
 LEAST_SHARE = 0.1
 """Part of a task from which on a state counts: new indices are yellow until their replicas have started."""
 
+_LEAST_READINGS = 3
+"""Number of readings from which on a mean of the cluster's state says something."""
+
 _HEALTH: tuple[Health, ...] = ("green", "yellow", "red")
 _SETTING = "setting.cluster.routing.allocation.disk"
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)b", re.IGNORECASE)
@@ -44,7 +47,9 @@ class ClusterState:
     """The most shards that moved to another node at a time; 0 if that was brief."""
 
     pending_tasks: float | None = None
-    """Changes of the cluster's state that waited or ran, on average."""
+    """Changes of the cluster's state that waited or ran, on average after the first reading, which has those
+    for indices that were just created; None for fewer than three readings.
+    """
 
     above_watermark: bool | None = None
     """Whether the disk of a node was fuller than the low watermark of the engine."""
@@ -75,7 +80,7 @@ def cluster_states(cuts: TelemetryCuts, facts: Mapping[str, str]) -> dict[str, C
         found[task.task] = ClusterState(
             health=_health(series),
             relocating_shards=_relocating_shards(series),
-            pending_tasks=series.mean("cluster.pending_tasks"),
+            pending_tasks=_pending_tasks(series),
             above_watermark=_is_exceeded(watermark, series) if isinstance(watermark, Watermark) else None,
         )
     return found
@@ -88,6 +93,13 @@ def _health(series: TaskSeries) -> Health | None:
         return None
     is_brief = status.max < len(_HEALTH) - 1 and status.mean < LEAST_SHARE
     return _HEALTH[0 if is_brief else round(status.max)]
+
+
+def _pending_tasks(series: TaskSeries) -> float | None:
+    found = series.gauge("cluster.pending_tasks")
+    if found is None or found.samples < _LEAST_READINGS:
+        return None
+    return max(0.0, found.mean * found.samples - found.first) / (found.samples - 1)
 
 
 def _relocating_shards(series: TaskSeries) -> float | None:
