@@ -434,7 +434,7 @@ def test_measured_noise_is_used_for_one_race_each_on_the_same_host(run):
         (["--fail-on=same:p90:term"], 3, "p90-latency:term is same"),
         (["--fail-on=void,no-verdict"], 0, ""),
         (["--require=no-worse:5%"], 0, ""),
-        (["--require=no-worse:5%:p99.9:term"], 3, "is not shown of p99.9-latency:term (no verdict"),
+        (["--require=no-worse:5%:p100:term"], 3, "is not shown of p100-latency:term (no verdict"),
     ],
 )
 def test_gates_take_every_word_and_can_demand_evidence(run, races, options, code, told):
@@ -468,3 +468,18 @@ def test_a_gate_that_is_nearly_blind_is_pointed_out(run):
     code, out, err = run("compare", *SIDES, "--require=no-worse:5%", "--report-format=junit")
     assert code == 3
     assert int(ElementTree.fromstring(out).get("failures")) >= 1
+
+
+def test_a_side_of_several_configurations_is_refused_or_named(run):
+    store = RaceStore()
+    for number, heap in enumerate(("1g", "2g", "2g", "4g", "4g")):
+        side = "base" if heap == "1g" else "other"
+        store.create(race(f"r{number}", number, car_params={"heap": heap}, user_tags={"side": side}))
+    asked = ("--baseline=tag:side=base", "--contender=tag:side=other")
+    code, _, err = run("compare", *asked)
+    assert code == 2
+    assert "the races of the contender are of several configurations: car parameter heap: " in err
+    assert "2g (2)" in err
+    code, out, _ = run("compare", *asked, "--mixed-sides")
+    assert code == 0
+    assert "the races of the contender are of several configurations" in out

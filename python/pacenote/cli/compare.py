@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,10 @@ def add_options(parser: Parser) -> None:
     )
     for name, text in (("--baseline", references), ("--contender", "the races to compare with them")):
         parser.add_argument(name, required=True, metavar="RACES", type=_names, action=Several, help=text)
+    parser.add_flag(
+        "--mixed-sides",
+        help="compare sides whose races differ in engine, car, JVM options or track (default: refuse)",
+    )
     parser.add_argument(
         "--primary",
         type=_names,
@@ -129,7 +134,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     options.report_file = check_report_file(options.report_file)
     store = RaceStore()
     check_home(store.home)
-    baseline, contender = _groups(store, options, console)
+    baseline, contender = _checked_sides(_groups(store, options, console), allowed=options.mixed_sides)
     comparison, asked = _compared(store, baseline, contender, options)
     gates = gate_result(comparison, options.fail_on, options.require)
     if _shows_merged(options, console):
@@ -143,6 +148,24 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for text in filter(None, (gates.text, *gates.warnings)):
         console.warning(text)
     return VoidRace.exit_code if gates.text else 0
+
+
+def _checked_sides(sides: Sequence[FoundGroup], *, allowed: bool) -> list[FoundGroup]:
+    """Returns both sides, which say if they are of several configurations. Raises UsageError unless that is
+    allowed.
+    """
+    from pacenote.compare.side_configuration import mixed_configuration
+
+    checked = []
+    for name, side in zip(("baseline", "contender"), sides, strict=True):
+        mixed = mixed_configuration(side.races)
+        text = f"the races of the {name} are of several configurations: {mixed}"
+        if mixed and not allowed:
+            raise UsageError(
+                text, hint="compare each configuration with a command of its own, or add --mixed-sides"
+            )
+        checked.append(replace(side, left_out=(*side.left_out, text)) if mixed else side)
+    return checked
 
 
 def comparison_page(store: RaceStore, baseline: Sequence[str], contender: Sequence[str]) -> str:
@@ -299,6 +322,8 @@ def _arguments(options: argparse.Namespace) -> list[str]:
     """Returns the arguments that make the same comparison."""
     given = {"baseline": options.baseline, "contender": options.contender, "primary": options.primary}
     found = [f"--{name}={_joined(names)}" for name, names in given.items() if names]
+    if getattr(options, "mixed_sides", False):
+        found.append("--mixed-sides")
     if options.smallest_effect is not None:
         found.append(f"--smallest-effect={options.smallest_effect * 100:g}")
     return found

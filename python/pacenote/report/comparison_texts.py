@@ -36,14 +36,10 @@ _GENERATED_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 _ANSWERS = {
     "better": "yes: {contender} is better than {baseline}",
-    "probably better": (
-        "probably: {contender} is better than {baseline}, but perhaps by less than what matters"
-    ),
+    "probably better": "probably: {contender} is better than {baseline}, but {reason}",
     "same": "no: {contender} and {baseline} do not differ by what matters",
     "unclear": "unclear: the races do not decide between {contender} and {baseline}",
-    "probably worse": (
-        "probably not: {contender} is worse than {baseline}, but perhaps by less than what matters"
-    ),
+    "probably worse": "probably not: {contender} is worse than {baseline}, but {reason}",
     "worse": "no: {contender} is worse than {baseline}",
     "mixed": "mixed: {contender} is better than {baseline} in one respect and worse in another",
     "void": "no answer: the races of {contender} and {baseline} must not be compared",
@@ -54,10 +50,29 @@ _ANSWERS = {
 
 def named_answer(comparison: Comparison, contender: str, baseline: str) -> str:
     """Returns the answer of a comparison of sides with these names."""
-    answer = _ANSWERS[comparison.answer].format(contender=contender, baseline=baseline)
+    reason = _why_probable(comparison)
+    answer = _ANSWERS[comparison.answer].format(contender=contender, baseline=baseline, reason=reason)
     if part := part_text(comparison):
         return f"{part.strip()}: {answer.partition(': ')[2]}"
     return answer
+
+
+def _why_probable(comparison: Comparison) -> str:
+    """Returns why the main metric is only probably better or worse: if its interval is at or beyond what
+    matters, something else than the interval is the reason.
+    """
+    main = main_metric(comparison)
+    change = main.change if main else None
+    if main is None or change is None:
+        return "perhaps by less than what matters"
+    high = math.inf if change.high is None else change.high
+    smallest = main.smallest_effect
+    falls = -smallest if change.is_absolute else 1 / (1 + smallest) - 1
+    if change.low < smallest and high > falls:
+        return "perhaps by less than what matters"
+    if comparison.design == "unpaired" and comparison.run_order != "mixed":
+        return "a drift of the machine is not excluded"
+    return "its task was in a steady state on one side only"
 
 
 _UNDECIDED: frozenset[ComparisonAnswer] = frozenset({"no verdict", "void"})
