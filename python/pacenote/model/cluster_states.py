@@ -46,13 +46,13 @@ class ClusterState:
     relocating_shards: float | None = None
     """The most shards that moved to another node at a time; 0 if that was brief."""
 
+    above_watermark: bool | None = None
+    """Whether the disk of a node was fuller than the low watermark of the engine."""
+
     pending_tasks: float | None = None
     """Changes of the cluster's state that waited or ran, on average after the first reading, which has those
     for indices that were just created; None for fewer than three readings.
     """
-
-    above_watermark: bool | None = None
-    """Whether the disk of a node was fuller than the low watermark of the engine."""
 
 
 @dataclass(frozen=True, slots=True)
