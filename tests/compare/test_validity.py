@@ -529,3 +529,33 @@ def test_a_task_during_which_the_driver_lost_its_priority_is_named():
     lost["scheduling"] = {**lost["scheduling"], "tasks": [{"index": task.index, "share": 0.5}]}
     sides[0][1] = replace(sides[0][1], driver=lost, tasks=tasks)
     assert f"real-time priority for part of {task.task} in the baseline" in texts(of(sides))
+
+
+def drifting(step: float):
+    """Blocks of which each race is faster than the one before it by this factor."""
+    return tuple(
+        [
+            replace(
+                each, tasks=(index(1e4 * step ** ((each.timestamp - race("a").timestamp).seconds / 600)),)
+            )
+            for each in side
+        ]
+        for side in blocks(6)
+    )
+
+
+def test_a_drift_that_is_larger_than_the_change_is_a_limit():
+    (found,) = [each.text for each in of(drifting(1.17)).findings if "drifted" in each.text]
+    assert found.startswith(
+        "throughput:index-append drifted by +17.0 % from each race to the next, more than"
+    )
+    assert "drifted" not in texts(of(drifting(1.002)))
+    assert "drifted" not in texts(of(blocks(6, noise=0.03)))
+
+
+@pytest.mark.parametrize(("window_s", "state"), [(0.31, "steady"), (60.0, "unknown"), (60.0, "steady")])
+def test_what_was_measured_briefly_or_not_judged_is_a_limit(window_s, state):
+    own = index(window_s=window_s, steady=Steadiness(state))
+    found = texts(of([[replace(each, tasks=(own,)) for each in side] for side in blocks(5)]))
+    assert ("measured for 0.31 s in most races, which is less than 5 s" in found) == (window_s < 1)
+    assert ("not known in most races whether it was in a steady state" in found) == (state == "unknown")

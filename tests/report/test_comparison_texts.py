@@ -168,7 +168,7 @@ def test_one_race_each_has_no_verdict_and_the_next_step():
             "unclear",
             "paired",
             10,
-            "run more races: about 40 blocks would show",
+            "repeat it with about 40 blocks, which would show",
         ),
         (
             [metric("unclear", detectable=9.0)],

@@ -9,6 +9,7 @@ from statistics import median
 
 from pacenote.compare.deciding import deciding_metrics
 from pacenote.compare.differences import group_differences
+from pacenote.compare.drift_limits import drift_findings
 from pacenote.compare.estimate import Measured, decided
 from pacenote.compare.metrics import (
     Datum,
@@ -60,7 +61,8 @@ def compare_groups(
     whole = _part(races, options)
     measured, own = _measured(whole, options)
     metrics = decided(measured, races, options)
-    findings = (*whole.findings, *limiting_findings(races, differences, options))
+    limits = (*limiting_findings(races, differences, options), *drift_findings(measured, metrics))
+    findings = (*whole.findings, *limits)
     shown = tuple(_concerning(findings, metrics))
     return Comparison(
         baseline=_group(races.baseline, is_paired=races.design == "paired"),

@@ -10,7 +10,7 @@ from pacenote.compare.pairing import PairedRaces
 from pacenote.model.comparison import ComparedRace
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.result import TaskResult
-from pacenote.model.task_kinds import indexes, reported_tasks, searches
+from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
 from pacenote.stats.contingency import probability_of_chance
 from pacenote.units import format_range
 
@@ -19,6 +19,9 @@ MAX_ERROR_RATE = 0.01
 
 MAX_DATA_CHANGE = 0.02
 """Relative difference of the stored data, above which searches read different amounts of it."""
+
+MIN_WINDOW_S = 5.0
+"""Seconds of a measured window below which the answer is limited: collections and merges come less often."""
 
 _SHARE_OF_OTHER_STATE = 0.5
 """If more than this share of the races of a side are steady, and not of the other side, the sides differ."""
@@ -48,6 +51,8 @@ def task_findings(races: PairedRaces) -> Iterator[Finding]:
     for name in common:
         yield from error_findings(name, [[tasks[name].error_rate or 0.0 for tasks in side] for side in sides])
     yield from _unsteady(sides, common)
+    yield from _not_judged(every, common)
+    yield from _short(every, common)
     if readers := tuple(name for name in common if searches(every[0][name])):
         yield from _read_data(races, readers)
 
@@ -115,6 +120,33 @@ def _unsteady(sides: tuple[list[_Tasks], list[_Tasks]], common: Iterable[str]) -
     for (text, differs), names in found.items():
         advice = "use a longer warm-up, or measure for longer"
         yield Finding(text, "engine", advice, tuple(names), EVERYTHING if differs else None)
+
+
+def _not_judged(every: Sequence[_Tasks], common: Iterable[str]) -> Iterator[Finding]:
+    """Yields of which tasks it is not known in most races whether they were in a steady state."""
+    names = [
+        name
+        for name in common
+        if not runs_once(every[0][name])
+        and sum(tasks[name].steady.state == "unknown" for tasks in every) > len(every) / 2
+    ]
+    if names:
+        text = "not known in most races whether it was in a steady state while it was measured"
+        yield Finding(text, "user", "measure for longer", tuple(names))
+
+
+def _short(every: Sequence[_Tasks], common: Iterable[str]) -> Iterator[Finding]:
+    """Yields which tasks were measured for less time than an engine needs to show its usual speed."""
+    windows = {name: [tasks[name].window_s for tasks in every] for name in common}
+    names = [
+        name
+        for name, own in windows.items()
+        if 0 < median(own) < MIN_WINDOW_S and not runs_once(every[0][name])
+    ]
+    if names:
+        shortest = min(median(windows[name]) for name in names)
+        text = f"measured for {shortest:.2g} s in most races, which is less than {MIN_WINDOW_S:g} s"
+        yield Finding(text, "user", "measure for longer", tuple(names))
 
 
 def _unsteady_counts(sides: Sequence[Sequence[_Tasks]], name: str) -> dict[str, tuple[int, ...]]:

@@ -326,7 +326,10 @@ def next_text(comparison: Comparison) -> str:
     if comparison.answer in ("unclear", "no verdict", "probably better", "probably worse"):
         needed = races_needed(comparison)
         if needed is not None:
-            return f"run more races: about {needed} blocks would show the smallest effect that matters"
+            return (
+                f"repeat it with about {needed} blocks, which would show the smallest effect that matters; "
+                "blocks that are added to these find differences that are not there"
+            )
         return "run more races, or reduce what varies between them"
     return f"before you claim it, run {CLAIM} blocks" if count < CLAIM else ""
 
