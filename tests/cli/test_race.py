@@ -38,8 +38,10 @@ def test_defaults(run, fake_race, home):
 
 
 def test_pacing(run, fake_race):
-    arguments = ("--open-loop", "--max-connections=64", "--arrivals=poisson", "--spin=50")
-    pacing = PacingOptions(open_loop=True, max_connections=64, arrivals="poisson", spin_us=50)
+    arguments = ("--open-loop", "--max-connections=64", "--arrivals=poisson", "--spin=50", "--warmup-drain")
+    pacing = PacingOptions(
+        open_loop=True, max_connections=64, arrivals="poisson", spin_us=50, warmup_drain=True
+    )
     request = request_of(run, fake_race, *arguments)
     assert (request.pacing, request.track_request().pacing) == (pacing, pacing)
 

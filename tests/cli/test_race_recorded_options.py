@@ -90,6 +90,7 @@ RECORDED = {
     "open_loop": ("--open-loop", "pacing.open_loop"),
     "max_connections": ("--max-connections=9", "pacing.max_connections"),
     "spin": ("--spin=9", "pacing.spin_us"),
+    "warmup_drain": ("--warmup-drain", "pacing.warmup_drain"),
 }
 """An example of each recorded option, and the key whose value it changes."""
 

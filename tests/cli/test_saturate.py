@@ -146,3 +146,9 @@ def test_a_search_begins_at_the_lowest_rate_whose_probes_are_short(run, monkeypa
     assert run("saturate", "--track=x", *options)[0] == 2
     (request,) = requests
     assert request.within.start == start
+
+
+def test_a_search_refuses_to_shorten_the_windows_of_its_probes(run):
+    code, _, error = run("saturate", "--track=x", "--warmup-drain")
+    assert code == 2
+    assert "saturate measures the whole window of each probe, without --warmup-drain" in error

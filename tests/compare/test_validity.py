@@ -23,7 +23,7 @@ from pacenote.model.race_record import (
     Verdict,
 )
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import LevelChange, Steadiness, WorkTotals
+from pacenote.model.result import LevelChange, Steadiness, WarmupBacklog, WarmupDrain, WorkTotals
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.report.comparison_texts import answer_sentence
@@ -507,6 +507,29 @@ def test_races_whose_driver_was_scheduled_differently_are_not_compared_without_a
     comparison = of(sides)
     assert comparison.answer != "void"
     assert ("so that measured times include different waits for a core: " in texts(comparison)) is bool(text)
+    assert text in texts(comparison)
+
+
+@pytest.mark.parametrize(
+    ("drained", "text"),
+    [
+        ((3, 0), "(in 3 of 3 races of the baseline, 0 of 3 of the contender)"),
+        ((1, 1), "(in 1 of 3 races of the baseline, 1 of 3 of the contender)"),
+        ((3, 3), ""),
+        ((0, 0), ""),
+    ],
+)
+def test_windows_of_which_only_some_waited_are_not_compared_without_a_word(drained, text):
+    sides = blocks(3)
+    backlog = WarmupBacklog(drain=WarmupDrain(window_from_s=10.0))
+    for side, count in zip(sides, drained, strict=True):
+        for number in range(count):
+            bulk, query = side[number].tasks
+            side[number] = replace(side[number], tasks=(bulk, replace(query, warmup_backlog=backlog)))
+    comparison = of(sides)
+    assert comparison.answer != "void"
+    findings = [each for each in comparison.findings if "--warmup-drain" in each.text]
+    assert [each.tasks for each in findings] == ([("term",)] if text else [])
     assert text in texts(comparison)
 
 

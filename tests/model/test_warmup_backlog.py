@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from pacenote.model.headline import headline, slowest_search
-from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog
+from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog, WarmupDrain
 from pacenote.model.target_rate import TargetRate
-from pacenote.model.warmup_backlog import backlog_advice, backlog_text
+from pacenote.model.warmup_backlog import backlog_advice, backlog_text, drain_text, unused_drain_text
 from support.records import judged, paced, record, task, times
 
 COUNTS = OperationTotals(1000, 1000, 0, 0, 0, 500, 500, 1000, waited=140)
@@ -74,3 +75,40 @@ def test_a_race_of_an_older_version_has_none():
     document = delayed().to_document()
     del document["warmup_backlog"]
     assert TaskResult.from_document(document).warmup_backlog == WarmupBacklog()
+
+
+@pytest.mark.parametrize(
+    ("drain", "text"),
+    [
+        (None, ""),
+        (WarmupDrain(window_from_s=10.0), ""),
+        (
+            WarmupDrain(window_from_s=12.34, operations=1),
+            "measured from 12.3 s on, 1 operation later than planned: the backlog of the warm-up was gone "
+            "then",
+        ),
+        (
+            WarmupDrain(window_from_s=30.0, operations=1200, gave_up=True),
+            "measured from 30 s on, 1,200 operations later than planned: the backlog of the warm-up was not "
+            "gone, but --warmup-drain waits no longer",
+        ),
+        (
+            WarmupDrain(operations=7),
+            "nothing was measured: the backlog of the warm-up took 7 operations more",
+        ),
+    ],
+)
+def test_a_window_that_waited_says_from_when_on_it_was_measured(drain, text):
+    assert drain_text(paced(warmup_backlog=WarmupBacklog(drain=drain))) == text
+
+
+@pytest.mark.parametrize("changes", [{"warmup_drain": False}, {"complete": False}, {"drains": True}])
+def test_a_race_says_that_the_option_had_no_effect(changes):
+    def text(warmup_drain=True, complete=True, drains=False):
+        drain = WarmupDrain(window_from_s=10.0) if drains else None
+        tasks = (task(), paced(warmup_backlog=WarmupBacklog(drain=drain)))
+        pacing = PacingOptions(warmup_drain=warmup_drain)
+        return unused_drain_text(record(tasks=tasks, pacing=pacing, complete=complete))
+
+    assert text() == "--warmup-drain had no effect: no task has both a warm-up and a known rate"
+    assert not text(**changes)

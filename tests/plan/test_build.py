@@ -97,6 +97,7 @@ def test_the_plan_contains_on_error_and_the_headers() -> None:
         "threads": 0,
         "on_error": "continue-on-network",
         "spin_us": 20,
+        "warmup_drain": False,
         "samples": "all",
         "scheduling": "auto",
     }

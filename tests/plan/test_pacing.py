@@ -66,11 +66,11 @@ def test_the_pacing_follows_from_rates_intervals_and_schedules(
 
 
 def test_only_tasks_with_a_rate_run_in_an_open_loop() -> None:
-    settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True, spin_us=50))
+    settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True, spin_us=50, warmup_drain=True))
     subject = track(task("a", target_throughput=Rate(5)), task("b"))
     built = build_plan(subject, None, settings, PlanContext())
     assert [one.open_loop for one in built.tasks] == [True, False]
-    assert built.driver.spin_us == 50
+    assert (built.driver.spin_us, built.driver.warmup_drain) == (50, True)
     assert not any(one.open_loop for one in plan(task("a", target_throughput=Rate(5))).tasks)
 
 

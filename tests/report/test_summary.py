@@ -7,6 +7,7 @@ import pytest
 
 from pacenote.model.data_options import StartingState
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, UnsentDocuments
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RecordedClient, RecordedCorpus
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import (
@@ -19,6 +20,7 @@ from pacenote.model.result import (
     Throughput,
     ValueSummary,
     WarmupBacklog,
+    WarmupDrain,
 )
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.model.target_rate import TargetRate
@@ -554,3 +556,23 @@ def test_latency_with_the_backlog_of_the_warm_up_is_marked_with_its_reason():
         "135 of 50,000 measured operations waited for the warm-up, the last of them due at 12.3 s: raise "
         "warmup-time-period to at least 13 s"
     )
+
+
+def test_a_window_that_waited_for_the_backlog_says_from_when_on_it_was_measured():
+    drain = WarmupDrain(window_from_s=12.3, operations=135)
+    slow = paced(warmup_backlog=WarmupBacklog(drain=drain))
+    report = build_report(record(tasks=(slow, paced("other"))))
+    assert notes(report, "Warm-up") == [
+        (
+            "term",
+            "measured from 12.3 s on, 135 operations later than planned: the backlog of the warm-up was gone "
+            "then",
+        )
+    ]
+
+
+def test_an_option_without_effect_is_noted():
+    report = build_report(record(tasks=(paced(),), pacing=PacingOptions(warmup_drain=True), complete=True))
+    ((name, text),) = notes(report, "Warm-up")
+    assert not name
+    assert text.startswith("--warmup-drain had no effect")

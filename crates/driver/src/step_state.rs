@@ -113,7 +113,9 @@ impl TaskState {
     /// happened before the task ended.
     pub fn take_unsent_of_failed(&self, stopped_ns: Option<u64>) -> UnsentOperations {
         let failed = std::mem::take(&mut *lock(&self.failed_schedules));
-        failed.iter().map(|schedule| schedule.unsent(stopped_ns)).fold(UnsentOperations::default(), Add::add)
+        let drained_until_ns = self.warmup_backlog.drained_until_ns(stopped_ns.unwrap_or(u64::MAX));
+        let unsent = failed.iter().map(|schedule| schedule.unsent(stopped_ns, drained_until_ns));
+        unsent.fold(UnsentOperations::default(), Add::add)
     }
 
     /// Records the unit of a success. Returns `true` for the first one.
@@ -136,7 +138,10 @@ impl StepState {
                     ended: OnceLock::new(),
                     unit: OnceLock::new(),
                     shared_schedule: SharedSchedule::of_task(plan, allocation.task_index).map(Arc::new),
-                    warmup_backlog: TaskBacklog::default(),
+                    warmup_backlog: TaskBacklog::new(
+                        &plan.tasks[allocation.task_index as usize],
+                        plan.driver.warmup_drain,
+                    ),
                     failed_schedules: Mutex::default(),
                 }),
             }

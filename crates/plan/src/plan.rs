@@ -175,6 +175,8 @@ pub struct DriverSettings {
     pub spin_us: u32,
     /// Which individual samples are kept.
     pub samples: SampleRetention,
+    /// Whether measured windows begin when the backlog of the warm-up is gone.
+    pub warmup_drain: bool,
     /// How the kernel schedules the threads that send requests and the one that watches them.
     pub scheduling: DriverScheduling,
 }

@@ -10,7 +10,7 @@ use crate::overhead::ClientOverhead;
 use crate::result::EndedBy;
 use crate::sample::Traffic;
 use crate::unsent::UnsentOperations;
-use crate::warmup_backlog::WarmupBacklog;
+use crate::warmup_backlog::{DrainedWindow, WarmupBacklog};
 
 /// A message to the collector: from a recorder once a second, when a buffer is full, and when a task ends, or from the
 /// coordinator when a task is about to begin.
@@ -90,6 +90,8 @@ pub struct WorkerTaskEnd {
     pub unsent: UnsentOperations,
     /// Measured operations that the warm-up delayed.
     pub warmup_backlog: WarmupBacklog,
+    /// The task's window, if it waits for the backlog of the warm-up.
+    pub drained_window: Option<DrainedWindow>,
     /// Operations that their source supplied too late.
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.

@@ -104,5 +104,7 @@ pub use telemetry_cut::{CounterCut, GaugeCut, SeriesCut, cut};
 pub use telemetry_reader::{SeriesCuts, SeriesPoints, TelemetryCuts, telemetry_cuts, telemetry_points};
 pub use telemetry_timeline::{SeriesTimeline, TimeGrid, telemetry_timeline};
 pub use unsent::UnsentOperations;
-pub use warmup_backlog::{WarmupBacklog, WarmupBacklogSummary};
+pub use warmup_backlog::{
+    ClientBacklogEnd, DrainSummary, DrainedWindow, WarmupBacklog, WarmupBacklogSummary,
+};
 pub use window::MeasuredWindow;

@@ -29,6 +29,48 @@ pub struct WarmupBacklog {
     pub most_of_client: u64,
     /// Number of clients whose last operation was one of them, so that their backlog may have lasted longer.
     pub clients_behind: u32,
+    /// Operations that began, and belong to the warm-up only because the window waited for its backlog.
+    pub drained: u64,
+}
+
+/// How the operations of one client waited for the warm-up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientBacklogEnd {
+    /// Measured operations that it has begun and that the warm-up had delayed.
+    pub delayed: u64,
+    /// Operations that it has begun and that belong to the warm-up only because the window had not begun.
+    pub drained: u64,
+    /// Whether its last operation was delayed, so that its backlog may have lasted longer.
+    pub is_behind: bool,
+}
+
+/// When the measured window of a task begins that waits until the backlog of the warm-up is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrainedWindow {
+    /// The begin, or the latest possible one while it is not known, in nanoseconds since the task began. Operations that
+    /// are due before it belong to the warm-up.
+    pub begin_ns: u64,
+    /// Whether it begins because the backlog was not gone in the middle of the planned window.
+    pub gave_up: bool,
+}
+
+impl DrainedWindow {
+    /// Merges what two workers know about the window; one that ended earlier may not have known its begin.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self { begin_ns: self.begin_ns.min(other.begin_ns), gave_up: self.gave_up && other.gave_up }
+    }
+}
+
+/// How the measured window of a task waited for the backlog, as written to `race.json`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DrainSummary {
+    /// When the window began, in seconds since the task began; `null` if nothing was measured.
+    pub window_from_s: Option<f64>,
+    /// Operations that began before, and were planned to be measured. They belong to the warm-up.
+    pub operations: u64,
+    /// Whether it began although the backlog was not gone.
+    pub gave_up: bool,
 }
 
 /// The effect of the warm-up's backlog on a task, as written to `race.json`.
@@ -47,6 +89,8 @@ pub struct WarmupBacklogSummary {
     /// Whether there are so many of them that latency is marked: at least five, more than 1 % of the measured
     /// operations, and more than ten times as many as the load explains.
     pub marked: bool,
+    /// How the window waited for the backlog; `null` if it did not.
+    pub drain: Option<DrainSummary>,
 }
 
 /// The operations of a task to which its backlog is compared.
@@ -64,6 +108,8 @@ pub(crate) struct BacklogContext {
     pub is_timed: bool,
     /// Share of the window for which the clients had a measured operation under way, on average.
     pub load: f64,
+    /// The window, if it waited for the backlog.
+    pub drained_window: Option<DrainedWindow>,
 }
 
 impl BacklogContext {
@@ -89,15 +135,16 @@ impl WarmupBacklog {
         self.last_due_ns = self.last_due_ns.max(due_ns);
     }
 
-    /// Adds a client that has begun `delayed` such operations; `is_behind` is whether its last operation was one.
-    pub fn add_client(&mut self, delayed: u64, is_behind: bool) {
-        self.most_of_client = self.most_of_client.max(delayed);
-        self.clients_behind += u32::from(is_behind);
+    /// Adds a client that has ended.
+    pub fn add_client(&mut self, client: ClientBacklogEnd) {
+        self.most_of_client = self.most_of_client.max(client.delayed);
+        self.clients_behind += u32::from(client.is_behind);
+        self.drained += client.drained;
     }
 
     /// Returns the effect of the backlog on a task.
     pub(crate) fn summary(self, context: BacklogContext) -> WarmupBacklogSummary {
-        let BacklogContext { warmup, clients, open_loop, is_timed, .. } = context;
+        let BacklogContext { measured, warmup, clients, open_loop, is_timed, drained_window, .. } = context;
         let (is_empty, clients) = (self.delayed == 0, u64::from(clients.max(1)));
         let iterations = if open_loop {
             (warmup + self.delayed).div_ceil(clients)
@@ -110,6 +157,11 @@ impl WarmupBacklog {
             gone: self.clients_behind == 0,
             iterations: (!is_empty && !is_timed).then_some(iterations),
             marked: context.is_marked(self.delayed),
+            drain: drained_window.map(|DrainedWindow { begin_ns, gave_up }| DrainSummary {
+                window_from_s: (measured > 0).then(|| seconds(begin_ns)),
+                operations: self.drained,
+                gave_up,
+            }),
         }
     }
 }
@@ -120,6 +172,7 @@ impl AddAssign for WarmupBacklog {
         self.last_due_ns = self.last_due_ns.max(other.last_due_ns);
         self.most_of_client = self.most_of_client.max(other.most_of_client);
         self.clients_behind += other.clients_behind;
+        self.drained += other.drained;
     }
 }
 
@@ -128,7 +181,15 @@ mod tests {
     use super::*;
 
     fn context(measured: u64) -> BacklogContext {
-        BacklogContext { measured, warmup: 20, clients: 4, open_loop: false, is_timed: true, load: 0.01 }
+        BacklogContext {
+            measured,
+            warmup: 20,
+            clients: 4,
+            open_loop: false,
+            is_timed: true,
+            load: 0.01,
+            drained_window: None,
+        }
     }
 
     #[test]
@@ -160,8 +221,8 @@ mod tests {
     fn iterations_that_contain_the_backlog_are_those_of_the_slowest_client() {
         let mut backlog = WarmupBacklog::default();
         (0..6).for_each(|due_ns| backlog.add_operation(due_ns));
-        backlog.add_client(4, false);
-        backlog.add_client(2, true);
+        backlog.add_client(ClientBacklogEnd { delayed: 4, ..ClientBacklogEnd::default() });
+        backlog.add_client(ClientBacklogEnd { delayed: 2, drained: 0, is_behind: true });
         let by_count = BacklogContext { is_timed: false, ..context(100) };
         assert_eq!(backlog.summary(by_count).iterations, Some(5 + 4));
         assert!(!backlog.summary(by_count).gone);

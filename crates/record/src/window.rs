@@ -23,6 +23,15 @@ pub enum MeasuredWindow {
 }
 
 impl MeasuredWindow {
+    /// Returns the window of a task whose warm-up was drained until `begin_ns`, in nanoseconds since the task began.
+    pub(crate) fn begun_at(self, begin_ns: u64) -> Self {
+        match self {
+            Self::Time { end_ns, .. } => Self::Time { begin_ns, end_ns },
+            // Only operations that are due later are measured.
+            Self::Operations | Self::OperationsUntil { .. } => self,
+        }
+    }
+
     /// Returns the window of a task whose step another task completed at `end_ns`, in nanoseconds since the task began.
     pub(crate) fn completed_at(self, end_ns: u64) -> Self {
         match self {

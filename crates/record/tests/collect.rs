@@ -5,8 +5,8 @@
 mod support;
 
 use pacenote_record::{
-    EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow, OperationTimes, RetentionPolicy, Sample,
-    SampleResult, SampleType, SubOperationName, TaskInfo, Throughput, Traffic,
+    DrainSummary, DrainedWindow, EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow, OperationTimes,
+    RetentionPolicy, Sample, SampleResult, SampleType, SubOperationName, TaskInfo, Throughput, Traffic,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use support::{
@@ -114,6 +114,36 @@ fn operations_of_the_window_are_counted_whatever_their_outcome() {
     assert_eq!((result.window_operations, result.window_succeeded), (20, 5));
     // Of every four operations, the engine reports the failure of two; a timeout may be the driver's fault.
     assert_eq!(result.reported_failures, 10);
+}
+
+/// The warm-up was planned to end after 1 s. One worker ends before the other one knows when the window begins.
+#[test]
+fn a_window_that_waited_for_the_backlog_is_shorter() {
+    let mut race = Race::new(
+        TaskInfo { warmup_ns: Some(SECOND), end_ns: Some(5 * SECOND), paced: true, clients: 2, ..info() },
+        2,
+    );
+    let planned = MeasuredWindow::Time { begin_ns: SECOND, end_ns: 5 * SECOND };
+    let latest = DrainedWindow { begin_ns: 3 * SECOND, gave_up: true };
+    let mut idle = race.recorder_of(true, planned);
+    idle.begin_window(0, latest);
+    end(&mut idle, EndedBy::Time, 0);
+    let mut recorder = race.recorder_of(true, planned);
+    for number in 0..50_u64 {
+        let due = number * 100 * MS;
+        let is_known = due >= 2 * SECOND;
+        let window = DrainedWindow { begin_ns: 2 * SECOND, gave_up: false };
+        recorder.begin_window(0, if is_known { window } else { latest });
+        let sample_type = if is_known { SampleType::Measured } else { SampleType::Warmup };
+        record(&mut recorder, paced(due, 0, Sample { sample_type, ..sample(due, due + 10 * MS) }));
+    }
+    end(&mut recorder, EndedBy::Time, 50);
+    let result = race.result();
+    assert_eq!((result.window_s, result.window_operations), (3.0, 30));
+    let expected = 10.0 * sample(0, 1).result.weight as f64;
+    assert!((result.throughput.unwrap().mean - expected).abs() < 1e-9, "{:?}", result.throughput);
+    let drain = DrainSummary { window_from_s: Some(2.0), operations: 0, gave_up: false };
+    assert_eq!(result.warmup_backlog.drain, Some(drain));
 }
 
 #[test]

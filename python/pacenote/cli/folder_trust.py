@@ -29,7 +29,7 @@ HARMLESS = frozenset({
     *("show-in-report", "threshold"),
     *("show-processing-time", "since", "skip-rest-api-check", "skip-telemetry", "smallest-effect", "spin"),
     *("start-rate", "sweep-clients", "sweep-time", "task", "test-mode", "thread", "to", "to-date"),
-    *("user-tag", "user-tags"),
+    *("user-tag", "user-tags", "warmup-drain"),
 })
 """Options that are used from a file which is not trusted. Every other one needs trust, also a new one: it may
 name a program, code, an address, or a path that is read or written.

@@ -282,6 +282,7 @@ def _pacing(options: argparse.Namespace) -> PacingOptions:
         max_connections=options.max_connections,
         arrivals=options.arrivals,
         spin_us=options.spin,
+        warmup_drain=options.warmup_drain,
     )
 
 
@@ -431,4 +432,8 @@ def _add_pacing_options(parser: Parser) -> None:
             metavar="US",
             help="spin this many microseconds before an operation is due: less lateness, more CPU time "
             f"(default: {DEFAULT_SPIN_US})",
+        )
+        parser.add_flag(
+            "--warmup-drain",
+            help="begin to measure when the backlog of the warm-up is gone, at the latest halfway",
         )

@@ -86,6 +86,7 @@ def _other_options(record: RaceRecord) -> Iterator[tuple[str, object]]:
     yield "open-loop", pacing.open_loop or None
     yield "max-connections", pacing.max_connections
     yield "arrivals", pacing.arrivals
+    yield "warmup-drain", pacing.warmup_drain or None
 
 
 def _pairs(table: Mapping[str, object]) -> list[str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 UNAVAILABLE_OPTIONS = race.UNAVAILABLE_OPTIONS
 
-_REFUSED = ("dry_run", *TELEMETRY_OPTIONS)
+_REFUSED = ("dry_run", "warmup_drain", *TELEMETRY_OPTIONS)
 """Options of `race` that a search refuses."""
 
 MIN_START_RATE = 10.0
@@ -173,6 +173,11 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
 
     if any(getattr(options, name) for name in TELEMETRY_OPTIONS):
         raise UsageError("saturate runs no telemetry devices", hint="omit --telemetry; `race` runs them")
+    if options.warmup_drain:
+        raise UsageError(
+            "saturate measures the whole window of each probe, without --warmup-drain",
+            hint="omit --warmup-drain; --probe-warmup sets the warm-up of each probe",
+        )
     if options.dry_run:
         raise UsageError(
             "saturate has no dry run", hint="`pacenote race --dry-run` shows the steps of the challenge"

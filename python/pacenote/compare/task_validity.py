@@ -50,6 +50,7 @@ def task_findings(races: PairedRaces) -> Iterator[Finding]:
     yield from _changed(every, common)
     for name in common:
         yield from error_findings(name, [[tasks[name].error_rate or 0.0 for tasks in side] for side in sides])
+    yield from _drained(sides, common)
     yield from _unsteady(sides, common)
     yield from _not_judged(every, common)
     yield from _short(every, common)
@@ -101,6 +102,31 @@ def error_findings(task: str, sides: Sequence[Sequence[float]]) -> Iterator[Find
         )
 
 
+def _drained(sides: tuple[list[_Tasks], list[_Tasks]], common: Iterable[str]) -> Iterator[Finding]:
+    """Yields for which tasks only some races let the measured window wait until the backlog of the warm-up
+    was gone: the others have its operations in their figures.
+    """
+    alike: dict[str, list[str]] = {}
+    for name in common:
+        counts = [sum(tasks[name].warmup_backlog.drain is not None for tasks in side) for side in sides]
+        sizes = list(map(len, sides))
+        if any(counts) and counts != sizes:
+            alike.setdefault(_counts_text(counts, sizes), []).append(name)
+    for where, names in alike.items():
+        yield Finding(
+            f"the measured window waited for the backlog of the warm-up (--warmup-drain) {where}",
+            "user",
+            "run all races with --warmup-drain, or all without it",
+            tuple(names),
+        )
+
+
+def _counts_text(counts: Sequence[int], sizes: Sequence[int]) -> str:
+    """Returns in how many races of either side something happened."""
+    old, new = (f"{count} of {size}" for count, size in zip(counts, sizes, strict=True))
+    return f"(in {old} races of the baseline, {new} of the contender)"
+
+
 def _unsteady(sides: tuple[list[_Tasks], list[_Tasks]], common: Iterable[str]) -> Iterator[Finding]:
     """Yields in which races tasks were unsteady. If it is the same on both sides, they did the same in the
     same time; otherwise, their difference depends on when the races ended.
@@ -113,9 +139,7 @@ def _unsteady(sides: tuple[list[_Tasks], list[_Tasks]], common: Iterable[str]) -
             both = {" or ".join(states): _total(states)}
             states = both if is_of_one_side(_total(states), sizes) else states
         for text, counts in states.items():
-            shown = [f"{count} of {size}" for count, size in zip(counts, sizes, strict=True)]
-            where = f"(in {shown[0]} races of the baseline, {shown[1]} of the contender)"
-            described = f"{text} while it was measured {where}"
+            described = f"{text} while it was measured {_counts_text(counts, sizes)}"
             found.setdefault((described, is_of_one_side(counts, sizes)), []).append(name)
     for (text, differs), names in found.items():
         advice = "use a longer warm-up, or measure for longer"

@@ -31,3 +31,8 @@ class PacingOptions:
     """Microseconds before an operation is due during which its client spins instead of sleeping; 0 disables
     it.
     """
+
+    warmup_drain: bool = False
+    """Whether the measured window begins when the backlog of the warm-up is gone, at the latest halfway
+    through the planned window.
+    """

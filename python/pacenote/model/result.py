@@ -246,6 +246,20 @@ class Steadiness:
 
 
 @dataclass(frozen=True, slots=True)
+class WarmupDrain:
+    """How the measured window of a task waited until the backlog of its warm-up was gone."""
+
+    window_from_s: float | None = None
+    """When the window began, in seconds since the task began, or None if no operation was measured."""
+    operations: int = 0
+    """Number of operations that began before, and were planned to be measured; they belong to the warm-up."""
+    gave_up: bool = False
+    """Whether the backlog was not gone halfway through the planned window, or after 60 s if its end is not
+    known, so that the window began then.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class WarmupBacklog:
     """Measured operations of a task that waited for one of its warm-up, or for one that had waited for it."""
 
@@ -263,6 +277,8 @@ class WarmupBacklog:
     """Whether they are at least five, more than 1 % of the measured operations and more than ten times as
     many as the load explains, so that latency is marked.
     """
+    drain: WarmupDrain | None = None
+    """What `--warmup-drain` did, or None without it."""
 
 
 @dataclass(frozen=True, slots=True)

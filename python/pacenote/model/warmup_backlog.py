@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from pacenote.model.finding import Finding
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_range
 
@@ -34,6 +35,30 @@ def backlog_text(task: TaskResult) -> str:
     if not backlog.gone or backlog.until_s is None:
         return f"{counts} waited for the warm-up, and some still did when the task ended"
     return f"{counts} waited for the warm-up, the last of them due at {backlog.until_s:.3g} s"
+
+
+def drain_text(task: TaskResult) -> str:
+    """Returns from when on a task was measured whose window waited for the backlog of the warm-up, and how
+    many operations that took; empty if it did not have to wait.
+    """
+    drain = task.warmup_backlog.drain
+    if drain is None or not (drain.operations or drain.gave_up):
+        return ""
+    operations = format_count(drain.operations, "operation")
+    if drain.window_from_s is None:
+        return f"nothing was measured: the backlog of the warm-up took {operations} more"
+    begin = f"measured from {drain.window_from_s:.3g} s on, {operations} later than planned"
+    if drain.gave_up:
+        return f"{begin}: the backlog of the warm-up was not gone, but --warmup-drain waits no longer"
+    return f"{begin}: the backlog of the warm-up was gone then"
+
+
+def unused_drain_text(record: RaceRecord) -> str:
+    """Returns that `--warmup-drain` had no effect on a race that ran to its end; otherwise an empty text."""
+    is_used = any(task.warmup_backlog.drain for task in record.tasks)
+    if not record.pacing.warmup_drain or is_used or not record.complete:
+        return ""
+    return "--warmup-drain had no effect: no task has both a warm-up and a known rate"
 
 
 def backlog_advice(task: TaskResult) -> str:

@@ -73,7 +73,7 @@ class PlanSettings:
     """How the kernel schedules the threads that send requests."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
-    """Pacing options; only `open_loop` and `spin_us` are used, the others are already applied
+    """Pacing options; `max_connections` and `arrivals` are not used, because they are already applied
     to the track.
     """
 
@@ -119,6 +119,7 @@ def build_plan(
             threads=settings.threads,
             on_error=settings.on_error or OnError.CONTINUE,
             spin_us=settings.pacing.spin_us,
+            warmup_drain=settings.pacing.warmup_drain,
             samples=settings.samples,
             scheduling=settings.scheduling,
         ),

@@ -145,6 +145,8 @@ class DriverSettings:
     """The individual samples that are stored."""
     scheduling: DriverScheduling = DriverScheduling.AUTO
     """How the kernel schedules the threads that send requests and the one that watches them."""
+    warmup_drain: bool = False
+    """Whether measured windows begin when the backlog of the warm-up is gone."""
 
 
 @dataclass(frozen=True, slots=True)

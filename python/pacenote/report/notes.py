@@ -31,7 +31,13 @@ from pacenote.model.race_time import TIMESTAMP_FORMAT
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import FailureGroup, TaskResult
 from pacenote.model.user_tags import tag_texts
-from pacenote.model.warmup_backlog import BACKLOG_MARK, backlog_advice, backlog_text
+from pacenote.model.warmup_backlog import (
+    BACKLOG_MARK,
+    backlog_advice,
+    backlog_text,
+    drain_text,
+    unused_drain_text,
+)
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.report.starting_state_notes import starting_state_lines
 from pacenote.units import format_bytes, format_count
@@ -128,6 +134,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
     lines = [
         *_spread_note(record),
         *(note for task in record.tasks for note in _task_notes(task, record)),
+        *_unused_drain_note(record),
         *(Note("Client", text) for text in _client_texts(record.client)),
         *(Note("Host", _host_text(use)) for use in host_uses(record.driver)),
         *(_corpus_note(corpus) for corpus in record.corpora),
@@ -194,6 +201,11 @@ def _spread_note(record: RaceRecord) -> Iterator[Note]:
         yield Note("Spread", ONE_RUN)
 
 
+def _unused_drain_note(record: RaceRecord) -> Iterator[Note]:
+    if text := unused_drain_text(record):
+        yield Note("Warm-up", text)
+
+
 def _client_texts(client: RecordedClient) -> Iterator[str]:
     """Yields messages about the connection to the cluster that affect how to interpret the values."""
     for host, proxy in client.proxies.items():
@@ -235,6 +247,8 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         yield Note("Warning", text, name)
     if text := backlog_text(task):
         yield Note("Warning", f"{text}: {backlog_advice(task)}", name)
+    if text := drain_text(task):
+        yield Note("Warm-up", text, name)
     if task.underruns:
         count = format_count(task.underruns, "operation")
         waited = f"{count} waited {task.underrun_s:.3g} s"

@@ -18,10 +18,11 @@ from pacenote.model.document_checks import UnsentDocuments
 from pacenote.model.finding import Finding
 from pacenote.model.headline import headline
 from pacenote.model.node_options import NodeGroup, NodeOptions
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient, Verdict
 from pacenote.model.race_state import race_state
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import OperationTotals, Throughput, WarmupBacklog
+from pacenote.model.result import OperationTotals, Throughput, WarmupBacklog, WarmupDrain
 from pacenote.report.race_evidence import RaceEvidence
 from pacenote.report.render.screen import render_screen
 from pacenote.report.screen.build import RaceLocation, build_screen
@@ -319,3 +320,19 @@ def test_unsent_documents_and_lost_priority_are_lines_of_the_screen():
     (setup,) = [paragraph for paragraph in shown.paragraphs if paragraph.label == "Setup"]
     (demoted,) = [group for group in setup.groups if "real-time" in group[0]]
     assert demoted[0].startswith("workers lost real-time priority 2 times, for 3 s in total")
+
+
+def test_a_window_that_waited_for_the_backlog_says_from_when_on_it_was_measured():
+    drain = WarmupDrain(window_from_s=4.2, operations=135)
+    late = replace(searching("late", p50=9.0, p99=12.0), warmup_backlog=WarmupBacklog(drain=drain))
+    shown = screen(replace(valid_race(), tasks=(late, searching("other"))))
+    (note,) = [note for note in shown.footnotes if "backlog" in note]
+    assert note == (
+        "late: measured from 4.2 s on, 135 operations later than planned: the backlog of the warm-up was "
+        "gone then"
+    )
+
+
+def test_an_option_without_effect_is_a_line_of_the_screen():
+    shown = screen(replace(valid_race(), pacing=PacingOptions(warmup_drain=True), complete=True))
+    assert shown.footnotes[-1].startswith("--warmup-drain had no effect")

@@ -216,7 +216,8 @@ mod tests {
             "verify_host": true, "server_name": null});
         let plan = json!({"version": 5, "race_id": "r", "seed": 1, "others": [],
             "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
-            "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all", "scheduling": "normal"},
+            "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all",
+            "scheduling": "normal", "warmup_drain": false},
             "tasks": [task("short", 0.001), task("long", long_s)], "steps": [step(0), step(1)]});
         Arc::new(Plan::from_json(&plan.to_string()).unwrap())
     }

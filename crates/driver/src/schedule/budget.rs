@@ -15,6 +15,9 @@ pub struct TaskLimit {
     bound: TaskBound,
     /// Number of clients that share the limit; their iterations are added up.
     client_count: u64,
+    /// When the window begins if it waits for the backlog of the warm-up, in nanoseconds since the task started;
+    /// operations that are due before it belong to the warm-up. Otherwise 0.
+    drained_until_ns: u64,
 }
 
 /// Counts the operations of a task: those of one client, or of all clients that share its limit. Determines whether an
@@ -37,7 +40,12 @@ pub struct AdmissionTimes {
 impl TaskLimit {
     /// Creates the limit that `client_count` clients share.
     pub fn new(bound: TaskBound, client_count: u64) -> Self {
-        Self { bound, client_count }
+        Self { bound, client_count, drained_until_ns: 0 }
+    }
+
+    /// Returns the limit of a task whose operations belong to the warm-up if they are due before `drained_until_ns`.
+    pub fn drained_until(self, drained_until_ns: u64) -> Self {
+        Self { drained_until_ns, ..self }
     }
 
     /// Returns when the task's time ends, in nanoseconds since the task started, or `None` if it is not limited by
@@ -49,6 +57,11 @@ impl TaskLimit {
             }
             TaskBound::Iterations { .. } => None,
         }
+    }
+
+    /// Returns the argument of [`TaskLimit::drained_until`], or 0.
+    pub fn drained_until_ns(&self) -> u64 {
+        self.drained_until_ns
     }
 
     /// Returns the number of iterations of all clients, warm-up included, or `None` if they are not limited.
@@ -106,13 +119,15 @@ impl TaskLimit {
     ) -> UnsentOperations {
         let remaining = self.iterations().map_or(u64::MAX, |total| total.saturating_sub(admitted_count));
         let total = due_before(cutoff_ns).min(remaining);
-        let warmup = match self.bound {
+        let planned = match self.bound {
             TaskBound::Iterations { warmup, .. } => {
                 warmup.saturating_mul(self.client_count).saturating_sub(admitted_count)
             }
             TaskBound::TimePeriod { warmup_s, .. } => due_before(cutoff_ns.min(seconds_to_nanos(warmup_s))),
         };
-        UnsentOperations { total, warmup: warmup.min(total) }
+        let drained =
+            if self.drained_until_ns > 0 { due_before(cutoff_ns.min(self.drained_until_ns)) } else { 0 };
+        UnsentOperations { total, warmup: planned.max(drained).min(total) }
     }
 }
 

@@ -43,6 +43,8 @@ pub struct ScheduleEnd {
     /// When an operation of the client's own schedule was due that it had reached, but that was withdrawn or not
     /// admitted, in nanoseconds since the task started.
     pub not_begun_due_ns: Option<u64>,
+    /// When the window begins if it waits for the backlog of the warm-up; see [`TaskLimit::drained_until`].
+    pub drained_until_ns: u64,
     /// Operations after that one which were due according to a scheduler in Python.
     pub counted_by_scheduler: UnsentOperations,
 }
@@ -55,6 +57,7 @@ impl From<EndedBy> for ScheduleEnd {
             source_failed: false,
             stopped_ns: None,
             not_begun_due_ns: None,
+            drained_until_ns: 0,
             counted_by_scheduler: UnsentOperations::default(),
         }
     }
@@ -70,9 +73,10 @@ pub struct FailedSchedule {
 impl FailedSchedule {
     /// Returns the operations that should have begun, except the one that failed: those that were due before
     /// `stopped_ns` if the race was stopped or the step completed, otherwise the rest of the plan. If the source
-    /// determines the number of operations, the rest of the plan is not known.
-    pub fn unsent(&self, stopped_ns: Option<u64>) -> UnsentOperations {
-        let limit = self.budget.limit();
+    /// determines the number of operations, the rest of the plan is not known. For `drained_until_ns`, see
+    /// [`TaskLimit::drained_until`].
+    pub fn unsent(&self, stopped_ns: Option<u64>, drained_until_ns: u64) -> UnsentOperations {
+        let limit = self.budget.limit().drained_until(drained_until_ns);
         let cutoff_ns = match stopped_ns {
             Some(stopped_ns) => stopped_ns.min(limit.end_ns().unwrap_or(u64::MAX)),
             None => limit.planned_end_ns(),
@@ -135,14 +139,15 @@ impl Schedule {
             Self::PerClient { .. } if end.source_failed => UnsentOperations::default(),
             Self::PerClient { pacer, budget } => {
                 let UnsentOperations { total, warmup } = end.counted_by_scheduler;
-                budget.limit().unsent_before(cutoff_ns, budget.admitted_count(), |end_ns| {
+                let limit = budget.limit().drained_until(end.drained_until_ns);
+                limit.unsent_before(cutoff_ns, budget.admitted_count(), |end_ns| {
                     let not_begun = u64::from(end.not_begun_due_ns.is_some_and(|due_ns| due_ns < end_ns));
                     // The scheduler has counted those before the cutoff, and before the end of the warm-up.
                     let counted = if end_ns < cutoff_ns { warmup } else { total };
                     pacer.remaining_before(end_ns).saturating_add(counted).saturating_add(not_begun)
                 })
             }
-            Self::Shared { shared, .. } => shared.leave(cutoff_ns, end.stopped_ns),
+            Self::Shared { shared, .. } => shared.leave(cutoff_ns, end.stopped_ns, end.drained_until_ns),
         }
     }
 
@@ -228,10 +233,10 @@ mod tests {
             (TaskPacing::Unpaced {}, second, 0, 0),
         ] {
             let failed = failed(pacing, bound);
-            let counted = (failed.unsent(None).total, failed.unsent(stopped).total);
+            let counted = (failed.unsent(None, 0).total, failed.unsent(stopped, 0).total);
             assert_eq!(counted, (whole, until_stop), "{pacing:?} {bound:?}");
         }
-        let late = failed(paced, second).unsent(Some(5000 * MS)).total;
+        let late = failed(paced, second).unsent(Some(5000 * MS), 0).total;
         assert_eq!(late, 97, "the schedule ends with its task");
     }
 

@@ -13,3 +13,4 @@ pub mod paused_clock;
 pub mod shared_schedule;
 pub mod timer;
 pub mod warmup_backlog;
+pub mod warmup_drain;

@@ -192,9 +192,10 @@ impl SharedSchedule {
     /// `cutoff_ns`, in nanoseconds since the task started, should have begun by then; the latest cutoff of all clients
     /// decides, but not beyond `stopped_ns`, when the race was stopped or the step completed. Returns those of these
     /// operations that no client has taken to the client that leaves last, and none to all others: each is counted
-    /// once, and an operation that is put back late is counted as well.
+    /// once, and an operation that is put back late is counted as well. For `drained_until_ns`, see
+    /// [`TaskLimit::drained_until`].
     #[must_use]
-    pub fn leave(&self, cutoff_ns: u64, stopped_ns: Option<u64>) -> UnsentOperations {
+    pub fn leave(&self, cutoff_ns: u64, stopped_ns: Option<u64>, drained_until_ns: u64) -> UnsentOperations {
         self.cutoff_ns.fetch_max(cutoff_ns, Ordering::Relaxed);
         self.stopped_ns.fetch_min(stopped_ns.unwrap_or(u64::MAX), Ordering::Relaxed);
         // What all other clients have taken and put back happened before the last one reads it.
@@ -202,24 +203,24 @@ impl SharedSchedule {
             return UnsentOperations::default();
         }
         let cutoff_ns = self.cutoff_ns.load(Ordering::Relaxed).min(self.stopped_ns.load(Ordering::Relaxed));
-        self.unsent_before(cutoff_ns)
+        self.unsent_before(cutoff_ns, self.limit.drained_until(drained_until_ns))
     }
 
     /// Returns the operations that are due before `cutoff_ns` and that no client has taken.
-    fn unsent_before(&self, cutoff_ns: u64) -> UnsentOperations {
+    fn unsent_before(&self, cutoff_ns: u64, limit: TaskLimit) -> UnsentOperations {
         let not_taken = match &self.arrivals {
             SharedArrivals::Even { times, count, next_index } => {
                 let taken_count = next_index.load(Ordering::Relaxed);
                 let due_before = |end_ns| times.count_before(end_ns).min(*count).saturating_sub(taken_count);
-                self.limit.unsent_before(cutoff_ns, taken_count, due_before)
+                limit.unsent_before(cutoff_ns, taken_count, due_before)
             }
             SharedArrivals::Merged(merged) => {
                 let merged = lock(merged);
                 let due_before = |end_ns| merged.remaining_before(end_ns);
-                self.limit.unsent_before(cutoff_ns, merged.budget.admitted_count(), due_before)
+                limit.unsent_before(cutoff_ns, merged.budget.admitted_count(), due_before)
             }
         };
-        not_taken + self.returned.unsent_before(cutoff_ns)
+        not_taken + self.returned.unsent_before(cutoff_ns, limit.drained_until_ns())
     }
 
     /// Returns the reason why a schedule without further operations has ended.
@@ -290,10 +291,12 @@ impl ReturnedOperations {
     }
 
     /// Returns the operations that are due before `cutoff_ns`.
-    fn unsent_before(&self, cutoff_ns: u64) -> UnsentOperations {
+    fn unsent_before(&self, cutoff_ns: u64, drained_until_ns: u64) -> UnsentOperations {
         let operations = lock(&self.operations);
         let due = || operations.iter().filter(|Reverse((due_ns, _))| *due_ns < cutoff_ns);
-        let warmup = due().filter(|Reverse((_, index))| *index == SampleType::Warmup.index());
+        let warmup = due().filter(|Reverse((due_ns, index))| {
+            *index == SampleType::Warmup.index() || *due_ns < drained_until_ns
+        });
         UnsentOperations { total: due().count() as u64, warmup: warmup.count() as u64 }
     }
 }
@@ -404,12 +407,12 @@ mod tests {
             assert_eq!((shared.end_reason(999 * MS), shared.take(1000 * MS)), (None, Err(EndedBy::Time)));
             assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time));
             assert_eq!(
-                (shared.leave(1000 * MS, None), shared.leave(0, None), shared.leave(500 * MS, None)),
+                (shared.leave(1000 * MS, None, 0), shared.leave(0, None, 0), shared.leave(500 * MS, None, 0)),
                 (unsent(0), unsent(0), unsent(90))
             );
             let whole = even(1, ramp_up_s, one_second());
             assert_eq!((taken(&whole).len(), whole.take(0)), (100, Err(EndedBy::Time)));
-            assert_eq!(whole.leave(1000 * MS, None), unsent(0));
+            assert_eq!(whole.leave(1000 * MS, None, 0), unsent(0));
         }
     }
 
@@ -420,7 +423,7 @@ mod tests {
             let shared = even(2, ramp_up_s, one_second());
             assert_eq!(shared.take(0), Ok(measured(0)));
             assert_eq!(
-                (shared.leave(1000 * MS, None), shared.leave(55 * MS, Some(55 * MS))),
+                (shared.leave(1000 * MS, None, 0), shared.leave(55 * MS, Some(55 * MS), 0)),
                 (unsent(0), unsent(5))
             );
         }
@@ -431,7 +434,7 @@ mod tests {
         for ramp_up_s in [0.0, 1e-9] {
             let shared = even(2, ramp_up_s, one_second());
             assert_eq!(shared.take(0), Ok(measured(0)));
-            assert_eq!((shared.leave(0, None), shared.leave(0, None)), (unsent(0), unsent(0)));
+            assert_eq!((shared.leave(0, None, 0), shared.leave(0, None, 0)), (unsent(0), unsent(0)));
         }
     }
 
@@ -443,7 +446,7 @@ mod tests {
                 let shared = iterations();
                 assert_eq!((shared.take(0), shared.take(0)), (Ok(measured(0)), Ok(measured(10 * MS))));
                 assert_eq!(
-                    (shared.leave(cutoff, None), shared.leave(0, None)),
+                    (shared.leave(cutoff, None, 0), shared.leave(0, None, 0)),
                     (unsent(0), unsent(due)),
                     "{cutoff}"
                 );
@@ -464,10 +467,10 @@ mod tests {
                 assert_eq!(shared.take(0), Ok(warmup(number * 10 * MS)));
             }
             shared.put_back(warmup(30 * MS));
-            assert_eq!(shared.leave(cutoff_ns, None), unsent(0));
+            assert_eq!(shared.leave(cutoff_ns, None, 0), unsent(0));
             // Of the ten operations of the warm-up, three began.
             let expected = UnsentOperations { total: 97, warmup: 7 };
-            assert_eq!(shared.leave(0, None), expected, "{bound:?} {ramp_up_s}");
+            assert_eq!(shared.leave(0, None, 0), expected, "{bound:?} {ramp_up_s}");
         }
     }
 
@@ -493,10 +496,10 @@ mod tests {
             let shared = even(2, 0.0, bound);
             let last = *taken(&shared).last().unwrap();
             assert!(shared.end_reason(0).is_some());
-            assert_eq!(shared.leave(cutoff_ns, None), unsent(0));
+            assert_eq!(shared.leave(cutoff_ns, None, 0), unsent(0));
             shared.put_back(last);
             assert_eq!(shared.end_reason(0), None, "another client may still take it");
-            assert_eq!(shared.leave(0, None), unsent(1));
+            assert_eq!(shared.leave(0, None, 0), unsent(1));
         }
     }
 

@@ -48,8 +48,11 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
             // The client counts as one that leaves the schedule that it shares with others.
             if let Schedule::Shared { .. } = schedule {
                 let (origin, now) = (task_state.origin_or_begin(clock.now()), clock.now());
-                let stopped_ns = Some(nanos_since(origin, cancellation.stopped_at().unwrap_or(now)));
-                let unsent = schedule.end(&ScheduleEnd { stopped_ns, ..ScheduleEnd::from(reason) });
+                let stopped_ns = nanos_since(origin, cancellation.stopped_at().unwrap_or(now));
+                let drained_until_ns = task_state.warmup_backlog.drained_until_ns(stopped_ns);
+                let stopped_ns = Some(stopped_ns);
+                let end = ScheduleEnd { stopped_ns, drained_until_ns, ..ScheduleEnd::from(reason) };
+                let unsent = schedule.end(&end);
                 recorder.borrow_mut().leave_unsent(id.task_index, unsent);
             }
             reason

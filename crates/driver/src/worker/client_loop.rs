@@ -102,18 +102,15 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             if let Some(reason) = self.cancellation.stop_reason() {
                 return reason.into();
             }
-            let next = match schedule {
-                Schedule::PerClient { pacer, budget } => self.next_of_own_schedule(pacer, budget).await,
-                Schedule::Shared { shared, taken_count } => {
-                    self.next_of_shared_schedule(shared, taken_count).await
-                }
-            };
-            let NextOperation { due_ns, preparing_since, sample_type } = match next {
+            let next = self.next_operation(schedule).await;
+            let NextOperation { due_ns, preparing_since, sample_type: planned } = match next {
                 Ok(next) => *progress.admitted.insert(next),
                 Err(end) => return end,
             };
             let waited = due_ns.is_some_and(|due_ns| due_ns < free_since_ns);
-            let is_delayed = due_ns.is_some() && progress.backlog.take(sample_type, waited);
+            if due_ns.is_some() {
+                progress.backlog.take(planned, waited, || self.task_time_ns(self.clock.now()));
+            }
             self.operations.compress().await;
             let is_due = match due_ns {
                 Some(due_ns) => self.wait_until(due_ns).await,
@@ -122,13 +119,16 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             // The race may have been stopped while the operation was compressed.
             progress.admitted = None;
             if !is_due || self.cancellation.stop_reason().is_some() {
-                schedule.withdraw(due_ns, sample_type);
+                schedule.withdraw(due_ns, planned);
                 return ScheduleEnd { not_begun_due_ns: due_ns, ..self.stop_reason().into() };
             }
+            let now_ns = || self.task_time_ns(self.clock.now());
+            let (sample_type, is_delayed) = progress.backlog.begin(planned, due_ns, now_ns);
             self.begin(sample_type, waited);
             let processing_start = if due_ns.is_some() { self.clock.now() } else { preparing_since };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
-                return self.end_without_outcome(schedule, due_ns, sample_type, waited);
+                let begun = BegunOperation { due_ns, planned, sample_type, waited };
+                return self.end_without_outcome(schedule, &mut progress.backlog, begun);
             };
             self.clock.mark_ended();
             self.record_traffic_besides(outcome.traffic);
@@ -160,6 +160,16 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             pacer.skip_to(joined_ns);
         }
         entry.start_ns.max(joined_ns)
+    }
+
+    /// Prepares the next operation of the client.
+    async fn next_operation(&mut self, schedule: &mut Schedule) -> Result<NextOperation, ScheduleEnd> {
+        match schedule {
+            Schedule::PerClient { pacer, budget } => self.next_of_own_schedule(pacer, budget).await,
+            Schedule::Shared { shared, taken_count } => {
+                self.next_of_shared_schedule(shared, taken_count).await
+            }
+        }
     }
 
     /// Prepares the next operation of a client with its own schedule.
@@ -262,7 +272,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
         let cutoff_ns = schedule.cutoff_ns(&self.with_stop_time(*end));
         let warmup_s = match self.client.task.bound {
-            TaskBound::TimePeriod { warmup_s, .. } => warmup_s,
+            TaskBound::TimePeriod { warmup_s, .. } => warmup_s.max(self.drained_until_ns() as f64 / 1e9),
             TaskBound::Iterations { .. } => 0.0,
         };
         let limit = schedule.remaining_count().unwrap_or(u64::MAX);
@@ -283,11 +293,21 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Returns the end with the time at which the race was stopped or the step completed, if either has happened.
+    /// Returns the end with the time at which the race was stopped or the step completed, if either has happened, and
+    /// the time until which the warm-up was drained.
     fn with_stop_time(&self, end: ScheduleEnd) -> ScheduleEnd {
         let is_stop = matches!(end.ended_by, EndedBy::CompletedBy | EndedBy::Stopped | EndedBy::Aborted);
         let stopped = self.cancellation.stopped_at().or_else(|| is_stop.then(|| self.clock.now()));
-        ScheduleEnd { stopped_ns: stopped.map(|stopped| self.task_time_ns(stopped)), ..end }
+        ScheduleEnd {
+            stopped_ns: stopped.map(|stopped| self.task_time_ns(stopped)),
+            drained_until_ns: self.drained_until_ns(),
+            ..end
+        }
+    }
+
+    /// Returns the instant before which operations are due that belong to the warm-up if they are left unsent.
+    fn drained_until_ns(&self) -> u64 {
+        self.client.task_state.warmup_backlog.drained_until_ns(self.task_time_ns(self.clock.now()))
     }
 
     /// Records how long a client that needed an operation at `needed` waited for its source. A wait that ends because
@@ -346,19 +366,20 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     fn end_without_outcome(
         &self,
         schedule: &mut Schedule,
-        due_ns: Option<u64>,
-        sample_type: SampleType,
-        waited: bool,
+        backlog: &mut ClientBacklog<'_>,
+        begun: BegunOperation,
     ) -> ScheduleEnd {
         let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
             return self.stop_reason().into();
         }
-        self.recorder.borrow_mut().withdraw_begun(self.client.id.task_index, sample_type);
-        if waited {
+        self.recorder.borrow_mut().withdraw_begun(self.client.id.task_index, begun.sample_type);
+        if begun.waited {
             self.recorder.borrow_mut().withdraw_waited(self.client.id.task_index);
         }
-        schedule.withdraw(due_ns, sample_type);
+        backlog.withdraw();
+        // The window may have begun when another client executes it.
+        schedule.withdraw(begun.due_ns, begun.planned);
         self.end_for_source()
     }
 
@@ -409,7 +430,10 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 
     /// Records an operation that has ended.
     fn record(&self, sample_type: SampleType, times: &LoopTimes, outcome: OperationOutcome) {
-        let Self { client: RunningClient { id, origin, .. }, recorder, cancellation, .. } = *self;
+        let Self { client: RunningClient { id, origin, task_state, .. }, recorder, cancellation, .. } = *self;
+        if let Some(drain) = task_state.warmup_backlog.drain() {
+            recorder.borrow_mut().begin_window(id.task_index, drain.window());
+        }
         let operation_recorder = OperationRecorder { recorder, client: id, origin, cancellation };
         operation_recorder.record(sample_type, times, self.clock.now(), outcome);
     }
@@ -506,6 +530,8 @@ impl<C: Clock, O: ClientOperations> RunningSchedule<'_, '_, C, O> {
 impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
     fn drop(&mut self) {
         let end = self.end.take().unwrap_or_else(|| self.end_of_dropped());
+        let now = self.client_loop.clock.now();
+        let backlog = self.progress.backlog.leave(|| self.client_loop.task_time_ns(now));
         let unsent = self.schedule.end(&self.client_loop.with_stop_time(end));
         let ClientLoop { client, recorder, operations, .. } = &mut *self.client_loop;
         if end.source_failed
@@ -513,14 +539,16 @@ impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
         {
             client.task_state.keep_failed_schedule(rest);
         }
-        let (delayed, is_behind) = self.progress.backlog.leave();
         let mut other_traffic = operations.take_traffic();
         if let Some(handle) = client.handle {
             other_traffic += handle.channel().take_late_traffic();
         }
         if let Ok(mut recorder) = recorder.try_borrow_mut() {
             recorder.leave_unsent(client.id.task_index, unsent);
-            recorder.leave_warmup_backlog(client.id.task_index, delayed, is_behind);
+            recorder.leave_warmup_backlog(client.id.task_index, backlog);
+            if let Some(drain) = client.task_state.warmup_backlog.drain() {
+                recorder.begin_window(client.id.task_index, drain.window());
+            }
             recorder.record_other_traffic(client.id.task_index, other_traffic);
             recorder.record_overhead(client.id.task_index, operations.take_overhead());
         }
@@ -535,4 +563,17 @@ struct NextOperation {
     /// When the client started to prepare it.
     preparing_since: Instant,
     sample_type: SampleType,
+}
+
+/// An operation that has begun.
+#[derive(Debug, Clone, Copy)]
+struct BegunOperation {
+    /// When it was due, in nanoseconds since the task started, or `None` if it was due when the client was free.
+    due_ns: Option<u64>,
+    /// Its type according to the plan.
+    planned: SampleType,
+    /// Its type: warm-up as well if the window had not begun.
+    sample_type: SampleType,
+    /// Whether it was due before the client was free.
+    waited: bool,
 }

@@ -2,18 +2,25 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::support::server::Answer;
 use crate::support::{Finished, Sample, Server, plan, run, success_response};
 use crate::{MS, paced};
 
 /// Runs a race at 100/s with one client, whose warm-up takes 0.2 s and whose first operation takes `first_ms`.
 fn race(first_ms: u64, open_loop: bool) -> Finished {
+    race_of(paced("search", 1, 100.0, (0.2, 1.0)), first_ms, open_loop, false)
+}
+
+fn race_of(mut task: Value, first_ms: u64, open_loop: bool, warmup_drain: bool) -> Finished {
     let server = Server::start(move |_, before| {
         Answer::from(success_response()).after(Duration::from_millis(if before == 0 { first_ms } else { 0 }))
     });
-    let mut task = paced("search", 1, 100.0, (0.2, 1.0));
     task["open_loop"] = open_loop.into();
-    run(&plan(server.port, &[task]))
+    let mut plan = plan(server.port, &[task]);
+    plan["driver"]["warmup_drain"] = warmup_drain.into();
+    run(&plan)
 }
 
 /// Returns the measured operations that waited for the warm-up in a chain, by its definition: from the first one on,
@@ -56,5 +63,24 @@ fn a_warm_up_that_contains_its_backlog_leaves_none() {
             backlog.delayed
         });
         assert!(counts.contains(&0), "{open_loop} {counts:?}");
+    }
+}
+
+#[test]
+fn a_window_begins_when_the_backlog_of_the_warm_up_is_gone() {
+    for open_loop in [false, true] {
+        // The window begins at 1.7 s at the latest: a busy machine has time to catch up.
+        let finished = race_of(paced("search", 1, 50.0, (0.2, 3.0)), 400, open_loop, true);
+        let result = finished.task("search");
+        let drain = result.warmup_backlog.drain.unwrap();
+        let window_from_s = drain.window_from_s.unwrap();
+        assert!(window_from_s >= 0.4 && drain.operations >= 10 && !drain.gave_up, "{drain:?}");
+        assert_eq!(result.warmup_backlog.delayed, delayed(&finished.samples).len() as u64);
+        assert!((result.window_s - (3.2 - window_from_s)).abs() < 1e-9, "{}", result.window_s);
+        for sample in &finished.samples {
+            assert_eq!(sample.warmup, (sample.due as f64) < window_from_s * 1e9, "{sample:?}");
+        }
+        // All operations were sent as planned.
+        assert_eq!((finished.samples.len(), result.operation_totals.begun), (160, 160));
     }
 }

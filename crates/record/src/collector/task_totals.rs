@@ -22,7 +22,7 @@ use crate::result::{
 use crate::sample::{SampleType, Traffic};
 use crate::units::{SECOND_NS, ms, seconds};
 use crate::unsent::UnsentOperations;
-use crate::warmup_backlog::{BacklogContext, WarmupBacklog, WarmupBacklogSummary};
+use crate::warmup_backlog::{BacklogContext, DrainedWindow, WarmupBacklog, WarmupBacklogSummary};
 
 /// Everything recorded for one task.
 #[derive(Debug)]
@@ -44,6 +44,7 @@ pub struct TaskTotals {
     unanswered_waited: u64,
     unsent: UnsentOperations,
     warmup_backlog: WarmupBacklog,
+    drained_window: Option<DrainedWindow>,
     underruns: u64,
     underrun_ns: u64,
     driver_time: DriverTime,
@@ -121,6 +122,7 @@ impl TaskTotals {
             unanswered_waited: 0,
             unsent: UnsentOperations::default(),
             warmup_backlog: WarmupBacklog::default(),
+            drained_window: None,
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
@@ -210,6 +212,8 @@ impl TaskTotals {
         self.unanswered_waited += end.unanswered_waited;
         self.unsent += end.unsent;
         self.warmup_backlog += end.warmup_backlog;
+        self.drained_window =
+            self.drained_window.into_iter().chain(end.drained_window).reduce(DrainedWindow::merge);
         self.underruns += end.underruns;
         self.underrun_ns += end.underrun_ns;
         self.driver_time.merge(end.driver_time);
@@ -266,13 +270,13 @@ impl TaskTotals {
 
     /// Returns the start and end of the measured window, in nanoseconds since the task began.
     ///
-    /// A task that ran for its planned time has exactly the planned window. Any other window begins with the first
-    /// measured request. If another task completed the step, it ends then; otherwise it ends with the last measured
-    /// response. In both cases, the interval after the last operation of a deterministic schedule belongs to it: n
-    /// operations fill n intervals, not n - 1.
+    /// A task that ran for its planned time has exactly the planned window, without the drain of its warm-up. Any other
+    /// window begins with the first measured request. If another task completed the step, it ends then; otherwise it
+    /// ends with the last measured response. In both cases, the interval after the last operation of a deterministic
+    /// schedule belongs to it: n operations fill n intervals, not n - 1.
     fn window_ns(&self) -> Range<u64> {
         if let (Some(warmup), Some(end)) = (self.info.warmup_ns, self.planned_end_ns()) {
-            return warmup..end;
+            return self.drained_window.map_or(warmup, |window| window.begin_ns)..end;
         }
         let measured = &self.stats[SampleType::Measured.index()].counts;
         let last = self.completed_ns().unwrap_or(measured.last_done_ns);
@@ -357,6 +361,7 @@ impl TaskTotals {
             open_loop: self.info.open_loop,
             is_timed: self.info.warmup_ns.is_some(),
             load: self.load(),
+            drained_window: self.drained_window,
         })
     }
 

@@ -20,6 +20,7 @@ use crate::result::EndedBy;
 use crate::sample::{Sample, SampleType, Traffic};
 use crate::sender::RecordSender;
 use crate::unsent::UnsentOperations;
+use crate::warmup_backlog::{ClientBacklogEnd, DrainedWindow};
 
 /// Records the operations of one worker's clients during a step. It is owned by the worker's thread, and the clients
 /// borrow it in turn; it is never shared between threads, so borrowing needs no lock.
@@ -133,11 +134,20 @@ impl Recorder {
         }
     }
 
-    /// Counts a client that ends, and of whose operations the warm-up delayed `delayed`; `is_behind` is whether the last
-    /// one was among them.
-    pub fn leave_warmup_backlog(&mut self, task_index: u32, delayed: u64, is_behind: bool) {
+    /// Counts a client that ends.
+    pub fn leave_warmup_backlog(&mut self, task_index: u32, client: ClientBacklogEnd) {
         if let Some(open) = self.find_open(task_index) {
-            open.warmup_backlog.add_client(delayed, is_behind);
+            open.warmup_backlog.add_client(client);
+        }
+    }
+
+    /// Begins the measured window of a task that waits for the backlog of its warm-up. Must be called before operations
+    /// are recorded that end in the window, with the latest possible begin while it is not known, and again when the
+    /// task ends.
+    pub fn begin_window(&mut self, task_index: u32, window: DrainedWindow) {
+        if let Some(open) = self.find_open(task_index) {
+            open.measured_window = open.measured_window.begun_at(window.begin_ns);
+            open.drained_window = Some(window);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::sample::{Sample, SampleType, Traffic};
 use crate::sender::RecordSender;
 use crate::units::SECOND_NS;
 use crate::unsent::UnsentOperations;
-use crate::warmup_backlog::WarmupBacklog;
+use crate::warmup_backlog::{DrainedWindow, WarmupBacklog};
 use crate::window::MeasuredWindow;
 
 /// Service times of the operations of a task that succeeded on one worker.
@@ -74,6 +74,8 @@ pub struct OpenTask {
     pub unsent: UnsentOperations,
     /// Measured operations that the warm-up delayed.
     pub warmup_backlog: WarmupBacklog,
+    /// Its window, if it waits for the backlog of the warm-up.
+    pub drained_window: Option<DrainedWindow>,
     /// Operations that their source supplied too late.
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.
@@ -122,6 +124,7 @@ impl OpenTask {
             ended_operations: 0,
             unsent: UnsentOperations::default(),
             warmup_backlog: WarmupBacklog::default(),
+            drained_window: None,
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
@@ -196,6 +199,7 @@ impl OpenTask {
             unanswered_waited: self.open_waited,
             unsent: self.unsent,
             warmup_backlog: self.warmup_backlog,
+            drained_window: self.drained_window,
             underruns: self.underruns,
             underrun_ns: self.underrun_ns,
             driver_time: self.driver_time,

@@ -22,7 +22,7 @@ from pacenote.report.screen.errors import error_lines
 from pacenote.report.screen.limits import limit_lines
 from pacenote.report.screen.screen import Command, Headline, Paragraph, Screen, StoredRace
 from pacenote.report.screen.setup import setup_paragraph
-from pacenote.report.screen.task_tables import COLUMNS, footnotes, task_tables, unsent_notes
+from pacenote.report.screen.task_tables import COLUMNS, footnotes, race_notes, task_tables
 from pacenote.report.summary import build_report
 from pacenote.units import format_count, format_seconds
 
@@ -62,7 +62,7 @@ def build_screen(record: RaceRecord, location: RaceLocation, evidence: RaceEvide
         limits=limit_lines(evidence.diagnosis),
         columns=COLUMNS,
         tables=task_tables(record, reported, timeline),
-        footnotes=(*footnotes(reported, timeline), *unsent_notes(record)),
+        footnotes=(*footnotes(reported, timeline), *race_notes(record)),
         paragraphs=tuple(paragraph for paragraph in paragraphs if paragraph.groups),
         results=stored_race(record, location),
         commands=tuple(

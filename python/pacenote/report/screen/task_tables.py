@@ -12,7 +12,13 @@ from pacenote.model.result import Percentile, TaskResult, percentiles_for
 from pacenote.model.target_rate import TargetRate, achieved_rate
 from pacenote.model.task_kinds import indexes, runs_once, searches
 from pacenote.model.verdict import targets_not_kept
-from pacenote.model.warmup_backlog import BACKLOG_MARK, backlog_advice, backlog_text
+from pacenote.model.warmup_backlog import (
+    BACKLOG_MARK,
+    backlog_advice,
+    backlog_text,
+    drain_text,
+    unused_drain_text,
+)
 from pacenote.report.notes import mostly_waits
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK
 from pacenote.report.screen.screen import Cell, Column, TaskLine, TaskTable
@@ -78,8 +84,10 @@ def footnotes(reported: Sequence[TaskResult], timeline: RaceTimeline | None = No
     )
 
 
-def unsent_notes(record: RaceRecord) -> Iterator[str]:
-    """Yields which tasks did not send all of their documents."""
+def race_notes(record: RaceRecord) -> Iterator[str]:
+    """Yields that an option had no effect, and which tasks did not send all of their documents."""
+    if text := unused_drain_text(record):
+        yield text
     yield from (f"{single_line(unsent.task)} {unsent.text}" for unsent in record.unsent_documents)
 
 
@@ -214,6 +222,8 @@ def _backlog_notes(tasks: Sequence[TaskResult]) -> Iterator[str]:
     for task in tasks:
         if text := backlog_text(task):
             yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}: {backlog_advice(task)}"
+        if text := drain_text(task):
+            yield f"{single_line(task.task)}: {text}"
 
 
 def _unsteady_note(tasks: Sequence[TaskResult]) -> Iterator[str]:

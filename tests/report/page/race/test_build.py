@@ -11,9 +11,10 @@ from pacenote.model.document_checks import UnsentDocuments
 from pacenote.model.finding import Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.merged_series import MergedPercentile
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import Verdict
 from pacenote.model.race_timeline import PointTimes, RaceObservations
-from pacenote.model.result import FailureGroup, WarmupBacklog
+from pacenote.model.result import FailureGroup, WarmupBacklog, WarmupDrain
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.report.page.page import ItemList, PageCell, PageCommand, PageTable, ReportPage, Text
 from pacenote.report.page.race.build import PageSources, build_page, without_details
@@ -369,3 +370,14 @@ def test_unsent_documents_are_noted_below_the_tasks():
     page = page_of(record(tasks=(bulk(),), unsent_documents=(UnsentDocuments("index-append", 40, 200),)))
     (text,) = [block.text for block in blocks(page, Text) if "iterations" in block.text]
     assert text.startswith("index-append sends 40 of 200 documents, because ")
+
+
+def test_a_window_that_waited_for_the_backlog_says_from_when_on_it_was_measured():
+    late = paced("late", warmup_backlog=WarmupBacklog(drain=WarmupDrain(4.2, 135)))
+    texts = [block.text for block in blocks(page_of(record(tasks=(late, task()))), Text)]
+    assert any(text.startswith("late: measured from 4.2 s on, 135 operations later") for text in texts)
+
+
+def test_an_option_without_effect_is_noted_below_the_tasks():
+    page = page_of(record(pacing=PacingOptions(warmup_drain=True), complete=True))
+    assert any(block.text.startswith("--warmup-drain had no effect") for block in blocks(page, Text))

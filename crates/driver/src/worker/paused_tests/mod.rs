@@ -10,6 +10,7 @@
 //! | `failures.rs` | timeouts, unreachable hosts, failure policies |
 //! | `supply.rs` | operations that Python supplies late |
 //! | `warmup_backlog.rs` | measured operations that wait for the warm-up |
+//! | `warmup_drain.rs` | windows that wait until the backlog of the warm-up is gone |
 
 mod ending;
 mod failures;
@@ -18,3 +19,4 @@ mod pacing;
 mod simulation;
 mod supply;
 mod warmup_backlog;
+mod warmup_drain;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use pacenote_plan::Plan;
 use pacenote_record::{
-    BufferPool, ClientOverhead, Delivery, EndedBy, ErrorClass, RecordSender, Recorder, RetentionPolicy,
-    Sample, SampleType, Traffic, WorkerTaskEnd,
+    BufferPool, ClientOverhead, Delivery, DrainedWindow, EndedBy, ErrorClass, RecordSender, Recorder,
+    RetentionPolicy, Sample, SampleType, Traffic, WorkerTaskEnd,
 };
 use serde_json::{Value, json};
 
@@ -224,7 +224,8 @@ pub fn plan(tasks: &[Value]) -> Value {
     json!({
         "version": 5, "race_id": "paused", "seed": 1, "others": [],
         "target": {"hosts": [host], "headers": [], "timeout_ms": 200, "compress": false, "tls": tls},
-        "driver": {"threads": 1, "on_error": "continue-on-network", "spin_us": 0, "samples": "all", "scheduling": "normal"},
+        "driver": {"threads": 1, "on_error": "continue-on-network", "spin_us": 0, "samples": "all",
+            "scheduling": "normal", "warmup_drain": false},
         "tasks": tasks, "steps": [{"name": "step", "completed_by": null, "slots": rows}],
     })
 }
@@ -424,6 +425,11 @@ fn merge(one: &WorkerTaskEnd, other: &WorkerTaskEnd) -> WorkerTaskEnd {
             sum += other.warmup_backlog;
             sum
         },
+        drained_window: one
+            .drained_window
+            .into_iter()
+            .chain(other.drained_window)
+            .reduce(DrainedWindow::merge),
         ..*one
     }
 }

@@ -33,7 +33,7 @@ from pacenote.report.page.tone import Tone
 from pacenote.report.rows import note_lines
 from pacenote.report.screen.answers import answers
 from pacenote.report.screen.build import RaceLocation, build_screen
-from pacenote.report.screen.task_tables import unsent_notes
+from pacenote.report.screen.task_tables import race_notes
 from pacenote.report.summary import build_report
 from pacenote.units import format_count, format_number
 
@@ -191,7 +191,7 @@ def _tasks(record: RaceRecord) -> Iterator[Block]:
     yield tasks.task_table(record, reported)
     yield Text(tasks.NOTE, "quiet")
     yield from (Text(note) for note in tasks.backlog_notes(reported))
-    yield from (Text(f"{note}.") for note in unsent_notes(record))
+    yield from (Text(f"{note}.") for note in race_notes(record))
     hidden = [single_line(task.task) for task in record.tasks if task not in reported]
     if hidden:
         yield Text(f"Administrative, not listed: {', '.join(hidden)}.", "quiet")

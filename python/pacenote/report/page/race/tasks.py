@@ -12,7 +12,13 @@ from pacenote.model.result import DurationSummary, Percentile, TaskResult
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import indexes, runs_once
 from pacenote.model.verdict import targets_not_kept
-from pacenote.model.warmup_backlog import BACKLOG_MARK, backlog_advice, backlog_text, has_sound_latency
+from pacenote.model.warmup_backlog import (
+    BACKLOG_MARK,
+    backlog_advice,
+    backlog_text,
+    drain_text,
+    has_sound_latency,
+)
 from pacenote.report.page.numbers import plain
 from pacenote.report.page.page import KeyFigure, PageCell, PageColumn, PageTable, RowGroup
 from pacenote.report.page.race.operations import TimedTask
@@ -113,10 +119,14 @@ def _marked(latency: PageCell, task: TaskResult) -> PageCell:
 
 
 def backlog_notes(tasks: Sequence[TaskResult]) -> Iterator[str]:
-    """Yields explanations of latencies that include the backlog of the warm-up."""
+    """Yields explanations of latencies that include the backlog of the warm-up, and of windows that waited
+    for it.
+    """
     for task in tasks:
         if text := backlog_text(task):
             yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}; {backlog_advice(task)}."
+        if text := drain_text(task):
+            yield f"{single_line(task.task)}: {text}."
 
 
 def percentile_text(found: Percentile) -> str:
