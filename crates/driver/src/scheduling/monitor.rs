@@ -456,14 +456,14 @@ mod tests {
             let worker = scope.spawn(|| {
                 let scheduled = monitor.schedule_worker();
                 let state = scheduled.state.as_ref().unwrap();
-                [true, false].map(|is_renewed| {
-                    let reading = state.read_budget(Instant::now());
-                    if is_renewed {
-                        scheduled.renew_budget();
-                    }
+                let demoted = |reading| {
                     monitor.demote(state, reading, DemotionCause::BudgetExceeded);
                     policy_of(gettid()).unwrap()
-                })
+                };
+                let before = state.read_budget(Instant::now());
+                scheduled.renew_budget();
+                let by_former_reading = demoted(before);
+                [by_former_reading, demoted(state.read_budget(Instant::now()))]
             });
             worker.join().unwrap()
         });
