@@ -144,5 +144,7 @@ def test_blocks_are_labelled_as_far_as_there_is_room(count):
 
 
 def test_percentiles_keep_their_names_at_the_beginning_of_a_figure():
-    page = build_comparison_page(examples.comparison_page(examples.comparison(1.0)))
+    found = examples.comparison(1.0)
+    times = tuple(each for each in found.metrics if each.metric.kind == "percentile")
+    page = build_comparison_page(examples.comparison_page(replace(found, metrics=times)))
     assert page.figures[0].label.startswith("p"), page.figures[0]

@@ -16,7 +16,7 @@ def test_a_pair_has_its_answer_and_marks_the_races_that_are_not_valid():
     page = build_experiment_page(examples.pair_page())
     assert (page.heading, page.badge, page.tone) == ("Is a heap of 2 GB faster?", "better", "good")
     assert page.figures[0].value.startswith("+5.")
-    assert page.figures[-1].value == "3 reasons"
+    assert page.figures[-1].value == "4 reasons"
     assert answer(page, 0) == "Yes: b is better than a."
     assert answer(page, 2).startswith("Not all of them: 22 valid, 1 suspect, 1 failed.")
     assert "a: --car=2gheap" in answer(page, 3)
