@@ -8,8 +8,16 @@ use crate::source::Source;
 /// Size of the buffer in bytes. It is also the length at which a line is cut off.
 const BUFFER: usize = 256 << 10;
 
-/// Calls `line` with each line of a source, without its end, and `proceed` between blocks of lines. Returns the number
-/// of bytes read.
+/// What was read of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinesRead {
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Whether the last line has no end.
+    pub is_cut: bool,
+}
+
+/// Calls `line` with each line of a source, without its end, and `proceed` between blocks of lines.
 ///
 /// A line that is longer than 256 KiB is passed in pieces of this length: no line of a log is that long.
 ///
@@ -20,12 +28,12 @@ pub fn read_lines(
     source: &mut Source,
     mut line: impl FnMut(&[u8]),
     proceed: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<u64, EvidenceError> {
+) -> Result<LinesRead, EvidenceError> {
     let mut buffer = vec![0; BUFFER];
-    let (mut kept, mut total) = (0, 0);
+    let (mut kept, mut bytes) = (0, 0);
     loop {
         let read = source.fill(&mut buffer[kept..])?;
-        total += read as u64;
+        bytes += read as u64;
         let filled = kept + read;
         let is_last = filled < buffer.len();
         let mut start = 0;
@@ -33,14 +41,15 @@ pub fn read_lines(
             line(without_return(&buffer[start..end]));
             start = end + 1;
         }
+        let is_cut = start < filled;
         if is_last || start == 0 {
-            if start < filled {
+            if is_cut {
                 line(without_return(&buffer[start..filled]));
             }
             start = filled;
         }
         if is_last {
-            return Ok(total);
+            return Ok(LinesRead { bytes, is_cut });
         }
         if proceed().is_break() {
             return Err(EvidenceError::Interrupted { path: source.path().to_path_buf() });
@@ -66,8 +75,9 @@ mod tests {
         let mut found = Vec::new();
         let mut source = Source::open(file.path()).unwrap();
         let mut go_on = || ControlFlow::Continue(());
-        let total = read_lines(&mut source, |line| found.push(line.to_vec()), &mut go_on).unwrap();
-        (found, total)
+        let read = read_lines(&mut source, |line| found.push(line.to_vec()), &mut go_on).unwrap();
+        assert_eq!(read.is_cut, text.last().is_some_and(|last| *last != b'\n'));
+        (found, read.bytes)
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct PyGcLogs {
 #[derive(Serialize)]
 struct Document<'a> {
     jvm: &'a JvmFacts,
+    /// The container that wrote the lines.
+    container: Option<&'a str>,
     /// Wall-clock time of the first and the last line in seconds since 1970.
     start: Option<f64>,
     end: Option<f64>,
@@ -113,7 +115,8 @@ fn document(log: &GcLog, statistics: Statistics, window: Option<Span>) -> serde_
     let start = log.span.and_then(|span| wall_s(log, span.start_ns));
     let end = log.span.and_then(|span| wall_s(log, span.end_ns));
     let openj9 = log.openj9_report(window);
-    serde_json::to_string(&Document { jvm: &log.jvm, start, end, statistics, openj9 })
+    let container = log.container.as_deref();
+    serde_json::to_string(&Document { jvm: &log.jvm, container, start, end, statistics, openj9 })
 }
 
 /// Converts seconds since 1970 to the clock of a log; times before its beginning become 0.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,13 @@ def add_options(parser: Parser) -> None:
         metavar="FILE",
         nargs="+",
         type=values.path,
-        help="a GC log, plain or gzip; the files of a rotated log (gc.log, gc.log.0, …) are read as one",
+        help="a GC log, plain, gzip, xz or zip; the files of a rotated log (gc.log, gc.log.0, …) are read as one",
+    )
+    parser.add_argument(
+        "--all-jvms",
+        action="store_true",
+        help="also show JVMs that did not collect, such as those that start an engine (default: left out beside "
+        "others)",
     )
     parser.add_argument(
         "--report-format",
@@ -47,8 +54,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.evidence.gc_files import group_files, unnamed_files
     from pacenote.evidence.gc_log import GcLogReader
 
-    names: list[str] = []
-    logs: list[GcLog] = []
+    columns: list[_Column] = []
     inputs: list[GcInput] = []
     errors: list[EvidenceError] = []
     groups = group_files(options.files)
@@ -59,33 +65,73 @@ def run(options: argparse.Namespace, console: Console) -> int:
         except EvidenceError as error:
             errors.append(error)
             continue
-        names += _names(path, list(groups), len(runs))
-        logs += runs
+        columns += [_Column(path, run, log) for run, log in enumerate(runs, 1)]
         inputs.append(read)
         left_out = unnamed_files(path, group)
         if left_out:
             files = format_count(len(left_out), "file")
             listed = ", ".join(file.name for file in left_out)
             console.warning(f"{files} beside {path} not read: {listed}; name all files of a rotated log")
-    if logs:
-        _show(names, logs, inputs, options, console)
-    for failure in errors if logs else errors[:-1]:
+    if columns:
+        _show(_selected(columns, options, console), list(groups), inputs, options, console)
+    for failure in errors if columns else errors[:-1]:
         console.error(failure)
-    if not logs:
+    if not columns:
         raise errors[-1]
     return errors[-1].exit_code if errors else 0
 
 
-def _names(path: Path, paths: list[Path], runs: int) -> list[str]:
-    """Returns a name for each run of a JVM in a log: the file's, or the path if several have it."""
-    is_unique = sum(other.name == path.name for other in paths) == 1
-    name = path.name if is_unique else str(path)
-    return [name] if runs == 1 else [f"{name} (run {number + 1})" for number in range(runs)]
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """The log of one run of a JVM."""
+
+    path: Path
+    """The path of the log, without the numbers of its files."""
+
+    run: int
+    """The number of the run among those of the log, from 1 on."""
+
+    log: GcLog
+    """The log."""
+
+
+def _selected(columns: list[_Column], options: argparse.Namespace, console: Console) -> list[_Column]:
+    """Returns the JVMs that are shown: without those that did not collect, if others did."""
+    shown = [column for column in columns if options.all_jvms or column.log.has_collected]
+    if not shown or len(shown) == len(columns):
+        return columns
+    jvms = format_count(len(columns) - len(shown), "JVM")
+    console.warning(f"{jvms} without a collection left out, such as those that start an engine; see --all-jvms")
+    return shown
+
+
+def _names(columns: list[_Column], paths: list[Path]) -> list[str]:
+    """Returns a name for each column: the file's, or the path if several have it, and the run of the JVM, if several are
+    shown of the log, or its container.
+    """
+    names = []
+    for column in columns:
+        is_unique = sum(other.name == column.path.name for other in paths) == 1
+        name = column.path.name if is_unique else str(column.path)
+        of_log = [other for other in columns if other.path == column.path]
+        containers = [other.log.container for other in of_log]
+        if len(of_log) == 1:
+            names.append(name)
+        elif column.log.container is not None and containers.count(column.log.container) == 1:
+            names.append(f"{name} ({column.log.container})")
+        else:
+            names.append(f"{name} (run {column.run})")
+    return names
 
 
 def _show(
-    names: list[str], logs: list[GcLog], inputs: list[GcInput], options: argparse.Namespace, console: Console
+    columns: list[_Column],
+    paths: list[Path],
+    inputs: list[GcInput],
+    options: argparse.Namespace,
+    console: Console,
 ) -> None:
+    names, logs = _names(columns, paths), [column.log for column in columns]
     if options.report_format == "json":
         from pacenote.model.codec import encode
         from pacenote.model.output_text import json_text

@@ -122,8 +122,10 @@ def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[Task
                     window = Window(task.task, node)
                     if log is None:
                         builder.miss("GC log", f"{files[0]} has no line from the time of the task", window)
-                    else:
-                        add_gc_figures(builder, window, log, between, is_cut=bool(damages))
+                        continue
+                    if log.statistics.is_incomplete:
+                        builder.miss("GC log", f"{files[0]} is incomplete in the time of the task", window)
+                    add_gc_figures(builder, window, log, between, is_cut=bool(damages))
         except PacenoteError as error:
             builder.miss("GC log", error.message, Window(node=node))
             builder.damaged(error.message)

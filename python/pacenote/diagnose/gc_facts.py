@@ -30,9 +30,14 @@ def add_gc_figures(
     is_cut: bool = False,
 ) -> None:
     """Adds the figures of a window, given also in seconds since 1970. Of a log that is cut, nothing is known
-    after its last line.
+    after its last line. Of a window that is incomplete, only the settings are known: a lower bound would rule out
+    what it cannot rule out.
     """
     statistics = log.statistics
+    if statistics.is_incomplete:
+        for name, value in _settings(log):
+            builder.set(window, name, value)
+        return
     figures = (
         *_settings(log),
         *_coverage(log, between, is_cut=is_cut),

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-_ROTATED = re.compile(r"(?:\.\d+)?(?:\.gz)?$")
+_ROTATED = re.compile(r"(?:\.\d+)?(?:\.(?:gz|xz|zip))?$")
 """What rotation adds to the name of a log: `gc.log.3`, `gc.log.03.gz`."""
 
 
 def log_name(file: Path) -> Path:
-    """Returns the path of the log to which a file belongs: without the number and `.gz`."""
+    """Returns the path of the log to which a file belongs: without the number and the ending of its compression."""
     name = _ROTATED.sub("", file.name)
     return file.with_name(name) if name else file
 

@@ -60,17 +60,21 @@ class JvmFacts:
 
 @dataclass(frozen=True)
 class Durations:
-    """Statistics of durations, exact: no event is left out or rounded."""
+    """Statistics of durations, exact: no event is left out or rounded.
+
+    If events are missing (`GcStatistics.is_incomplete`), number, sum and longest are at least these, and the rest
+    is None.
+    """
 
     count: int
     """Number of events."""
     total_s: float
     """Sum in seconds."""
-    mean_ms: float
+    mean_ms: float | None
     """Mean in milliseconds."""
-    p50_ms: float
+    p50_ms: float | None
     """Median in milliseconds."""
-    p99_ms: float
+    p99_ms: float | None
     """99th percentile in milliseconds."""
     max_ms: float
     """Longest in milliseconds."""
@@ -98,10 +102,10 @@ class SafepointTimes:
     """Seconds until all threads stood still, sum."""
     reaching_max_ms: float
     """Longest time until all threads stood still, in milliseconds."""
-    gc_s: float
-    """Seconds of safepoints for garbage collection."""
+    gc_s: float | None
+    """Seconds of safepoints for garbage collection; None if the log states neither their purpose nor pauses."""
     other_s: float | None
-    """Seconds of all other safepoints; None if the log does not have them, as those of OpenJ9."""
+    """Seconds of all other safepoints; None also if the log does not have them, as those of OpenJ9."""
 
 
 @dataclass(frozen=True)
@@ -194,8 +198,14 @@ class GcStatistics:
     """Beginning of the window in seconds on the clock of the log."""
     duration_s: float | None
     """Length of the window in seconds; None if lines have no times."""
+    is_incomplete: bool
+    """Whether the log proves that something of the window is missing or does not belong to it: numbers, sums and
+    largest values are then at least these, and what depends on all events is None.
+    """
+    pause_count: int | None
+    """Number of pauses; None if the log does not state pauses, as that of ZGC without `gc,phases`."""
     pauses: Durations | None
-    """All pauses for garbage collection; None if the log has none."""
+    """All pauses for garbage collection; None if there were none, or if the log does not state them."""
     pause_kinds: tuple[NamedDurations, ...]
     """Pauses by kind, such as `Young (Normal)`, in the order of their total time."""
     pause_causes: tuple[NamedDurations, ...]
@@ -246,6 +256,8 @@ class GcLog:
 
     jvm: JvmFacts
     """The JVM and its settings."""
+    container: str | None
+    """The container that wrote the log, if its lines state it."""
     start: float | None
     """Wall-clock time of the first line of the log in seconds since 1970."""
     end: float | None
@@ -254,3 +266,9 @@ class GcLog:
     """What happened."""
     openj9: OpenJ9Report | None = None
     """What only logs of OpenJ9 contain; None for other JVMs."""
+
+    @property
+    def has_collected(self) -> bool:
+        """Whether the JVM has collected or paused, as far as the log states it."""
+        found = self.statistics
+        return bool(found.young_collections or found.old_collections or found.pause_count)

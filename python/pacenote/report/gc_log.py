@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pacenote.model.gc_log import Durations, GcLog, GcStatistics, NamedDurations
@@ -35,20 +35,30 @@ _Reader: TypeAlias = Callable[[GcLog], GcValue]
 
 def build_gc_report(names: Sequence[str], logs: Sequence[GcLog], problems: Iterable[str]) -> GcReport:
     """Returns the report of logs, which have these names."""
-    rows = [
-        GcRow(metric, tuple(read(log) for log in logs), unit)
-        for metric, unit, read in (
-            *_JVM,
-            *_pause_readers(logs),
-            *_stop_readers(logs),
-            *_HEAP,
-            *_WORK,
-            *_TROUBLE,
-        )
-    ]
-    rows += openj9_rows(logs)
-    shown = tuple(row for row in rows if any(value is not None for value in row.values))
+    settings = [GcRow(metric, tuple(read(log) for log in logs), unit) for metric, unit, read in _JVM]
+    readers = (*_pause_readers(logs), *_stop_readers(logs), *_HEAP, *_WORK, *_TROUBLE)
+    events = [GcRow(metric, tuple(read(log) for log in logs), unit) for metric, unit, read in readers]
+    events += openj9_rows(logs)
+    incomplete = tuple(log.statistics.is_incomplete for log in logs)
+    if any(incomplete):
+        events = [_with_bounds(row, incomplete) for row in events]
+    shown = tuple(row for row in (*settings, *events) if any(value is not None for value in row.values))
     return GcReport(tuple(names), shown, (*problems, *_notes(logs), *openj9_notes(logs)))
+
+
+def _with_bounds(row: GcRow, incomplete: Sequence[bool]) -> GcRow:
+    """Marks the numbers of incomplete logs as lower bounds, of which 0 says nothing. Percentages are not bounds."""
+    if row.unit == "%":
+        return row
+    values = tuple(
+        None if is_incomplete and value == 0 else value
+        for value, is_incomplete in zip(row.values, incomplete, strict=True)
+    )
+    at_least = tuple(
+        is_incomplete and isinstance(value, int | float)
+        for value, is_incomplete in zip(values, incomplete, strict=True)
+    )
+    return replace(row, values=values, at_least=at_least)
 
 
 def _notes(logs: Sequence[GcLog]) -> Iterator[str]:
@@ -60,6 +70,8 @@ def _notes(logs: Sequence[GcLog]) -> Iterator[str]:
             "a log has lines without times: shares, rates and intervals are not available; add the decorator "
             "uptime to -Xlog"
         )
+    if any(_states_collections(log) and _collections(log.statistics) for log in logs):
+        yield "a log of ZGC has no phases: pauses are not available; add gc* or gc+phases to -Xlog"
     if any(not _states_collections(log) for log in logs):
         yield "a log has no lines of collections: add gc* to -Xlog"
     if any(log.statistics.safepoints is None and log.openj9 is None for log in logs):
@@ -194,11 +206,17 @@ def _named_duration(
 
 def _number(select: Callable[[GcStatistics], Sequence[NamedDurations]], name: str) -> _Reader:
     """Returns a reader of the number of pauses with a name; a log without such pauses has none."""
-    return lambda log: _count(_named(select(log.statistics), name))
+
+    def read(log: GcLog) -> GcValue:
+        is_stated = log.statistics.pause_count is not None
+        return _count(_named(select(log.statistics), name)) if is_stated else None
+
+    return read
 
 
 def _pause_readers(logs: Sequence[GcLog]) -> Iterator[tuple[str, str, _Reader]]:
-    yield "Pauses", "", lambda log: _count(log.statistics.pauses) if _states_collections(log) else None
+    yield "Pauses", "", _statistic(lambda found: found.pause_count)
+    yield "Collections", "", _statistic(_collections)
     for title, unit, field in _PAUSES:
         yield f"Pauses: {title}", unit, _duration(lambda found: found.pauses, field)
     yield "Time in pauses", "%", _statistic(lambda found: _percent(found.pause_share))
@@ -208,6 +226,13 @@ def _pause_readers(logs: Sequence[GcLog]) -> Iterator[tuple[str, str, _Reader]]:
             yield f"{name}: {title}", unit, _named_duration(lambda found: found.pause_kinds, name, field)
     for name in _names(logs, lambda found: found.pause_causes):
         yield f"Cause {name}: pauses", "", _number(lambda found: found.pause_causes, name)
+
+
+def _collections(found: GcStatistics) -> int | None:
+    """Returns the number of collections of a log that does not state their pauses."""
+    if found.pause_count is not None or found.young_collections is None or found.old_collections is None:
+        return None
+    return found.young_collections + found.old_collections
 
 
 def _safepoint_time(field: str) -> _Reader:

@@ -24,3 +24,6 @@ class GcRow:
 
     texts: tuple[str, ...] | None = None
     """The values in tables, or None if they are formatted as usual."""
+
+    at_least: tuple[bool, ...] = ()
+    """Whether each value is only a lower bound, because the log is incomplete; empty if none is."""

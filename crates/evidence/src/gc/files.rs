@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::EvidenceError;
+use crate::gc::container::ContainerReader;
 use crate::gc::hotspot::HotSpotReader;
 use crate::gc::log::GcLog;
+use crate::gc::problems;
+use crate::gc::repeated::leave_out_repeated;
 use crate::lines::read_lines;
 use crate::openj9::{OpenJ9Reader, read_openj9_logs};
 use crate::source::Source;
@@ -58,29 +61,18 @@ pub fn read_gc_logs(
         return Ok(GcLogs { logs: GcLog::of_openj9(read.logs), input });
     }
     let mut reader = HotSpotReader::default();
-    for path in &input.files {
-        let mut source = Source::open(path)?;
-        let mut lines = 0;
-        let mut line = |line: &[u8]| {
-            lines += 1;
-            reader.line(line);
-        };
-        input.bytes += read_lines(&mut source, &mut line, proceed)?;
-        input.lines += lines;
-        if let Some(damage) = source.damage() {
-            input.problems.push(format!("{}: {damage}", path.display()));
-        }
+    for path in input.files.clone() {
+        read_file(&path, &mut reader, &mut input, proceed)?;
     }
-    if reader.unattributed > 0 {
-        input.problems.push(format!(
-            "{} lines were skipped: several JVMs wrote to the log without their process ids; add the decorator pid \
-             to -Xlog",
-            reader.unattributed
-        ));
+    let first = paths.first().map_or(Path::new(""), PathBuf::as_path);
+    input.problems.extend(problems::of_lines(&reader));
+    let is_mixed = reader.is_mixed();
+    let legacy = reader.skipped.legacy;
+    let mut logs = reader.finish();
+    if legacy > 0 && !logs.iter().any(GcLog::states_collections) {
+        return Err(EvidenceError::unrecognized(first, problems::LEGACY));
     }
-    let logs = reader.finish();
     if logs.is_empty() {
-        let first = paths.first().map_or(Path::new(""), PathBuf::as_path);
         let reason = match input.bytes {
             0 => "the file is empty",
             _ => "it has no line of a GC log of OpenJ9, or of HotSpot from JDK 9 on",
@@ -90,10 +82,41 @@ pub fn read_gc_logs(
             format!("{reason}; write one with -Xlog:gc*,safepoint:file=gc.log:utctime,uptime,level,tags"),
         ));
     }
-    if logs.iter().any(|log| log.is_limited) {
-        input.problems.push("the log has too many events: the last ones are not counted".to_owned());
+    input.problems.extend(problems::of_repetition(leave_out_repeated(&mut logs)));
+    for log in &mut logs {
+        if is_mixed {
+            log.losses.add(0, u64::MAX);
+        }
+        input.problems.extend(problems::of_log(log));
     }
     Ok(GcLogs { logs, input })
+}
+
+/// Reads the lines of one file.
+fn read_file(
+    path: &Path,
+    reader: &mut HotSpotReader,
+    input: &mut InputFacts,
+    proceed: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<(), EvidenceError> {
+    let mut source = Source::open(path)?;
+    let mut lines = 0;
+    let mut line = |line: &[u8]| {
+        lines += 1;
+        reader.line(line);
+    };
+    let read = read_lines(&mut source, &mut line, proceed)?;
+    input.bytes += read.bytes;
+    input.lines += lines;
+    if let Some(damage) = source.damage() {
+        input.problems.push(format!("{}: {damage}", path.display()));
+    } else if read.is_cut {
+        input.problems.push(format!(
+            "the last line of {} has no end: the log may have been cut off there",
+            path.display()
+        ));
+    }
+    Ok(())
 }
 
 /// Returns whether the files are those of OpenJ9, and the files in the order of the times of their first lines; files
@@ -105,7 +128,7 @@ fn in_order(paths: &[PathBuf]) -> Result<(bool, Vec<PathBuf>), EvidenceError> {
         let mut head = vec![0; HEAD];
         let mut source = Source::open(path)?;
         let length = source.fill(&mut head)?;
-        let head = &head[..length];
+        let head = &without_containers(&head[..length]);
         let time = if OpenJ9Reader::recognizes(head) {
             openj9 += 1;
             OpenJ9Reader::first_timestamp(head).map(|time| (time, 0))
@@ -120,6 +143,17 @@ fn in_order(paths: &[PathBuf]) -> Result<(bool, Vec<PathBuf>), EvidenceError> {
     }
     keyed.sort_by_key(|(has_none, time, _)| (*has_none, *time));
     Ok((openj9 > 0, keyed.into_iter().map(|(_, _, path)| path.clone()).collect()))
+}
+
+/// Returns the lines of the beginning of a file without what containers add to them.
+fn without_containers(head: &[u8]) -> Vec<u8> {
+    let mut containers = ContainerReader::default();
+    let mut text = Vec::with_capacity(head.len());
+    for line in head.split(|byte| *byte == b'\n') {
+        text.extend_from_slice(containers.read(line).text);
+        text.push(b'\n');
+    }
+    text
 }
 
 /// Returns the wall-clock time and the uptime of the first line that has one of them.

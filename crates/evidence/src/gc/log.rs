@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use crate::gc::losses::Losses;
 use crate::gc::names::{NameId, Names};
 use crate::openj9::OpenJ9Log;
 
@@ -17,10 +18,14 @@ pub const MOST_RECORD_BYTES: usize = 128 << 20;
 pub struct GcLog {
     /// What the log states about the JVM and its settings.
     pub jvm: JvmFacts,
+    /// The container that wrote the lines, if they state it.
+    pub container: Option<String>,
     /// The first and the last time in the log; `None` if its lines have no times.
     pub span: Option<Span>,
     /// Wall-clock time, in nanoseconds since 1970, at which the clock of the log was 0, if the log has wall-clock times.
     pub epoch_ns: Option<i64>,
+    /// Whether the clock of the log is the JVM's uptime, so that it does not jump.
+    pub has_uptime: bool,
     /// The names to which records refer.
     pub names: Names,
     /// Pauses for garbage collection.
@@ -43,6 +48,8 @@ pub struct GcLog {
     pub thresholds: Vec<Threshold>,
     /// The log of OpenJ9 from which the records were made; `None` for other JVMs.
     pub openj9: Option<Box<OpenJ9Log>>,
+    /// What is missing, or does not belong to the log.
+    pub losses: Losses,
     /// Whether a limit on records was reached, so that the rest of the log is missing.
     pub is_limited: bool,
     /// Room for further records.
@@ -60,7 +67,7 @@ impl Default for RecordLimit {
 }
 
 /// An interval on the clock of a log, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Its beginning.
     pub start_ns: u64,
@@ -123,9 +130,12 @@ pub struct Safepoint {
     pub total_ns: u64,
     /// From the request until all threads stood still.
     pub reaching_ns: u64,
-    /// The operation for which it was made.
+    /// The operation for which it was made; `unknown` if the log does not state it.
     pub name: NameId,
-    /// Whether the operation belongs to garbage collection.
+    /// Whether the log states the operation.
+    pub is_named: bool,
+    /// Whether the operation belongs to garbage collection. Without its name, whether there was a pause since the
+    /// safepoint before.
     pub is_gc: bool,
 }
 
@@ -277,6 +287,14 @@ impl GcLog {
             || !self.concurrent.is_empty()
     }
 
+    /// Returns whether the log states pauses, so that it has none if no line is about one. ZGC does not without the tags
+    /// `gc,phases`: as long as it has completed no collection, there is none.
+    #[must_use]
+    pub fn states_pauses(&self) -> bool {
+        let is_silent = self.jvm.collector.as_deref() == Some("ZGC") && !self.collections.is_empty();
+        self.states_collections() && !(is_silent && self.pauses.is_empty())
+    }
+
     /// Adds a record unless the limit is reached.
     pub(crate) fn push<T>(&mut self, select: impl FnOnce(&mut Self) -> &mut Vec<T>, record: T) {
         match self.room.0.checked_sub(size_of::<T>()) {
@@ -284,7 +302,12 @@ impl GcLog {
                 self.room.0 = left;
                 select(self).push(record);
             }
-            None => self.is_limited = true,
+            None => {
+                if !self.is_limited {
+                    self.losses.add(self.span.map_or(0, |span| span.end_ns), u64::MAX);
+                }
+                self.is_limited = true;
+            }
         }
     }
 }

@@ -40,6 +40,14 @@ impl GcLog {
         for stop in &log.stops {
             records.add(stop);
         }
+        for gap in &log.problems.gaps {
+            let (after_ns, before_ns) = (records.at_ns(gap.after_ms), records.at_ns(gap.before_ms));
+            records.log.losses.add(after_ns, before_ns);
+        }
+        if log.problems.is_limited && !records.log.is_limited {
+            let end_ns = records.log.span.map_or(0, |span| span.end_ns);
+            records.log.losses.add(end_ns, u64::MAX);
+        }
         records.log.is_limited |= log.problems.is_limited;
         records.log.openj9 = Some(Box::new(log));
         records.log
@@ -52,7 +60,11 @@ impl GcLog {
         let ms = |at_ns: u64| {
             log.first_ms.unwrap_or(0).saturating_add(i64::try_from(at_ns / MS).unwrap_or(i64::MAX))
         };
-        Some(log.report(window.map(|window| (ms(window.start_ns), ms(window.end_ns)))))
+        let mut report = log.report(window.map(|window| (ms(window.start_ns), ms(window.end_ns))));
+        if self.losses.concern(window) {
+            report.leave_out_rates();
+        }
+        Some(report)
     }
 }
 
@@ -106,7 +118,7 @@ impl Records {
         self.log.push(|log| &mut log.pauses, Pause { end_ns, duration_ns, kind, cause });
         let reaching_ns = stop.reaching_us.unwrap_or(0).saturating_mul(1000);
         let total_ns = duration_ns.saturating_add(reaching_ns);
-        let safepoint = Safepoint { end_ns, total_ns, reaching_ns, name: kind, is_gc: true };
+        let safepoint = Safepoint { end_ns, total_ns, reaching_ns, name: kind, is_named: true, is_gc: true };
         self.log.push(|log| &mut log.safepoints, safepoint);
         self.add_collections(stop, end_ns, cause);
         self.add_work(stop, end_ns);

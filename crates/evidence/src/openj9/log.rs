@@ -47,4 +47,19 @@ pub struct OpenJ9Problems {
     pub has_old_format: bool,
     /// Whether a file has a document type declaration, which no JVM writes.
     pub has_declaration: bool,
+    /// Pauses that the files have more than once. They are counted once.
+    pub repeated_stops: u64,
+    /// Periods whose elements are missing, at most 64.
+    pub gaps: Vec<OpenJ9Gap>,
+}
+
+/// A period whose elements are missing, according to the ids of those before and after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenJ9Gap {
+    /// When the last pause before it began, in milliseconds since 1970 on the local clock of the JVM.
+    pub after_ms: i64,
+    /// When the first pause after it began, likewise.
+    pub before_ms: i64,
+    /// Number of ids that are missing.
+    pub ids: u64,
 }

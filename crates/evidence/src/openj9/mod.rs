@@ -11,6 +11,7 @@
 //! | `counts.rs` | [`OpenJ9Stop`] and [`OpenJ9Counts`]: pauses and sums |
 //! | `log.rs` | [`OpenJ9Log`]: everything that is read from a log |
 //! | `state.rs` | the meaning of the tags |
+//! | `stop_ids.rs` | pauses that are missing or repeated |
 //! | `reader.rs` | [`OpenJ9Reader`] |
 //! | `files.rs` | [`read_openj9_logs`]: reads the files of a log |
 //! | `summary.rs` | [`OpenJ9Summary`]: the figures of GCMV's summary table |
@@ -23,6 +24,7 @@ mod reader;
 mod report;
 mod settings;
 mod state;
+mod stop_ids;
 mod summary;
 mod tags;
 mod values;
@@ -35,7 +37,7 @@ pub use counts::{
     OpenJ9Trigger,
 };
 pub use files::{OpenJ9Files, read_openj9_logs};
-pub use log::{MOST_STOPS, OpenJ9Log, OpenJ9Problems};
+pub use log::{MOST_STOPS, OpenJ9Gap, OpenJ9Log, OpenJ9Problems};
 pub use reader::OpenJ9Reader;
 pub use report::OpenJ9Report;
 pub use settings::OpenJ9Settings;

@@ -52,6 +52,21 @@ pub struct OpenJ9Consumer {
     pub bytes: u64,
 }
 
+impl OpenJ9Report {
+    /// Leaves out means, shares and rates, which depend on all pauses, if some are missing.
+    pub(crate) fn leave_out_rates(&mut self) {
+        for summary in [&mut self.summary, &mut self.summary_of_cycles] {
+            summary.global_mean_pause_ms = None;
+            summary.global_mean_interval_ms = None;
+            summary.nursery_mean_pause_ms = None;
+            summary.nursery_mean_interval_ms = None;
+            summary.paused_percent = None;
+            summary.unpaused_percent = None;
+            summary.collected_mb_per_minute = None;
+        }
+    }
+}
+
 impl OpenJ9Log {
     /// Returns the figures of the whole log, or of a window in milliseconds since 1970 on the JVM's local clock.
     #[must_use]

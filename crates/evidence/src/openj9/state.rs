@@ -7,6 +7,7 @@ use super::counts::{
 };
 use super::log::{MOST_STOPS, OpenJ9Log};
 use super::settings::{MAX_TEXT, text};
+use super::stop_ids::StopIds;
 use super::tags::{Tag, TagForm};
 use super::values::{parse_integer, parse_ms, parse_timestamp};
 
@@ -73,6 +74,9 @@ pub(super) struct ReaderState {
     trigger: OpenJ9Trigger,
     global_cycle: GlobalCycle,
     consumers: HashMap<Vec<u8>, u64>,
+    stop_ids: StopIds,
+    /// Whether the pause that has not ended was in the log before.
+    is_repeated: bool,
 }
 
 impl ReaderState {
@@ -244,6 +248,7 @@ impl ReaderState {
     fn start_stop(&mut self, tag: &Tag<'_>) {
         self.drop_open_stop();
         let start_ms = tag.value(b"timestamp").and_then(|value| self.read_time(value));
+        self.is_repeated = self.stop_ids.start(tag, start_ms, &mut self.log.problems);
         self.stop = Some(OpenJ9Stop { start_ms, ..OpenJ9Stop::default() });
     }
 
@@ -263,6 +268,11 @@ impl ReaderState {
             stop.end_ms = end_ms;
             stop.duration_us = duration_us;
             stop.counts.add(&std::mem::take(&mut self.between));
+            self.stop_ids.end(tag);
+            if self.is_repeated {
+                self.drop_open_stop();
+                return;
+            }
             if self.earlier_stops + self.log.stops.len() < MOST_STOPS {
                 self.log.stops.push(stop);
             } else {

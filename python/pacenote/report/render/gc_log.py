@@ -22,7 +22,9 @@ def gc_headers(report: GcReport) -> tuple[str, ...]:
 def gc_cells(report: GcReport) -> Iterator[tuple[str, ...]]:
     """Yields the cells of each row as texts."""
     for row in report.rows:
-        texts = row.texts or [_text(value) for value in row.values]
+        texts = row.texts or tuple(_text(value) for value in row.values)
+        if row.at_least:
+            texts = tuple(map(_bound, texts, row.values, row.at_least))
         yield (single_line(row.metric), *(single_line(text) for text in texts), row.unit)
 
 
@@ -41,6 +43,13 @@ def render_gc_csv(report: GcReport) -> str:
 
 def _csv_cells(row: GcRow) -> tuple[GcValue, ...]:
     return (row.metric, *row.values, row.unit)
+
+
+def _bound(text: str, value: GcValue, at_least: bool) -> str:
+    """Returns the text of a value that may be a lower bound."""
+    if value is None:
+        return _ABSENT
+    return f"at least {text}" if at_least else text
 
 
 def _text(value: GcValue) -> str:

@@ -13,7 +13,59 @@ pub(super) struct Decorations<'a> {
     second_time: &'a [u8],
     /// The first decoration that is a plain number: the process id, or the thread id if there is no process id.
     pub(super) number: &'a [u8],
+    /// Who wrote the line.
+    pub(super) origin: Origin,
+    has_level: bool,
 }
+
+/// Who wrote a line, according to its decorations.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Nothing shows it: the line has neither tags nor a level that only other programs write.
+    #[default]
+    Unknown,
+    /// The unified logging of a JVM: the line has its tags.
+    Jvm,
+    /// Another program: the level is in upper case, as in the logs of Elasticsearch and `OpenSearch`.
+    Other,
+}
+
+/// First tags of lines of a JVM that may be the only sign of life between collections. `gc` and `safepoint` suffice
+/// without a level; other programs have words like the others in brackets.
+const TAGS: [&[u8]; 2] = [b"gc", b"safepoint"];
+const TAGS_AFTER_LEVEL: [&[u8]; 28] = [
+    b"aot",
+    b"arguments",
+    b"biasedlocking",
+    b"cds",
+    b"class",
+    b"codecache",
+    b"compilation",
+    b"cpu",
+    b"exceptions",
+    b"handshake",
+    b"heap",
+    b"init",
+    b"jfr",
+    b"jit",
+    b"jni",
+    b"logging",
+    b"metaspace",
+    b"module",
+    b"monitorinflation",
+    b"nmethod",
+    b"nmt",
+    b"oopstorage",
+    b"os",
+    b"pagesize",
+    b"startuptime",
+    b"stringdedup",
+    b"stringtable",
+    b"thread",
+];
+const LEVELS: [&[u8]; 5] = [b"trace", b"debug", b"info", b"warning", b"error"];
+const OTHER_LEVELS: [&[u8]; 9] =
+    [b"TRACE", b"DEBUG", b"INFO", b"WARN", b"WARNING", b"ERROR", b"FATAL", b"CRITICAL", b"DEPRECATION"];
 
 /// The times of a line in nanoseconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +102,34 @@ impl<'a> Decorations<'a> {
             {
                 self.number = text.trim_ascii_end();
             }
+            [b'a'..=b'z' | b' ', ..] => self.add_word(text),
+            [b'A'..=b'Z', ..] if OTHER_LEVELS.contains(&text.trim_ascii_end()) => self.origin = Origin::Other,
             _ => {}
         }
+    }
+
+    /// Reads the level or the tags.
+    fn add_word(&mut self, text: &[u8]) {
+        let word = text.trim_ascii_end();
+        if self.origin == Origin::Other {
+            return;
+        }
+        if LEVELS.contains(&word) {
+            self.has_level = true;
+            return;
+        }
+        let first = word.split(|byte| *byte == b',').next().unwrap_or_default();
+        // The JVM has no tags for what it writes about its own log, only spaces.
+        let is_jvm = TAGS.contains(&first)
+            || (self.has_level && (word.is_empty() || TAGS_AFTER_LEVEL.contains(&first)));
+        if is_jvm {
+            self.origin = Origin::Jvm;
+        }
+    }
+
+    /// Returns whether the line has a time, whatever its form.
+    pub(super) fn has_time(&self) -> bool {
+        !self.wall.is_empty() || !self.first_time.is_empty()
     }
 
     /// Reads the times.

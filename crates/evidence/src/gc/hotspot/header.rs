@@ -20,6 +20,35 @@ pub(super) fn collector(message: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// Names of the settings that are read.
+const SETTINGS: [&[u8]; 19] = [
+    b"Version",
+    b"CPUs",
+    b"Memory",
+    b"Heap Min Capacity",
+    b"Min Capacity",
+    b"Heap Initial Capacity",
+    b"Initial Capacity",
+    b"Heap Max Capacity",
+    b"Max Capacity",
+    b"Heap Region Size",
+    b"Heap region size",
+    b"Compressed Oops",
+    b"Large Page Support",
+    b"NUMA Support",
+    b"Pre-touch",
+    b"Parallel Workers",
+    b"Concurrent Workers",
+    b"GC Workers",
+    b"GC Workers Max",
+];
+
+/// Returns whether a message is a setting that is read.
+pub(super) fn is_setting(message: &[u8]) -> bool {
+    let is_letter = message.first().is_some_and(u8::is_ascii_uppercase);
+    is_letter && memchr::memchr(b':', message).is_some_and(|colon| SETTINGS.contains(&&message[..colon]))
+}
+
 /// Reads a line of the header; other lines are ignored.
 pub(super) fn read(run: &mut Run, message: &[u8]) {
     if let Some(name) = collector(message) {
@@ -38,7 +67,8 @@ pub(super) fn read(run: &mut Run, message: &[u8]) {
         b"Heap Min Capacity" | b"Min Capacity" => jvm.heap_min_bytes = size(value),
         b"Heap Initial Capacity" | b"Initial Capacity" => jvm.heap_initial_bytes = size(value),
         b"Heap Max Capacity" | b"Max Capacity" => jvm.heap_max_bytes = size(value),
-        b"Heap Region Size" => jvm.region_bytes = size(value),
+        // JDK 9 to 14 write it in lower case.
+        b"Heap Region Size" | b"Heap region size" => jvm.region_bytes = size(value),
         b"Compressed Oops" => jvm.compressed_references = text(),
         b"Large Page Support" => jvm.large_pages = text(),
         b"NUMA Support" => jvm.numa = text(),

@@ -96,13 +96,16 @@ pub(super) fn in_parentheses(text: &[u8]) -> (Option<&[u8]>, &[u8]) {
     (None, text)
 }
 
-/// Returns the nanoseconds of `6.824ms` or `0.193s`.
+/// Returns the nanoseconds of `6.824ms`, `6.824 ms`, `12us` or `0.193s`.
 pub(super) fn duration_ns(text: &[u8]) -> Option<u64> {
-    match text {
-        [number @ .., b'm', b's'] => decimal(number, 1_000_000),
-        [number @ .., b's'] => decimal(number, 1_000_000_000),
-        _ => None,
-    }
+    let (number, unit_ns) = match text.trim_ascii_end() {
+        [number @ .., b'm', b's'] => (number, 1_000_000),
+        [number @ .., b'u', b's'] => (number, 1000),
+        [number @ .., b'n', b's'] => (number, 1),
+        [number @ .., b's'] => (number, 1_000_000_000),
+        _ => return None,
+    };
+    decimal(number.trim_ascii_end(), unit_ns)
 }
 
 #[cfg(test)]
@@ -125,7 +128,8 @@ mod tests {
             assert_eq!(decimal(text.as_bytes(), 1_000_000), expected, "{text}");
         }
         assert_eq!(duration_ns(b"0.193s"), Some(193_000_000));
-        assert_eq!(duration_ns(b"6.8"), None);
+        assert_eq!((duration_ns(b"6.363 ms"), duration_ns(b"12us ")), (Some(6_363_000), Some(12_000)));
+        assert_eq!((duration_ns(b"6.8"), duration_ns(b"6.8 x ms"), duration_ns(b"ms")), (None, None, None));
     }
 
     #[test]

@@ -44,8 +44,10 @@ impl<'a> Phase<'a> {
         let mut phase = Self { name: text[..at].trim_ascii_end(), ..Self::default() };
         let mut rest = &text[at..];
         while let (Some(group), after) = in_parentheses(rest) {
-            if group.starts_with(b"Evacuation Failure") {
-                phase.has_evacuation_failure = true;
+            if let Some(reason) = group.strip_prefix(b"Evacuation Failure") {
+                // From JDK 22 on, regions with pinned objects stay where they are, too: `: Pinned`.
+                phase.has_evacuation_failure =
+                    reason.is_empty() || memchr::memmem::find(reason, b"Allocation").is_some();
             } else if phase.groups[0].is_none() {
                 phase.groups[0] = Some(group);
             } else if phase.groups[1].is_none() {
@@ -74,7 +76,7 @@ impl<'a> Phase<'a> {
         let [first, second] = self.groups;
         let qualifier = first.filter(|group| match self.name {
             b"Young" => YOUNG_KINDS.contains(group),
-            b"Full" | b"Degenerated GC" => false,
+            b"Full" | b"Degenerated GC" | b"Mixed" | b"Initial Mark" => false,
             _ => !QUALIFIERS.contains(group),
         });
         if let Some(qualifier) = qualifier {
@@ -83,13 +85,22 @@ impl<'a> Phase<'a> {
         let cause = match self.name {
             b"Young" if qualifier.is_some() => second,
             b"Young" | b"Full" | b"Degenerated GC" => first,
+            _ if self.is_old_g1() => first,
             _ => None,
         };
         (kind, cause)
     }
 
+    /// Returns whether it is a young collection as G1 of JDK 9 and 10 writes it: `Mixed (G1 Evacuation Pause)`. The phase
+    /// `Initial Mark` of CMS has no cause.
+    fn is_old_g1(&self) -> bool {
+        matches!(self.name, b"Mixed" | b"Initial Mark") && self.groups[0].is_some()
+    }
+
     fn scope(&self) -> Option<Scope> {
         match (self.name, self.groups[0]) {
+            (b"Mixed", Some(_)) => Some(Scope::Mixed),
+            (b"Initial Mark", Some(_)) => Some(Scope::Young),
             (b"Young", Some(b"Mixed")) => Some(Scope::Mixed),
             (b"Young", _) => Some(Scope::Young),
             (b"Full", _) => Some(Scope::Full),
@@ -101,7 +112,11 @@ impl<'a> Phase<'a> {
 
 /// Reads a message that begins with `Pause`; without a duration, the pause only begins.
 pub(super) fn read_pause(run: &mut Run, message: Message<'_>) {
-    let Some(phase) = Phase::parse(&message.text[b"Pause ".len()..]) else { return };
+    let Some(phase) = Phase::parse(&message.text[b"Pause ".len()..]) else {
+        run.log.losses.unread_pauses += 1;
+        run.lose();
+        return;
+    };
     let Some(duration_ns) = phase.duration_ns else { return };
     match phase.name {
         b"Mark Start" => run.infer_collector("ZGC"),
@@ -136,6 +151,9 @@ struct Completed {
 /// Adds the record of a collection in a pause.
 fn complete(run: &mut Run, message: Message<'_>, completed: &Completed) {
     let Completed { scope, cause, sizes, start_ns } = *completed;
+    if scope != Scope::Old {
+        run.complete(message.id);
+    }
     let pending = run.take_pending(message.id).unwrap_or_default();
     let moved = generations::moved(&pending, scope, run.log.jvm.region_bytes);
     let exact = generations::exact_sizes(&pending, sizes);

@@ -36,4 +36,19 @@ pub(super) struct HeapTable {
     pub(super) live: Option<u64>,
     pub(super) allocated: Option<u64>,
     pub(super) promoted: Option<u64>,
+    /// Only of a heap with one generation.
+    pub(super) reclaimed: Option<u64>,
+}
+
+impl HeapTable {
+    /// Returns the bytes that the application allocated during the collection. The row `Allocated` of JDK 11 includes the
+    /// pages to which objects were moved; the growth of the heap and what was reclaimed do not.
+    pub(super) fn allocated(&self) -> Option<u64> {
+        match (self.used_at_start, self.used_at_end, self.reclaimed) {
+            (Some(start), Some(end), Some(reclaimed)) => {
+                Some(end.saturating_add(reclaimed).saturating_sub(start))
+            }
+            _ => self.allocated,
+        }
+    }
 }

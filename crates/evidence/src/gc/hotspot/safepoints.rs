@@ -5,8 +5,10 @@ use crate::gc::hotspot::numbers::{decimal, leading_number};
 use crate::gc::hotspot::run::Run;
 use crate::gc::log::Safepoint;
 
-/// How the names of operations begin that belong to garbage collection, in JDK 11 to 25.
-const COLLECTIONS: [&[u8]; 13] = [
+/// How the names of operations begin that belong to garbage collection, in JDK 9 to 25.
+const COLLECTIONS: [&[u8]; 15] = [
+    b"CGC_Operation",
+    b"IncCollectionPause",
     b"G1",
     b"GenCollect",
     b"Parallel",
@@ -21,6 +23,9 @@ const COLLECTIONS: [&[u8]; 13] = [
     b"CollectFor",
     b"GC_",
 ];
+
+/// How the line of a safepoint begins in JDK 9 to 12.
+pub(super) const STOPPED: &[u8] = b"Total time for which application threads were stopped: ";
 
 /// Reads `Safepoint "G1CollectForAllocation", Time since last: 1 ns, Reaching safepoint: 2 ns, …, Total: 9 ns, …`.
 pub(super) fn read(run: &mut Run, message: Message<'_>) {
@@ -42,7 +47,7 @@ pub(super) fn read(run: &mut Run, message: Message<'_>) {
         fields = after;
     }
     if let (Some(reaching_ns), Some(total_ns)) = (reaching_ns, total_ns) {
-        push(run, message.at_ns, &rest[..quote], (reaching_ns, total_ns));
+        push(run, message.at_ns, &rest[..quote], Stop { reaching_ns, total_ns });
     }
 }
 
@@ -59,19 +64,30 @@ pub(super) fn read_stopped(run: &mut Run, message: Message<'_>) {
         let number = text.split(|byte| *byte == b' ').next().unwrap_or_default();
         text.ends_with(b" seconds").then(|| decimal(number, 1_000_000_000)).flatten()
     };
-    let prefix = b"Total time for which application threads were stopped: ";
-    let Some(rest) = message.text.strip_prefix(prefix) else { return };
+    let Some(rest) = message.text.strip_prefix(STOPPED) else { return };
     let Some(comma) = memchr::memmem::find(rest, b", Stopping threads took: ") else { return };
     let reaching = seconds(&rest[comma + b", Stopping threads took: ".len()..]);
     if let (Some(total_ns), Some(reaching_ns)) = (seconds(&rest[..comma]), reaching) {
         let name = std::mem::take(&mut run.entered);
-        let name = if name.is_empty() { b"unknown".to_vec() } else { name };
-        push(run, message.at_ns, &name, (reaching_ns, total_ns));
+        push(run, message.at_ns, &name, Stop { reaching_ns, total_ns });
     }
 }
 
-fn push(run: &mut Run, end_ns: u64, name: &[u8], (reaching_ns, total_ns): (u64, u64)) {
-    let is_gc = COLLECTIONS.iter().any(|prefix| name.starts_with(prefix));
-    let name = run.log.names.id(name);
-    run.log.push(|log| &mut log.safepoints, Safepoint { end_ns, total_ns, reaching_ns, name, is_gc });
+/// The times of a safepoint.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    reaching_ns: u64,
+    total_ns: u64,
+}
+
+/// Adds a safepoint. If it has no name, the pauses that the log has since the last one tell what it was for.
+fn push(run: &mut Run, end_ns: u64, name: &[u8], stop: Stop) {
+    let has_paused = run.has_paused();
+    let is_gc =
+        if name.is_empty() { has_paused } else { COLLECTIONS.iter().any(|prefix| name.starts_with(prefix)) };
+    let is_named = !name.is_empty();
+    let name = run.log.names.id(if is_named { name } else { b"unknown" });
+    let Stop { reaching_ns, total_ns } = stop;
+    let safepoint = Safepoint { end_ns, total_ns, reaching_ns, name, is_named, is_gc };
+    run.log.push(|log| &mut log.safepoints, safepoint);
 }

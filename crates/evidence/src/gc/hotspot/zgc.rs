@@ -6,6 +6,9 @@ use crate::gc::hotspot::pending::HeapTable;
 use crate::gc::hotspot::run::Run;
 use crate::gc::log::{Collection, HeapChange, Scope, Stall, StallKind, Threshold};
 
+/// How the line of a collection of the young generation begins.
+const MINOR: &[u8] = b"Minor Collection ";
+
 /// Columns of the table.
 const MARK_START: usize = 0;
 const MARK_END: usize = 1;
@@ -14,9 +17,9 @@ const RELOCATE_END: usize = 3;
 /// Reads a message of a collection of ZGC; other messages are ignored.
 pub(super) fn read(run: &mut Run, message: Message<'_>) {
     let text = message.text.trim_ascii_start();
-    for name in [b"Garbage Collection ".as_slice(), b"Minor Collection ", b"Major Collection "] {
+    for name in [b"Garbage Collection ", MINOR, b"Major Collection "] {
         if let Some(rest) = text.strip_prefix(name) {
-            read_collection(run, message, rest);
+            read_collection(run, message, name, rest);
             return;
         }
     }
@@ -35,26 +38,27 @@ pub(super) fn read(run: &mut Run, message: Message<'_>) {
     read_row(run, message, text);
 }
 
-/// Reads the beginning or the end of a collection: `(cause)` or `(cause) 116M(45%)->206M(80%)`.
-fn read_collection(run: &mut Run, message: Message<'_>, text: &[u8]) {
+/// Reads the beginning or the end of a collection, which has this name: `(cause)` or `(cause) 116M(45%)->206M(80%)`.
+fn read_collection(run: &mut Run, message: Message<'_>, name: &[u8], text: &[u8]) {
     let (Some(cause), rest) = in_parentheses(text) else { return };
+    let cause = run.log.names.id(cause);
     let Some((sizes, _)) = leading_sizes(rest.trim_ascii_start()) else {
-        let cause = run.log.names.id(cause);
         let pending = run.pending(message.id);
         pending.cause = Some(cause);
         pending.young_table.start_ns = message.at_ns;
         return;
     };
-    let Some(pending) = run.take_pending(message.id) else { return };
-    let table = pending.young_table;
-    // With two generations, the records were added when each was complete.
-    if pending.record.is_some() || table.allocated.is_none() {
+    run.infer_collector("ZGC");
+    let pending = run.take_pending(message.id).unwrap_or_default();
+    // With two generations and their phases, the records were added when each was complete.
+    if pending.record.is_some() {
         return;
     }
+    let table = pending.young_table;
     let collection = Collection {
         end_ns: message.at_ns,
-        scope: Scope::Old,
-        cause: pending.cause,
+        scope: if name == MINOR { Scope::Young } else { Scope::Old },
+        cause: Some(cause),
         before_bytes: Some(sizes.before),
         after_bytes: Some(sizes.after),
         capacity_bytes: None,
@@ -110,14 +114,11 @@ fn read_generation(run: &mut Run, message: Message<'_>, text: &[u8]) {
 
 /// Adds the change of the heap, or of the young generation, in which all objects are allocated.
 fn push_change(run: &mut Run, end_ns: u64, table: &HeapTable) {
-    if let (Some(before_bytes), Some(after_bytes)) = (table.used_at_start, table.used_at_end) {
-        let change = HeapChange {
-            start_ns: table.start_ns,
-            end_ns,
-            before_bytes,
-            after_bytes,
-            allocated_bytes: table.allocated.unwrap_or(0),
-        };
+    if let (Some(before_bytes), Some(after_bytes), Some(allocated_bytes)) =
+        (table.used_at_start, table.used_at_end, table.allocated())
+    {
+        let change =
+            HeapChange { start_ns: table.start_ns, end_ns, before_bytes, after_bytes, allocated_bytes };
         run.log.push(|log| &mut log.heap_changes, change);
     }
 }
@@ -130,6 +131,9 @@ fn read_row(run: &mut Run, message: Message<'_>, text: &[u8]) {
         },
         text if text.starts_with(b"Live:") => |table, row| table.live = row[MARK_END],
         text if text.starts_with(b"Allocated:") => |table, row| table.allocated = row[RELOCATE_END],
+        text if text.starts_with(b"Reclaimed:") && message.generation == b' ' => {
+            |table, row| table.reclaimed = row[RELOCATE_END]
+        }
         text if text.starts_with(b"Promoted:") => |table, row| table.promoted = row[RELOCATE_END],
         _ => return,
     };

@@ -4,6 +4,7 @@
 //! this part. What a log does not contain is `None`, never 0.
 
 mod heap;
+mod incomplete;
 mod pauses;
 mod window;
 
@@ -21,7 +22,12 @@ pub struct Statistics {
     pub start_s: Option<f64>,
     /// Length of the window in seconds; `None` if lines have no times.
     pub duration_s: Option<f64>,
-    /// All pauses for garbage collection; `None` if there were none.
+    /// Whether the log proves that something of the window is missing or does not belong to it: numbers, sums and largest
+    /// values are then at least these, and what depends on all events is `None`.
+    pub is_incomplete: bool,
+    /// Number of pauses; `None` if the log does not state pauses.
+    pub pause_count: Option<u64>,
+    /// All pauses for garbage collection; `None` if there were none, or if the log does not state them.
     pub pauses: Option<Durations>,
     /// Pauses by kind, such as `Young (Normal)`, in the order of their total time.
     pub pause_kinds: Vec<NamedDurations>,
@@ -94,7 +100,9 @@ impl GcLog {
         let ages: Vec<u32> =
             self.thresholds.iter().filter(|each| window.contains(each.at_ns)).map(|each| each.age).collect();
         let age_sum: f64 = ages.iter().copied().map(f64::from).sum();
-        Statistics {
+        let found = Statistics {
+            is_incomplete: self.losses.concern(window.span.filter(|_| !window.is_whole)),
+            pause_count: self.states_pauses().then(|| pauses.all.as_ref().map_or(0, |all| all.count)),
             start_s: window.span.map(|span| seconds(span.start_ns)),
             duration_s: window.seconds(),
             pauses: pauses.all,
@@ -118,6 +126,7 @@ impl GcLog {
             trouble: pauses::trouble(self, window),
             tenuring_threshold_min: ages.iter().copied().min(),
             tenuring_threshold_mean: (!ages.is_empty()).then(|| age_sum / ages.len() as f64),
-        }
+        };
+        if found.is_incomplete { found.at_least() } else { found }
     }
 }

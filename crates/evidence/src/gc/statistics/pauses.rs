@@ -30,16 +30,24 @@ pub struct Durations {
     pub count: u64,
     /// Sum in seconds.
     pub total_s: f64,
-    /// Mean in milliseconds.
-    pub mean_ms: f64,
+    /// Mean in milliseconds; `None` if events are missing, as the percentiles are.
+    pub mean_ms: Option<f64>,
     /// Median in milliseconds.
-    pub p50_ms: f64,
+    pub p50_ms: Option<f64>,
     /// 99th percentile in milliseconds.
-    pub p99_ms: f64,
+    pub p99_ms: Option<f64>,
     /// Longest in milliseconds.
     pub max_ms: f64,
-    /// Mean time between the ends of consecutive events in seconds; `None` with fewer than two, or without times.
+    /// Mean time between the ends of consecutive events in seconds; `None` with fewer than two, without times, or if
+    /// events are missing.
     pub interval_s: Option<f64>,
+}
+
+impl Durations {
+    /// Leaves what remains true if events are missing: their number, their sum and the longest are at least these.
+    pub(super) fn keep_least(&mut self) {
+        (self.mean_ms, self.p50_ms, self.p99_ms, self.interval_s) = (None, None, None, None);
+    }
 }
 
 /// Statistics of the durations of events with the same name.
@@ -60,9 +68,9 @@ pub struct SafepointTimes {
     pub reaching_s: f64,
     /// Longest time until all threads stood still, in milliseconds.
     pub reaching_max_ms: f64,
-    /// Seconds of safepoints for garbage collection.
-    pub gc_s: f64,
-    /// Seconds of all other safepoints; `None` if the log does not have them, as those of OpenJ9.
+    /// Seconds of safepoints for garbage collection; `None` if the log states neither their purpose nor pauses.
+    pub gc_s: Option<f64>,
+    /// Seconds of all other safepoints; `None` also if the log does not have them, as those of OpenJ9.
     pub other_s: Option<f64>,
 }
 
@@ -119,9 +127,9 @@ fn durations(events: &[Timed], has_times: bool) -> Option<Durations> {
     Some(Durations {
         count,
         total_s: seconds(total),
-        mean_ms: ms(total) / count as f64,
-        p50_ms: quantile(0.5),
-        p99_ms: quantile(0.99),
+        mean_ms: Some(ms(total) / count as f64),
+        p50_ms: Some(quantile(0.5)),
+        p99_ms: Some(quantile(0.99)),
         max_ms: ms(longest),
         interval_s,
     })
@@ -164,7 +172,7 @@ pub(super) fn pauses(log: &GcLog, window: Window) -> PauseStatistics {
         all: durations(&events, log.span.is_some()),
         kinds: by_name(log, inside().map(|pause| (pause.kind, of_pause(pause)))),
         causes: by_name(log, inside().filter_map(|pause| Some((pause.cause?, of_pause(pause))))),
-        share: window.seconds().filter(|_| log.states_collections()).map(|length| seconds(stopped) / length),
+        share: window.seconds().filter(|_| log.states_pauses()).map(|length| seconds(stopped) / length),
     }
 }
 
@@ -188,13 +196,15 @@ pub(super) fn stops(log: &GcLog, window: Window) -> StopStatistics {
         let lengths = inside.iter().filter(|each| each.is_gc == is_gc).map(|each| each.total_ns);
         seconds(lengths.fold(0, u64::saturating_add))
     };
+    // Safepoints without names are told apart by the pauses of the log.
+    let is_told = log.states_pauses() || inside.iter().all(|each| each.is_named);
     let reaching = || inside.iter().map(|each| each.reaching_ns);
     let times = durations(&events, log.span.is_some()).map(|stops| SafepointTimes {
         stops,
         reaching_s: seconds(reaching().fold(0, u64::saturating_add)),
         reaching_max_ms: reaching().max().unwrap_or(0) as f64 / 1e6,
-        gc_s: sum_s(true),
-        other_s: log.openj9.is_none().then(|| sum_s(false)),
+        gc_s: is_told.then(|| sum_s(true)),
+        other_s: (is_told && log.openj9.is_none()).then(|| sum_s(false)),
     });
     let has_safepoints = !log.safepoints.is_empty();
     let spans = if has_safepoints {
@@ -211,7 +221,11 @@ pub(super) fn stops(log: &GcLog, window: Window) -> StopStatistics {
             .seconds()
             .filter(|_| has_safepoints)
             .map(|length| seconds(mmu::total_ns(&spans)) / length),
-        utilisation: utilisation(&spans, window),
+        utilisation: if has_safepoints || log.states_pauses() {
+            utilisation(&spans, window)
+        } else {
+            Vec::new()
+        },
     }
 }
 

@@ -1,22 +1,35 @@
-//! A file as a stream of bytes: plain or compressed with gzip, complete or cut off.
+//! A file as a stream of bytes: plain or compressed, complete or cut off, in UTF-8 or UTF-16.
+//!
+//! | file | contains |
+//! | --- | --- |
+//! | `utf16` | converts UTF-16 to UTF-8 |
+//! | `xz` | decompresses xz |
+//! | `zip` | the only file in a zip archive |
+
+mod utf16;
+mod xz;
+mod zip;
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::EvidenceError;
+use utf16::Utf16;
+use xz::XzReader;
+use zip::ZipReader;
 
-/// Size of the buffer for compressed data, in bytes.
+/// Size of the buffer for compressed data, and of that for UTF-16, in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// Most bytes that are read of a file, after decompression: such a file takes about a minute.
 const MAX_BYTES: u64 = 16 << 30;
 
 /// Compressed data may expand to this many times its size, and to [`FREE_BYTES`] in any case. Logs and recordings become
-/// five to fifty times as large; a gzip file can become a thousand times as large.
+/// five to fifty times as large; a gzip file can become a thousand times as large, and an xz file seven thousand times.
 const MAX_EXPANSION: u64 = 200;
 
 /// Bytes to which any compressed data may expand.
@@ -26,9 +39,13 @@ const FREE_BYTES: u64 = 64 << 20;
 const O_NONBLOCK: i32 = 0o4000;
 
 /// The first bytes of gzip.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// An open file that is read from its beginning to its end, and decompressed if it begins as gzip does.
+/// The byte order mark of UTF-8.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// An open file that is read from its beginning to its end. It is decompressed if it begins as gzip, xz or a zip archive with
+/// one file does, and converted to UTF-8 if its content begins with the mark of UTF-16.
 ///
 /// Compressed data that is damaged or ends too early is read as far as possible: the stream then ends, and
 /// [`damage`](Self::damage) gives the reason. So it does after 16 GiB, and if compressed data expands so much that it is not
@@ -40,16 +57,20 @@ pub struct Source {
     /// Bytes that may still be read.
     left: u64,
     damage: Option<String>,
+    /// The converter of a text in UTF-16.
+    utf16: Option<Utf16>,
+    /// What was read of the stream and converted, but not passed on, from `start` on.
+    ready: Vec<u8>,
+    start: usize,
 }
-
-/// The first bytes of a file, which have been read, and the rest.
-type Plain = io::Chain<io::Cursor<Vec<u8>>, File>;
 
 #[derive(Debug)]
 enum Stream {
-    Plain(Plain),
-    // The decoder is large.
-    Gzip(Box<MultiGzDecoder<BufReader<Plain>>>),
+    Plain(File),
+    // The decoders are large.
+    Gzip(Box<MultiGzDecoder<BufReader<File>>>),
+    Xz(Box<XzReader<BufReader<File>>>),
+    Zip(Box<ZipReader>),
 }
 
 impl Source {
@@ -57,7 +78,8 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// [`EvidenceError::Read`], and [`EvidenceError::NotAFile`] for folders, pipes and devices.
+    /// [`EvidenceError::Read`]; [`EvidenceError::NotAFile`] for folders, pipes and devices; [`EvidenceError::Unrecognized`] for
+    /// archives that do not contain one file.
     pub fn open(path: &Path) -> Result<Self, EvidenceError> {
         let failed = |cause| EvidenceError::read(path, cause);
         // Opening a pipe would wait for a writer.
@@ -71,16 +93,31 @@ impl Source {
             return Err(EvidenceError::NotAFile { path: path.to_path_buf() });
         }
         let mut head = Vec::new();
-        file.by_ref().take(GZIP.len() as u64).read_to_end(&mut head).map_err(failed)?;
-        let is_gzip = head == GZIP;
-        let plain = io::Cursor::new(head).chain(file);
-        let stream = if is_gzip {
-            Stream::Gzip(Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER, plain))))
-        } else {
-            Stream::Plain(plain)
-        };
-        let left = most_bytes(metadata.len(), is_gzip);
-        Ok(Self { path: path.to_path_buf(), stream, left, damage: None })
+        file.by_ref().take(xz::MAGIC.len() as u64).read_to_end(&mut head).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        let stream = Stream::of(&head, file).map_err(|cause| match cause.kind() {
+            io::ErrorKind::InvalidData => EvidenceError::unrecognized(path, cause.to_string()),
+            _ => failed(cause),
+        })?;
+        let left = most_bytes(metadata.len(), !matches!(stream, Stream::Plain(_)));
+        let (path, ready) = (path.to_path_buf(), Vec::new());
+        let mut source = Self { path, stream, left, damage: None, utf16: None, ready, start: 0 };
+        source.read_mark()?;
+        Ok(source)
+    }
+
+    /// Reads the byte order mark, if there is one.
+    fn read_mark(&mut self) -> Result<(), EvidenceError> {
+        let mut head = vec![0; UTF8_MARK.len()];
+        let length = self.fill(&mut head)?;
+        head.truncate(length);
+        self.utf16 = Utf16::of(&head);
+        match &mut self.utf16 {
+            Some(utf16) => utf16.convert(&head[2..], &mut self.ready),
+            None if head == UTF8_MARK => {}
+            None => self.ready = head,
+        }
+        Ok(())
     }
 
     /// Returns the file.
@@ -116,18 +153,43 @@ impl Source {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let ready = &self.ready[self.start..];
+            if !ready.is_empty() {
+                let length = ready.len().min(buffer.len());
+                buffer[..length].copy_from_slice(&ready[..length]);
+                self.start += length;
+                return Ok(length);
+            }
+            if self.utf16.is_none() {
+                return self.read_stream(buffer);
+            }
+            let mut units = vec![0; BUFFER];
+            let length = self.read_stream(&mut units)?;
+            if length == 0 {
+                return Ok(0);
+            }
+            self.ready.clear();
+            self.start = 0;
+            if let Some(utf16) = &mut self.utf16 {
+                utf16.convert(&units[..length], &mut self.ready);
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Reads of the stream, as it was compressed.
+    fn read_stream(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.damage.is_some() {
             return Ok(0);
         }
-        let read = match &mut self.stream {
-            Stream::Plain(plain) => plain.read(buffer)?,
-            Stream::Gzip(decoder) => match decoder.read(buffer) {
-                Err(error) if is_damage(&error) => {
-                    self.damage = Some(format!("the compressed data is cut off or damaged: {error}"));
-                    0
-                }
-                read => read?,
-            },
+        let read = match self.stream.read(buffer) {
+            Err(error) if !matches!(self.stream, Stream::Plain(_)) && is_damage(&error) => {
+                self.damage = Some(format!("the compressed data is cut off or damaged: {error}"));
+                0
+            }
+            read => read?,
         };
         self.left = self.left.checked_sub(read as u64).unwrap_or_else(|| {
             self.damage = Some(self.limit());
@@ -135,14 +197,12 @@ impl Read for Source {
         });
         Ok(if self.damage.is_some() { 0 } else { read })
     }
-}
 
-impl Source {
     /// Returns the limit that was reached.
     fn limit(&self) -> String {
         match self.stream {
             Stream::Plain(_) => format!("only the first {} GiB were read", MAX_BYTES >> 30),
-            Stream::Gzip(_) => format!(
+            _ => format!(
                 "the compressed data expands to more than {MAX_EXPANSION} times its size or {} GiB, which that of no log \
                  or recording does; the rest was not read",
                 MAX_BYTES >> 30
@@ -151,16 +211,48 @@ impl Source {
     }
 }
 
-/// Returns how many bytes are read of a file of some size.
-fn most_bytes(size: u64, is_gzip: bool) -> u64 {
-    if is_gzip { size.saturating_mul(MAX_EXPANSION).clamp(FREE_BYTES, MAX_BYTES) } else { MAX_BYTES }
+impl Stream {
+    /// Returns the stream of a file that begins with `head`.
+    fn of(head: &[u8], file: File) -> io::Result<Self> {
+        let buffered = |file| BufReader::with_capacity(BUFFER, file);
+        Ok(if head.starts_with(GZIP) {
+            Self::Gzip(Box::new(MultiGzDecoder::new(buffered(file))))
+        } else if head == xz::MAGIC {
+            Self::Xz(Box::new(XzReader::new(buffered(file))))
+        } else if head.starts_with(zip::MAGIC) {
+            Self::Zip(Box::new(ZipReader::open(file)?))
+        } else {
+            Self::Plain(file)
+        })
+    }
 }
 
-/// Returns whether the decoder reports wrong data, and not the system a failed read.
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(buffer),
+            Self::Gzip(decoder) => decoder.read(buffer),
+            Self::Xz(decoder) => decoder.read(buffer),
+            Self::Zip(decoder) => decoder.read(buffer),
+        }
+    }
+}
+
+/// Returns how many bytes are read of a file of some size.
+fn most_bytes(size: u64, is_compressed: bool) -> u64 {
+    if is_compressed { size.saturating_mul(MAX_EXPANSION).clamp(FREE_BYTES, MAX_BYTES) } else { MAX_BYTES }
+}
+
+/// Returns whether the decoder reports wrong data, and not the system a failed read. The one of xz reports a dictionary that
+/// needs too much memory.
 fn is_damage(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+        io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::OutOfMemory
+            | io::ErrorKind::Unsupported
     )
 }
 
@@ -229,7 +321,7 @@ mod tests {
             let mut file = tempfile::NamedTempFile::new().unwrap();
             file.write_all(&bytes).unwrap();
             let mut source = Source::open(file.path()).unwrap();
-            source.left = 80_000;
+            source.left = 79_997;
             let mut buffer = vec![0; 70_000];
             assert_eq!(source.fill(&mut buffer).unwrap(), 70_000);
             assert_eq!((source.fill(&mut buffer).unwrap(), source.read(&mut buffer).unwrap()), (0, 0));
