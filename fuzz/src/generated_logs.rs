@@ -17,7 +17,7 @@ const NAMES: [&str; 10] = [
 ];
 
 /// Lines of `HotSpot`: `#` is a number, `@` a name, and `~` a size such as `12M`.
-const LINES: [&str; 36] = [
+const LINES: [&str; 40] = [
     "Using G1",
     "Using Parallel",
     "Using Shenandoah",
@@ -53,6 +53,10 @@ const LINES: [&str; 36] = [
     "Allocation Stall (@) #.#ms",
     "Safepoint \"@\", Time since last: # ns, Reaching safepoint: # ns, Total: # ns",
     "Entering safepoint region: @",
+    "GC(#) Minor Collection (@) ~(#%)->~(#%) #.#s",
+    "GC(#) Pause Remark ~->~(~) @",
+    "GC(#) Reclaimed: - - ~ (#%) ~ (#%)",
+    "   # messages dropped due to async logging",
     "Total time for which application threads were stopped: #.# seconds, Stopping threads took: #.# seconds",
 ];
 

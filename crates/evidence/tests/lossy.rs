@@ -94,7 +94,8 @@ fn lines_of_other_programs_change_nothing_wherever_they_are() {
         "\u{feff}",
     ] {
         for decorated in [clean.clone(), clean.replace("[info][gc]", "")] {
-            let mixed: String = decorated.lines().map(|of_jvm| format!("{line}\n{of_jvm}\n{line}\n")).collect();
+            let mixed: String =
+                decorated.lines().map(|of_jvm| format!("{line}\n{of_jvm}\n{line}\n")).collect();
             let found = read(&mixed);
             assert_eq!(statistics(&found), expected, "{line}");
             assert_eq!(found.logs[0].epoch_ns, read(&clean).logs[0].epoch_ns, "{line}");
@@ -178,7 +179,10 @@ fn lines_that_are_twice_in_the_files_count_once() {
         for changed in [without_wall, without_uptime] as [fn(&str) -> String; 2] {
             let found = read_files(&[changed(&whole).as_bytes(), changed(&second).as_bytes()]).unwrap();
             let counted: usize = pauses(&found).iter().sum();
-            assert!(counted == 90 || found.logs.iter().all(|log| log.statistics().is_incomplete), "{counted}");
+            assert!(
+                counted == 90 || found.logs.iter().all(|log| log.statistics().is_incomplete),
+                "{counted}"
+            );
         }
     }
     let longer = format!("{HEADER}{}", young(0..120));
@@ -198,7 +202,12 @@ fn starts_of_a_program_that_resemble_each_other_are_not_repeated_lines() {
 #[test]
 fn several_jvms_without_process_ids_are_said_to_be_mixed() {
     let jvm = |second: u64| {
-        (0..8).map(move |id| format!("[{}.000s][info][gc] GC({id}) Pause Young (Normal) (G1) 9M->1M(9M) 5.{second:03}ms\n", second + id))
+        (0..8).map(move |id| {
+            format!(
+                "[{}.000s][info][gc] GC({id}) Pause Young (Normal) (G1) 9M->1M(9M) 5.{second:03}ms\n",
+                second + id
+            )
+        })
     };
     let mixed: String = jvm(1).zip(jvm(500)).flat_map(|(one, other)| [one, other]).collect();
     let found = read(&mixed);
@@ -214,12 +223,21 @@ fn several_jvms_without_process_ids_are_said_to_be_mixed() {
 fn zgc_without_phases_has_collections_but_states_no_pauses() {
     let found = read_cases(&["zgc-plain.log"]);
     let statistics = statistics(&found);
-    assert_eq!((statistics.pauses.as_ref(), statistics.pause_count, statistics.pause_share), (None, None, None));
+    assert_eq!(
+        (statistics.pauses.as_ref(), statistics.pause_count, statistics.pause_share),
+        (None, None, None)
+    );
     assert!(statistics.utilisation.is_empty());
     assert_eq!((statistics.young_collections, statistics.old_collections), (Some(0), Some(1)));
-    assert_eq!((statistics.trouble.forced_collections, statistics.trouble.full_collections), (Some(1), Some(0)));
+    assert_eq!(
+        (statistics.trouble.forced_collections, statistics.trouble.full_collections),
+        (Some(1), Some(0))
+    );
     let m = 1 << 20;
-    assert_eq!((statistics.heap.before_max_bytes, statistics.heap.after_max_bytes), (Some(208 * m), Some(164 * m)));
+    assert_eq!(
+        (statistics.heap.before_max_bytes, statistics.heap.after_max_bytes),
+        (Some(208 * m), Some(164 * m))
+    );
     assert_eq!(statistics.allocation.allocated_bytes, None, "what was allocated meanwhile is not stated");
     let found = read(
         "[1.0s][info][gc] Using The Z Garbage Collector\n\
@@ -229,7 +247,12 @@ fn zgc_without_phases_has_collections_but_states_no_pauses() {
     );
     let scopes: Vec<_> = found.logs[0].collections.iter().map(|each| each.scope).collect();
     assert_eq!(scopes, [Scope::Young, Scope::Old]);
-    assert_eq!(read("[1.0s][info][gc] Using The Z Garbage Collector\n[9.0s][info][gc] x\n").logs[0].statistics().pause_count, Some(0));
+    assert_eq!(
+        read("[1.0s][info][gc] Using The Z Garbage Collector\n[9.0s][info][gc] x\n").logs[0]
+            .statistics()
+            .pause_count,
+        Some(0)
+    );
 }
 
 #[test]
@@ -261,7 +284,9 @@ fn stops_are_for_collections_if_their_operation_or_a_pause_says_so() {
              Stopping threads took: 0.0000100 seconds\n"
         )
     };
-    let pause = |second: u32| format!("[{second}.1s][info][gc] GC({}) Pause Full (System.gc()) 9M->1M(9M) 49.000ms\n", second - 1);
+    let pause = |second: u32| {
+        format!("[{second}.1s][info][gc] GC({}) Pause Full (System.gc()) 9M->1M(9M) 49.000ms\n", second - 1)
+    };
     let (one, two, three) = (stop(1), stop(2), stop(3));
     let found = read(&[pause(1), one.clone(), two.clone(), pause(2), three.clone()].concat());
     let stops = statistics(&found).safepoints.unwrap();
@@ -333,7 +358,9 @@ fn zgc_of_jdk_11_does_not_count_relocation_as_allocation() {
 fn a_log_of_jdk_8_is_recognized() {
     let old = "2014-05-13T10:09:34.442+0200: 1,234: [GC pause (G1 Evacuation Pause) (young), 0.0103 secs]\n";
     let stop = "Total time for which application threads were stopped: 0.0001 seconds, Stopping threads took: 0.0000 seconds\n";
-    for text in [old.to_owned(), format!("{old}{stop}"), format!("CommandLine flags: -XX:+UseG1GC\n{stop}{old}")] {
+    for text in
+        [old.to_owned(), format!("{old}{stop}"), format!("CommandLine flags: -XX:+UseG1GC\n{stop}{old}")]
+    {
         let error = read_files(&[text.as_bytes()]).unwrap_err().to_string();
         assert!(error.contains("JDK 8 or older") && error.contains("JDK 11 or later"), "{error}");
     }

@@ -75,8 +75,11 @@ fn after_pod(text: &[u8]) -> Option<ContainerLine<'_>> {
 /// Reads `es01  | text`, whose name may be coloured.
 fn after_name(text: &[u8]) -> Option<ContainerLine<'_>> {
     let name = after_colour(text);
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.@-".contains(byte);
-    let length = name.iter().take(MOST_NAME).take_while(|byte| is_part(byte)).count();
+    let length = name
+        .iter()
+        .take(MOST_NAME)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || b"_.@-".contains(*byte))
+        .count();
     let rest = name[length..].trim_ascii_start();
     let has_space = rest.len() < name.len() - length;
     let text = after_colour(rest.strip_prefix(b"|")?);

@@ -54,8 +54,9 @@ impl Losses {
     pub(crate) fn add(&mut self, start_ns: u64, end_ns: u64) {
         let end_ns = end_ns.max(1);
         let period = Span { start_ns: start_ns.min(end_ns - 1), end_ns };
+        let is_full = self.periods.len() >= MOST;
         match self.periods.last_mut() {
-            Some(last) if self.periods.len() >= MOST || last.end_ns >= period.start_ns => {
+            Some(last) if is_full || last.end_ns >= period.start_ns => {
                 last.start_ns = last.start_ns.min(period.start_ns);
                 last.end_ns = last.end_ns.max(period.end_ns);
             }
@@ -153,10 +154,10 @@ mod tests {
     #[test]
     fn numbers_that_never_come_are_missing() {
         assert_eq!(missing_after(&[0, 1, 601, 602]), [(2, 600)]);
-        assert_eq!(missing_after(&[5, 7, 6, 8]), [], "collections overlap");
+        assert!(missing_after(&[5, 7, 6, 8]).is_empty(), "collections overlap");
         assert_eq!(missing_after(&[0, 9, 4, 5]), [(1, 3), (6, 8)]);
         assert_eq!(missing_after(&[0, u64::MAX, 3]), [(1, 2), (4, u64::MAX - 1)]);
-        assert_eq!(missing_after(&[7, 7, 3]), []);
+        assert!(missing_after(&[7, 7, 3]).is_empty());
     }
 
     #[test]

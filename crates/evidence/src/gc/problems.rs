@@ -88,9 +88,12 @@ fn of_missing(count: u64, missing: &[MissingCollections]) -> Option<String> {
     if count == 0 {
         return None;
     }
-    let name = |group: &MissingCollections| match group.first == group.last {
-        true => group.first.to_string(),
-        false => format!("{} to {}", group.first, group.last),
+    let name = |group: &MissingCollections| {
+        if group.first == group.last {
+            group.first.to_string()
+        } else {
+            format!("{} to {}", group.first, group.last)
+        }
     };
     let named: Vec<String> = missing.iter().take(NAMED).map(name).collect();
     let more = if missing.len() > NAMED { " and others" } else { "" };

@@ -62,7 +62,7 @@ impl ZipReader {
         }
         let mut header = [0; HEADER];
         file.seek(SeekFrom::Start(u64::from(member.header_at)))?;
-        file.read_exact(&mut header)?;
+        file.read_exact(&mut header).map_err(|_| damaged())?;
         let names = u64::from(u16_at(&header, 26)?) + u64::from(u16_at(&header, 28)?);
         let at = (u64::from(member.header_at) + HEADER as u64).saturating_add(names);
         file.seek(SeekFrom::Start(at))?;

@@ -30,7 +30,7 @@ pub(super) fn kind(message: &[u8]) -> MessageKind {
             message.starts_with(b"Allocation Stall (") || message.starts_with(b"Application time: ")
         }
         Some(b'R') => message.starts_with(b"Relocation Stall ("),
-        Some(b' ') => dropped_messages(message).is_some(),
+        Some(b' ' | b'0'..=b'9') => dropped_messages(message).is_some(),
         _ => false,
     };
     if is_event {
@@ -94,7 +94,7 @@ fn read_other(run: &mut Run, message: Message<'_>) {
     let text = message.text;
     match text.first() {
         Some(b'S') if text.starts_with(b"Safepoint \"") => safepoints::read(run, message),
-        Some(b' ') => run.read_dropped(dropped_messages(text).unwrap_or(0)),
+        Some(b' ' | b'0'..=b'9') => run.read_dropped(dropped_messages(text).unwrap_or(0)),
         Some(b'T') if text.starts_with(safepoints::STOPPED) => safepoints::read_stopped(run, message),
         Some(b'E') if text.starts_with(b"Entering safepoint region: ") => safepoints::read_entered(run, text),
         Some(b'T') if text.starts_with(b"Trigger") => pauses::read_trigger(run, text),

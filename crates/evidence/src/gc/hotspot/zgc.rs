@@ -17,7 +17,7 @@ const RELOCATE_END: usize = 3;
 /// Reads a message of a collection of ZGC; other messages are ignored.
 pub(super) fn read(run: &mut Run, message: Message<'_>) {
     let text = message.text.trim_ascii_start();
-    for name in [b"Garbage Collection ", MINOR, b"Major Collection "] {
+    for name in [b"Garbage Collection ".as_slice(), MINOR, b"Major Collection "] {
         if let Some(rest) = text.strip_prefix(name) {
             read_collection(run, message, name, rest);
             return;
