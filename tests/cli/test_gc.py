@@ -91,10 +91,84 @@ def test_logs_with_the_same_name_and_several_runs_are_told_apart(run, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         paths.append(str(tmp_path / folder / "gc.log"))
-    (tmp_path / "a" / "gc.log").write_text(LOG + LOG)
+    (tmp_path / "a" / "gc.log").write_text(LOG + LOG.replace("T20:", "T21:"))
     (tmp_path / "b" / "gc.log").write_text(LOG)
     found = rows(run("gc", *paths, "--report-format=csv")[1])
     assert found["Metric"] == [f"{paths[0]} (run 1)", f"{paths[0]} (run 2)", paths[1], "Unit"]
+
+
+LAUNCHER = """\
+[2026-11-23T20:37:30.000+0000][0.010s][info][gc     ] Using Serial
+[2026-11-23T20:37:30.100+0000][0.110s][info][gc,heap,exit] Heap
+"""
+
+
+def test_jvms_without_a_collection_are_left_out_beside_others(run, tmp_path):
+    path = tmp_path / "gc.log"
+    path.write_text(LAUNCHER + LAUNCHER.replace(":30.", ":34.") + LOG)
+    code, out, err = run("gc", str(path), "--report-format=csv")
+    assert code == 0
+    assert rows(out)["Metric"] == ["gc.log", "Unit"]
+    assert rows(out)["Collector"] == ["G1", ""]
+    assert "2 JVMs without a collection left out" in err
+    code, out, err = run("gc", str(path), "--report-format=csv", "--all-jvms")
+    assert (code, err) == (0, "")
+    assert rows(out)["Metric"] == ["gc.log (run 1)", "gc.log (run 2)", "gc.log (run 3)", "Unit"]
+    path.write_text(LAUNCHER)
+    code, out, err = run("gc", str(path), "--report-format=csv")
+    assert (code, err, rows(out)["Collector"]) == (0, "", ["Serial", ""])
+
+
+def test_figures_of_an_incomplete_log_are_at_least_those_or_not_available(run, tmp_path):
+    """Beside a whole log, whose figures stay as they are."""
+    (tmp_path / "whole.log").write_text(LOG)
+    dropped = "[3.000s][warning][                     ]    506 messages dropped due to async logging\n"
+    (tmp_path / "lossy.log").write_text(SERIAL + dropped)
+    files = [str(tmp_path / "lossy.log"), str(tmp_path / "whole.log")]
+    _, out, _ = run("gc", *files)
+    lines = ([cell.strip() for cell in line.split("|")[1:-1]] for line in out.splitlines())
+    found = {cells[0]: cells[1:] for cells in lines if cells}
+    assert found["Pauses"][:2] == ["at least 1", "2"]
+    assert found["Pauses: longest"][0] == "at least 5"
+    assert found["Pauses: mean"][:2] == ["not available", "100"]
+    assert found["Time in pauses"][0] == "not available"
+    assert found["Full collections"][:2] == ["not available", "1"], "0 says nothing"
+    assert found["Time in the log"][0] == "2"
+    assert out.count("the JVM dropped 506 messages") == 1
+    document = json.loads(run("gc", *files, "--report-format=json")[1])
+    assert [log["statistics"]["is_incomplete"] for log in document["logs"]] == [True, False]
+
+
+def test_a_log_of_zgc_without_phases_shows_its_collections(run, tmp_path):
+    (tmp_path / "gc.log").write_text(
+        "[1.0s][info][gc] Using The Z Garbage Collector\n"
+        "[2.0s][info][gc] GC(0) Garbage Collection (System.gc()) 208M(20%)->164M(16%)\n"
+    )
+    _, out, _ = run("gc", str(tmp_path / "gc.log"), "--report-format=csv")
+    found = rows(out)
+    assert not {"Pauses", "Time in pauses", "Minimum utilisation in 1 s"} & set(found)
+    assert (found["Collections"][0], found["Forced collections"][0]) == ("1", "1")
+    assert (found["Most heap before a collection"][0], found["Most heap after a collection"][0]) == (
+        "208.0",
+        "164.0",
+    )
+    assert "- a log of ZGC has no phases" in run("gc", str(tmp_path / "gc.log"))[1]
+
+
+def test_containers_are_told_apart_by_their_names(run, tmp_path):
+    text = "".join(f"es01  | {row}\nes02  | {row}\n" for row in LOG.splitlines())
+    (tmp_path / "all.log").write_text(text)
+    found = rows(run("gc", str(tmp_path / "all.log"), "--report-format=csv")[1])
+    assert found["Metric"] == ["all.log (es01)", "all.log (es02)", "Unit"]
+    assert found["Pauses"] == ["2", "2", ""]
+
+
+def test_a_log_of_jdk_8_is_named_with_what_can_be_done(run, tmp_path):
+    (tmp_path / "gc.log").write_text("0.3: [GC (Allocation Failure) 65536K->10720K(251392K), 0.0143 secs]\n")
+    code, _, err = run("gc", str(tmp_path / "gc.log"))
+    assert code == 64
+    assert "JDK 8 or older" in err
+    assert "JDK 11 or later" in err
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pacenote.evidence.gc_files import group_files, log_name, unnamed_files
 
 
 def test_numbers_and_compression_do_not_belong_to_the_name_of_a_log():
-    for name in ("gc.log", "gc.log.0", "gc.log.12", "gc.log.gz", "gc.log.03.gz"):
+    for name in ("gc.log", "gc.log.0", "gc.log.12", "gc.log.gz", "gc.log.03.gz", "gc.log.xz", "gc.log.1.zip"):
         assert log_name(Path("logs") / name) == Path("logs/gc.log")
     assert log_name(Path("gc-2.log")) == Path("gc-2.log")
     assert log_name(Path(".0")) == Path(".0")

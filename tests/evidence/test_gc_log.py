@@ -1,6 +1,9 @@
 """GC logs through the Rust core; crates/evidence has the tests of each line."""
 
 import gzip
+import io
+import lzma
+import zipfile
 
 import pytest
 
@@ -164,6 +167,79 @@ def test_damaged_compression_is_reported_and_the_rest_counts(written):
     reader = written(gc_log_gz=compressed[: len(compressed) // 2])
     assert 10 < reader.log().statistics.pauses.count < 500
     assert "cut off or damaged" in reader.read_input().problems[0]
+
+
+def zipped(method, **texts):
+    """Returns a zip archive."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", method) as files:
+        for name, text in texts.items():
+            files.writestr(name.replace("_", "/"), text)
+    return archive.getvalue()
+
+
+TEXT = (HEADER + g1()).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lzma.compress(TEXT),
+        lzma.compress(TEXT[:700]) + lzma.compress(TEXT[700:]),
+        lzma.compress(TEXT, preset=9 | lzma.PRESET_EXTREME, check=lzma.CHECK_SHA256),
+        zipped(zipfile.ZIP_DEFLATED, gc=TEXT),
+        zipped(zipfile.ZIP_STORED, logs_="", logs_gc=TEXT, __MACOSX_gc="x"),
+        TEXT.decode().encode("utf-16"),
+        b"\xfe\xff" + TEXT.decode().encode("utf-16-be"),
+        gzip.compress(TEXT.decode().encode("utf-16")),
+        b"\xef\xbb\xbf" + TEXT.replace(b"\n", b"\r\n"),
+    ],
+    ids=["xz", "xz-streams", "xz-9e", "zip", "zip-stored", "utf-16", "utf-16-be", "utf-16-gzip", "utf-8-bom"],
+)
+def test_compressed_and_converted_logs_are_read(written, content):
+    reader = written(gc_log=content)
+    assert reader.log() == written(plain_log=TEXT).log()
+    assert reader.read_input().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (zipped(zipfile.ZIP_DEFLATED, a="x", b="y"), "several files"),
+        (zipped(zipfile.ZIP_DEFLATED, a_="", _hidden=""), "has no file|cut off|several"),
+        (zipped(zipfile.ZIP_LZMA, gc=TEXT), "not packed with deflate"),
+        (zipped(zipfile.ZIP_DEFLATED, gc=TEXT)[:-30], "cut off or damaged"),
+    ],
+)
+def test_archives_that_are_not_one_log_are_refused(written, content, message):
+    with pytest.raises(EvidenceError, match=message):
+        written(gc_log_zip=content)
+
+
+@pytest.mark.parametrize("pack", [lzma.compress, lambda text: zipped(zipfile.ZIP_DEFLATED, gc=text)])
+def test_bombs_are_read_in_part(written, pack):
+    """Lines that expand to more than 200 times the size of the file, and to more than 64 MiB."""
+    reader = written(gc_log=pack(TEXT + b"\n" * (80 << 20)))
+    assert reader.log().statistics.pauses.count == 10
+    assert reader.read_input().bytes < 65 << 20
+    assert "expands to more than 200 times" in reader.read_input().problems[0]
+
+
+def test_xz_with_a_large_dictionary_is_refused(written):
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 256 << 20}]
+    with pytest.raises(EvidenceError, match="dictionary exceeds memory limit"):
+        written(gc_log_xz=lzma.compress(TEXT, filters=filters))
+
+
+def test_damaged_xz_and_zip_are_read_as_far_as_possible(written):
+    text = (HEADER + g1(0, 500)).encode()
+    packed = bytearray(lzma.compress(text))
+    reader = written(gc_log_xz=bytes(packed[: len(packed) // 2]))
+    assert reader.log().statistics.pauses.count < 500
+    assert "cut off or damaged" in reader.read_input().problems[0]
+    archive = bytearray(zipped(zipfile.ZIP_STORED, gc=text))
+    archive[200] ^= 1
+    assert "its checksum differs" in written(gc_log_zip=bytes(archive)).read_input().problems[0]
 
 
 @pytest.mark.parametrize(

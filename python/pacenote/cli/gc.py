@@ -30,13 +30,13 @@ def add_options(parser: Parser) -> None:
         metavar="FILE",
         nargs="+",
         type=values.path,
-        help="a GC log, plain, gzip, xz or zip; the files of a rotated log (gc.log, gc.log.0, …) are read as one",
+        help="a GC log, plain or compressed; the files of a rotated log (gc.log, gc.log.0, …) are read as one",
     )
     parser.add_argument(
         "--all-jvms",
         action="store_true",
-        help="also show JVMs that did not collect, such as those that start an engine (default: left out beside "
-        "others)",
+        help="also show JVMs that did not collect, such as those that start an engine (default: only if all "
+        "did not)",
     )
     parser.add_argument(
         "--report-format",
@@ -101,13 +101,15 @@ def _selected(columns: list[_Column], options: argparse.Namespace, console: Cons
     if not shown or len(shown) == len(columns):
         return columns
     jvms = format_count(len(columns) - len(shown), "JVM")
-    console.warning(f"{jvms} without a collection left out, such as those that start an engine; see --all-jvms")
+    console.warning(
+        f"{jvms} without a collection left out, such as those that start an engine; see --all-jvms"
+    )
     return shown
 
 
 def _names(columns: list[_Column], paths: list[Path]) -> list[str]:
-    """Returns a name for each column: the file's, or the path if several have it, and the run of the JVM, if several are
-    shown of the log, or its container.
+    """Returns a name for each column: the file's, or the path if several have it, and the run of the JVM,
+    or its container, if several are shown of the log.
     """
     names = []
     for column in columns:

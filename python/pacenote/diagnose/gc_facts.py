@@ -30,8 +30,8 @@ def add_gc_figures(
     is_cut: bool = False,
 ) -> None:
     """Adds the figures of a window, given also in seconds since 1970. Of a log that is cut, nothing is known
-    after its last line. Of a window that is incomplete, only the settings are known: a lower bound would rule out
-    what it cannot rule out.
+    after its last line. Of a window that is incomplete, only the settings are known: a lower bound would
+    rule out what it cannot rule out.
     """
     statistics = log.statistics
     if statistics.is_incomplete:

@@ -11,7 +11,7 @@ _ROTATED = re.compile(r"(?:\.\d+)?(?:\.(?:gz|xz|zip))?$")
 
 
 def log_name(file: Path) -> Path:
-    """Returns the path of the log to which a file belongs: without the number and the ending of its compression."""
+    """Returns the path of the log to which a file belongs: without number, `.gz`, `.xz` and `.zip`."""
     name = _ROTATED.sub("", file.name)
     return file.with_name(name) if name else file
 

@@ -62,8 +62,8 @@ class JvmFacts:
 class Durations:
     """Statistics of durations, exact: no event is left out or rounded.
 
-    If events are missing (`GcStatistics.is_incomplete`), number, sum and longest are at least these, and the rest
-    is None.
+    If events are missing (`GcStatistics.is_incomplete`), number, sum and longest are at least these, and the
+    rest is None.
     """
 
     count: int
@@ -103,7 +103,9 @@ class SafepointTimes:
     reaching_max_ms: float
     """Longest time until all threads stood still, in milliseconds."""
     gc_s: float | None
-    """Seconds of safepoints for garbage collection; None if the log states neither their purpose nor pauses."""
+    """Seconds of safepoints for garbage collection; None if the log states neither their purpose nor
+    pauses.
+    """
     other_s: float | None
     """Seconds of all other safepoints; None also if the log does not have them, as those of OpenJ9."""
 
@@ -199,8 +201,8 @@ class GcStatistics:
     duration_s: float | None
     """Length of the window in seconds; None if lines have no times."""
     is_incomplete: bool
-    """Whether the log proves that something of the window is missing or does not belong to it: numbers, sums and
-    largest values are then at least these, and what depends on all events is None.
+    """Whether the log proves that something of the window is missing or does not belong to it: numbers, sums
+    and largest values are then at least these, and what depends on all events is None.
     """
     pause_count: int | None
     """Number of pauses; None if the log does not state pauses, as that of ZGC without `gc,phases`."""

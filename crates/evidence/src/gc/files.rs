@@ -73,8 +73,9 @@ pub fn read_gc_logs(
         return Err(EvidenceError::unrecognized(first, problems::LEGACY));
     }
     if logs.is_empty() {
-        let reason = match input.bytes {
-            0 => "the file is empty",
+        let reason = match (input.bytes, input.problems.first()) {
+            (0, Some(damage)) => damage.as_str(),
+            (0, None) => "the file is empty",
             _ => "it has no line of a GC log of OpenJ9, or of HotSpot from JDK 9 on",
         };
         return Err(EvidenceError::unrecognized(
