@@ -2,7 +2,7 @@
 
     python scripts/gc_logs_beside_gcviewer.py LOGS GCVIEWER.jar > differences.md
 
-LOGS is a folder with logs of any JVMs, such as those in the repositories of GCViewer, garbagecat and GCToolkit;
+LOGS is a folder with logs of any JVMs, such as those in the repositories of GCViewer and of garbagecat;
 files that neither program reads are counted. GCVIEWER.jar is `com.github.chewiebug:gcviewer:1.36` of Maven
 Central, and `java` must be in the path. Number, sum and longest of the pauses are compared: GCViewer sums the
 three pauses of a collection of ZGC to one, and counts lines of concurrent phases as pauses of 0 s, so that a

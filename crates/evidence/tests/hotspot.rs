@@ -360,7 +360,8 @@ fn a_mix_of_jvms_without_process_ids_is_reported() {
     let text = (0..200).map(pause).collect::<Vec<_>>().join("\n");
     let read = read_files(&[text.as_bytes()]).unwrap();
     assert!(read.logs.len() <= 64);
-    assert!(read.input.problems[0].contains("add the decorator pid"), "{:?}", read.input.problems);
+    let says = |problem: &String| problem.contains("add the decorator pid");
+    assert!(read.input.problems.iter().any(says), "{:?}", read.input.problems);
 }
 
 #[test]

@@ -30,7 +30,7 @@ def add_options(parser: Parser) -> None:
         metavar="FILE",
         nargs="+",
         type=values.path,
-        help="a GC log, plain or compressed; the files of a rotated log (gc.log, gc.log.0, …) are read as one",
+        help="a GC log, plain or compressed; the files of a rotated log (gc.log, gc.log.0, …) are one",
     )
     parser.add_argument(
         "--all-jvms",

@@ -47,7 +47,7 @@ def build_gc_report(names: Sequence[str], logs: Sequence[GcLog], problems: Itera
 
 
 def _with_bounds(row: GcRow, incomplete: Sequence[bool]) -> GcRow:
-    """Marks the numbers of incomplete logs as lower bounds, of which 0 says nothing; shares are not bounds."""
+    """Marks the numbers of incomplete logs as lower bounds, of which 0 says nothing; shares are none."""
     if row.unit == "%":
         return row
     values = tuple(

@@ -18,6 +18,8 @@ pub const MOST_RECORD_BYTES: usize = 128 << 20;
 pub struct GcLog {
     /// What the log states about the JVM and its settings.
     pub jvm: JvmFacts,
+    /// The process id of the lines, or the thread id of the first one without it, or empty.
+    pub process: Vec<u8>,
     /// The container that wrote the lines, if they state it.
     pub container: Option<String>,
     /// The first and the last time in the log; `None` if its lines have no times.

@@ -34,7 +34,9 @@ pub(super) fn leave_out_repeated(logs: &mut Vec<GcLog>) -> u64 {
 /// Returns the time on the clock of the second run up to which it repeats the first one.
 fn repeated_until(first: &GcLog, second: &GcLog) -> Option<u64> {
     let (span, other) = (first.span?, second.span?);
-    if first.container != second.container || first.has_uptime != second.has_uptime {
+    let is_other_process =
+        !first.process.is_empty() && !second.process.is_empty() && first.process != second.process;
+    if is_other_process || first.container != second.container || first.has_uptime != second.has_uptime {
         return None;
     }
     let between = match (first.epoch_ns, second.epoch_ns) {

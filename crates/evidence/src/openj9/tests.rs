@@ -232,7 +232,9 @@ fn a_scavenge_is_one_pause() {
 
 #[test]
 fn the_summary_has_the_figures_of_gcmv() {
-    let log = whole(&format!("{SCAVENGE}{}", GLOBAL.replace("BETWEEN", SCAVENGE)));
+    // Another id makes it another pause.
+    let between = SCAVENGE.replace("id=\"12\"", "id=\"900\"");
+    let log = whole(&format!("{SCAVENGE}{}", GLOBAL.replace("BETWEEN", &between)));
     let expected = OpenJ9Summary {
         concurrent_collections: 1,
         forced_collections: 0,
@@ -257,6 +259,25 @@ fn the_summary_has_the_figures_of_gcmv() {
     assert_eq!(log.stops.iter().map(|stop| stop.kind).max(), Some(OpenJ9StopKind::Global));
     assert_eq!(log.stops.last().and_then(|stop| stop.tenure_used_after_global), Some(400_000_000));
     assert_eq!(log.stops.iter().map(|stop| stop.counts.incidents.early_globals).sum::<u64>(), 1);
+}
+
+#[test]
+fn pauses_that_are_twice_in_the_files_count_once() {
+    let twice = whole(&[SCAVENGE, SCAVENGE].concat());
+    assert_eq!((twice.stops.len(), twice.problems.repeated_stops), (1, 1));
+    assert_eq!(
+        twice.summary(None, OpenJ9Counting::Pauses),
+        whole(SCAVENGE).summary(None, OpenJ9Counting::Pauses)
+    );
+}
+
+#[test]
+fn gaps_of_ids_are_pauses_that_are_missing() {
+    let later =
+        |id: u64| SCAVENGE.replace("09:00:10", "09:00:40").replace("id=\"12\"", &format!("id=\"{id}\""));
+    assert_eq!(whole(&[SCAVENGE, &later(60)].concat()).problems.gaps, []);
+    let gaps = whole(&[SCAVENGE, &later(5000)].concat()).problems.gaps;
+    assert_eq!(gaps.iter().map(|gap| gap.before_ms - gap.after_ms).collect::<Vec<_>>(), [30_000]);
 }
 
 /// Compares all figures; means that are computed in a different order differ in their last digits.

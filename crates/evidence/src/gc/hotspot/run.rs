@@ -179,6 +179,6 @@ impl Run {
     }
 
     pub(super) fn finish(self) -> GcLog {
-        self.log
+        GcLog { process: self.number, ..self.log }
     }
 }
