@@ -95,7 +95,7 @@ fn lines_of_other_programs_change_nothing_wherever_they_are() {
     ] {
         for decorated in [clean.clone(), clean.replace("[info][gc]", "")] {
             let mixed: String =
-                decorated.lines().map(|of_jvm| format!("{line}\n{of_jvm}\n{line}\n")).collect();
+                decorated.lines().map(|of_jvm| format!("{of_jvm}\n{line}\n{line}\n")).collect();
             let found = read(&mixed);
             assert_eq!(statistics(&found), expected, "{line}");
             assert_eq!(found.logs[0].epoch_ns, read(&clean).logs[0].epoch_ns, "{line}");

@@ -35,8 +35,8 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--all-jvms",
         action="store_true",
-        help="also show JVMs that did not collect, such as those that start an engine (default: only if all "
-        "did not)",
+        help="also show JVMs that did not collect, such as those that start an engine (default: only if "
+        "none of a log did)",
     )
     parser.add_argument(
         "--report-format",
@@ -96,9 +96,14 @@ class _Column:
 
 
 def _selected(columns: list[_Column], options: argparse.Namespace, console: Console) -> list[_Column]:
-    """Returns the JVMs that are shown: without those that did not collect, if others did."""
-    shown = [column for column in columns if options.all_jvms or column.log.has_collected]
-    if not shown or len(shown) == len(columns):
+    """Returns the JVMs that are shown: without those that did not collect, if others of the same log did."""
+    with_collections = {column.path for column in columns if not column.log.has_no_collection}
+    shown = [
+        column
+        for column in columns
+        if options.all_jvms or not column.log.has_no_collection or column.path not in with_collections
+    ]
+    if len(shown) == len(columns):
         return columns
     jvms = format_count(len(columns) - len(shown), "JVM")
     console.warning(

@@ -270,7 +270,7 @@ class GcLog:
     """What only logs of OpenJ9 contain; None for other JVMs."""
 
     @property
-    def has_collected(self) -> bool:
-        """Whether the JVM has collected or paused, as far as the log states it."""
+    def has_no_collection(self) -> bool:
+        """Whether the log states that the JVM did not collect."""
         found = self.statistics
-        return bool(found.young_collections or found.old_collections or found.pause_count)
+        return found.young_collections == 0 and found.old_collections == 0 and not found.pause_count

@@ -275,7 +275,7 @@ fn pauses_that_are_twice_in_the_files_count_once() {
 fn gaps_of_ids_are_pauses_that_are_missing() {
     let later =
         |id: u64| SCAVENGE.replace("09:00:10", "09:00:40").replace("id=\"12\"", &format!("id=\"{id}\""));
-    assert_eq!(whole(&[SCAVENGE, &later(60)].concat()).problems.gaps, []);
+    assert!(whole(&[SCAVENGE, &later(60)].concat()).problems.gaps.is_empty());
     let gaps = whole(&[SCAVENGE, &later(5000)].concat()).problems.gaps;
     assert_eq!(gaps.iter().map(|gap| gap.before_ms - gap.after_ms).collect::<Vec<_>>(), [30_000]);
 }
