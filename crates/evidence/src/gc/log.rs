@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::gc::losses::Losses;
 use crate::gc::names::{NameId, Names};
+pub use crate::gc::span::Span;
 use crate::openj9::OpenJ9Log;
 
 /// Bytes of the records of all kinds and runs that are kept of a group of files. They suffice for about 400,000
@@ -66,15 +67,6 @@ impl Default for RecordLimit {
     fn default() -> Self {
         Self(MOST_RECORD_BYTES)
     }
-}
-
-/// An interval on the clock of a log, in nanoseconds.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// Its beginning.
-    pub start_ns: u64,
-    /// Its end.
-    pub end_ns: u64,
 }
 
 /// What a log states about the JVM; what it does not state is `None`.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::gc::log::Span;
+use crate::gc::span::Span;
 
 /// Periods and gaps that are told apart; of more, only the number is known.
 const MOST: usize = 64;

@@ -10,6 +10,7 @@
 //! | [`losses`] | [`Losses`](losses::Losses): what a log proves to be missing |
 //! | `problems` | sentences about what is missing, mixed, repeated or cut |
 //! | `repeated` | leaves out lines that are in several files |
+//! | `span` | [`Span`](log::Span): an interval of time |
 //! | [`log`] | [`GcLog`]: the records of one run of a JVM, which all readers fill |
 //! | [`names`] | names that occur in a log |
 //! | [`statistics`] | [`Statistics`]: what happened in a window of time |
@@ -26,6 +27,7 @@ pub mod names;
 mod openj9;
 mod problems;
 mod repeated;
+mod span;
 pub mod statistics;
 
 pub use files::{GcLogs, read_gc_logs};
