@@ -220,6 +220,18 @@ fn several_jvms_without_process_ids_are_said_to_be_mixed() {
 }
 
 #[test]
+fn restarts_are_not_taken_for_a_mix_of_jvms() {
+    let start = "[0.005s][info][gc,init] CardTable entry size: 512\n[0.010s][info][gc] Using G1\n";
+    let log = |second: u32| {
+        format!(
+            "{start}[{second}.000s][info][gc] GC(0) Pause Young (Normal) (G1) 9M->1M(9M) 5.{second:03}ms\n"
+        )
+    };
+    let found = read(&(10..20).map(log).collect::<String>());
+    assert_eq!((pauses(&found), found.input.problems), (vec![1; 10], vec![]));
+}
+
+#[test]
 fn zgc_without_phases_has_collections_but_states_no_pauses() {
     let found = read_cases(&["zgc-plain.log"]);
     let statistics = statistics(&found);

@@ -102,7 +102,8 @@ impl HotSpotReader {
         }
         let times = decorations.times();
         if self.runs[self.current].is_before(times) {
-            self.skipped.returns += u64::from(kind != MessageKind::Start);
+            // A start begins with settings, some of them before the name of the collector.
+            self.skipped.returns += u64::from(kind == MessageKind::Event);
             if !self.begin(source) {
                 self.skipped.unattributed += 1;
                 return;
