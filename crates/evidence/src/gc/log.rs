@@ -291,17 +291,14 @@ impl GcLog {
 
     /// Adds a record unless the limit is reached.
     pub(crate) fn push<T>(&mut self, select: impl FnOnce(&mut Self) -> &mut Vec<T>, record: T) {
-        match self.room.0.checked_sub(size_of::<T>()) {
-            Some(left) => {
-                self.room.0 = left;
-                select(self).push(record);
-            }
-            None => {
-                if !self.is_limited {
-                    self.losses.add(self.span.map_or(0, |span| span.end_ns), u64::MAX);
-                }
-                self.is_limited = true;
-            }
+        if let Some(left) = self.room.0.checked_sub(size_of::<T>()) {
+            self.room.0 = left;
+            select(self).push(record);
+            return;
         }
+        if !self.is_limited {
+            self.losses.add(self.span.map_or(0, |span| span.end_ns), u64::MAX);
+        }
+        self.is_limited = true;
     }
 }

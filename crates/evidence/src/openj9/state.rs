@@ -75,8 +75,6 @@ pub(super) struct ReaderState {
     global_cycle: GlobalCycle,
     consumers: HashMap<Vec<u8>, u64>,
     stop_ids: StopIds,
-    /// Whether the pause that has not ended was in the log before.
-    is_repeated: bool,
 }
 
 impl ReaderState {
@@ -248,7 +246,7 @@ impl ReaderState {
     fn start_stop(&mut self, tag: &Tag<'_>) {
         self.drop_open_stop();
         let start_ms = tag.value(b"timestamp").and_then(|value| self.read_time(value));
-        self.is_repeated = self.stop_ids.start(tag, start_ms, &mut self.log.problems);
+        self.stop_ids.start(tag, start_ms, &mut self.log.problems);
         self.stop = Some(OpenJ9Stop { start_ms, ..OpenJ9Stop::default() });
     }
 
@@ -269,7 +267,7 @@ impl ReaderState {
             stop.duration_us = duration_us;
             stop.counts.add(&std::mem::take(&mut self.between));
             self.stop_ids.end(tag);
-            if self.is_repeated {
+            if self.stop_ids.is_repeated {
                 self.drop_open_stop();
                 return;
             }

@@ -18,30 +18,26 @@ pub(super) struct StopIds {
     last: Option<u64>,
     /// The latest beginning of a pause.
     last_ms: Option<i64>,
+    /// Whether the log has had the current pause before.
+    pub(super) is_repeated: bool,
 }
 
 impl StopIds {
-    /// Reads the beginning of a pause. Returns whether the log has had it before.
-    pub(super) fn start(
-        &mut self,
-        tag: &Tag<'_>,
-        start_ms: Option<i64>,
-        problems: &mut OpenJ9Problems,
-    ) -> bool {
-        let (Some(id), Some(start_ms)) = (tag.value(b"id").and_then(parse_integer), start_ms) else {
-            return false;
-        };
+    /// Reads the beginning of a pause.
+    pub(super) fn start(&mut self, tag: &Tag<'_>, start_ms: Option<i64>, problems: &mut OpenJ9Problems) {
+        self.is_repeated = false;
+        let (Some(id), Some(start_ms)) = (tag.value(b"id").and_then(parse_integer), start_ms) else { return };
         let (last, last_ms) = (self.last.unwrap_or(id), self.last_ms.unwrap_or(start_ms));
         if self.last.is_some() && id <= last && start_ms <= last_ms {
             problems.repeated_stops += 1;
-            return true;
+            self.is_repeated = true;
+            return;
         }
         let ids = id.saturating_sub(last);
         if ids > MOST_BETWEEN && start_ms >= last_ms && problems.gaps.len() < MOST_GAPS {
             problems.gaps.push(OpenJ9Gap { after_ms: last_ms, before_ms: start_ms, ids });
         }
         (self.last, self.last_ms) = (Some(id), Some(start_ms));
-        false
     }
 
     /// Reads the end of a pause.

@@ -99,10 +99,8 @@ impl<'a> Phase<'a> {
 
     fn scope(&self) -> Option<Scope> {
         match (self.name, self.groups[0]) {
-            (b"Mixed", Some(_)) => Some(Scope::Mixed),
-            (b"Initial Mark", Some(_)) => Some(Scope::Young),
-            (b"Young", Some(b"Mixed")) => Some(Scope::Mixed),
-            (b"Young", _) => Some(Scope::Young),
+            (b"Mixed", Some(_)) | (b"Young", Some(b"Mixed")) => Some(Scope::Mixed),
+            (b"Initial Mark", Some(_)) | (b"Young", _) => Some(Scope::Young),
             (b"Full", _) => Some(Scope::Full),
             (b"Degenerated GC", _) => Some(Scope::Old),
             _ => None,
