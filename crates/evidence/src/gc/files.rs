@@ -74,7 +74,7 @@ pub fn read_gc_logs(
     }
     if logs.is_empty() {
         let reason = match (input.bytes, input.problems.first()) {
-            (0, Some(damage)) => damage.as_str(),
+            (0, Some(damage)) => damage.trim_start_matches(&format!("{}: ", first.display())),
             (0, None) => "the file is empty",
             _ => "it has no line of a GC log of OpenJ9, or of HotSpot from JDK 9 on",
         };
