@@ -1,6 +1,7 @@
 //! GC logs that prove that something is missing, mixed, repeated or cut.
 
 #![allow(clippy::unwrap_used, reason = "functions that the tests call are outside #[test]")]
+#![allow(clippy::format_collect, reason = "the texts are short")]
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
