@@ -406,9 +406,11 @@ fn jvms_of_several_containers_are_told_apart() {
     let lines = |text: String| text.lines().map(str::to_owned).collect::<Vec<_>>();
     let (one, other) = (lines(young(0..30)), lines(young(0..20)));
     let mut text = String::new();
-    for at in 0..30 {
-        text += &format!("es01  | {}\n", one[at]);
-        text += &other.get(at).map_or(String::new(), |line| format!("es02  | {line}\n"));
+    for (at, line) in one.iter().enumerate() {
+        text.extend(["es01  | ", line, "\n"]);
+        if let Some(line) = other.get(at) {
+            text.extend(["es02  | ", line, "\n"]);
+        }
     }
     let found = read(&text);
     let names: Vec<_> = found.logs.iter().map(|log| log.container.as_deref()).collect();
