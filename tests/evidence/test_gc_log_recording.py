@@ -88,7 +88,7 @@ def seconds(duration):
 
 
 def pauses(home, folder):
-    """Returns the log, and number and sum of the pauses in log and recording, from the first to the last
+    """Returns the whole log, and number and sum of the pauses in log and recording, from the first to the last
     collection that the program requests: the recording begins later than the log and ends earlier.
     """
     collections, stops = events(home, folder, "jdk.GarbageCollection", "jdk.GCPhasePause")
@@ -103,8 +103,9 @@ def pauses(home, folder):
         if number is None or int(number[1]) in inside
     ]
     (folder / "kept.log").write_text("".join(kept))
-    log = GcLogReader([folder / "kept.log"]).log()
-    return log, (log.statistics.pauses.count, log.statistics.pauses.total_s), (len(recorded), sum(recorded))
+    kept_pauses = GcLogReader([folder / "kept.log"]).log().statistics.pauses
+    log = GcLogReader([folder / "gc.log"]).log()
+    return log, (kept_pauses.count, kept_pauses.total_s), (len(recorded), sum(recorded))
 
 
 @pytest.mark.parametrize("home", homes(), ids=lambda home: home.name)

@@ -6,7 +6,7 @@ import pytest
 
 from pacenote.errors import EvidenceError
 from pacenote.evidence.recording import RecordingReader
-from pacenote.model.recording import EventState, RecordedValues, totals_by
+from pacenote.model.recording import EventState, GaugeKind, RecordedValues, totals_by
 from support.jdk import jdk_params, record, recording_totals
 
 ALLOCATIONS = {
@@ -69,6 +69,13 @@ def thread_text(recording, index):
     return f"{thread.name}/{thread.java_id or '-'}/{thread.os_id}"
 
 
+def gauge_subject(recording, series):
+    """Returns the subject of a series in the form of `RecordingTotals.java`: `-` for a thread that is not known."""
+    if series.thread is not None:
+        return thread_text(recording, series.thread)
+    return "-" if series.kind is GaugeKind.CPU_THREAD else None
+
+
 def check_gauges(recording, rows):
     """Compares gauges and the allocations of threads with the readings that `RecordingTotals.java` prints."""
     expected = {}
@@ -85,7 +92,7 @@ def check_gauges(recording, rows):
             if subject == "After GC":
                 expected.setdefault(("heap-committed", None), []).append(numbers[1])
     found = {
-        (each.kind, None if each.thread is None else thread_text(recording, each.thread)): each.values
+        (each.kind, gauge_subject(recording, each)): each.values
         for each in recording.gauges
     }
     assert found.keys() == expected.keys()

@@ -35,6 +35,9 @@ const MAX_EXPANSION: u64 = 200;
 /// Bytes to which any compressed data may expand.
 const FREE_BYTES: u64 = 64 << 20;
 
+/// What is wrong with xz data whose dictionary does not fit into the memory that it may take.
+const LARGE_DICTIONARY: &str = "the compressed data needs a dictionary of more than 64 MiB; compress it with `xz -9` or less, or not at all";
+
 /// Flag of Linux with which a pipe is opened without waiting for a writer; it has no meaning for files.
 const O_NONBLOCK: i32 = 0o4000;
 
@@ -186,7 +189,10 @@ impl Source {
         }
         let read = match self.stream.read(buffer) {
             Err(error) if !matches!(self.stream, Stream::Plain(_)) && is_damage(&error) => {
-                self.damage = Some(format!("the compressed data is cut off or damaged: {error}"));
+                self.damage = Some(match error.kind() {
+                    io::ErrorKind::OutOfMemory => LARGE_DICTIONARY.to_owned(),
+                    _ => format!("the compressed data is cut off or damaged: {error}"),
+                });
                 0
             }
             read => read?,
