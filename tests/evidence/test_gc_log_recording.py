@@ -88,8 +88,8 @@ def seconds(duration):
 
 
 def pauses(home, folder):
-    """Returns the whole log, and number and sum of the pauses in log and recording, from the first to the last
-    collection that the program requests: the recording begins later than the log and ends earlier.
+    """Returns the whole log, and number and sum of the pauses in log and recording, from the first to the
+    last collection that the program requests: the recording begins later than the log and ends earlier.
     """
     collections, stops = events(home, folder, "jdk.GarbageCollection", "jdk.GCPhasePause")
     requested = [each["gcId"] for each in collections if each["cause"] == "System.gc()"]

@@ -70,7 +70,7 @@ def thread_text(recording, index):
 
 
 def gauge_subject(recording, series):
-    """Returns the subject of a series in the form of `RecordingTotals.java`: `-` for a thread that is not known."""
+    """Returns the subject of a series in the form of `RecordingTotals.java`: `-` for an unknown thread."""
     if series.thread is not None:
         return thread_text(recording, series.thread)
     return "-" if series.kind is GaugeKind.CPU_THREAD else None
