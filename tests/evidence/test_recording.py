@@ -91,10 +91,7 @@ def check_gauges(recording, rows):
             expected.setdefault((kind, None), []).append(numbers[0])
             if subject == "After GC":
                 expected.setdefault(("heap-committed", None), []).append(numbers[1])
-    found = {
-        (each.kind, gauge_subject(recording, each)): each.values
-        for each in recording.gauges
-    }
+    found = {(each.kind, gauge_subject(recording, each)): each.values for each in recording.gauges}
     assert found.keys() == expected.keys()
     for key, readings in expected.items():
         values = found[key]
