@@ -79,7 +79,7 @@ def _path(annotation_id: str) -> str:
 
 def _annotation(annotation_id: str, document: Mapping[str, Any]) -> Annotation:
     fields = {name: document.get(key) for key, name in _KEYS.items()}
-    texts = {name: str(value) for name, value in fields.items() if value is not None}
+    texts: dict[str, Any] = {name: str(value) for name, value in fields.items() if value is not None}
     texts.setdefault("race_timestamp", "")
     texts.setdefault("message", "")
     return Annotation(annotation_id=annotation_id, **texts)

@@ -115,8 +115,8 @@ def other_texts(trend: Trend) -> Iterator[str]:
     for each in trend.metrics:
         name = full_metric_name(each.metric)
         if each.drift is not None:
-            accepted = f" (accepted: {whole_line(each.drift.accepted)})" if each.drift.accepted else ""
-            yield f"{name} {_drift_text(each)}{accepted}"
+            reason = f" (accepted: {whole_line(each.drift.accepted)})" if each.drift.accepted else ""
+            yield f"{name} {_drift_text(each)}{reason}"
     changes = [change for each in trend.metrics for change in each.changes if change.matters]
     accepted = [change for change in changes if change.accepted]
     if accepted:
