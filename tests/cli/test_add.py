@@ -22,6 +22,7 @@ def test_an_annotation_is_added_listed_and_deleted(run):
         "track": "geonames",
         "chart_type": "io",
         "chart_name": None,
+        "accepted": None,
     }
     header, _, line = run("list", "annotations")[1].splitlines()
     assert header.split("  ")[0] == "Annotation Id"

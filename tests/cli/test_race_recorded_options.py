@@ -118,6 +118,7 @@ WITHOUT_EFFECT = {
     "html": "affects the report only",
     "show_in_report": "affects the report only",
     "show_processing_time": "affects the report only",
+    "threshold": "affects the exit code and the report only",
     "help": "no race",
 }
 """Options that are not recorded, with the reason."""

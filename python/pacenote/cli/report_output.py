@@ -40,8 +40,8 @@ def add_report_options(parser: Parser) -> None:
         "--report-format",
         choices=FORMATS,
         metavar="FORMAT",
-        help="markdown, csv with Rally's four columns, csv-full with all, json, or junit with each "
-        "--threshold (default: a table on a terminal, otherwise markdown)",
+        help="markdown, csv as Rally's, csv-full, json, or junit of thresholds (default: a table on a "
+        "terminal, otherwise markdown)",
     )
     parser.add_argument(
         "--report-numbers-align",
