@@ -196,6 +196,13 @@ def sees(result: ExperimentResult) -> bool:
     return not all(contains(result, 0.0))
 
 
+def says_changed(result: ExperimentResult) -> bool:
+    """Returns whether any metric is said to have changed. The interval of one that is said to be the same may
+    exclude "no change" by little, because it is that of this metric alone.
+    """
+    return any("better" in each.word or "worse" in each.word for each in decided(result))
+
+
 def contains(result: ExperimentResult, change: float) -> list[bool]:
     """Returns for each interval whether it contains the true change."""
     found = [each.change for each in decided(result) if each.change]

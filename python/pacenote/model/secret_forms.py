@@ -7,8 +7,8 @@ import html
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import quote
 
 from pacenote.model.printable import printable, whole_line
@@ -29,9 +29,8 @@ _PERCENT_CODE = re.compile("%[0-9A-F]{2}")
 """A percent-encoded byte."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecretForms:
-    """The forms of secrets."""
+class SecretForms(NamedTuple):
+    """The forms of secrets. It is not a dataclass, whose import would take most of the time of `--help`."""
 
     texts: tuple[str, ...]
     """All forms, the longest first."""
