@@ -1,6 +1,7 @@
 """Pages show what the store has; names from outside are only names."""
 
 import os
+import shutil
 from dataclasses import replace
 from http.client import HTTPConnection
 from urllib.parse import quote
@@ -8,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from pacenote.model.race_record import RecordedCluster, RecordedTrack
+from pacenote.serve import race_files
 from pacenote.store.annotations import Annotation, AnnotationStore
 from report.render.test_flame_graph import HOSTILE, Page
 from support.records import bulk, record
@@ -201,6 +203,42 @@ def test_no_path_leads_out_of_the_folder_of_a_race(site, path):
     assert response.status in (404, 400), text
     assert "secret" not in text.replace("race-1/../../secret", "")
     assert "<script>" not in text
+
+
+def test_a_download_is_the_listed_file_and_not_its_compressed_neighbour(site):
+    folder = site.store.create(record())
+    (folder.path / "x.log").write_text("0123456789")
+    for suffix in (".gz", ".br"):
+        (folder.path / f"x.log{suffix}").write_text("another file")
+    response, text = site.get("race/race-1/files/x.log", **{"Accept-Encoding": "gzip, br"})
+    assert (response.status, text) == (200, "0123456789")
+    assert response.getheader("Content-Encoding") is None
+    response, text = site.get("race/race-1/files/x.log", Range="bytes=2-4")
+    assert (response.status, text, response.getheader("Content-Range")) == (206, "234", "bytes 2-4/10")
+    response, text = site.get("race/race-1/files/x.log", **{"If-None-Match": response.headers["ETag"]})
+    assert (response.status, text) == (304, "")
+    assert site.get("race/race-1/files/x.log", Range="bytes=10-")[0].status == 416
+    assert site.get("race/race-1/files/x.log.gz", **{"Accept-Encoding": "gzip"})[1] == "another file"
+
+
+def test_a_file_that_becomes_a_link_after_it_was_listed_is_not_sent(site, tmp_path, monkeypatch):
+    folder = site.store.create(record())
+    (tmp_path / "secret").write_text("secret")
+    for name in ("file", "folder"):
+        (folder.path / f"artifacts-{name}").mkdir()
+        (folder.path / f"artifacts-{name}" / "secret").write_text("log")
+    listed = [folder_file.name for folder_file in race_files.folder_files(folder.path)]
+    found = list(race_files._files(folder.path, "", 4))
+    monkeypatch.setattr(race_files, "_files", lambda *_: iter(found))
+    (folder.path / "artifacts-file/secret").unlink()
+    (folder.path / "artifacts-file/secret").symlink_to(tmp_path / "secret")
+    shutil.rmtree(folder.path / "artifacts-folder")
+    (folder.path / "artifacts-folder").symlink_to(tmp_path)
+    for name in ("file", "folder"):
+        assert f"artifacts-{name}/secret" in listed
+        response, text = site.get(f"race/race-1/files/artifacts-{name}/secret")
+        assert response.status == 404
+        assert "this race has no such file" in text
 
 
 def test_names_from_outside_never_become_markup(site):

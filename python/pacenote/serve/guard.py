@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from aiohttp import web, web_response
 from aiohttp.typedefs import Handler, Middleware
+from multidict import MultiMapping
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.messages import DEFECT
@@ -27,6 +28,7 @@ _MOST_WARNED = 100
 """Number of different defects from which on they are reported again."""
 
 _READING = ("GET", "HEAD")
+_FORM_TYPE = "application/x-www-form-urlencoded"
 _NO_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
@@ -92,10 +94,7 @@ class RequestGuard:
             return self._enter(request.query[TOKEN])
         self._access.check_reading(request.headers)
         if request.method not in _READING:
-            try:
-                token = (await request.post()).get(TOKEN)
-            except ValueError as error:
-                raise web.HTTPBadRequest(reason="The form cannot be read") from error
+            token = (await _form(request)).get(TOKEN)
             self._access.check_writing(request.headers, token if isinstance(token, str) else "")
         return await handler(request)
 
@@ -121,6 +120,21 @@ class RequestGuard:
 
     def _message(self, status: int, title: str, *texts: str) -> web.Response:
         return page_response(message_page(self._access.root, title, texts), status)
+
+
+async def _form(request: web.Request) -> MultiMapping[object]:
+    """Returns the fields of a form as browsers send those of the pages. Raises HTTPException."""
+    try:
+        is_ours = request.content_type == _FORM_TYPE and (request.charset or "utf-8").lower() == "utf-8"
+        if request.can_read_body and not is_ours:
+            # The library would decode many more: some codecs take quadratic time or return lone surrogates.
+            raise web.HTTPBadRequest(reason="The form cannot be read")
+        return await request.post()
+    except (web.HTTPException, OSError):
+        raise
+    except Exception as error:
+        # Every other error means that the library has given up on what was sent.
+        raise web.HTTPBadRequest(reason="The form cannot be read") from error
 
 
 def page_response(page: OwnPage, status: int = 200) -> web.Response:

@@ -22,8 +22,9 @@ from pacenote.serve.guard import page_response
 from pacenote.serve.live_page import live_page
 from pacenote.serve.live_race import LiveReader
 from pacenote.serve.live_updates import LiveUpdates
+from pacenote.serve.open_file_response import OpenFileResponse
 from pacenote.serve.page_maker import Reports
-from pacenote.serve.race_files import folder_file, folder_files
+from pacenote.serve.race_files import folder_files, open_folder_file
 from pacenote.serve.race_list import SIDES, ListRequest, list_page
 from pacenote.serve.race_pages import (
     MAX_MESSAGE,
@@ -118,13 +119,13 @@ class Handlers:
     async def file(self, request: web.Request) -> web.StreamResponse:
         """Sends a file of a race as a download."""
         folder = self._folder(request)
-        file = await asyncio.to_thread(folder_file, folder.path, request.match_info["file"])
+        opened = await asyncio.to_thread(open_folder_file, folder.path, request.match_info["file"])
         headers = {
-            "Content-Type": file.content_type,
+            "Content-Type": opened.file.content_type,
             "Content-Disposition": "attachment",
             "Content-Security-Policy": FILE_POLICY,
         }
-        return web.FileResponse(file.path, headers=headers)
+        return OpenFileResponse(opened.content, headers)
 
     async def trend(self, request: web.Request) -> web.StreamResponse:
         """Shows the trend of the races that have the track and the configuration of a race."""
@@ -151,7 +152,8 @@ class Handlers:
         if heading.record is None:
             raise StoreError("the record of this race cannot be read, so that its day is not known")
         form = await request.post()
-        message = " ".join(str(form.get("message", "")).split())
+        given = form.get("message", "")
+        message = " ".join(given.split()) if isinstance(given, str) else ""
         if not message or len(message) > MAX_MESSAGE:
             raise UsageError(f"a note has 1 to {MAX_MESSAGE:,} characters")
         note = Annotation(

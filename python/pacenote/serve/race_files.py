@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from pacenote.errors import StoreError
 
@@ -50,15 +53,47 @@ def folder_files(folder: Path) -> list[FolderFile]:
     return sorted(found, key=lambda file: (file.name.count("/") > 0, file.name))
 
 
-def folder_file(folder: Path, name: str) -> FolderFile:
-    """Returns the file with exactly this name. Raises StoreError.
+@dataclass(frozen=True, slots=True)
+class OpenFolderFile:
+    """A file of a race that was opened to be sent."""
 
-    The name comes from anywhere: it is compared with the names that exist, and never used as a path.
+    file: FolderFile
+    """Which file it is."""
+
+    content: BinaryIO
+    """Its content, which the caller closes."""
+
+
+def open_folder_file(folder: Path, name: str) -> OpenFolderFile:
+    """Opens the file with exactly this name. Raises StoreError.
+
+    The name comes from anywhere: it is compared with the names that exist, and never used as a path. If what
+    has that name was replaced meanwhile, no link is followed.
     """
     for file in _files(folder, "", _MAX_DEPTH):
         if file.name == name:
-            return file
+            with contextlib.suppress(OSError):
+                return OpenFolderFile(file, _opened(folder, name))
+            break
     raise StoreError("this race has no such file")
+
+
+def _opened(folder: Path, name: str) -> BinaryIO:
+    """Opens a regular file below a folder without following links. Raises OSError."""
+    *folders, last = name.split("/")
+    with contextlib.ExitStack() as opened:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        opened.callback(os.close, descriptor)
+        for inner in folders:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(inner, flags, dir_fd=descriptor)
+            opened.callback(os.close, descriptor)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        content = os.fdopen(os.open(last, flags, dir_fd=descriptor), "rb")
+    if not stat.S_ISREG(os.fstat(content.fileno()).st_mode):
+        content.close()
+        raise OSError(errno.EINVAL, "not a regular file")
+    return content
 
 
 def _files(folder: Path, prefix: str, depth: int) -> Iterator[FolderFile]:
