@@ -148,6 +148,39 @@ fn an_archive_bomb_is_stopped_at_the_limit() {
     }
 }
 
+/// Returns a frame of zstd with no content but `text`, which declares a window of a power of two.
+fn frame_with_window(log: u8, text: &[u8]) -> Vec<u8> {
+    // Magic number, descriptor without flags, window, and one raw block, which is the last one.
+    let block = u32::try_from(text.len()).unwrap() << 3 | 1;
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3];
+    frame.extend_from_slice(&block.to_le_bytes()[..3]);
+    frame.extend_from_slice(text);
+    frame
+}
+
+#[test]
+fn an_archive_that_declares_a_huge_window_is_not_given_the_memory() {
+    for (log, accepted) in [(20, true), (27, true), (28, false), (31, false), (41, false)] {
+        for kind in ["zst", "tar.zst"] {
+            let folder = tempfile::tempdir().unwrap();
+            let text = b"{}\n".as_slice();
+            let content = if kind == "zst" { text.to_vec() } else { tar_of("documents.json", text) };
+            let archive = archive(folder.path(), kind, &frame_with_window(log, &content));
+            let result = quietly(&archive, folder.path());
+            if accepted {
+                assert_eq!(result.unwrap().bytes, 3, "{kind}, {log}");
+                continue;
+            }
+            let error = result.expect_err("a frame with a huge window was accepted");
+            assert!(matches!(error, CorpusError::Unsupported { .. }), "{kind}, {log}: {error}");
+            let reason = "cannot be unpacked: it was compressed with a window (zstd --long) of more than 128 MiB; \
+                          unpack it yourself";
+            assert!(error.to_string().contains(reason), "{error}");
+            assert_eq!(names(folder.path()), [format!("documents.json.{kind}")]);
+        }
+    }
+}
+
 #[test]
 fn break_interrupts_unpacking_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,6 +10,7 @@ mod parallel_bzip2;
 mod tar;
 mod writer_thread;
 mod zip;
+mod zstd_frames;
 
 use std::cell::Cell;
 use std::io::{self, BufReader, Read};
@@ -32,9 +33,6 @@ const READ_SIZE: usize = 1 << 20;
 
 /// Number of decompressed bytes per write.
 const WRITE_SIZE: usize = 256 << 10;
-
-/// Largest accepted window of a zstd frame, as an exponent of two: the window of `zstd --long=31`.
-const ZSTD_WINDOW: u32 = 31;
 
 /// Limits for an archive whose unpacked size is unknown: this many bytes or this many times the size of the archive,
 /// whichever is more. The corpora of public tracks compress to between a tenth and a fiftieth of their size.
@@ -204,7 +202,7 @@ fn unpack_within(
         unpacker.limits.thread_count = 1;
         result = unpacker.unpack(kind);
     }
-    let output = result?;
+    let output = result.map_err(zstd_frames::explained)?;
     let bytes = output.bytes_written();
     let synced = output.sync()?;
     let lines = Some(synced.line_count());
@@ -402,11 +400,7 @@ fn decoder<'a>(compression: Compression, source: impl Read + 'a) -> io::Result<B
         Compression::None => Box::new(source),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(source)),
-        Compression::Zstd => {
-            let mut frames = zstd::Decoder::with_buffer(source)?;
-            frames.window_log_max(ZSTD_WINDOW)?;
-            Box::new(frames)
-        }
+        Compression::Zstd => Box::new(zstd_frames::decoder(source)?),
     })
 }
 
