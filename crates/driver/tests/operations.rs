@@ -86,6 +86,31 @@ fn paging_ends_at_the_given_number_of_pages_or_after_an_empty_page() {
 }
 
 #[test]
+fn pages_that_repeat_end_the_operation() {
+    // The sort values repeat after 3, 4, 5, 3, 4, 5 … pages; those of the other operation are all different.
+    let server = Server::start(|seen, before| {
+        let key = if path_of(seen) == "/cycle" { before.min(2 + before % 3) } else { before };
+        let page = if path_of(seen) == "/long" && before > 200 { vec![] } else { vec![json!([key])] };
+        Some(search_response(&json!({"hits": hits(&page)})))
+    });
+    let call =
+        |path: &str, next: Value| paged(with_body("GET", path, &json!({})), next, Value::Null, Value::Null);
+    let tasks = [
+        calls_task("long", 1, &[call("/long", json!({"kind": "search_after"}))]),
+        calls_task("cycle", 2, &[call("/cycle", json!({"kind": "search_after"}))]),
+    ];
+    let race = run(&plan(server.port, &tasks));
+    assert_eq!(race.task("long").operation_totals.failed, 0);
+    let cycle = race.task("cycle");
+    assert_eq!((cycle.work.weight, cycle.operation_totals.failed), (0, 2));
+    assert!(cycle.operation_totals.requests < 40, "{}", cycle.operation_totals.requests);
+    assert_eq!(cycle.errors[0].error_class, "condition");
+    let reason = &cycle.errors[0].reason;
+    assert!(reason.starts_with("the sort value of its last hit is that of an earlier page"), "{reason}");
+    assert!(reason.ends_with(" pages were fetched"), "{reason}");
+}
+
+#[test]
 fn a_failed_page_fails_the_operation_and_ends_it() {
     let server = Server::start(|_, before| {
         let late = json!({"timed_out": true, "hits": hits(&[json!([1])])});

@@ -36,6 +36,34 @@ pub struct Paginator {
     page_key: Vec<u8>,
     /// The point in time in the last response that contained one, as JSON; empty if there was none.
     point_in_time: Vec<u8>,
+    repetition: Repetition,
+}
+
+/// Recognizes that the keys of pages repeat, so that the pages would never end (Brent's algorithm: the kept key is
+/// replaced after 1, 2, 4, 8 … pages, so that a cycle of any length is found with one key in memory).
+#[derive(Debug, Default)]
+struct Repetition {
+    kept: Vec<u8>,
+    /// Number of keys since the kept one.
+    since: u64,
+    /// Number of keys after which the kept one is replaced.
+    until: u64,
+}
+
+impl Repetition {
+    /// Returns whether the key of a page is that of an earlier page.
+    fn repeats(&mut self, key: &[u8]) -> bool {
+        if self.until > 0 && self.kept == key {
+            return true;
+        }
+        if self.since == self.until {
+            self.kept.clear();
+            self.kept.extend_from_slice(key);
+            (self.since, self.until) = (0, (2 * self.until).max(1));
+        }
+        self.since += 1;
+        false
+    }
 }
 
 /// The place in a response that contains the key of the next page.
@@ -103,6 +131,7 @@ impl Paginator {
             renews_point_in_time: field(body.as_bytes(), "pit").is_some(),
             page_key: Vec::new(),
             point_in_time: Vec::new(),
+            repetition: Repetition::default(),
         })
     }
 
@@ -111,10 +140,20 @@ impl Paginator {
     pub async fn send(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
         self.page_key.clear();
         self.point_in_time.clear();
+        self.repetition = Repetition { kept: std::mem::take(&mut self.repetition.kept), since: 0, until: 0 };
         let FetchedPage { outcome: mut whole, mut has_more } = self.fetch(true, execution).await?;
         while has_more && self.max_pages.is_none_or(|most| whole.result.weight < u64::from(most)) {
             if self.first.policy.is_over(whole.done, execution.cancellation) {
-                whole.result = unfinished(&whole);
+                let reason = "the task ended more than the timeout of a request before the last page";
+                whole.result = unfinished(&whole, reason);
+                break;
+            }
+            if self.reader.keys_increase() && self.repetition.repeats(&self.page_key) {
+                let reason = format!(
+                    "{} is that of an earlier page, so that the pages would not end",
+                    self.reader.key_name()
+                );
+                whole.result = unfinished(&whole, &reason);
                 break;
             }
             let page = self.fetch(false, execution).await?;
@@ -192,12 +231,9 @@ impl Paginator {
     }
 }
 
-/// Returns the failure of an operation that has more pages than could be fetched before the end of its task.
-fn unfinished(fetched: &OperationOutcome) -> WorkOutcome {
-    let pages = fetched.result.weight;
-    let reason = format!(
-        "the task ended more than the timeout of a request before the last page: {pages} pages were fetched"
-    );
+/// Returns the failure of an operation of which not all pages can be fetched.
+fn unfinished(fetched: &OperationOutcome, reason: &str) -> WorkOutcome {
+    let reason = format!("{reason}: {} pages were fetched", fetched.result.weight);
     let failure = WorkOutcome::failure(ErrorClass::Condition, reason).with_status(fetched.status);
     failure.with_took(fetched.result.took_ms).into_final()
 }
@@ -243,6 +279,22 @@ fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
 }
 
 impl PageReader {
+    /// Returns whether the key of each page is greater than that of the page before. The id of a scroll and a cursor
+    /// may stay the same.
+    fn keys_increase(&self) -> bool {
+        matches!(self, Self::SearchAfter | Self::AfterKey(_))
+    }
+
+    /// Returns what the key of a page is called in a response.
+    fn key_name(&self) -> &'static str {
+        match self {
+            Self::SearchAfter => "the sort value of its last hit",
+            Self::AfterKey(_) => "its after_key",
+            Self::Scroll => "its scroll id",
+            Self::Cursor => "its cursor",
+        }
+    }
+
     /// Reads the fields that determine the next page. Buckets and rows are counted only if `counts` is set. Reading
     /// stops as soon as everything has been found; engines write ids first. A long response is read in slices.
     ///
