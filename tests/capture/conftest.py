@@ -93,6 +93,8 @@ class FakeCluster:
         numbers = [n for n in range(COUNT) if not by_shard or n % SHARDS == int(shard)]
         places = list(enumerate(numbers))
         after = body.get("search_after", [-1])[0]
+        if not isinstance(after, int):
+            return 400, {"error": "the value does not have the type of the field"}
         page = [(place, n) for place, n in places if place > after][: body["size"]]
         return 200, {"pit_id": point, **self.hits([self.hit(n, place) for place, n in page])}
 

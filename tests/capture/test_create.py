@@ -9,6 +9,7 @@ import bz2
 import contextlib
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -297,6 +298,85 @@ def test_the_documents_are_not_written_to_a_link(creator: TrackCreator) -> None:
     with pytest.raises(PacenoteError, match=r"cannot write .*notes-documents\.json"):
         creator.create()
     assert target.read_text() == "mine"
+
+
+def interrupted(creator: TrackCreator) -> Path:
+    """Captures a part of the documents, and returns the file with them."""
+    limit = creator.cluster.searches + 3
+    search = creator.cluster.search
+
+    def search_until(body: dict[str, Any]) -> tuple[int, object]:
+        return search(body) if creator.cluster.searches < limit else (500, {})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(creator.cluster, "search", search_until)
+        with pytest.raises(EngineError):
+            creator.create()
+    return creator.folder / "notes-documents.json"
+
+
+@pytest.mark.parametrize("has_progress", [False, True])
+def test_a_file_with_another_name_stays_as_it_is(creator: TrackCreator, *, has_progress: bool) -> None:
+    creator.folder.mkdir()
+    documents = creator.folder / "notes-documents.json"
+    if has_progress:
+        documents = interrupted(creator)
+        assert json.loads((creator.folder / JOURNAL).read_text())["notes"]["documents"] > 0
+        kept = documents.read_bytes()
+    else:
+        kept = b"mine"
+        documents.write_bytes(kept)
+    other = creator.folder.parent / "other"
+    os.link(documents, other)
+    assert sorted(creator.create()) == list(range(COUNT))
+    assert other.read_bytes() == kept
+
+
+def test_a_file_of_another_user_stays_as_it_is(creator: TrackCreator) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may give files away")
+    documents = interrupted(creator)
+    os.chown(documents, 54321, -1)
+    with documents.open("rb") as theirs:
+        assert sorted(creator.create()) == list(range(COUNT))
+        assert os.fstat(theirs.fileno()).st_nlink == 0
+        assert theirs.read().count(b"\n") < COUNT
+
+
+def _is_usual(name: str, value: object) -> bool:
+    """Returns whether a value has the type that a member of the journal has."""
+    usual = {"complete": bool, "after": list, "identity": str, "pit_id": str}
+    is_nested = isinstance(value, list) and any(isinstance(item, dict | list) for item in value)
+    return name == "x" or (name in usual and isinstance(value, usual[name]) and not is_nested)
+
+
+_ODD: tuple[object, ...] = (None, True, -1, 1 << 70, 1.5, "x", "\ud800", [], [{}], {}, {"a": 1}, [[[]]])
+
+
+@pytest.mark.parametrize(
+    "name", ["identity", "documents", "bytes", "complete", "target", "pit_id", "after", "", "x"]
+)
+def test_a_journal_of_someone_else_is_only_data(creator: TrackCreator, name: str) -> None:
+    interrupted(creator)
+    stored = (creator.folder / JOURNAL).read_text()
+    documents = (creator.folder / "notes-documents.json").read_bytes()
+    for odd in _ODD:
+        journal: Any = json.loads(stored)
+        notes = journal["notes"]
+        if name == "":
+            journal = {"notes": odd} if odd is not True else odd
+        else:
+            (notes["position"] if name in notes["position"] else notes)[name] = odd
+        shutil.rmtree(creator.folder)
+        creator.folder.mkdir()
+        (creator.folder / JOURNAL).write_text(json.dumps(journal))
+        (creator.folder / "notes-documents.json").write_bytes(documents)
+        if _is_usual(name, odd):
+            # Whether it is the right position cannot be known.
+            with contextlib.suppress(PacenoteError):
+                creator.create()
+        else:
+            assert sorted(creator.create()) == list(range(COUNT)), odd
 
 
 def test_a_scroll_that_never_ends_is_left(creator: TrackCreator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from pacenote.capture.foreign_folder import new_file, opened_file
+from pacenote.capture.foreign_folder import continued_file, new_file, opened_file, own_size
 from pacenote.capture.raw_documents import ndjson_line
 from pacenote.capture.readers import DocumentReader, Hit, PointInTimeExpired, ReadCursor
 from pacenote.capture.sources import CaptureSource
@@ -36,6 +36,12 @@ _MAX_ATTEMPTS = 3
 
 _MORE_DOCUMENTS = 1_000_000
 """Number of documents that may be indexed since they were counted, besides as many as there were."""
+
+_MAX_JOURNAL_BYTES = 64 << 20
+"""Bytes of the journal that are read."""
+
+_MAX_COUNT = 1 << 53
+"""Largest number in a journal."""
 
 _FREE_BYTES = 64 << 20
 """Bytes that stay free on the disk."""
@@ -92,12 +98,10 @@ class CaptureJournal:
         self._states: dict[str, _SourceProgress] = {}
         try:
             with opened_file(self._file) as stored:
-                notes = parse_json(stored.read())
-            for name, note in notes.items():
-                position = ReadCursor(**{**note["position"], "after": tuple(note["position"]["after"])})
-                self._states[name] = _SourceProgress(**{**note, "position": position})
-        except (OSError, ValueError, KeyError, TypeError):
-            # Missing or damaged: start from the beginning.
+                notes = parse_json(stored.read(_MAX_JOURNAL_BYTES))
+            self._states = {name: _read_progress(note) for name, note in notes.items()}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            # Missing, damaged, or not from a capture: start from the beginning.
             self._states = {}
 
     def state(self, source: CaptureSource) -> _SourceProgress:
@@ -121,6 +125,28 @@ class CaptureJournal:
     def remove(self) -> None:
         """Deletes the journal of a finished capture."""
         self._file.unlink(missing_ok=True)
+
+
+def _read_progress(note: Any) -> _SourceProgress:
+    """Returns the progress in a journal, which someone else may have written. Raises ValueError, LookupError
+    or TypeError if it is not of the form that `save` writes.
+    """
+    position = note["position"]
+    counts = [note["documents"], note["bytes"], position["target"]]
+    texts = [note["identity"], position["pit_id"]]
+    if (
+        any(type(count) is not int or not 0 <= count <= _MAX_COUNT for count in counts)
+        or not all(isinstance(text, str) for text in texts)
+        or not isinstance(position["after"], list)
+        or not all(isinstance(value, str | int | float | None) for value in position["after"])
+        or type(note["complete"]) is not bool
+    ):
+        raise ValueError("the journal has an unexpected form")
+    documents, size, target = counts
+    identity, pit_id = texts
+    return _SourceProgress(
+        identity, documents, size, ReadCursor(target, pit_id, tuple(position["after"])), note["complete"]
+    )
 
 
 @contextmanager
@@ -149,7 +175,7 @@ def dump(
     """
     file = folder / f"{source.name}-documents.json"
     state = journal.state(source)
-    if not state.complete or _file_size(file) != state.bytes:
+    if not state.complete or own_size(file) != state.bytes:
         state = _documents(source, reader, file, journal, progress)
     small = file.with_name(f"{source.name}-documents-1k.json")
     with store_errors(small), opened_file(file) as lines, new_file(small) as out:
@@ -168,7 +194,7 @@ def _documents(
 ) -> _SourceProgress:
     label = f"reading {source.name}"
     state = journal.state(source)
-    if not reader.resumable or _file_size(file) < state.bytes:
+    if not reader.resumable or own_size(file) < state.bytes:
         state = journal.reset(source)
     elif state.documents:
         progress(f"{label}: continuing after {state.documents:,} documents", 0, 0)
@@ -184,10 +210,6 @@ def _documents(
     )
 
 
-def _file_size(file: Path) -> int:
-    return file.stat().st_size if file.exists() else 0
-
-
 def _append(
     source: CaptureSource,
     reader: DocumentReader,
@@ -197,11 +219,12 @@ def _append(
 ) -> _SourceProgress:
     journal, state = kept
     with store_errors(file):
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    with os.fdopen(descriptor, "r+b") as out:
+        if file.is_symlink():
+            # It may lead to a disk with more room, and is therefore not replaced.
+            raise OSError(errno.ELOOP, "it is a link")
         # The end of the file may be an incomplete page.
-        out.truncate(state.bytes)
-        out.seek(state.bytes)
+        stream = continued_file(file, state.bytes) if state.bytes else new_file(file)
+    with stream as out:
         for page in reader.pages(source, state.position):
             _check_limits(source, file.parent, state.documents + len(page.hits))
             with store_errors(file):
@@ -212,7 +235,8 @@ def _append(
             journal.save()
             progress(f"reading {source.name}", state.documents, source.documents)
         with store_errors(file):
-            os.fsync(descriptor)
+            out.flush()
+            os.fsync(out.fileno())
     state.complete = True
     journal.save()
     return state

@@ -1,9 +1,13 @@
-"""Files in the folder of a track, which someone else may have made: links in it lead nowhere."""
+"""Files in the folder of a track, which someone else may have made: links in it lead nowhere, and files that
+have other names, too, stay as they are.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,6 +42,38 @@ def write_inside(folder: Path, name: str, data: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(new, file, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+
+
+def own_size(path: Path) -> int:
+    """Returns the size of a file that `continued_file` would open, in bytes; 0 for others, and if there is
+    none.
+    """
+    try:
+        status = path.lstat()
+    except OSError:
+        return 0
+    return status.st_size if _is_own(status) else 0
+
+
+def continued_file(path: Path, size: int) -> BinaryIO:
+    """Opens a file to write on after its first `size` bytes; the others are removed. Raises OSError, also for
+    one that is not a regular file of this user with one name: writing would change what another name stands
+    for.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not _is_own(os.fstat(descriptor)):
+            raise OSError(errno.EPERM, "it is not a file of its own")
+        os.ftruncate(descriptor, size)
+        os.lseek(descriptor, size, os.SEEK_SET)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "wb")
+
+
+def _is_own(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_uid == os.geteuid()
 
 
 def opened_file(path: Path) -> BinaryIO:
