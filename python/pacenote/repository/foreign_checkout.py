@@ -12,10 +12,15 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pacenote.repository.git import GitError, git
+from pacenote.repository.git import GitBlocked, GitError, GitOptions, check_files, git
+
+TIMEOUT_S = 120.0
+"""Seconds within which all commands about a checkout must have ended."""
 
 _KEPT = r"^core\.(autocrlf|eol|filemode|ignorecase|precomposeunicode|symlinks)$"
 """Settings that say how files of the work tree are compared; none of them names a program."""
@@ -27,48 +32,63 @@ _KEPT_VALUE = re.compile(r"core\.([a-z]+) ([a-z]+)")
 def foreign_checkout(folder: Path) -> Generator[Callable[..., str], None, None]:
     """Returns a function that runs git in a folder of a checkout as `git` does, with settings of its own.
 
-    Raises GitError if the folder is in no checkout of this user, and GitMissingError if git is not installed.
+    Raises GitError if the folder is in no checkout of this user, GitBlocked if it cannot be read because of a
+    pipe in the place of a file, and GitMissingError if git is not installed.
     """
-    commit = head(folder)
-    top = Path(_asked(folder, "--show-toplevel"))
+    check_files(folder)
+    reader = _Reader(folder, time.monotonic() + TIMEOUT_S)
+    commit = reader.git("rev-parse", "--verify", "--quiet", "HEAD")
+    top = Path(reader.git("rev-parse", "--show-toplevel"))
     if not Path(os.path.realpath(folder)).is_relative_to(top):
         raise GitError("its work tree is another folder")
-    common = folder.absolute() / _asked(folder, "--git-common-dir")
-    index = folder / _asked(folder, "--git-path", "index")
+    common = folder.absolute() / reader.git("rev-parse", "--git-common-dir")
+    index = folder / reader.git("rev-parse", "--git-path", "index")
     with tempfile.TemporaryDirectory(prefix="pacenote-git-") as name:
         settings = Path(name)
         for part in ("refs", "info"):
             (settings / part).mkdir()
         (settings / "HEAD").write_text(f"{commit}\n")
-        (settings / "config").write_text(_settings(folder))
+        (settings / "config").write_text(_settings(reader))
         _copy(index, settings / "index")
         _copy(common / "info" / "exclude", settings / "info" / "exclude")
-        where = (f"--git-dir={settings}", f"--work-tree={top}")
-        environment = {"GIT_OBJECT_DIRECTORY": str(common / "objects")}
+        where = GitOptions(
+            before=(f"--git-dir={settings}", f"--work-tree={top}"),
+            environment={"GIT_OBJECT_DIRECTORY": str(common / "objects")},
+        )
 
         def run(*arguments: str) -> str:
-            return git(*arguments, at=folder, options=where, environment=environment)
+            return reader.git(*arguments, options=where)
 
         yield run
 
 
-def head(folder: Path) -> str:
-    """Returns the commit of a folder in a checkout. Raises GitError and GitMissingError."""
-    return git("rev-parse", "--verify", "--quiet", "HEAD", at=folder)
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Runs git in a checkout, until a time for all commands is over."""
+
+    folder: Path
+    deadline: float
+
+    def git(self, *arguments: str, options: GitOptions | None = None) -> str:
+        left_s = self.deadline - time.monotonic()
+        if left_s <= 0:
+            raise GitBlocked(f"git has not read it within {TIMEOUT_S:.4g} s; one of its files may be a pipe")
+        return git(*arguments, at=self.folder, options=replace(options or GitOptions(), timeout_s=left_s))
 
 
-def _asked(folder: Path, *question: str) -> str:
-    return git("rev-parse", *question, at=folder)
-
-
-def _settings(folder: Path) -> str:
+def _settings(reader: _Reader) -> str:
     """Returns the settings with which the checkout is read."""
     kept = ""
-    with contextlib.suppress(GitError):
-        kept = git("config", "--get-regexp", _KEPT, at=folder)
+    try:
+        kept = reader.git("config", "--get-regexp", _KEPT)
+    except GitBlocked:
+        raise
+    except GitError:
+        # There are none.
+        pass
     lines = [f"{match[1]} = {match[2]}" for match in map(_KEPT_VALUE.fullmatch, kept.splitlines()) if match]
     # Old versions of git do not know the question, and have only one format.
-    is_sha256 = _asked(folder, "--show-object-format") == "sha256"
+    is_sha256 = reader.git("rev-parse", "--show-object-format") == "sha256"
     core = ("[core]", f"repositoryformatversion = {int(is_sha256)}", "bare = false", *lines)
     extensions = ("[extensions]", "objectformat = sha256") if is_sha256 else ()
     return "".join(f"{line}\n" for line in (*core, *extensions))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from pacenote.command import run_command
+from pacenote.repository.special_files import special_file
 
 _NOT_INHERITED = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),
@@ -29,6 +31,14 @@ _SSH = "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=15"
 _OF_REMOTES = ("clone", "fetch")
 """Commands of git that connect to hosts."""
 
+LOCAL_TIMEOUT_S = 600.0
+"""Seconds after which a command that connects to no host is stopped: a file that it reads may be a pipe, for
+which git waits for ever.
+"""
+
+_REMOTE_TIMEOUT_S = 6 * 3600.0
+"""The same for a command that connects to a host, which may have a large repository and a slow network."""
+
 _NO_PROGRAMS = (
     "--no-pager",
     *("-c", f"core.hooksPath={os.devnull}"),
@@ -39,8 +49,6 @@ _NO_PROGRAMS = (
 """Options with which git runs no hooks, and no programs that a URL or the settings of a repository name.
 Filters remain (`foreign_checkout.py`), and what the user has configured for connections.
 """
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 _HTTPS_ONLY = ("-c", "protocol.http.allow=never")
 """Options with which git does not follow a redirect from https to http."""
@@ -57,32 +65,59 @@ class GitError(Exception):
     """A git command failed; the message is git's own, in one line."""
 
 
+class GitBlocked(GitError):
+    """Git would wait for ever for a file of a repository, or has waited for too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitOptions:
+    """How git is run, apart from its command."""
+
+    before: tuple[str, ...] = ()
+    """Options before the command."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables for it."""
+
+    timeout_s: float | None = None
+    """Seconds after which it is stopped; None is the limit for commands of its kind."""
+
+
 def git(
     *arguments: str,
     at: Path | None = None,
-    options: Sequence[str] = (),
-    environment: Mapping[str, str] = _NOTHING,
+    options: GitOptions = GitOptions(),
     waiting: Callable[[], None] = lambda: None,
 ) -> str:
     """Runs git and returns its output, without surrounding whitespace. Calls `waiting` twice a second.
 
-    `options` are those before the command, and `environment` are variables for it. Does not run hooks, and
-    does not refresh the index of a repository that it only reads. Raises `GitError` if it fails, and
-    `GitMissingError` if git is not installed.
+    Does not run hooks, and does not refresh the index of a repository that it only reads. Raises `GitError`
+    if it fails, `GitBlocked` if it does not end in time, and `GitMissingError` if git is not installed.
     """
     program = shutil.which("git")
     if program is None:
         raise GitMissingError
     inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    variables = {**_DEFAULTS, **inherited, **fixed, **environment}
-    where = (*(("-C", str(at)) if at is not None else ()), *options)
-    if arguments[0] in _OF_REMOTES and not _has_ssh_command(program, where, variables):
-        variables["GIT_SSH_COMMAND"] = _SSH
-    is_https = arguments[0] in _OF_REMOTES and _is_https(program, where, arguments, variables)
-    fixed_options = (*_NO_PROGRAMS, *(_HTTPS_ONLY if is_https else ()))
+    variables = {**_DEFAULTS, **inherited, **fixed, **options.environment}
+    where = (*(("-C", str(at)) if at is not None else ()), *options.before)
+    is_remote = arguments[0] in _OF_REMOTES
     try:
-        result = run_command([program, *fixed_options, *where, *arguments], variables, waiting)
+        if is_remote and not _has_ssh_command(program, where, variables):
+            variables["GIT_SSH_COMMAND"] = _SSH
+        sources = _sources(program, where, arguments, variables) if is_remote else ()
+        for source in sources:
+            if (path := source.removeprefix("file://")).startswith("/"):
+                check_files(Path(path))
+        is_https = any(source.startswith("https://") for source in sources)
+        fixed_options = (*_NO_PROGRAMS, *(_HTTPS_ONLY if is_https else ()))
+        command = [program, *fixed_options, *where, *arguments]
+        limit_s = options.timeout_s or (_REMOTE_TIMEOUT_S if is_remote else LOCAL_TIMEOUT_S)
+        result = run_command(command, variables, waiting, limit_s, has_group=not is_remote)
+    except subprocess.TimeoutExpired as error:
+        raise GitBlocked(
+            f"git {arguments[0]} was stopped after {error.timeout:.4g} s; a file that it reads may be a pipe"
+        ) from None
     except ValueError as error:  # An argument contains a NUL character.
         raise GitError(f"git {arguments[0]} cannot be given these names: {error}") from None
     if result.returncode:
@@ -104,15 +139,23 @@ def strip_credentials(text: str) -> str:
     return _CREDENTIALS.sub("", text)
 
 
-def _is_https(
+def check_files(folder: Path) -> None:
+    """Raises GitBlocked if git would wait for a file of the checkout that contains a folder."""
+    if (file := special_file(folder)) is not None:
+        raise GitBlocked(f"{file} is a pipe, a device or a socket")
+
+
+def _sources(
     program: str, where: Sequence[str], arguments: Sequence[str], environment: Mapping[str, str]
-) -> bool:
-    """Returns whether a command connects to an https URL: one of its arguments, or that of `origin`."""
-    urls = [argument for argument in arguments if "://" in argument]
-    if not urls and where:
+) -> Sequence[str]:
+    """Returns the URL or the folder that a command reads from: its first argument, or the URL of `origin`."""
+    first = arguments[arguments.index("--") + 1] if "--" in arguments else ""
+    sources = [text for text in (first, *arguments[1:]) if "://" in text or text.startswith("/")][:1]
+    if not sources and where:
         setting = [program, *where, "config", "--get", "remote.origin.url"]
-        urls = [run_command(setting, environment, lambda: None).stdout.strip()]
-    return any(url.startswith("https://") for url in urls)
+        result = run_command(setting, environment, lambda: None, LOCAL_TIMEOUT_S, has_group=True)
+        sources = [result.stdout.strip()]
+    return sources
 
 
 def _has_ssh_command(program: str, where: Sequence[str], environment: Mapping[str, str]) -> bool:
@@ -121,7 +164,7 @@ def _has_ssh_command(program: str, where: Sequence[str], environment: Mapping[st
         return True
     # A clone does not use the settings of the repository that it is started in.
     setting = [program, *(where or ("-C", "/")), "config", "--get", "core.sshCommand"]
-    return run_command(setting, environment, lambda: None).returncode == 0
+    return run_command(setting, environment, lambda: None, LOCAL_TIMEOUT_S, has_group=True).returncode == 0
 
 
 def _reason(output: str) -> str:

@@ -30,7 +30,7 @@ from pacenote.model.messages import quoted, quoted_list
 from pacenote.ownership import replaceable_folder
 from pacenote.repository.branches import best_branch, version_variants
 from pacenote.repository.foreign_checkout import foreign_checkout
-from pacenote.repository.git import GitError, GitMissingError, commit_of, git, strip_credentials
+from pacenote.repository.git import GitBlocked, GitError, GitMissingError, commit_of, git, strip_credentials
 
 DEFAULT_REPOSITORY = "default"
 """The name of the default repository."""
@@ -397,11 +397,12 @@ def folder_changes(folder: Path) -> str:
         return run(*_STATUS)
 
 
-def folder_revision(folder: Path) -> str | None:
+def folder_revision(folder: Path, warn: Callable[[str], None] = lambda _: None) -> str | None:
     """Returns the commit of a folder in a git checkout, followed by `-dirty` if files of the folder differ
     from it; None if it is in no checkout, if git ignores it, or if git cannot read it.
 
-    The folder may be someone else's.
+    The folder may be someone else's. `warn` is called with the reason if a file, such as a pipe, would let
+    git wait for ever.
     """
     try:
         with foreign_checkout(folder) as run:
@@ -411,6 +412,9 @@ def folder_revision(folder: Path) -> str | None:
             # Fails for a folder that is not in the commit.
             run("rev-parse", "--verify", "--quiet", "HEAD:./")
             return commit
+    except GitBlocked as error:
+        warn(f"the revision of {folder} is not known: {error}")
+        return None
     except (GitError, GitMissingError, OSError):
         return None
 

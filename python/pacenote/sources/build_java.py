@@ -37,8 +37,9 @@ def required_major(recipe: BuildRecipe, sources: Path) -> str:
     """Returns the major version of the JDK that the sources ask for, otherwise the one of the recipe; empty
     if neither says it.
     """
+    file = sources / _VERSIONS_FILE
     try:
-        text = (sources / _VERSIONS_FILE).read_text("utf-8", "replace")
+        text = file.read_text("utf-8", "replace") if file.is_file() else ""
     except OSError:
         text = ""
     key = re.escape(recipe.jdk_variable)

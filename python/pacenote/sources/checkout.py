@@ -210,6 +210,8 @@ def _digest_of_changes(folder: Path, run: Callable[..., str]) -> str:
 
 def _version(file: Path) -> str:
     """Returns the version that a file of the build contains, such as `opensearch = 3.4.0`."""
+    if not file.is_file():
+        return ""
     try:
         text = file.read_text("utf-8", "replace")
     except OSError:

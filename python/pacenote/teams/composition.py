@@ -149,7 +149,7 @@ def _known_variables(composition: Composition) -> set[str]:
             known |= jinja2.meta.find_undeclared_variables(tree)
     for hook in composition.hooks:
         for script in hook.scripts:
-            for module in script.parent.glob("*.py"):
+            for module in filter(Path.is_file, script.parent.glob("*.py")):
                 known.update(_LITERAL.findall(module.read_text(encoding="utf-8", errors="replace")))
     return known
 

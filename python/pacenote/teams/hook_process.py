@@ -98,7 +98,7 @@ def _load(script: Path) -> ModuleType:
 def _module(package: str, path: Path) -> ModuleType:
     name = f"{package}.{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None or spec.loader is None or not path.is_file():
         raise SystemSetupError(f"{path} is not a Python module")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

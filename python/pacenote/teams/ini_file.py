@@ -17,6 +17,8 @@ def read_ini(file: Path) -> Sections:
     parser = configparser.ConfigParser(interpolation=configparser.ExtendedInterpolation())
     # By default, keys are converted to lower case.
     parser.optionxform = str  # type: ignore[assignment,method-assign]
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise EngineError(f"{file} cannot be read: it is a pipe, a device or a socket")
     try:
         parser.read_string(file.read_text(encoding="utf-8"), file.name)
         return {section: dict(parser.items(section)) for section in parser.sections()}

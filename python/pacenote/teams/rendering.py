@@ -48,12 +48,18 @@ def render(root: Path, folders: Iterable[Path], variables: Mapping[str, object])
 
 
 def template_files(folders: Iterable[Path]) -> Iterator[tuple[str, Path]]:
-    """Yields the path in the engine's folder and the file of each template and each file to copy."""
+    """Yields the path in the engine's folder and the file of each template and each file to copy. Raises
+    EngineError if one of them is a pipe, for example.
+    """
     for folder in folders:
         for parent, below, names in os.walk(folder):
             below.sort()
             for name in sorted(names):
                 file = Path(parent, name)
+                if file.exists() and not file.is_file():
+                    raise EngineError(
+                        f"{file} is not a regular file", hint="remove it from the team repository"
+                    )
                 yield file.relative_to(folder).as_posix(), file
 
 

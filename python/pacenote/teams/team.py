@@ -70,9 +70,10 @@ def locate_team(request: TeamRequest, progress: Callable[[str], None] = lambda _
                 f"--team-path {options.path}, which is code, could be replaced by others: {problem}",
                 hint="copy it to a folder that only you can change",
             )
-        revision = folder_revision(options.path)
+        warnings: list[str] = []
+        revision = folder_revision(options.path, warnings.append)
         origin = f"{options.path}, revision {revision}" if revision else str(options.path)
-        return LocatedTeam(options.path.absolute(), origin, revision)
+        return LocatedTeam(options.path.absolute(), origin, revision, tuple(warnings))
     kind = RepositoryKind("team", DEFAULT_URL, EngineError)
     repository = open_repository(kind, options.repository or DEFAULT_REPOSITORY, options.urls, request.home)
     repository = replace(

@@ -218,6 +218,8 @@ def boundary_of(root: Path) -> Path:
 
 def read_text(path: Path) -> str:
     """Returns the text of a UTF-8 file. Raises `TrackError` if it cannot be read."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise TrackError(f"{path} cannot be read: it is a pipe, a device or a socket")
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as cause:
