@@ -14,7 +14,7 @@ from support.file_server import FileServer
 
 
 def read(server: FileServer) -> str | None:
-    pools = ConnectionPools(1)
+    pools = ConnectionPools(1, http_file.DOWNLOAD_LIMITS)
     try:
         file = HttpFile(resolve(f"{server.url}/a.sha512"), pools)
         return retry.read_text(file, DownloadRetryPolicy(first_attempts=1), Cancellation())

@@ -26,7 +26,7 @@ def test_a_redirect_from_https_to_http_is_refused() -> None:
         return HttpResponse(200, b"content")
 
     with http_server(respond) as plain, http_server(respond, tls=context) as secure:
-        pools = ConnectionPools(1, ClientConfig(tls=TlsOptions(ca_file=str(CA))))
+        pools = ConnectionPools(1, http_file.DOWNLOAD_LIMITS, ClientConfig(tls=TlsOptions(ca_file=str(CA))))
         for place, is_followed in ((f"https://{secure.address}", True), (f"http://{plain.address}", False)):
 
             def redirect(_: HttpRequest, place: str = place) -> HttpResponse:
@@ -53,7 +53,7 @@ def test_the_body_of_a_redirect_is_not_read(monkeypatch: pytest.MonkeyPatch) -> 
         return HttpResponse(302, headers=(("location", "/there"), ("content-length", "100")))
 
     with http_server(respond) as server:
-        pools = ConnectionPools(1)
+        pools = ConnectionPools(1, http_file.DOWNLOAD_LIMITS)
         start = time.monotonic()
         assert HttpFile(resolve(f"{server.url}/here"), pools).get().body.read() == b"content"
         pools.close()

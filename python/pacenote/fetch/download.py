@@ -11,7 +11,14 @@ from pathlib import Path
 from pacenote.errors import DownloadError
 from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.disk import check_free_space, disk_error
-from pacenote.fetch.http_file import Digest, FileVersion, HttpFile, RequestRejected, TransientError
+from pacenote.fetch.http_file import (
+    DOWNLOAD_LIMITS,
+    Digest,
+    FileVersion,
+    HttpFile,
+    RequestRejected,
+    TransientError,
+)
 from pacenote.fetch.options import DownloadOptions
 from pacenote.fetch.partial_file import PartialFile
 from pacenote.fetch.remote_file import MissingCredentials, RemoteFile, presign
@@ -89,7 +96,7 @@ def download_file(
     checksum are verified and it is synced to disk. Raises NotAvailable with the error from every source, or
     DiskError if the file cannot be written.
     """
-    job = _Job(ConnectionPools(options.connections), Cancellation(), options)
+    job = _Job(ConnectionPools(options.connections, DOWNLOAD_LIMITS), Cancellation(), options)
     try:
         return job.run(download, FileProgress.labelled(download.target.name, progress))
     finally:
@@ -110,7 +117,7 @@ def download_files(
     # The total is known only if every size is known.
     total = sum(size for size in sizes if size) if all(sizes) else 0
     batch = BatchProgress(label, total, progress)
-    job = _Job(ConnectionPools(options.parallel_files), Cancellation(), options)
+    job = _Job(ConnectionPools(options.parallel_files, DOWNLOAD_LIMITS), Cancellation(), options)
     pool = ThreadPoolExecutor(options.parallel_files, thread_name_prefix="pacenote-download")
     try:
         futures = [pool.submit(job.run, download, batch.file()) for download in downloads]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pacenote.fetch.remote_file import RemoteFile
 from pacenote.net.failures import describe_failure
 from pacenote.net.http_pool import ConnectionPools
+from pacenote.net.reply_limits import ReplyLimits
 from pacenote.units import whole_number
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ CONNECT_TIMEOUT_S = 20.0
 
 READ_TIMEOUT_S = 60.0
 """Seconds within which the next bytes of a response must arrive."""
+
+DOWNLOAD_LIMITS = ReplyLimits(stalled_s=READ_TIMEOUT_S)
+"""Limits of the responses of file servers: a large file may take any time, but must make progress."""
 
 _MAX_REDIRECTS = 5
 

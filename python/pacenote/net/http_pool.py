@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pacenote.model.client_options import TlsOptions
 from pacenote.net.proxy import proxy_for
+from pacenote.net.reply_limits import ReplyLimits
 from pacenote.net.tls import proxy_context, tls_context
 
 if TYPE_CHECKING:
@@ -38,14 +39,14 @@ class ConnectionPools:
     def __init__(
         self,
         connections: int,
+        limits: ReplyLimits,
         config: ClientConfig = ClientConfig(),
-        reply_timeout_s: float | None = None,
     ) -> None:
-        """`connections` is the number of connections that a pool keeps open; `reply_timeout_s` limits, in
-        seconds, the time in which a whole response must arrive.
+        """`connections` is the number of connections that a pool keeps open, and `limits` are those of every
+        response.
         """
         self._connections = connections
-        self._reply_timeout_s = reply_timeout_s
+        self._limits = limits
         self._config = config
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str, int | None], PoolManager] = {}
@@ -74,11 +75,10 @@ class ConnectionPools:
                 manager.clear()
 
     def _open(self, scheme: str, host: str, port: int | None) -> PoolManager:
-        manager = self._manager(scheme, host, port)
-        if self._reply_timeout_s is not None:
-            from pacenote.net.deadline import pool_classes
+        from pacenote.net.deadline import pool_classes
 
-            manager.pool_classes_by_scheme = pool_classes(self._reply_timeout_s)
+        manager = self._manager(scheme, host, port)
+        manager.pool_classes_by_scheme = pool_classes(self._limits)
         return manager
 
     def _manager(self, scheme: str, host: str, port: int | None) -> PoolManager:

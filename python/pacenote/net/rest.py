@@ -16,6 +16,7 @@ from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig, ConnectionPools
 from pacenote.net.proxy import proxy_for
 from pacenote.net.reply import FailedStatus, ReplyLimitError, UnusableReply, parse_body, read_body
+from pacenote.net.reply_limits import ReplyLimits
 from pacenote.net.rotation import HostRotation
 from pacenote.net.tls import speaks_tls
 
@@ -77,7 +78,7 @@ class RestClient:
         self._connect_timeout_s = min(timeout_s, config.connect_timeout_s)
         self._config = config
         self._headers = {"accept": "application/json", **dict(config.headers)}
-        self._pools = ConnectionPools(_CONNECTIONS, config, reply_timeout_s)
+        self._pools = ConnectionPools(_CONNECTIONS, ReplyLimits(whole_s=reply_timeout_s), config)
 
     def get(self, path: str, params: Params | None = None) -> Any:
         """Sends a GET request and returns the parsed response. Raises the same errors as `request`."""

@@ -15,7 +15,7 @@ from pacenote.errors import EngineError
 from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.disk import disk_error
 from pacenote.fetch.download import ChecksumMismatch, Download, NotAvailable, download_files
-from pacenote.fetch.http_file import Digest, HttpFile, RequestRejected, TransientError
+from pacenote.fetch.http_file import DOWNLOAD_LIMITS, Digest, HttpFile, RequestRejected, TransientError
 from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy
 from pacenote.fetch.remote_file import RemoteFile, resolve
 from pacenote.fetch.retry import read_text
@@ -84,7 +84,7 @@ class MavenRepository:
         self.url = parse_url(location, "the address of the Maven repository").parts.geturl().rstrip("/")
         self.location = location.rstrip("/")
         self.options = options
-        self._pools = ConnectionPools(options.parallel_files)
+        self._pools = ConnectionPools(options.parallel_files, DOWNLOAD_LIMITS)
 
     def file(self, path: str) -> RemoteFile:
         """Returns the file at a path below the repository."""

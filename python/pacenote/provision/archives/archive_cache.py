@@ -22,7 +22,7 @@ from pacenote.errors import DownloadError, EngineError, UsageError
 from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.disk import disk_error
 from pacenote.fetch.download import ChecksumMismatch, Download, NotAvailable, download_file
-from pacenote.fetch.http_file import Digest, HttpFile, RequestRejected, TransientError
+from pacenote.fetch.http_file import DOWNLOAD_LIMITS, Digest, HttpFile, RequestRejected, TransientError
 from pacenote.fetch.options import DownloadOptions
 from pacenote.fetch.remote_file import RemoteFile, remote_files
 from pacenote.fetch.retry import read_text
@@ -265,7 +265,7 @@ def _published_checksum(source: ArchiveSource, beside: Sequence[RemoteFile], opt
     """Returns the checksum in the file beside an archive, from the first server that has it, or an empty
     string. Raises DownloadError if there must be one.
     """
-    pools = ConnectionPools(options.connections)
+    pools = ConnectionPools(options.connections, DOWNLOAD_LIMITS)
     reasons = []
     try:
         for file in beside:
