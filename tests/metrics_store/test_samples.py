@@ -35,11 +35,11 @@ def write(file: Path, samples: Sequence[StoredSample], rows_of_group: int = 2) -
     pyarrow.parquet.write_table(table, file, row_group_size=rows_of_group, compression="zstd")
 
 
-@pytest.mark.parametrize("rows_of_group", [2, 10_000])
-def test_samples_are_read_in_order_with_the_columns_that_are_needed(tmp_path, rows_of_group):
+@pytest.mark.parametrize(("repeats", "rows_of_group"), [(20, 2), (1000, 10_000), (1000, 4000)])
+def test_samples_are_read_in_order_with_the_columns_that_are_needed(tmp_path, repeats, rows_of_group):
     failed = SAMPLE._replace(success=False, error_class="timeout", status=0, sample_type="warmup")
     detailed = SAMPLE._replace(task="später", part=True, client=2**32 - 1, details='{"a": 1}')
-    samples = [SAMPLE, failed, detailed, failed, SAMPLE] * 1000
+    samples = [SAMPLE, failed, detailed, failed, SAMPLE] * repeats
     write(tmp_path / "samples.parquet", samples, rows_of_group)
     assert list(SampleFile(tmp_path / "samples.parquet")) == samples
 
