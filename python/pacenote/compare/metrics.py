@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pacenote.compare.imported_metrics import imported_metrics, imported_primary
 from pacenote.model.comparison import PRIMARY_PERCENTILES, MetricId, PercentileTime
@@ -217,6 +218,7 @@ def _task_metrics(task: TaskResult) -> Iterator[tuple[MetricId, Datum]]:
         )
 
 
+@lru_cache(maxsize=4096)
 def percentile_metric(task: str, time: PercentileTime, q: float) -> MetricId:
     """Returns a percentile of a kind of time as a metric."""
     name, key = f"{q:g}th percentile {time}", f"p{q:g}-{time.replace(' ', '-')}"
@@ -243,6 +245,7 @@ def _system_metrics(system: SystemMetrics) -> Iterator[tuple[MetricId, Datum]]:
             yield _system_metric(name, unit), Datum(float(value))
 
 
+@lru_cache(maxsize=256)
 def _system_metric(name: str, unit: str) -> MetricId:
     return MetricId("", name, unit, name.lower().replace(" ", "-"), "system")
 

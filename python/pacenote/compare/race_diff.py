@@ -59,6 +59,9 @@ _LOOPBACK_PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+")
 _CONTROL_GROUP = re.compile(r"\.process\.cgroup\.(?:\w+\.)?path$")
 """The name of a control group, which differs between sessions; its limits are facts of their own."""
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
+"""Writes values that are not text."""
+
 _SHARE = 0.25
 _POINTS = 10.0
 """By how much readings must differ: a share of the larger value, or points of a percentage."""
@@ -165,7 +168,7 @@ def race_configuration(record: RaceRecord, snapshot: RaceSnapshot | None) -> Rac
     after = snapshot.after if snapshot is not None and snapshot.after is not None else Snapshot()
     # The track creates its indices.
     indices = {key: value for key, value in after.facts.items() if key.startswith(_INDICES)}
-    own = {**dict(_options(record)), **dict(_recorded_facts(record, is_complete=snapshot is None))}
+    own = {**_options(record), **_recorded_facts(record, is_complete=snapshot is None)}
     facts = {**own, **before.facts, **indices}
     unread = before.unread if record.imported is None else _NOT_IMPORTED
     return RaceConfiguration(record.race_id, facts, unread)
@@ -292,40 +295,46 @@ def unread_reason(side: RaceConfiguration, key: str) -> str | None:
     return None if pattern is None else f"{pattern} ({side.unread[pattern]})"
 
 
-def _options(record: RaceRecord) -> Iterator[tuple[str, str]]:
-    for name in _OPTIONS if record.imported is None else _IMPORTED_OPTIONS:
-        for key, value in _flat(f"race.{name}", encode(getattr(record, name))):
-            # The address of a node that Pacenote starts has a free port.
-            if record.pipeline == "benchmark-only" or not key.startswith("race.client.hosts"):
-                yield key, value
+def _options(record: RaceRecord) -> dict[str, str]:
+    names = _OPTIONS if record.imported is None else _IMPORTED_OPTIONS
+    facts = _flat("race", encode({name: getattr(record, name) for name in names}))
+    if record.pipeline == "benchmark-only":
+        return facts
+    # The address of a node that Pacenote starts has a free port.
+    return {key: value for key, value in facts.items() if not key.startswith("race.client.hosts")}
 
 
-def _recorded_facts(record: RaceRecord, *, is_complete: bool) -> Iterator[tuple[str, str]]:
-    """Yields what the record has of machine and engine, without what a snapshot has, unless complete."""
+def _recorded_facts(record: RaceRecord, *, is_complete: bool) -> dict[str, str]:
+    """Returns what the record has of machine and engine, without what a snapshot has, unless complete."""
     left_out = {"load_average"} if is_complete else {"load_average", "kernel", "memory_bytes"}
+    engine = ("distribution", "version", "flavor", "build_hash") if is_complete else ("distribution",)
+    facts = _flat("engine", {name: getattr(record.cluster, name) for name in engine})
+    if record.imported is not None:
+        return facts
     machine = {key: value for key, value in encode(record.environment).items() if key not in left_out}
-    if record.imported is None:
-        yield from _flat("machine", machine)
-    for name in ("distribution", "version", "flavor", "build_hash") if is_complete else ("distribution",):
-        yield from _flat(f"engine.{name}", getattr(record.cluster, name))
-    if record.imported is None and record.driver:
-        yield "driver.scheduling", obtained_scheduling(record.driver, record.tasks)
+    facts |= _flat("machine", machine)
+    if record.driver:
+        facts["driver.scheduling"] = obtained_scheduling(record.driver, record.tasks)
+    return facts
 
 
-def _flat(prefix: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yields the leaves of nested objects by their full names; values that are None or empty are left out."""
-    if isinstance(value, Mapping):
+def _flat(prefix: str, value: object) -> dict[str, str]:
+    """Returns the leaves of nested objects by their full names, without those that are None or empty."""
+    leaves: dict[str, str] = {}
+    _add_leaves(leaves, prefix, value)
+    return leaves
+
+
+def _add_leaves(leaves: dict[str, str], prefix: str, value: object) -> None:
+    if isinstance(value, str):
+        if value:
+            leaves[prefix] = value
+    elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _flat(f"{prefix}.{key}", item)
-    elif isinstance(value, list | tuple) and all(
-        isinstance(item, Mapping) and "name" in item for item in value
-    ):
+            _add_leaves(leaves, f"{prefix}.{key}", item)
+    elif isinstance(value, list | tuple) and all(isinstance(item, dict) and "name" in item for item in value):
         for item in value:
-            yield from _flat(
-                f"{prefix}.{item['name']}", {key: part for key, part in item.items() if key != "name"}
-            )
-    elif value is not None and value != "":
-        yield (
-            prefix,
-            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True),
-        )
+            parts = {key: part for key, part in item.items() if key != "name"}
+            _add_leaves(leaves, f"{prefix}.{item['name']}", parts)
+    elif value is not None:
+        leaves[prefix] = _ENCODER.encode(value)

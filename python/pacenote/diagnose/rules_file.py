@@ -36,6 +36,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -90,8 +91,12 @@ class RuleFileError(UsageError):
         self.problems = problems
 
 
+@cache
 def bundled_rules() -> tuple[Rule, ...]:
-    """Returns the rules that come with Pacenote, in the order of their files. Raises RuleFileError."""
+    """Returns the rules that come with Pacenote, in the order of their files. Raises RuleFileError.
+
+    They are read once, because the server diagnoses many races.
+    """
     return read_rules(BUNDLED)
 
 

@@ -258,32 +258,35 @@ def _redact_after_blank(match: re.Match[str]) -> str:
 
 def _redact_named(text: str) -> str:
     """Redacts the values of secret names."""
-    parts, end, shown_to = [], 0, 0
-    while (name := _NAME.search(text, end)) is not None:
+    parts, end, shown_to = list[str](), 0, 0
+    names = _NAME.finditer(text)
+    while (name := next(names, None)) is not None:
+        if not _is_secret_name(name):
+            continue
         # A shown value after a colon has no digit or is too short, and so is every value at its end.
         pattern = _ENCLOSED_VALUE if name["sign"] == ":" and name.end() < shown_to else _VALUE
-        value = pattern.match(text, name.end()) if _is_secret_name(name) else None
+        value = pattern.match(text, name.end())
         hidden = None if value is None else _hidden(name, value)
-        if value is not None and hidden is None and value["bare"] and name["sign"] == ":":
-            shown_to = value.end()
-        parts.append(text[end : name.end()])
-        end = name.end()
-        if value is not None and hidden is not None:
-            parts.append(hidden)
-            end = value.end()
+        if value is None or hidden is None:
+            shown_to = value.end() if value and value["bare"] and name["sign"] == ":" else shown_to
+            continue
+        parts += (text[end : name.end()], hidden)
+        end = value.end()
+        names = _NAME.finditer(text, end)
     return "".join([*parts, text[end:]]) if parts else text
 
 
 def _is_secret_name(name: re.Match[str]) -> bool:
-    if name["sign"] == ",":
+    sign = name["sign"]
+    if sign == ",":
         # The name must be the first element of a Python tuple.
         start = name.start() - len(name["quote"] or "")
         return bool(name["quote"]) and name.string[start - 1 : start] == "(" and is_secret(name["name"])
-    return is_secret(name["name"]) or _is_query_name(name)
+    return is_secret(name["name"]) or (sign == "=" and _is_query_name(name))
 
 
 def _is_query_name(name: re.Match[str]) -> bool:
-    in_query = name["sign"] == "=" and name.string.startswith(("?", "&"), max(0, name.start() - 1))
+    in_query = name.string.startswith(("?", "&"), max(0, name.start() - 1))
     return in_query and name["name"].lower() in _QUERY_NAMES
 
 
@@ -346,6 +349,8 @@ def _redact_user_info(text: str) -> str:
 
 def _user_info(text: str) -> Iterator[re.Match[str]]:
     """Yields the user names and passwords of all URLs in a text."""
+    if "://" not in text:
+        return
     for word in _WORD_OF_URL.finditer(text):
         # After the last @, the search would go on to the end of the word from each URL.
         yield from _USER_INFO.finditer(text, word.start(), text.rfind("@", *word.span()) + 1)
