@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 from dataclasses import replace
+from datetime import timedelta
 from xml.etree import ElementTree
 
 import pytest
@@ -213,7 +214,7 @@ def test_percentiles_of_one_race_each_have_the_interval_of_their_operations(run,
 
 
 def test_races_and_metrics_may_be_given_one_by_one(run, races):
-    given = ("--baseline=a0", "--baseline=a1,a2", "--contender=b0,b1", "--contender=b2")
+    given = ("--baseline=a0", "--baseline=a1,a2", "--contender=b0,b1,b2")
     code, out, _ = run("compare", *given, "--primary=p50:term", "--primary=p90:term", "--report=short")
     assert (code, "from 3 blocks" in out) == (0, True)
     assert suggested(out) == [
@@ -483,3 +484,78 @@ def test_a_side_of_several_configurations_is_refused_or_named(run):
     code, out, _ = run("compare", *asked, "--mixed-sides")
     assert code == 0
     assert "the races of the contender are of several configurations" in out
+
+
+@pytest.fixture
+def three(run):
+    """Two contenders in the blocks of the baseline: one indexes 20 % faster, the other one 20 % slower."""
+    store = RaceStore()
+    baseline, faster = blocks(4, 1.2, 0.002)
+    slower = [
+        replace(
+            each,
+            race_id=each.race_id.replace("b", "c"),
+            timestamp=each.timestamp + timedelta(minutes=5),
+            user_tags={**each.user_tags, "variant": "c"},
+            car_params={"heap": "4g"},
+        )
+        for each in blocks(4, 0.8, 0.002)[1]
+    ]
+    for each in (*baseline, *faster, *slower):
+        store.create(each)
+    return (*SIDES, "--contender=tag:variant=c")
+
+
+def test_each_contender_is_compared_on_its_own(run, three):
+    code, out, err = run("compare", *three, "--fail-on=worse")
+    assert code == 3
+    assert re.findall(r"^# (.+)$", out, re.MULTILINE) == [
+        "Contender tag:variant=b",
+        "Contender tag:variant=c",
+    ]
+    better, worse = re.findall(r"^## (better|worse)", out, re.MULTILINE)
+    assert (better, worse) == ("better", "worse")
+    assert "race.car_params.heap: 1g → 4g" in out
+    (line,) = err.splitlines()
+    assert "tag:variant=c: --fail-on: throughput:index-append is worse" in line
+    assert run("compare", *SIDES, "--fail-on=worse")[0] == 0
+
+
+def test_the_comparisons_are_wrong_together_as_seldom_as_one(run, three):
+    def confidence(document):
+        return {each["change"]["confidence"] for each in document["metrics"] if each["change"]}
+
+    def alone(document):
+        changes = [each["change"] for each in document["metrics"] if each["role"] == "primary"]
+        return [change["alone"]["confidence"] for change in changes if change]
+
+    document = json.loads(run("compare", *three, "--report-format=json")[1])
+    assert [each["name"] for each in document["comparisons"]] == ["tag:variant=b", "tag:variant=c"]
+    single = json.loads(run("compare", *SIDES, "--report-format=json")[1])
+    for each in document["comparisons"]:
+        assert min(confidence(each)) > min(confidence(single))
+        assert "intervals and verdicts allow for 2 contenders" in each["notes"]
+    assert document["format"] == single["format"]
+    assert alone(document["comparisons"][0]) >= alone(single)
+
+
+def test_every_format_names_the_contenders(run, three, tmp_path):
+    table = run("compare", *three, "--report-format=csv")[1].splitlines()
+    assert table[0].startswith("Contender races,Metric,Task,")
+    assert {line.partition(",")[0] for line in table[1:]} == {"tag:variant=b", "tag:variant=c"}
+    suites = ElementTree.fromstring(run("compare", *three, "--report-format=junit")[1])
+    assert (suites.tag, suites.get("name")) == ("testsuites", "pacenote compare")
+    assert [each.get("name") for each in suites] == ["tag:variant=b", "tag:variant=c"]
+    out = run("compare", *three, f"--html={tmp_path}/page.html")[1]
+    assert out.splitlines() == [f"{tmp_path}/page-1.html", f"{tmp_path}/page-2.html"]
+    assert "4g" in (tmp_path / "page-2.html").read_text("utf-8")
+    screen = run("compare", *three, "--report=short")[1]
+    assert [line for line in screen.splitlines() if line.startswith(" Contender ")] == [
+        *(" Contender tag:variant=b", " Contender tag:variant=c"),
+    ]
+    for line in (line for line in screen.splitlines() if line.startswith(" Next")):
+        assert "--contender=tag:variant=b --contender=tag:variant=c" in line
+
+
+def test_a_contender_that_is_given_twice_is_compared_once(run, races):
+    assert run("compare", *SIDES, SIDES[1])[1] == run("compare", *SIDES)[1]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from pacenote.cli.comparison_gates import GateResult, gate_result, parse_gates
 from pacenote.cli.comparison_requirements import parse_requirements
 from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER, write_page_file
-from pacenote.cli.parser import Parser, Several
+from pacenote.cli.parser import EachGiven, Parser, Several
 from pacenote.cli.program import program
 from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
 from pacenote.cli.store_options import add_store_option, store_client
@@ -47,8 +47,17 @@ def add_options(parser: Parser) -> None:
     references = (
         "ids of races, prefixes, 'latest', tag:KEY=VALUE or folders, separated by commas (\\, is a comma)"
     )
-    for name, text in (("--baseline", references), ("--contender", "the races to compare with them")):
-        parser.add_argument(name, required=True, metavar="RACES", type=_names, action=Several, help=text)
+    parser.add_argument(
+        "--baseline", required=True, metavar="RACES", type=_names, action=Several, help=references
+    )
+    parser.add_argument(
+        "--contender",
+        required=True,
+        metavar="RACES",
+        type=_names,
+        action=EachGiven,
+        help="the races to compare with them; each use of the option is a contender of its own",
+    )
     parser.add_flag(
         "--mixed-sides",
         help="compare sides whose races differ in engine, car, JVM options or track (default: refuse)",
@@ -128,41 +137,75 @@ def _add_report_options(parser: Parser) -> None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Contender:
+    """A contender and its comparison with the baseline."""
+
+    names: tuple[str, ...]
+    """Its races, as given."""
+
+    baseline: FoundGroup
+    side: FoundGroup
+    asked: ComparisonOptions
+    comparison: Comparison
+    gates: GateResult
+
+    @property
+    def title(self) -> str:
+        """What names it among others."""
+        return _joined(self.names)
+
+
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Prints the comparison, and returns 0, or 3 if `--fail-on` says so. Raises PacenoteError."""
+    """Prints the comparisons, and returns 0, or 3 if `--fail-on` or `--require` says so. Raises
+    PacenoteError.
+    """
     check_report_size(options)
     options.report_file = check_report_file(options.report_file)
     store = RaceStore()
     check_home(store.home)
-    baseline, contender = _checked_sides(_groups(store, options, console), allowed=options.mixed_sides)
-    comparison, asked = _compared(store, baseline, contender, options)
-    gates = gate_result(comparison, options.fail_on, options.require)
-    if _shows_merged(options, console):
-        comparison = _with_merged(comparison, baseline, contender, asked)
+    contenders = _contenders(store, options, console)
     if options.html is not None:
-        path = Path(options.html or PAGE)
-        write_page_file(path, _page(comparison, options, (baseline.races[0], contender.races[0])))
-        console.result_lines(f"{path}\n")
+        for path, contender in zip(_page_files(options.html, len(contenders)), contenders, strict=True):
+            first = (contender.baseline.races[0], contender.side.races[0])
+            write_page_file(path, _page(_with_merged(contender), options, first))
+            console.result_lines(f"{path}\n")
     else:
-        _show(comparison, options, console, {**baseline.folders, **contender.folders}, gates)
-    for text in filter(None, (gates.text, *gates.warnings)):
-        console.warning(text)
-    return VoidRace.exit_code if gates.text else 0
+        _show(contenders, options, console)
+    for contender in contenders:
+        of = f"{contender.title}: " if len(contenders) > 1 else ""
+        for text in filter(None, (contender.gates.text, *contender.gates.warnings)):
+            console.warning(f"{of}{text}")
+    return VoidRace.exit_code if any(contender.gates.text for contender in contenders) else 0
+
+
+def _contenders(store: RaceStore, options: argparse.Namespace, console: Console) -> list[_Contender]:
+    """Returns all contenders, each compared with the baseline. Raises PacenoteError."""
+    asked_for = list(dict.fromkeys(options.contender))
+    found = _groups(store, options, asked_for, console)
+    baseline, *sides = _checked_sides(found, allowed=options.mixed_sides)
+    contenders = []
+    for names, side in zip(asked_for, sides, strict=True):
+        comparison, asked = _compared(store, baseline, side, options, len(sides))
+        gates = gate_result(comparison, options.fail_on, options.require)
+        contenders.append(_Contender(names, baseline, side, asked, comparison, gates))
+    return contenders
 
 
 def _checked_sides(sides: Sequence[FoundGroup], *, allowed: bool) -> list[FoundGroup]:
-    """Returns both sides, which say if they are of several configurations. Raises UsageError unless that is
+    """Returns the sides, which say if they are of several configurations. Raises UsageError unless that is
     allowed.
     """
     from pacenote.compare.side_configuration import mixed_configuration
 
     checked = []
-    for name, side in zip(("baseline", "contender"), sides, strict=True):
+    for at, side in enumerate(sides):
+        name = "contender" if at else "baseline"
         mixed = mixed_configuration(side.races)
         text = f"the races of the {name} are of several configurations: {mixed}"
         if mixed and not allowed:
             raise UsageError(
-                text, hint="compare each configuration with a command of its own, or add --mixed-sides"
+                text, hint="give each configuration as a --contender of its own, or add --mixed-sides"
             )
         checked.append(replace(side, left_out=(*side.left_out, text)) if mixed else side)
     return checked
@@ -172,33 +215,47 @@ def comparison_page(store: RaceStore, baseline: Sequence[str], contender: Sequen
     """Returns the comparison of stored races as a page. Raises PacenoteError."""
     from pacenote.store.race_groups import find_group
 
-    options = argparse.Namespace(baseline=baseline, contender=contender, primary=(), smallest_effect=None)
+    names = tuple(contender)
+    options = argparse.Namespace(baseline=baseline, contender=(names,), primary=(), smallest_effect=None)
     old, new = find_group(store, baseline), find_group(store, contender)
     comparison, asked = _compared(store, old, new, options)
-    comparison = _with_merged(comparison, old, new, asked)
-    return _page(comparison, options, (old.races[0], new.races[0]))
+    compared = _Contender(names, old, new, asked, comparison, GateResult("", ()))
+    return _page(_with_merged(compared), options, (old.races[0], new.races[0]))
 
 
 def _compared(
-    store: RaceStore, baseline: FoundGroup, contender: FoundGroup, options: argparse.Namespace
+    store: RaceStore,
+    baseline: FoundGroup,
+    contender: FoundGroup,
+    options: argparse.Namespace,
+    contenders: int = 1,
 ) -> tuple[Comparison, ComparisonOptions]:
-    """Returns the comparison of both sides, and how they are compared."""
+    """Returns the comparison of both sides, one of so many contenders, and how they are compared: all
+    comparisons together are wrong as seldom as one would be (Bonferroni).
+    """
     from pacenote.compare.groups import compare_groups
     from pacenote.model.comparison import ComparisonOptions
 
     asked = ComparisonOptions(
         options.primary,
         options.smallest_effect,
+        level=lambda alpha: alpha / contenders,
         noise=_noise(baseline.races, contender.races),
         names=store.short_ids([race_id for side in (baseline, contender) for race_id, _ in side.folders]),
         left_out=(*baseline.left_out, *contender.left_out),
     )
-    return compare_groups(baseline.races, contender.races, asked), asked
+    comparison = compare_groups(baseline.races, contender.races, asked)
+    if contenders > 1:
+        note = f"intervals and verdicts allow for {contenders} contenders"
+        comparison = replace(comparison, notes=(*comparison.notes, note))
+    return comparison, asked
 
 
-def _groups(store: RaceStore, options: argparse.Namespace, console: Console) -> Sequence[FoundGroup]:
-    """Returns the groups to compare, also of races in a metrics store. Raises StoreError."""
-    sides, client = (options.baseline, options.contender), store_client(options)
+def _groups(
+    store: RaceStore, options: argparse.Namespace, contenders: Sequence[Sequence[str]], console: Console
+) -> Sequence[FoundGroup]:
+    """Returns the baseline and the contenders, also of races in a metrics store. Raises StoreError."""
+    sides, client = (options.baseline, *contenders), store_client(options)
     if client is None:
         from pacenote.store.race_groups import find_group
 
@@ -242,10 +299,9 @@ def _shows_merged(options: argparse.Namespace, console: Console) -> bool:
     return is_written and options.report_format in (None, "markdown", "json")
 
 
-def _with_merged(
-    comparison: Comparison, baseline: FoundGroup, contender: FoundGroup, asked: ComparisonOptions
-) -> Comparison:
-    """Adds the percentiles of all operations of each side, unless each side is one race."""
+def _with_merged(contender: _Contender) -> Comparison:
+    """Returns a comparison with the percentiles of all operations of each side, unless each is one race."""
+    comparison = contender.comparison
     if comparison.design == "one race each":
         return comparison
     from pacenote.compare.merged import SideSeries, with_merged_percentiles
@@ -259,8 +315,8 @@ def _with_merged(
             races, merged_series([RaceFolder(group.folders[race.key]).series for race in races])
         )
 
-    sides = (read(baseline, comparison.baseline), read(contender, comparison.contender))
-    return with_merged_percentiles(comparison, sides, asked)
+    sides = (read(contender.baseline, comparison.baseline), read(contender.side, comparison.contender))
+    return with_merged_percentiles(comparison, sides, contender.asked)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -274,23 +330,32 @@ def _percent(text: str) -> float:
     return values.above_zero(text.strip().removesuffix("%").strip()) / 100
 
 
-def _show(
-    comparison: Comparison,
-    options: argparse.Namespace,
-    console: Console,
-    folders: Mapping[RaceKey, Path],
-    gates: GateResult,
-) -> None:
-    """Prints the comparison, and writes it to `--report-file`. Raises StoreError."""
+def _show(contenders: Sequence[_Contender], options: argparse.Namespace, console: Console) -> None:
+    """Prints the comparisons, and writes them to `--report-file`. Raises StoreError."""
+    if _shows_merged(options, console):
+        contenders = [replace(each, comparison=_with_merged(each)) for each in contenders]
     if _is_screen(options, console):
-        _show_screen(comparison, _commands(comparison, options, folders), console)
+        for contender in contenders:
+            if len(contenders) > 1:
+                console.result_lines(f"\n Contender {contender.title}\n\n")
+            folders = {**contender.baseline.folders, **contender.side.folders}
+            _show_screen(contender.comparison, _commands(contender.comparison, options, folders), console)
     else:
-        console.result(_text(comparison, options, gates))
+        console.result(_text(contenders, options))
     if options.report_file is not None:
-        text = _text(comparison, options, gates)
+        text = _text(contenders, options)
         written = write_report_file(options.report_file, text, options.report_format)
         if written != options.report_file:
             console.progress(f"the report is in {written}, because {options.report_file.name} has one")
+
+
+def _page_files(name: str, count: int) -> Iterator[Path]:
+    """Yields the file of each contender: with a number if there are several."""
+    path = Path(name or PAGE)
+    if count == 1:
+        yield path
+    else:
+        yield from (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(1, count + 1))
 
 
 def _show_screen(comparison: Comparison, commands: list[Command], console: Console) -> None:
@@ -320,8 +385,10 @@ def _commands(
 
 def _arguments(options: argparse.Namespace) -> list[str]:
     """Returns the arguments that make the same comparison."""
-    given = {"baseline": options.baseline, "contender": options.contender, "primary": options.primary}
-    found = [f"--{name}={_joined(names)}" for name, names in given.items() if names]
+    found = [f"--baseline={_joined(options.baseline)}"]
+    found += [f"--contender={_joined(names)}" for names in options.contender]
+    if options.primary:
+        found.append(f"--primary={_joined(options.primary)}")
     if getattr(options, "mixed_sides", False):
         found.append("--mixed-sides")
     if options.smallest_effect is not None:
@@ -353,15 +420,26 @@ def _joined(names: Sequence[str]) -> str:
     return ",".join(name.replace(",", "\\,") for name in names)
 
 
-def _text(comparison: Comparison, options: argparse.Namespace, gates: GateResult) -> str:
+def _text(contenders: Sequence[_Contender], options: argparse.Namespace) -> str:
     from pacenote.report.render import comparison as render
 
+    comparisons = {each.title: each.comparison for each in contenders}
     if options.report_format in ("csv", "csv-full"):
-        return render.render_comparison_csv(comparison, full=options.report_format == "csv-full")
+        return render.render_comparisons_csv(comparisons, full=options.report_format == "csv-full")
     if options.report_format == "json":
-        return render.render_comparison_json(comparison)
+        return render.render_comparisons_json(comparisons)
     if options.report_format == "junit":
-        from pacenote.report.render.comparison_junit import render_comparison_junit
+        return _junit(contenders)
+    return render.render_comparisons(comparisons, options.report_numbers_align)
 
-        return render_comparison_junit(comparison, gates.failed, gates.warnings)
-    return render.render_comparison(comparison, options.report_numbers_align)
+
+def _junit(contenders: Sequence[_Contender]) -> str:
+    from pacenote.report.render.comparison_junit import render_comparison_junit, render_suites, suite
+
+    if len(contenders) > 1:
+        suites = [
+            suite(each.title, each.comparison, each.gates.failed, each.gates.warnings) for each in contenders
+        ]
+        return render_suites(suites, "pacenote compare")
+    (only,) = contenders
+    return render_comparison_junit(only.comparison, only.gates.failed, only.gates.warnings)

@@ -74,7 +74,7 @@ def result_junit(result: ExperimentResult, options: argparse.Namespace) -> str:
             continue
         gates = gate_result(comparison, options.fail_on, options.require)
         suites.append(suite(title, comparison, gates.failed, gates.warnings))
-    return render_suites(suites)
+    return render_suites(suites, "pacenote experiment")
 
 
 def _compared(result: ExperimentResult) -> Iterator[tuple[str, Comparison | None]]:

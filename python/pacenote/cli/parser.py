@@ -306,6 +306,25 @@ class Several(argparse.Action):
         setattr(namespace, self.dest, both)
 
 
+class EachGiven(argparse.Action):
+    """The action of an option with a tuple of values, one for each use of
+    the option. They replace a configured value.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse passes all four
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        """Adds a value to those that were given before; called by argparse."""
+        given = f"{self.dest} as given"
+        values_so_far = (*getattr(namespace, given, ()), values)
+        setattr(namespace, given, values_so_far)
+        setattr(namespace, self.dest, values_so_far)
+
+
 class _Unavailable(argparse.Action):
     """The action of an option that Pacenote does not have: an error, unless the value has no effect."""
 

@@ -1,10 +1,17 @@
-"""A comparison as Markdown, CSV and JSON."""
+"""Comparisons with one baseline as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pacenote.model.comparison import Comparison, FactDifference, MetricComparison, RaceGroup
+from pacenote.model.comparison import (
+    COMPARISON_FORMAT,
+    Comparison,
+    FactDifference,
+    MetricComparison,
+    RaceGroup,
+)
 from pacenote.model.finding import Finding
 from pacenote.model.output_text import csv_text, json_text
 from pacenote.model.printable import whole_line
@@ -32,6 +39,18 @@ from pacenote.units import format_change
 
 _NUMBERS = (2, 3, 4, 6)
 """Indices of the columns that `--report-numbers-align` applies to."""
+
+
+def render_comparisons(comparisons: Mapping[str, Comparison], align: Alignment = "decimal") -> str:
+    """Returns comparisons by contender as Markdown; several have a heading each that names them."""
+    if len(comparisons) == 1:
+        (only,) = comparisons.values()
+        return render_comparison(only, align)
+    texts = []
+    for name, comparison in comparisons.items():
+        text = re.sub("^#", "##", render_comparison(comparison, align), flags=re.MULTILINE)
+        texts.append(f"# Contender {escape(whole_line(name))}\n\n{text}")
+    return "\n".join(texts)
 
 
 def render_comparison(comparison: Comparison, align: Alignment = "decimal") -> str:
@@ -134,9 +153,16 @@ def _footnotes(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def render_comparison_csv(comparison: Comparison, *, full: bool = False) -> str:
-    """Returns Rally's columns as CSV text; with `full`, also changes and verdicts."""
-    return csv_text([(*RALLY_COLUMNS, *_FULL_COLUMNS) if full else RALLY_COLUMNS, *_rows(comparison, full)])
+def render_comparisons_csv(comparisons: Mapping[str, Comparison], *, full: bool = False) -> str:
+    """Returns Rally's columns of comparisons by contender as CSV text; with `full`, also changes and
+    verdicts. If there are several, the first column names the contender.
+    """
+    columns = (*RALLY_COLUMNS, *_FULL_COLUMNS) if full else RALLY_COLUMNS
+    if len(comparisons) == 1:
+        (only,) = comparisons.values()
+        return csv_text([columns, *_rows(only, full)])
+    rows = ((name, *row) for name, each in comparisons.items() for row in _rows(each, full))
+    return csv_text([("Contender races", *columns), *rows])
 
 
 def _rows(comparison: Comparison, full: bool) -> Iterator[tuple[object, ...]]:
@@ -158,6 +184,12 @@ def _full_values(each: MetricComparison) -> tuple[object, ...]:
     return (each.role, each.word, *numbers, each.reason)
 
 
-def render_comparison_json(comparison: Comparison) -> str:
-    """Returns the comparison as one JSON object; docs/reference/comparison.md describes it."""
-    return json_text(comparison.to_document())
+def render_comparisons_json(comparisons: Mapping[str, Comparison]) -> str:
+    """Returns a comparison as one JSON object, or several in a list of one; docs/reference/comparison.md
+    describes it.
+    """
+    if len(comparisons) == 1:
+        (only,) = comparisons.values()
+        return json_text(only.to_document())
+    documents = [{"name": name, **each.to_document()} for name, each in comparisons.items()]
+    return json_text({"format": COMPARISON_FORMAT, "comparisons": documents})

@@ -23,10 +23,10 @@ def render_comparison_junit(
     return "\n".join([_HEADER, *suite("pacenote compare", comparison, failed, warnings), ""])
 
 
-def render_suites(suites: Iterable[Sequence[str]]) -> str:
-    """Returns test suites as one document."""
+def render_suites(suites: Iterable[Sequence[str]], name: str) -> str:
+    """Returns test suites as one document of this name."""
     lines = (f"  {line}" for each in suites for line in each)
-    return "\n".join([_HEADER, '<testsuites name="pacenote experiment">', *lines, "</testsuites>", ""])
+    return "\n".join([_HEADER, f"<testsuites name={quoteattr(name)}>", *lines, "</testsuites>", ""])
 
 
 def error_suite(name: str, problem: str) -> list[str]:
