@@ -349,7 +349,7 @@ def _redact_user_info(text: str) -> str:
 
 def _user_info(text: str) -> Iterator[re.Match[str]]:
     """Yields the user names and passwords of all URLs in a text."""
-    if "://" not in text:
+    if "://" not in text or "@" not in text:
         return
     for word in _WORD_OF_URL.finditer(text):
         # After the last @, the search would go on to the end of the word from each URL.
