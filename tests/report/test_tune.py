@@ -77,6 +77,33 @@ def test_a_confirmed_winner_has_its_settings_its_change_and_options_to_copy():
     assert "40 races in 67 min 5 s, of a budget of 10 min" in shown
 
 
+def with_objective(**changes):
+    """Returns a result whose objective changed otherwise."""
+    old = confirmation()
+    baseline, winner = old.variants
+    comparison = winner.comparison
+    metrics = tuple(
+        replace(each, **changes) if each.metric.key == "throughput" else each for each in comparison.metrics
+    )
+    variants = (baseline, replace(winner, comparison=replace(comparison, metrics=metrics)))
+    return replace(old, variants=variants)
+
+
+def test_a_probable_winner_is_called_probable_with_the_reason():
+    change = replace(
+        main_metric(confirmation().variants[1].comparison).change, value=0.036, low=0.004, high=0.07
+    )
+    probable = with_objective(word="probably better", change=change)
+    shown = text(found(answer="probably better", confirmation=probable))
+    assert "Probably better than the default, but perhaps by less than what matters: heap 2g," in shown
+    assert "Better than the default, confirmed" not in shown
+    assert "use it: pacenote race" in shown
+    assert "which of them matter is not known" in shown
+    # A significant estimate of a small change is biased away from none.
+    assert "the change is barely shown: on average, such estimates are too large" in shown
+    assert "barely" not in text(found())
+
+
 def test_the_table_of_the_search_says_that_it_is_no_claim():
     report = build_tune_report(found())
     assert [table.title for table in report.tables] == [

@@ -25,9 +25,10 @@ Origin = Literal["default", "drawn", "suggested"]
 suggests it.
 """
 
-TuneAnswer = Literal["better", "not shown", "limit broken", "default", "void", "none yet"]
-"""What a search has found: a confirmed winner, one that the confirmation does not show to be better, one that
-breaks a limit, no better one than the default, races that must not be compared, or nothing yet.
+TuneAnswer = Literal["better", "probably better", "not shown", "limit broken", "default", "void", "none yet"]
+"""What a search has found: a confirmed winner, one that is probably better, one that the confirmation does
+not show to be better, one that breaks a limit, no better one than the default, races that must not be
+compared, or nothing yet.
 """
 
 LimitWord = Literal["kept", "broken", "unclear"]

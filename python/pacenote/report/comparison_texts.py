@@ -50,18 +50,17 @@ _ANSWERS = {
 
 def named_answer(comparison: Comparison, contender: str, baseline: str) -> str:
     """Returns the answer of a comparison of sides with these names."""
-    reason = _why_probable(comparison)
+    reason = why_probable(comparison, main_metric(comparison))
     answer = _ANSWERS[comparison.answer].format(contender=contender, baseline=baseline, reason=reason)
     if part := part_text(comparison):
         return f"{part.strip()}: {answer.partition(': ')[2]}"
     return answer
 
 
-def _why_probable(comparison: Comparison) -> str:
-    """Returns why the main metric is only probably better or worse: if its interval is at or beyond what
-    matters, something else than the interval is the reason.
+def why_probable(comparison: Comparison, main: MetricComparison | None) -> str:
+    """Returns why a metric is only probably better or worse: if its interval is at or beyond what matters,
+    something else than the interval is the reason.
     """
-    main = main_metric(comparison)
     change = main.change if main else None
     if main is None or change is None:
         return "perhaps by less than what matters"

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping
 
 from pacenote.model.comparison import Comparison, MetricComparison
 from pacenote.model.printable import single_line
-from pacenote.model.tune import DEFAULT, Origin, TriedCandidate, TuneResult
+from pacenote.model.tune import DEFAULT, Origin, TriedCandidate, TuneAnswer, TuneResult
 from pacenote.report.comparison_rows import change_text, interval_text
-from pacenote.report.comparison_texts import change_of, metric_name
+from pacenote.report.comparison_texts import change_of, metric_name, why_probable
 from pacenote.report.experiment import ExperimentReport, TextTable
 from pacenote.report.machine_changes import machine_change_texts
 from pacenote.units import format_count, format_number, format_seconds
 
 _ANSWERS = {
     "better": "Better than the default, confirmed: {settings}.",
+    "probably better": "Probably better than the default, but {reason}: {settings}.",
     "not shown": "No setting was shown to be better: keep the default. (The search preferred {settings}.)",
     "limit broken": "Keep the default: {settings} breaks a limit.",
     "default": "Keep the default: the search found nothing better.",
@@ -25,6 +26,12 @@ _ANSWERS = {
 
 ORIGINS: Mapping[Origin, str] = {"default": "the default", "drawn": "drawn", "suggested": "optimiser"}
 """Where candidates come from, in tables."""
+
+CONFIRMED: frozenset[TuneAnswer] = frozenset({"better", "probably better"})
+"""The answers whose settings may be used."""
+
+_BARELY = 2.0
+"""A change is barely shown if it is so many times as large as the nearest bound of its interval, or more."""
 
 _SHOWN = 12
 
@@ -51,6 +58,8 @@ def _answers(result: TuneResult) -> Iterator[str]:
     reason = result.reason
     if result.answer == "none yet":
         reason = f": {result.reason}" if result.reason else ""
+    elif result.answer == "probably better" and (comparison := _comparison(result)) is not None:
+        reason = why_probable(comparison, next(iter(_primary(result)), None))
     yield _ANSWERS[result.answer].format(settings=settings, reason=reason)
     if result.answer == "void" and result.options:
         yield f"  The search preferred {settings}, which is not confirmed: {_arguments(result)}"
@@ -65,6 +74,16 @@ def _answers(result: TuneResult) -> Iterator[str]:
             f"  limit {limit.constraint}: {words[limit.word]}; {format_number(limit.value)}, {side} "
             f"{format_number(limit.bound)}{limit.constraint.unit}"
         )
+
+
+def _is_barely_shown(each: MetricComparison) -> bool:
+    if each.change is None or each.change.is_absolute:
+        return False
+    value, low = each.change.value, each.change.low
+    high = math.inf if each.change.high is None else each.change.high
+    # The bound that is nearer to no change.
+    bound = low if value > 0 else high
+    return _BARELY * abs(bound) <= abs(value)
 
 
 def settings_text(settings: Mapping[str, object]) -> str:
@@ -133,8 +152,13 @@ def _notes(result: TuneResult) -> Iterator[str]:
     for each in _primary(result):
         if each.metric.key == "error-rate" and each.word in ("worse", "probably worse"):
             yield single_line(f"the error rate of {each.metric.task} is {each.word} with the winner")
-    if result.answer == "better" and len(result.settings) > 1:
+    if result.answer in CONFIRMED and len(result.settings) > 1:
         yield "the settings were confirmed together: which of them matter is not known"
+    if result.answer in CONFIRMED and any(map(_is_barely_shown, _primary(result)[:1])):
+        yield (
+            "the change is barely shown: on average, such estimates are too large, because those that are "
+            "too small by chance are not shown at all"
+        )
     changes = (*result.machine_changes, *(result.confirmation.machine_changes if result.confirmation else ()))
     yield from (f"the machine changed meanwhile: {text}" for text in machine_change_texts(changes))
     if result.confirmation is not None:
@@ -169,7 +193,7 @@ def _next(result: TuneResult) -> Iterator[str]:
             yield f"correct that, and go on: {resume}"
         else:
             yield f"remove the cause, and confirm the winner again, in fresh races: {resume}"
-    if result.answer == "better":
+    if result.answer in CONFIRMED:
         yield f"use it: pacenote race {_arguments(result)} …"
     if result.confirmation is not None:
         confirmation = _quoted(result.confirmation.experiment_id)

@@ -181,6 +181,14 @@ def test_a_winner_that_is_not_confirmed_is_not_recommended(tmp_path):
 
 
 @pytest.mark.process
+def test_a_winner_that_is_probably_better_is_not_called_better(tmp_path):
+    result = finished(tmp_path, SMALL, effect=lambda params: 1.03 if params else 1.0).result()
+    words = {each.metric.label: each.word for each in result.confirmation.variants[1].comparison.primary}
+    assert words["throughput:index-append"] == "probably better"
+    assert result.answer == "probably better"
+
+
+@pytest.mark.process
 def test_a_winner_must_keep_its_limits(tmp_path):
     plan = search_plan(knobs=(knob("a", 3),), budget_s=40 * RACE_S, constraints=(limit("p99:term", 10.0),))
     search = finished(tmp_path, plan, effect=good, p99=lambda params: 20.0 if params.get("a") == 2 else 8.0)

@@ -30,8 +30,6 @@ from pacenote.model.tune import (
 from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
 from pacenote.store.race_store import RaceStore
 
-_GOOD = ("better", "probably better")
-
 
 def tune_result(
     state: TuneProgress, races: RaceStore, reason: str = "", *, running: bool = False
@@ -135,8 +133,13 @@ def _answer(
     if any(one.word == "broken" for one in limits):
         return "limit broken"
     is_kept = len(limits) == len(state.plan.constraints) and all(one.word == "kept" for one in limits)
-    is_good = objective.word in _GOOD and not more_errors(state.plan, comparison)
-    return "better" if is_good and is_kept else "not shown"
+    if not is_kept or more_errors(state.plan, comparison):
+        return "not shown"
+    match objective.word:
+        case "better" | "probably better":
+            return objective.word
+        case _:
+            return "not shown"
 
 
 def more_errors(plan: TunePlan, comparison: Comparison) -> tuple[MetricComparison, ...]:

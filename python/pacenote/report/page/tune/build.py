@@ -34,11 +34,11 @@ from pacenote.report.page.page import (
 from pacenote.report.page.texts import command_blocks, next_blocks, sentence
 from pacenote.report.page.tone import Tone
 from pacenote.report.page.tune.history import TuneHistory, history_blocks
-from pacenote.report.tune import build_tune_report, settings_text
+from pacenote.report.tune import CONFIRMED, build_tune_report, settings_text
 from pacenote.units import format_count, format_seconds
 
 _TONES: Mapping[TuneAnswer, Tone] = {
-    **{"better": "good", "not shown": "doubtful", "limit broken": "wrong"},
+    **{"better": "good", "probably better": "good", "not shown": "doubtful", "limit broken": "wrong"},
     **{"default": "", "void": "wrong", "none yet": "doubtful"},
 }
 _VERDICTS: Mapping[str, RaceWord] = {"valid": "valid", "suspect": "suspect", "void": "void"}
@@ -98,7 +98,8 @@ def _comparison(result: TuneResult) -> Comparison | None:
 
 def _figures(result: TuneResult, comparison: Comparison | None) -> Iterator[KeyFigure]:
     if result.settings:
-        detail = "the winner of the search" if result.answer != "better" else "confirmed in fresh races"
+        is_confirmed = result.answer in CONFIRMED
+        detail = "confirmed in fresh races" if is_confirmed else "the winner of the search"
         yield KeyFigure(
             "Settings", single_line(settings_text(result.settings)), detail, _TONES[result.answer]
         )
