@@ -13,7 +13,7 @@ CARGO_TEST := cargo test --workspace --tests --quiet
 COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --quiet
 
-.PHONY: race test unit engine lint fmt bench budget lock wheel sdist clean
+.PHONY: race test compile-tests unit engine lint fmt bench budget lock wheel sdist clean
 
 ## Assemble a real OpenSearch, index a million documents, query them, report.
 race: $(VENV)/.built
@@ -28,11 +28,14 @@ unit: $(VENV)/.built
 	$(CARGO_TEST) || { echo "unstable if they pass now: the Rust tests run again" && $(CARGO_TEST); }
 	$(BIN)/python scripts/run_tests.py unit
 
+compile-tests: $(VENV)/.built
+	$(CARGO_TEST) --no-run
+
 ## Tests that wait for other processes or for whole races against local servers, several at a time; then those that start
 ## a real engine, one on each core; then those that measure one, while nothing else runs. PACENOTE_TEST_HOME is a home
-## folder in which the engines are kept.
+## folder in which the engines are kept, BESIDE a command that runs meanwhile at the lowest priority.
 engine: $(VENV)/.built
-	$(BIN)/python scripts/run_tests.py process engine alone
+	$(BIN)/python scripts/run_tests.py process engine alone --beside="$(BESIDE)"
 
 lint: $(VENV)/.built
 	cargo fmt --all --check

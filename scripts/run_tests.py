@@ -2,12 +2,16 @@
 
     python scripts/run_tests.py unit
     python scripts/run_tests.py process engine alone
+    python scripts/run_tests.py process engine alone --beside "make lint"
 
 The program imports Pacenote and the libraries once; the processes are copies of it, each of which runs a
 part of the files: first large parts, and small ones towards the end, so that no core is idle for long. There
 is one more process than there are cores, because some tests wait; each real engine has a core. If only a few
 tests fail, they run again, alone: those that then pass depend on the load of the machine. The exit code is 0
 if every process ends with success, or if all tests that failed pass when they run again.
+
+Tests that start engines leave processors idle. A command can use them: it runs beside the tests at the lowest
+priority. Tests that must be alone wait for its end. The exit code is 1 if it fails.
 """
 
 from __future__ import annotations
@@ -19,7 +23,10 @@ import importlib
 import json
 import os
 import re
+import shlex
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -55,6 +62,10 @@ PASSABLE = 0o711
 
 OUTPUT_FILE = "output.txt"
 RESULT_FILE = "result.json"
+LOWEST_PRIORITY = 19
+AUTOGROUP = Path("/proc/self/autogroup")
+"""The file that has the priority of all processes of a session, if the kernel groups them (sched(7))."""
+
 MAX_RERUN = 5
 """Number of failed tests up to which they run again."""
 
@@ -85,6 +96,9 @@ class Kind:
     most_processes: int = MAX_PROCESSES
     """The largest number of processes."""
 
+    is_alone: bool = False
+    """Whether nothing else may run."""
+
     has_engines: bool = False
     """Whether the tests start engines: their files are on a disk, and in folders that other users may pass,
     because an engine does not run as root. Other temporary files are in memory, if there is room.
@@ -114,6 +128,7 @@ KINDS = {
         is_in=lambda text: "pytest.mark.alone" in text,
         are_similar=False,
         most_processes=1,
+        is_alone=True,
         has_engines=True,
     ),
 }
@@ -188,11 +203,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "kinds", choices=KINDS, nargs="+", metavar="KIND", help="unit, process, engine or alone"
     )
-    names = parser.parse_args(arguments).kinds
-    import_once()
-    kinds = [KINDS[name] for name in names]
-    with home_of_engines() if any(kind.has_engines for kind in kinds) else contextlib.nullcontext():
-        return max(map(run_kind, kinds))
+    parser.add_argument(
+        "--beside", default="", metavar="COMMAND", help="runs at the lowest priority meanwhile"
+    )
+    options = parser.parse_args(arguments)
+    with contextlib.ExitStack() as stack:
+        beside = stack.enter_context(running_beside(options.beside)) if options.beside else None
+        import_once()
+        kinds = [KINDS[name] for name in options.kinds]
+        if any(kind.has_engines for kind in kinds):
+            stack.enter_context(home_of_engines())
+        codes = []
+        for kind in kinds:
+            if beside is not None and kind.is_alone:
+                beside.wait()
+            codes.append(run_kind(kind))
+        return max(*codes, 0 if beside is None or beside.wait() == 0 else 1)
+
+
+@contextlib.contextmanager
+def running_beside(command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a command at the lowest priority. At the end, prints what it printed, and stops it if it runs."""
+
+    def begin() -> None:
+        # It is not in the group of processes whose ends this process waits for.
+        os.setsid()
+        os.nice(LOWEST_PRIORITY)
+        with contextlib.suppress(OSError):
+            AUTOGROUP.write_text(str(LOWEST_PRIORITY))
+
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            shlex.split(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=begin,
+        )
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            code = process.wait()
+            output.seek(0)
+            sys.stdout.write(output.read().decode("utf-8", "replace"))
+            sys.stdout.write(f"exit code {code}: {command}\n")
 
 
 def run_kind(kind: Kind) -> int:
@@ -268,7 +324,7 @@ def run_parts(folder: Path, kind: Kind, parts: Iterable[Sequence[str]]) -> list[
     ended: list[Part] = []
 
     def wait() -> None:
-        process, status = os.wait()
+        process, status = os.waitpid(0, 0)
         ended.append(Part(running.pop(process), os.waitstatus_to_exitcode(status)))
 
     for number, files in enumerate(parts):

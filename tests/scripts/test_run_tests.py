@@ -31,6 +31,18 @@ WAITS = PASSES.replace("def test_a", "import pytest\n@pytest.mark.process\ndef t
 WAITS_ALL = f"import pytest\npytestmark = pytest.mark.process\n{PASSES}"
 SKIPS = "import pytest\ndef test_g(): pytest.skip('there is no device')\n"
 BROKEN = "import nothing_of_this_name\n"
+MARKED = """
+import os, pathlib, signal, time
+import pytest
+pytestmark = [{marks}]
+def wait_for(name):
+    while not pathlib.Path(name).exists():
+        time.sleep(0.01)
+def test_i():
+    {code}
+"""
+PROCESS = "pytest.mark.process"
+ALONE = "pytest.mark.engine, pytest.mark.alone"
 
 
 @pytest.mark.process
@@ -84,13 +96,36 @@ def test_only_tests_of_the_kind_run(tmp_path, files, code, last):
     assert any(line.startswith(last) for line in found.stdout.splitlines())
 
 
-def run_tests(tmp_path, files, kind):
-    options = 'filterwarnings = ["error"]\nmarkers = ["engine: x", "process: x"]\n'
+@pytest.mark.process
+@pytest.mark.parametrize(("end", "code"), [("true", 0), ("false", 1)])
+def test_tests_that_are_alone_wait_for_the_command_beside_the_others(tmp_path, end, code):
+    command = f"nice; touch begun; until [ -e tested ]; do sleep 0.01; done; sleep 0.2; touch ended; {end}"
+    (tmp_path / "beside.sh").write_text(command)
+    beside = MARKED.format(marks=PROCESS, code='wait_for("begun"); pathlib.Path("tested").touch()')
+    alone = MARKED.format(marks=ALONE, code='assert pathlib.Path("ended").exists()')
+    found = run_tests(tmp_path, [beside, alone], "process", "alone", "--beside=sh beside.sh")
+    assert (found.returncode, found.stderr) == (code, "")
+    lines = found.stdout.splitlines()
+    assert sum(line.startswith("1 passed in ") for line in lines) == 2
+    assert lines[-2:] == ["19", f"exit code {code}: sh beside.sh"]
+
+
+@pytest.mark.process
+def test_an_interruption_stops_the_command_beside(tmp_path):
+    (tmp_path / "beside.sh").write_text("touch begun; sleep 600")
+    test = MARKED.format(marks=PROCESS, code='wait_for("begun"); os.kill(os.getppid(), signal.SIGINT)')
+    found = run_tests(tmp_path, [test], "process", "--beside=sh beside.sh")
+    assert found.returncode != 0
+    assert found.stdout.splitlines()[-1] == "exit code -15: sh beside.sh"
+
+
+def run_tests(tmp_path, files, *arguments):
+    options = 'filterwarnings = ["error"]\nmarkers = ["engine: x", "process: x", "alone: x"]\n'
     (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{options}", "utf-8")
     (tmp_path / "tests" / "shape").mkdir(parents=True)
     (tmp_path / "tests" / "shape" / "test_left_out.py").write_text(FAILS, "utf-8")
     for number, text in enumerate(files):
         (tmp_path / "tests" / f"test_{number}.py").write_text(text, "utf-8")
     return subprocess.run(
-        [sys.executable, SCRIPT, kind], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, SCRIPT, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
     )
