@@ -19,6 +19,7 @@ from pacenote.compare.metrics import (
     race_metrics,
     smallest_effect_of,
 )
+from pacenote.compare.opposite_medians import opposite_median_notes
 from pacenote.compare.pairing import PairedRaces, block_of, pair_races
 from pacenote.compare.race_findings import is_disturbed, is_doubtful, listed, names_text, shape, voids
 from pacenote.compare.task_validity import differently_steady
@@ -73,7 +74,11 @@ def compare_groups(
         metrics=metrics,
         findings=tuple(sorted((*shown, *own, *copies), key=_rank)),
         differences=differences,
-        notes=(*_repetitions(races, options), *notes),
+        notes=(
+            *_repetitions(races, options),
+            *opposite_median_notes(metrics, is_paired=races.design == "paired"),
+            *notes,
+        ),
     )
 
 

@@ -1,0 +1,47 @@
+"""Notes about medians that move the other way than the change."""
+
+from __future__ import annotations
+
+import pytest
+
+from compare.races import compared, index, race
+from pacenote.compare.groups import compare_groups
+from pacenote.model.comparison import Comparison
+
+
+def comparison_of(baseline: list[float], contender: list[float], *, blocks: bool) -> Comparison:
+    """Compares races with these rates of indexing."""
+    sides = []
+    for side, rates in enumerate((baseline, contender)):
+        races = []
+        for block, rate in enumerate(rates):
+            tags = {"experiment": "e", "block": block, "variant": "ab"[side]} if blocks else {}
+            order = 2 * block + (side != block % 2)
+            races.append(race(f"{'ab'[side]}{block}", order, tasks=(index(rate),), user_tags=tags))
+        sides.append(compared(*races))
+    return compare_groups(*sides)
+
+
+def notes_of(comparison: Comparison) -> list[str]:
+    return [note for note in comparison.notes if note.startswith("throughput:index-append: ")]
+
+
+def test_a_change_within_blocks_explains_the_opposite_change_of_the_medians() -> None:
+    # All blocks are 10 % faster, apart from the one in the middle, which is 0.6 % slower.
+    baseline = [1_000.0 * block for block in range(1, 10)]
+    contender = [4_970.0 if rate == 5_000 else 1.1 * rate for rate in baseline]
+    comparison = comparison_of(baseline, contender, blocks=True)
+    (metric,) = (each for each in comparison.metrics if each.metric.label == "throughput:index-append")
+    assert metric.change is not None
+    assert metric.change.value > 0
+    assert metric.contender_value < metric.baseline_value
+    assert metric.word == "better"
+    (note,) = notes_of(comparison)
+    assert note.startswith("throughput:index-append: the median falls, although the change is +")
+    assert "within blocks" in note
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_medians_that_agree_need_no_note(blocks: bool) -> None:
+    baseline = [1_000.0, 1_010.0, 1_005.0, 990.0, 1_001.0]
+    assert notes_of(comparison_of(baseline, [1.1 * rate for rate in baseline], blocks=blocks)) == []
