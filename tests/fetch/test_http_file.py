@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.errors import DiskError
 from pacenote.fetch import download
 from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.download import Download, NotAvailable, download_file
@@ -107,6 +108,48 @@ def test_a_body_that_arrives_byte_by_byte_ends_a_download(tmp_path: Path, framin
         get(url, tmp_path)
 
 
+def endless(before: bytes, part: bytes) -> Callable[[socket.socket], None]:
+    """Returns a function that sends parts without end, at most 256 MiB so that a test ends."""
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(before)
+        for _ in range((256 << 20) // len(part)):
+            connection.sendall(part)
+
+    return answer
+
+
+ENDLESS = [
+    pytest.param(endless(OK + b"\r\n", b"x" * 100_000), id="until the end of the connection"),
+    pytest.param(endless(CHUNKED, b"20000\r\n" + b"x" * 0x20000 + b"\r\n"), id="in chunks"),
+]
+
+
+@pytest.mark.parametrize("answer", ENDLESS)
+def test_a_body_without_end_is_received_up_to_the_expected_size(
+    tmp_path: Path, answer: Callable[[socket.socket], None]
+) -> None:
+    with raw_server(answer) as url:
+        wanted = Download(tmp_path / "a.json", (resolve(url),), 300_000)
+        with pytest.raises(NotAvailable, match="the server sends more than the expected 300,000 bytes"):
+            download_file(wanted, lambda *_: None, DownloadOptions(retry=ONCE))
+
+
+@pytest.mark.parametrize("answer", ENDLESS)
+def test_a_body_without_end_does_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Callable[[socket.socket], None]
+) -> None:
+    def check(folder: Path, needed: int, what: str) -> None:
+        written = sum(file.stat().st_blocks * 512 for file in folder.iterdir())
+        if written + needed > 150 << 20:
+            raise DiskError(f"no room for {what}", hint="")
+
+    monkeypatch.setattr(download, "check_free_space", check)
+    with raw_server(answer) as url, pytest.raises(DiskError, match=r"no room for a\.json"):
+        get(url, tmp_path)
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 200 << 20
+
+
 def test_a_body_that_arrives_slowly_but_steadily_is_complete(tmp_path: Path) -> None:
     def answer(connection: socket.socket) -> None:
         connection.sendall(OK + b"content-length: %d\r\n\r\n" % (20 * LENGTH))
@@ -118,19 +161,23 @@ def test_a_body_that_arrives_slowly_but_steadily_is_complete(tmp_path: Path) -> 
         assert get(url, tmp_path) == b"x" * 20 * LENGTH
 
 
-def test_a_slow_disk_is_not_a_slow_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_disk_is_not_a_slow_server() -> None:
     def answer(connection: socket.socket) -> None:
-        connection.sendall(CHUNKED + b"400000\r\n" + b"x" * 0x400000 + b"\r\n0\r\n\r\n")
+        connection.sendall(OK + b"content-length: 30\r\n\r\n")
+        for _ in range(3):
+            connection.sendall(b"x" * 10)
+            assert is_written.acquire(timeout=10)
 
-    write = download.PartialFile.write
-
-    def write_slowly(partial: download.PartialFile, segment: object, data: bytes) -> None:
-        time.sleep(0.2)
-        write(partial, segment, data)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(download.PartialFile, "write", write_slowly)
+    is_written = threading.Semaphore(0)
+    pools = ConnectionPools(1, QUICK)
     with raw_server(answer) as url:
-        assert get(url, tmp_path, ReplyLimits(stalled_s=0.1)) == b"x" * 0x400000
+        body = HttpFile(resolve(url), pools).get().body
+        for _ in range(3):
+            assert body.read(10) == b"x" * 10
+            # Longer than the time in which a server must make progress.
+            time.sleep(2 * QUICK.stalled_s)
+            is_written.release()
+    pools.close()
 
 
 def test_a_server_that_prepares_a_body_after_its_head_has_time_for_it(tmp_path: Path) -> None:

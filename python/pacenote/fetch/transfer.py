@@ -8,7 +8,14 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from pacenote.fetch.cancellation import Cancellation
-from pacenote.fetch.http_file import FileChanged, FileVersion, HttpFile, RangeResponse, TransientError
+from pacenote.fetch.http_file import (
+    FileChanged,
+    FileVersion,
+    HttpFile,
+    RangeResponse,
+    RequestRejected,
+    TransientError,
+)
 from pacenote.fetch.options import DownloadOptions
 from pacenote.fetch.partial_file import FileSegment, PartialFile
 from pacenote.fetch.retry import with_retries
@@ -18,6 +25,10 @@ from pacenote.net.failures import describe_failure
 _CHUNK_BYTES = 1 << 16
 _MAX_VERSIONS = 3
 """Maximum number of times that a transfer starts because the file keeps changing on the server."""
+
+
+_CHECK_EVERY_BYTES = 64 << 20
+"""Bytes of a file of unknown size between two checks whether the disk has room."""
 
 
 class SizeMismatch(TransientError):
@@ -36,6 +47,9 @@ class Transfer:
         self._partial = partial
         self._meter = meter
         self._options = options
+        self._size: int | None = None
+        self._check_space: Callable[[int], None] = lambda _: None
+        self._checked_bytes = 0
 
     def run(
         self, size: int | None, check_space: Callable[[int], None], cancellation: Cancellation
@@ -43,9 +57,11 @@ class Transfer:
         """Downloads the whole file and returns its version.
 
         `size` is the expected size in bytes (None: any size). `check_space` is called before anything is
-        written, with the number of bytes to write; it raises an error if the disk does not have enough space.
+        written, with the number of bytes to write, and repeatedly if that is not known; it raises an error if
+        the disk does not have enough space.
         Raises TransientError if retries did not help, RequestRejected and OSError. Downloaded bytes are kept.
         """
+        self._size, self._check_space = size, check_space
         resumed = self._partial.resume()
         previous = self._partial.version
         if previous is not None and size not in (None, previous.size):
@@ -168,6 +184,8 @@ class Transfer:
                 for chunk in response.body.stream(_CHUNK_BYTES, decode_content=False):
                     if cancellation.cancelled:
                         raise TransientError("the download was cancelled")
+                    if segment.end is None:
+                        self._check_length(segment.position + len(chunk))
                     piece = chunk if segment.end is None else chunk[: segment.end - segment.position]
                     self._partial.write(segment, piece)
                     self._meter.add(len(piece))
@@ -179,3 +197,13 @@ class Transfer:
         if segment.end is not None:
             raise TransientError("the response ended early")
         segment.end = segment.position
+
+    def _check_length(self, received: int) -> None:
+        """Raises RequestRejected or the error of `check_space` if a body whose length the server does not
+        announce has become too long.
+        """
+        if self._size is not None and received > self._size:
+            raise RequestRejected(200, f"the server sends more than the expected {self._size:,} bytes")
+        if received >= self._checked_bytes:
+            self._check_space(_CHECK_EVERY_BYTES)
+            self._checked_bytes = received + _CHECK_EVERY_BYTES
