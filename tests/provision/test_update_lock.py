@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
+from pacenote.provision import update_lock
 from pacenote.provision.distributions.parts import ModuleDefinition, RootArtifact
 from pacenote.provision.engine_lock import format_lock, parse_lock
 from pacenote.provision.engine_selection import absent_modules
@@ -119,3 +120,14 @@ def test_a_module_can_state_its_plugin_class(tmp_path: Path) -> None:
 def test_the_error_about_a_missing_version_names_it(server: ScriptedServer, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"fake 9\.9 is not in the Maven repository"):
         resolve_lock(TwoModules(), "9.9", LockSource(tmp_path, server.url))
+
+
+def test_a_repository_that_asks_to_wait_again_and_again_is_an_error(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(update_lock, "_RESOLVE_TIMEOUT_S", 0.5)
+    for name, needs in (("core:1.0", ("late:1",)), ("bridge:1.0", ()), ("base:1.0", ()), ("tool:5", ())):
+        publish(server, name, needs)
+    server.put("/g/late/1/late-1.pom", b"", 429, **{"retry-after": "4"})
+    with pytest.raises(EngineError, match=r"g:core:1\.0 cannot be resolved: .* longer than 0\.5 s"):
+        resolve_lock(TwoModules(), "1.0", LockSource(tmp_path, server.url))

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+import threading
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,9 @@ from pacenote.provision.engine_lock import EngineLock, EngineModule, save_lock
 from pacenote.provision.install import DESCRIPTOR, published_files
 from pacenote.provision.maven import NETWORK_HINT, MavenArtifact, MavenRepository, fetch_artifacts
 from pacenote.provision.published_versions import check_published
+
+_RESOLVE_TIMEOUT_S = 600.0
+"""Seconds in which jgo must have resolved a dependency: it limits only the silence of a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,22 @@ def plugin_class(jar: Path) -> str:
     return preferred[0].removesuffix(".class").replace("/", ".")
 
 
+def _within(seconds: float, call: Callable[[], Any]) -> Any:
+    """Returns the result of a call, or raises its error. Raises TimeoutError after some seconds; the call
+    then goes on until the process ends.
+    """
+    result: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(call())
+        except Exception as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="pacenote-resolve", daemon=True).start()
+    return result.result(seconds)
+
+
 class _Resolver:
     """Resolves dependencies with jgo."""
 
@@ -156,9 +177,17 @@ class _Resolver:
     def _resolve(self, root: MavenArtifact) -> list[MavenArtifact]:
         import requests
 
-        try:
+        def transitive_dependencies() -> Any:
             dependency = self._context.create_dependency(str(root))
-            _, transitive = self._context.resolver.resolve([dependency])
+            return self._context.resolver.resolve([dependency])[1]
+
+        try:
+            transitive = _within(_RESOLVE_TIMEOUT_S, transitive_dependencies)
+        except TimeoutError:
+            raise EngineError(
+                f"{root} cannot be resolved: the repository takes longer than {_RESOLVE_TIMEOUT_S:.4g} s",
+                hint=NETWORK_HINT,
+            ) from None
         except requests.RequestException:
             raise EngineError(
                 f"{root} cannot be resolved: the repository is unreachable", hint=NETWORK_HINT
