@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 from pacenote.errors import StoreError
+from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.race.record import recorded_plan
 from pacenote.store import atomic_files
 from pacenote.store.race_folder import RaceFolder
@@ -194,6 +195,27 @@ def test_records_are_not_written_through_links(store, tmp_path):
     folder.write(record())
     assert folder.read() == record()
     assert target.read_bytes() == b"content"
+
+
+def test_files_of_a_race_are_not_read_through_links(store, tmp_path):
+    folder = store.create(unfinished())
+    folder.append(task())
+    folder.write_snapshot(RaceSnapshot(Snapshot({"setting.a": "1"})))
+    (folder.path / "recovery.json").write_text('{"losses": ["some rows are lost"]}')
+    assert folder.read().tasks == (task(),)
+    assert folder.losses() == (f"{folder.path}: some rows are lost",)
+    for name in ("tasks.jsonl", "recovery.json", "snapshot.json"):
+        (folder.path / name).rename(tmp_path / name)
+        (folder.path / name).symlink_to(tmp_path / name)
+    assert folder.read().tasks == ()
+    assert "tasks.jsonl: it is a symbolic link" in str(folder.read().verdict)
+    assert folder.losses() == (f"{folder.path}/recovery.json is not readable; it says what the race lost",)
+    with pytest.raises(StoreError, match=r"snapshot\.json: it is a symbolic link"):
+        folder.read_snapshot()
+    folder.race_json.rename(tmp_path / "race.json")
+    folder.race_json.symlink_to(tmp_path / "race.json")
+    with pytest.raises(StoreError, match=r"race\.json"):
+        folder.read()
 
 
 def test_links_to_probes_are_not_followed(store, tmp_path):

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_state import race_state
-from pacenote.store.atomic_files import is_regular_file, read_regular_file
+from pacenote.store.atomic_files import is_regular_file, read_stored_file
 from pacenote.store.race_folder import RaceFolder
 
 _KEPT = 8
@@ -87,7 +87,7 @@ class Reports:
 
 def _stored_page(folder: RaceFolder) -> bytes | None:
     try:
-        return read_regular_file(folder.page) if _has_stored_page(folder) else None
+        return read_stored_file(folder.page) if _has_stored_page(folder) else None
     except OSError:
         return None
 

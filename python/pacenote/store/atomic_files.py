@@ -68,12 +68,25 @@ def read_regular_file(path: Path) -> bytes:
     return read_with_status(path)[0]
 
 
+def read_stored_file(path: Path) -> bytes:
+    """Returns the content of a file in a folder of the home, which may be a copy of someone else's.
+
+    Raises OSError as `read_regular_file` does, and if the file is a symbolic link, which could show any file
+    of the user.
+    """
+    return _read(path, os.O_NOFOLLOW)[0]
+
+
 def read_with_status(path: Path) -> tuple[bytes, os.stat_result]:
     """Returns the content of a file, and the status of the file that was read. Raises OSError as
     `read_regular_file` does.
     """
+    return _read(path, 0)
+
+
+def _read(path: Path, flags: int) -> tuple[bytes, os.stat_result]:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     except ValueError as error:  # Its name contains a NUL character, or is not text of the file system.
         raise OSError(errno.EINVAL, "it has no valid name") from error
     status = os.fstat(descriptor)

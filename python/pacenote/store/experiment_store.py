@@ -32,7 +32,7 @@ from pacenote.model.experiment import PLAN_FORMAT, ExperimentPlan, JournalEntry
 from pacenote.model.messages import list_with_rest
 from pacenote.store.atomic_files import (
     PRIVATE_FOLDER,
-    read_regular_file,
+    read_stored_file,
     remove_abandoned,
     store_error,
     write_atomically,
@@ -114,7 +114,7 @@ class ExperimentFolder:
         """Returns the file of the experiment. Raises StoreError, also if it was changed."""
         digest = self.plan().file_digest
         try:
-            text = read_regular_file(self.toml).decode("utf-8", "replace")
+            text = read_stored_file(self.toml).decode("utf-8", "replace")
         except OSError as error:
             raise store_error("read", self.toml, error) from error
         if digest and file_digest(text) != digest:

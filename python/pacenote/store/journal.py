@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.store.atomic_files import (
     append_line,
-    read_regular_file,
+    read_stored_file,
     store_error,
     unreadable_path,
     write_atomically,
@@ -40,7 +40,7 @@ class Journal(Generic[Entry]):
         Raises StoreError, also for another line that cannot be read: what it says would be repeated or lost.
         """
         try:
-            *lines, rest = read_regular_file(self.path).split(b"\n")
+            *lines, rest = read_stored_file(self.path).split(b"\n")
         except FileNotFoundError:
             return ()
         except OSError as error:
@@ -60,7 +60,7 @@ class Journal(Generic[Entry]):
         StoreError.
         """
         try:
-            data = read_regular_file(self.path)
+            data = read_stored_file(self.path)
             end = data.rfind(b"\n") + 1
             if end == len(data):
                 return

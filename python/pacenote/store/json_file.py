@@ -8,7 +8,7 @@ from typing import Any
 
 from pacenote.model.decoding import parse_json
 from pacenote.model.printable import encodable_value
-from pacenote.store.atomic_files import read_regular_file
+from pacenote.store.atomic_files import read_stored_file
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 """A JSON escape of a surrogate, which may lack its pair."""
@@ -16,7 +16,7 @@ _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 def read_json(path: Path) -> Any:
     """Returns the document in a regular file. Raises OSError, and ValueError as `parse_json` does."""
-    return parse_stored(read_regular_file(path))
+    return parse_stored(read_stored_file(path))
 
 
 def parse_stored(data: bytes) -> Any:

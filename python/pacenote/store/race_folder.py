@@ -48,7 +48,7 @@ from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import (
     append_line,
-    read_regular_file,
+    read_stored_file,
     remove_abandoned,
     store_error,
     write_atomically,
@@ -364,7 +364,7 @@ class RaceFolder:
         if record.plan is None:
             return None
         try:
-            digest = hashlib.sha256(read_regular_file(self.plan_json)).hexdigest()
+            digest = hashlib.sha256(read_stored_file(self.plan_json)).hexdigest()
         except FileNotFoundError:
             return f"{self.plan_json} is missing"
         except OSError as error:
@@ -457,7 +457,7 @@ class RaceFolder:
     def _read_journal(self) -> tuple[list[TaskResult], str]:
         """Returns the results in the journal, and what of it cannot be read, or empty text."""
         try:
-            lines = read_regular_file(self.journal).split(b"\n")
+            lines = read_stored_file(self.journal).split(b"\n")
         except FileNotFoundError:
             return [], ""
         except OSError as error:

@@ -16,7 +16,7 @@ from pacenote.model.comparison import ComparedRace, RaceKey
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.snapshot import RaceSnapshot
-from pacenote.store.atomic_files import read_regular_file
+from pacenote.store.atomic_files import read_stored_file
 from pacenote.store.json_file import read_json
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_index import RaceFilter
@@ -165,7 +165,7 @@ def _of_unknown_tags(store: RaceStore, references: Sequence[str]) -> Iterator[st
         if race.state == "unreadable":
             path = store.races / race.race_id / "race.json"
             try:
-                text = read_regular_file(path).decode("utf-8", "replace")
+                text = read_stored_file(path).decode("utf-8", "replace")
             except OSError:
                 text = ""
             if _TAGS not in text or any(pattern.search(text) for pattern in patterns):

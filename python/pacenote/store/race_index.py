@@ -31,7 +31,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.model.user_tags import tag_texts
-from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_regular_file
+from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_stored_file
 from pacenote.store.json_file import parse_stored
 
 INDEX_FILE = "index.sqlite"
@@ -366,7 +366,7 @@ def _fingerprint(record: str) -> str | None:
 def _row(folder: Path) -> tuple[str, ...]:
     """Returns the values of `_ALL_COLUMNS` without the last one."""
     try:
-        row = _readable_row(folder.name, _record(read_regular_file(folder / "race.json")))
+        row = _readable_row(folder.name, _record(read_stored_file(folder / "race.json")))
         if sum(map(len, row)) <= _MAX_ROW_LENGTH:
             return row
     except (OSError, ValueError, RecursionError, PacenoteError):
