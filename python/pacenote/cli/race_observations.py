@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.errors import PacenoteError
+from pacenote.model.driver_facts import started_ns
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.store.race_folder import RaceFolder
@@ -48,8 +49,7 @@ class _Reading:
         self._folder = folder
         self._timeline = timeline
         self._tasks: Sequence[TaskResult] = record.tasks
-        begin = record.driver.get("started_unix_ns")
-        self._begin_ns = begin if isinstance(begin, int) else None
+        self._begin_ns = started_ns(record.driver)
 
     def arrivals(self) -> Mapping[str, TaskArrivals]:
         from pacenote.race.race_timeline import arrivals

@@ -13,6 +13,7 @@ from pacenote.diagnose.host_facts import add_host_figures
 from pacenote.diagnose.node_facts import NodeSettings, add_node_figures
 from pacenote.diagnose.race_facts import add_engine_times
 from pacenote.errors import PacenoteError
+from pacenote.model.driver_facts import started_ns
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TaskTimes, TelemetryCuts
@@ -70,11 +71,11 @@ def _add_engine_times(builder: EvidenceBuilder, samples: Path) -> None:
 def _measured_windows(record: RaceRecord, cuts: TelemetryCuts) -> Iterator[TaskTimes]:
     """Yields the measured window of each task that is diagnosed, if it is known when the task ran."""
     known = {times.task: times for times in cuts.tasks}
-    started_ns = record.driver.get("started_unix_ns")
+    first_ns = started_ns(record.driver)
     for task in diagnosed_tasks(record):
         times = known.get(task.task)
-        if times is None and isinstance(started_ns, int):
-            begin_ns = started_ns + round(task.started_s * 1e9)
+        if times is None and first_ns is not None:
+            begin_ns = first_ns + round(task.started_s * 1e9)
             times = TaskTimes(task.task, begin_ns, begin_ns + round(task.duration_s * 1e9))
         if times is not None:  # The measured window ends with the task.
             yield replace(times, begin_ns=max(times.begin_ns, times.end_ns - round(task.window_s * 1e9)))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pacenote.errors import EvidenceError, StoreError, UsageError
 from pacenote.evidence.recording import RecordingReader
+from pacenote.model.driver_facts import started_ns
 from pacenote.model.recording import Recording
 from pacenote.store.node_files import RECORDINGS, node_files
 from pacenote.store.race_folder import RaceFolder
@@ -109,12 +110,12 @@ def _task_window(folder: RaceFolder, name: str) -> tuple[int, int]:
             f"race {record.race_id} has no task '{name}'",
             hint=f"it has {names}" if names else "leave --task out",
         )
-    started_ns = record.driver.get("started_unix_ns")
-    if not isinstance(started_ns, int):
+    first_ns = started_ns(record.driver)
+    if first_ns is None:
         raise StoreError(
             f"{folder.race_json} does not state when its tasks ran", hint="give times with --from and --to"
         )
-    end_ns = started_ns + round((task.started_s + task.duration_s) * _NS)
+    end_ns = first_ns + round((task.started_s + task.duration_s) * _NS)
     return end_ns - round(task.window_s * _NS), end_ns
 
 

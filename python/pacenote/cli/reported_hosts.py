@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from pacenote.diagnose.cluster_facts import add_cluster_states
@@ -11,6 +10,7 @@ from pacenote.diagnose.facts import EvidenceBuilder
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.reported_cpu import nodes_beside
+from pacenote.model.sampler_facts import SamplerFacts, sampler_facts
 from pacenote.model.snapshot import RaceSnapshot
 
 
@@ -24,9 +24,8 @@ def add_reported_hosts(
         cuts = telemetry_cuts(folder / "telemetry.parquet")
     except PacenoteError:
         return  # That is the reason why the node counters are missing.
-    sampler = record.telemetry.get("host-sampler")
-    sampled = sampler.get("nodes", ()) if isinstance(sampler, Mapping) else ()
-    add_engine_host_figures(builder, cuts, tuple(sampled), nodes_beside(record.cluster.nodes))
+    sampled = (sampler_facts(record.telemetry) or SamplerFacts()).nodes
+    add_engine_host_figures(builder, cuts, sampled, nodes_beside(record.cluster.nodes))
     parts = (snapshot.before, snapshot.after) if snapshot is not None else ()
     facts = {key: value for part in parts if part is not None for key, value in part.facts.items()}
     add_cluster_states(builder, cuts, facts)

@@ -19,6 +19,7 @@ from pacenote.metrics_store.race_documents import AUTO_GENERATED, node_name, rac
 from pacenote.metrics_store.samples import StoredSample
 from pacenote.metrics_store.settings import DEFAULT_SAMPLES
 from pacenote.model.codec import encode
+from pacenote.model.driver_facts import started_ns
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceTimeline
 from pacenote.model.result import TaskResult
@@ -131,8 +132,8 @@ class MetricsDocuments:
         self._every = every_nth_sample
         self._key = race_key(record)
         self._began_ms = record.timestamp.timestamp() * 1000
-        started = record.driver.get("started_unix_ns")
-        self._first_task_ms = started / _MS if isinstance(started, int) else self._began_ms
+        started = started_ns(record.driver)
+        self._first_task_ms = self._began_ms if started is None else started / _MS
         self._common = _common(record)
         self._meta = _cluster_meta(record)
         self._tasks = {task.task: task for task in record.tasks}

@@ -2,8 +2,8 @@
 
 A document from the driver or from disk must match the types exactly; otherwise, the error names the
 invalid field. A field with a default may be missing; `object` accepts any JSON value. This module adds three
-rules that msgspec does not provide for dataclasses: unknown fields are errors, numbers are finite and fit
-into 64 bits, and messages have the form of those about tracks.
+rules that msgspec does not provide for dataclasses: unknown fields are errors, numbers are finite (at most
+1e75) and fit into 64 bits, and messages have the form of those about tracks.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ _NEWER = "it was probably written by a newer version of Pacenote"
 _MAX_SHOWN = 60
 MAX_INTEGER = 2**64 - 1
 """The largest whole number of a document, and the negative one: the driver counts with 64 bits."""
+
+MAX_NUMBER = 1e75
+"""The largest number of a document, and the negative one: it can be raised to the fourth power."""
 
 _FIELD_TYPES: dict[type, Mapping[str, Any]] = {}
 """The types of the fields of dataclasses whose fields are read one by one."""
@@ -107,7 +110,7 @@ def _is_exact(value: Any, document: Any) -> bool:
     if kind is str or kind is bool or value is None:
         return True
     if kind is float:
-        return bool(math.isfinite(value))
+        return bool(-MAX_NUMBER <= value <= MAX_NUMBER)
     if kind is int:
         return bool(-MAX_INTEGER <= value <= MAX_INTEGER)
     if isinstance(value, tuple):
@@ -154,6 +157,8 @@ def _problems(value: object, document: Any, path: str) -> Iterator[PacenoteError
             yield from _problems(value[key], document[key], f"{path}.{key}")
     elif isinstance(value, float) and not math.isfinite(value):
         yield _wrong(path, "a finite number", document)
+    elif isinstance(value, float) and abs(value) > MAX_NUMBER:
+        yield _wrong(path, f"a number of at most {MAX_NUMBER:g}", document)
     elif isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
         yield _wrong(path, "a number of at most 64 bits", document)
 

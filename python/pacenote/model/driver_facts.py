@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pacenote.model.codec import MAX_INTEGER
 from pacenote.model.cpu_list import MAX_CPU
 
+_LAST_NS = 7_258_118_400_000_000_000
+"""The year 2200, in nanoseconds since 1970: ten years later, a time still fits into 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class OwnCores:
@@ -49,6 +52,12 @@ def number(values: Mapping[str, object], key: str) -> float:
     """Returns a number that the driver can have measured; 0 for others and for what is not a number."""
     value = values.get(key)
     return float(value) if isinstance(value, int | float) and abs(value) <= MAX_INTEGER else 0.0
+
+
+def started_ns(driver: Mapping[str, object]) -> int | None:
+    """Returns when the first task of the race began, in nanoseconds since 1970; None if that is not known."""
+    value = driver.get("started_unix_ns")
+    return value if type(value) is int and 0 <= value < _LAST_NS else None
 
 
 def own_cores(driver: Mapping[str, object]) -> OwnCores:

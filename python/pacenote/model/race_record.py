@@ -22,9 +22,10 @@ from pacenote.model.imported import ImportedResults, without_unknown
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.model.rally_results import op_metrics, unmeasured_results
+from pacenote.model.recorded_nodes import recorded_nodes
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.recorded_sources import RecordedSources
-from pacenote.model.result import TaskResult
+from pacenote.model.result import TaskResult, check_times
 from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.model.secrets import redact_params
 from pacenote.model.snapshot import RecordedSnapshot
@@ -456,6 +457,8 @@ class RaceRecord:
         for key, name in STORED_FIELDS:
             if key in document:
                 values[name] = decode(types[name], document[key], f"race.{key}")
+        for number, task in enumerate(values.get("tasks", ())):
+            check_times(task, f"race.tasks[{number}]")
         values["timestamp"] = _read_timestamp(document.get("race-timestamp"))
         values["track"] = _read_track(document)
         values["cluster"] = _read_cluster(document)
@@ -531,6 +534,8 @@ def _read_cluster(document: Mapping[str, object]) -> RecordedCluster:
     known = {
         renamed.get(key, key): value for key, value in stored.items() if key != "team-revision"
     }  # It is one of the options; this key is written for readers of Rally's documents.
+    if "nodes" in known:
+        known["nodes"] = recorded_nodes(known["nodes"])
     return decode(RecordedCluster, known, "race.cluster")
 
 

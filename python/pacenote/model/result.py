@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode, encode
 from pacenote.model.merged_series import MergedPercentile
 from pacenote.model.messages import DEFECT
@@ -510,12 +511,26 @@ class TaskResult:
     def from_document(cls, document: Mapping[str, object]) -> TaskResult:
         """Reads a document of the driver or `to_document`. Raises PacenoteError with the invalid field."""
         name = document.get("task") if isinstance(document, Mapping) else None
-        return decode(cls, document, f"result of task '{name}'" if name else "task result")
+        path = f"result of task '{name}'" if name else "task result"
+        result = decode(cls, document, path)
+        check_times(result, path)
+        return result
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready document with all fields."""
         document: dict[str, Any] = encode(self)
         return document
+
+
+_LONGEST_S = 10 * 366 * 86_400.0
+"""The longest time in a result, in seconds: ten years."""
+
+
+def check_times(result: TaskResult, path: str) -> None:
+    """Raises PacenoteError if the task ran at a time at which no race does; `path` is where it is stored."""
+    for name in ("started_s", "duration_s", "window_s"):
+        if not -_LONGEST_S <= getattr(result, name) <= _LONGEST_S:
+            raise PacenoteError(f"{path}.{name} is not a time of a race: {getattr(result, name):g} s")
 
 
 _AnyPercentile = TypeVar("_AnyPercentile", Percentile, CensoredPercentile, MergedPercentile)

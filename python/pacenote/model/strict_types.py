@@ -12,6 +12,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from pacenote.model.codec import MAX_NUMBER
+
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 """The integers that msgspec can limit."""
 
@@ -41,6 +43,8 @@ def strict_type(kind: Any) -> Any:
         return _strict_struct(kind)
     if kind is int:
         return Annotated[int, Meta(ge=_SMALLEST, le=_LARGEST)]
+    if kind is float:
+        return Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
     if kind is Path:
         return str
     if kind is object:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import TelemetryLine
+from pacenote.model.sampler_facts import SamplerFacts, sampler_facts
 
 HOST, NODES, GAUGES = "host", "node-counters", "node-gauges"
 """Sources of the series."""
@@ -65,10 +65,8 @@ def selected_lines(
 
 def cpu_use(telemetry: Sequence[TelemetryLine], record: RaceRecord) -> CpuUse:
     """Returns the use of the CPUs; empty if the host was not sampled."""
-    sampler = record.telemetry.get("host-sampler")
-    sampler = sampler if isinstance(sampler, Mapping) else {}
-    cpus = frozenset[int](sampler.get("node_cpus") or ())
-    drivers = _driver_cpus(sampler, record)
+    facts = sampler_facts(record.telemetry) or SamplerFacts()
+    cpus, drivers = facts.node_cpus, _driver_cpus(facts, record)
     total, free = _cpu_times(telemetry, cpus)
     busy = _shares(_differences(total, free), total)
     engine_ms = _process_times(telemetry, lambda name: name != _DRIVER)
@@ -81,14 +79,13 @@ def cpu_use(telemetry: Sequence[TelemetryLine], record: RaceRecord) -> CpuUse:
     return CpuUse(busy, engine, driver, others, cpus, drivers, not (is_apart or is_within))
 
 
-def _driver_cpus(sampler: Mapping[str, Any], record: RaceRecord) -> frozenset[int]:
+def _driver_cpus(facts: SamplerFacts, record: RaceRecord) -> frozenset[int]:
     """Returns the CPUs that the driver may use; empty for all. Earlier versions recorded only those that were
     selected.
     """
-    allowed = sampler.get("process_cpus")
-    if allowed is None:
+    if facts.process_cpus is None:
         return recorded_cpus(record.options.driver_cpus)
-    return frozenset[int](allowed.get(_DRIVER) or ())
+    return facts.process_cpus.get(_DRIVER, frozenset())
 
 
 def _cpu_times(
@@ -134,11 +131,7 @@ def _differences(values: PartValues, others: PartValues) -> list[float | None]:
 
 def data_devices(record: RaceRecord) -> frozenset[str]:
     """Returns the block devices behind the data of the nodes that the race started."""
-    sampler = record.telemetry.get("host-sampler")
-    devices = sampler.get("data_devices") if isinstance(sampler, Mapping) else None
-    found = devices if isinstance(devices, list | tuple) else ()
-    names = (each.get("device") for each in found if isinstance(each, Mapping))
-    return frozenset(name for name in names if isinstance(name, str))
+    return frozenset((sampler_facts(record.telemetry) or SamplerFacts()).devices)
 
 
 def added(columns: Iterable[PartValues]) -> list[float | None]:

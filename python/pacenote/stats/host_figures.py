@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pacenote.model.cpu_list import recorded_cpus
+from pacenote.model.sampler_facts import sampler_facts
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry, TaskTimes
 from pacenote.stats.cpu_figures import DRIVER, CpuSet, cpu_figures, cpu_times, total_or_none
 from pacenote.stats.device_history import (
@@ -54,31 +54,19 @@ class SampledHost:
     """The CPUs that nodes and driver may use, by their names, of those that may not use all."""
 
     @classmethod
-    def from_record(cls, telemetry: Mapping[str, Any], driver_cpus: str | None = None) -> SampledHost:
+    def from_record(cls, telemetry: Mapping[str, object], driver_cpus: str | None = None) -> SampledHost:
         """Reads `telemetry` of a race record; a race without the sampler has an empty host. `driver_cpus` are
         the selected ones, for races of earlier versions, which did not record the CPUs of single processes.
         """
-        sampler = telemetry.get("host-sampler")
-        if not isinstance(sampler, Mapping):
+        facts = sampler_facts(telemetry)
+        if facts is None:
             return cls()
-        devices = {
-            device["device"]: tuple(device.get("disks") or ())
-            for device in sampler.get("data_devices") or ()
-            if isinstance(device, Mapping) and device.get("device")
-        }
-        nodes, node_cpus = tuple(sampler.get("nodes") or ()), tuple(sampler.get("node_cpus") or ())
-        process_cpus = sampler.get("process_cpus")
+        process_cpus = facts.process_cpus
         if process_cpus is None:
-            process_cpus = dict.fromkeys(nodes, node_cpus) if node_cpus else {}
+            process_cpus = dict.fromkeys(facts.nodes, facts.node_cpus) if facts.node_cpus else {}
             own = recorded_cpus(driver_cpus)
             process_cpus |= {DRIVER: own} if own else {}
-        return cls(
-            nodes,
-            devices,
-            sampler.get("link_bytes_per_s") or {},
-            frozenset(node_cpus),
-            {name: frozenset(cpus) for name, cpus in process_cpus.items()},
-        )
+        return cls(facts.nodes, facts.devices, facts.link_bytes_per_s, facts.node_cpus, process_cpus)
 
     def cpu_set(self, cpus: frozenset[int]) -> CpuSet:
         """Returns a set of its CPUs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pacenote.model.driver_facts import number
 from pacenote.model.finding import Finding
 from pacenote.model.headline import headline
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults
@@ -116,12 +117,8 @@ def _headline(record: RaceRecord, state: RaceState) -> Headline:
     name = cluster.title or f"{cluster.distribution} {cluster.version or ''}"
     engine = f" on {name}" if cluster.distribution else ""
     race = " / ".join(name for name in (record.track.name, record.challenge) if name) + engine
-    wall_s = record.driver.get("wall_s")
-    took = (
-        f"measured in {format_seconds(round(wall_s))}"
-        if isinstance(wall_s, int | float) and wall_s >= 0.5
-        else ""
-    )
+    wall_s = number(record.driver, "wall_s")
+    took = f"measured in {format_seconds(round(wall_s))}" if wall_s >= 0.5 else ""
     badge = record.verdict.state if state == "complete" else state
     return Headline(record.verdict.state, badge, single_line(race), took)
 

@@ -1,0 +1,73 @@
+"""What the host sampler of a race has recorded about the machine, read from the telemetry of its record.
+
+Telemetry is stored as any JSON, and a record may come from someone else: parts of another form are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pacenote.errors import PacenoteError
+from pacenote.model.codec import decode
+
+_KEY = "host-sampler"
+"""The key of the sampler in the telemetry of a record."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerFacts:
+    """The facts of the sampler."""
+
+    nodes: tuple[str, ...] = ()
+    """Names of the nodes on its host."""
+
+    node_cpus: frozenset[int] = frozenset()
+    """The CPUs that at least one of the nodes may use; empty for all."""
+
+    process_cpus: Mapping[str, frozenset[int]] | None = None
+    """The CPUs of nodes and driver that may not use all, by their names; None if they were not recorded."""
+
+    link_bytes_per_s: Mapping[str, float] = field(default_factory=dict)
+    """Speeds of network interfaces, in bytes per second."""
+
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The devices behind the data paths of the nodes, each with the disks that it consists of."""
+
+
+def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
+    """Returns the facts in the telemetry of a record, or None if the host was not sampled."""
+    sampler = telemetry.get(_KEY)
+    if not isinstance(sampler, Mapping):
+        return None
+    listed: list[object] = _part(list[object], sampler.get("data_devices"), [])
+    return SamplerFacts(
+        nodes=_part(tuple[str, ...], sampler.get("nodes"), ()),
+        node_cpus=frozenset(_part(tuple[int, ...], sampler.get("node_cpus"), ())),
+        process_cpus=_process_cpus(sampler.get("process_cpus")),
+        link_bytes_per_s=_part(dict[str, float], sampler.get("link_bytes_per_s"), {}),
+        devices={
+            device: _part(tuple[str, ...], entry.get("disks"), ())
+            for entry in listed
+            if isinstance(entry, Mapping) and isinstance(device := entry.get("device"), str) and device
+        },
+    )
+
+
+def _process_cpus(value: object) -> Mapping[str, frozenset[int]] | None:
+    cpus: Mapping[str, tuple[int, ...]] | None = _part(dict[str, tuple[int, ...]], value, None)
+    return None if cpus is None else {name: frozenset(own) for name, own in cpus.items()}
+
+
+def _part(kind: Any, value: object, default: _T) -> _T:
+    """Returns a value of this type, or a default for one of another type, and for None."""
+    if value is None:
+        return default
+    try:
+        part: _T = decode(kind, value, _KEY)
+    except PacenoteError:
+        return default
+    return part
