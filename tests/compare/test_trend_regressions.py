@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 
 import pytest
 
@@ -24,10 +25,16 @@ from pacenote.stats.change_points import LEVEL
 LABEL = "throughput:index-append"
 
 
+@cache
+def steady(count: int) -> tuple[RaceRecord, ...]:
+    """Returns so many nights: making them takes longer than finding their trend."""
+    return tuple(nights(count))
+
+
 def rates(values: list[float]) -> list[RaceRecord]:
     """Returns a race for each rate, with nothing else than this task."""
-    own = nights(len(values))
-    return [replace(each, tasks=(index(value),)) for each, value in zip(own, values, strict=True)]
+    races = steady(len(values))
+    return [replace(race, tasks=(index(value),)) for race, value in zip(races, values, strict=True)]
 
 
 def noisy(levels: list[float], seed: int, noise: float = 0.02) -> list[RaceRecord]:
@@ -231,7 +238,7 @@ def test_races_resemble_each_other_only_if_chance_does_not_explain_it():
     for seed in range(10):
         draw = random.Random(seed)
         records = []
-        for record in nights(15):
+        for record in steady(15):
             tasks = [index(10_000 * draw.lognormvariate(0, 0.02), task=f"index-{at}") for at in range(20)]
             records.append(replace(record, tasks=tuple(tasks)))
         trend = trend_of(records)
