@@ -371,6 +371,19 @@ def test_a_damaged_clone_of_rally_is_not_used_and_the_reason_is_shown(
     assert described(repository.checkout()) == "for the newest"
 
 
+def test_a_clone_of_rally_with_a_pipe_is_not_used_and_the_reason_is_shown(
+    template: Path, rally: Path, tmp_path: Path
+) -> None:
+    file = rally / "mine" / ".git" / "config"
+    file.unlink()
+    os.mkfifo(file)
+    progress_lines: list[str] = []
+    repository = open_repository("mine", {"mine": template.as_uri()}, tmp_path / "home")
+    repository = dataclasses.replace(repository, rally_clones=rally, progress=progress_lines.append)
+    assert described(repository.checkout()) == "for the newest"
+    assert f"{rally / 'mine'} cannot be copied: {file} is a pipe, a device or a socket" in progress_lines
+
+
 def test_a_clone_of_rally_from_another_url_is_not_used(upstream: Path, rally: Path, tmp_path: Path) -> None:
     repository = open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home", offline=True)
     with pytest.raises(TrackError, match="is not cloned yet, and --offline forbids downloads"):
@@ -391,6 +404,9 @@ def test_a_local_repository_of_rally_is_used_with_its_later_commits(tmp_path: Pa
     checkout = repository.checkout()
     assert described(checkout) == "second"
     assert checkout.notes == (f"{own} has changes that are not committed; they are not used",)
+    os.mkfifo(own / ".git" / "packed-refs")
+    (note,) = repository.checkout().notes
+    assert note.endswith("packed-refs is a pipe, a device or a socket")
 
 
 def test_a_local_repository_of_rally_does_not_replace_one_of_the_same_name(

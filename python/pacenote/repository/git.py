@@ -36,6 +36,9 @@ LOCAL_TIMEOUT_S = 600.0
 which git waits for ever.
 """
 
+_COPY_TIMEOUT_S = 3600.0
+"""The same for a command that copies from a repository on this machine."""
+
 _REMOTE_TIMEOUT_S = 6 * 3600.0
 """The same for a command that connects to a host, which may have a large repository and a slow network."""
 
@@ -106,14 +109,17 @@ def git(
         if is_remote and not _has_ssh_command(program, where, variables):
             variables["GIT_SSH_COMMAND"] = _SSH
         sources = _sources(program, where, arguments, variables) if is_remote else ()
-        for source in sources:
-            if (path := source.removeprefix("file://")).startswith("/"):
-                check_files(Path(path))
+        folders = [Path(path) for path in _without_scheme(sources) if path.startswith("/")]
+        for folder in folders:
+            check_files(folder)
         is_https = any(source.startswith("https://") for source in sources)
         fixed_options = (*_NO_PROGRAMS, *(_HTTPS_ONLY if is_https else ()))
         command = [program, *fixed_options, *where, *arguments]
-        limit_s = options.timeout_s or (_REMOTE_TIMEOUT_S if is_remote else LOCAL_TIMEOUT_S)
-        result = run_command(command, variables, waiting, limit_s, has_group=not is_remote)
+        # Only a command that connects to a host may ask for a passphrase.
+        connects = is_remote and not folders
+        usual_s = _REMOTE_TIMEOUT_S if connects else _COPY_TIMEOUT_S if is_remote else LOCAL_TIMEOUT_S
+        limit_s = options.timeout_s or usual_s
+        result = run_command(command, variables, waiting, limit_s, has_group=not connects)
     except subprocess.TimeoutExpired as error:
         raise GitBlocked(
             f"git {arguments[0]} was stopped after {error.timeout:.4g} s; a file that it reads may be a pipe"
@@ -143,6 +149,10 @@ def check_files(folder: Path) -> None:
     """Raises GitBlocked if git would wait for a file of the checkout that contains a folder."""
     if (file := special_file(folder)) is not None:
         raise GitBlocked(f"{file} is a pipe, a device or a socket")
+
+
+def _without_scheme(sources: Sequence[str]) -> list[str]:
+    return [source.removeprefix("file://") for source in sources]
 
 
 def _sources(

@@ -30,7 +30,15 @@ from pacenote.model.messages import quoted, quoted_list
 from pacenote.ownership import replaceable_folder
 from pacenote.repository.branches import best_branch, version_variants
 from pacenote.repository.foreign_checkout import foreign_checkout
-from pacenote.repository.git import GitBlocked, GitError, GitMissingError, commit_of, git, strip_credentials
+from pacenote.repository.git import (
+    GitBlocked,
+    GitError,
+    GitMissingError,
+    check_files,
+    commit_of,
+    git,
+    strip_credentials,
+)
 
 DEFAULT_REPOSITORY = "default"
 """The name of the default repository."""
@@ -240,6 +248,7 @@ class GitRepository:
             return False
         fresh = self._fresh_clone()
         try:
+            check_files(rally)
             if self.url and _origin(rally) != self.url:
                 return False
             self.progress(f"copying {self.kind.noun} {quoted(self.name)} from {rally}")
