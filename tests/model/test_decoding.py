@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 
-from pacenote.model.decoding import TooDeep, UnusableNumber, parse_json, parse_toml
+from pacenote.model.decoding import TooDeep, TooManyValues, UnusableNumber, parse_json, parse_toml
 
 DEEP = 100_000
 
@@ -19,6 +20,8 @@ DEEP = 100_000
         ("NaN", UnusableNumber, "NaN is not a finite number"),
         ("-Infinity", UnusableNumber, "-Infinity is not a finite number"),
         ("9" * 5000, UnusableNumber, "it has a number of too many digits"),
+        ('{"a": -' + "1" * 400 + "}", UnusableNumber, "it has a number of too many digits"),
+        (b"[" + b"7" * 400 + b"]", UnusableNumber, "it has a number of too many digits"),
         ("[" * DEEP, TooDeep, "it is nested more than 200 levels deep"),
         ('{"a":' * DEEP, TooDeep, "it is nested more than 200 levels deep"),
         ("[" * 300 + "]" * 300, TooDeep, "it is nested more than 200 levels deep"),
@@ -36,6 +39,31 @@ def test_json_that_cannot_be_used_has_a_reason(
 def test_json_that_can_be_used_is_returned() -> None:
     assert parse_json('{"a": [1, 1.5, "x", null, true]}') == {"a": [1, 1.5, "x", None, True]}
     assert parse_json("[" * 200 + "]" * 200)
+
+
+@pytest.mark.parametrize("value", ["{}", "[]", '{"a":1}', "1.5", '"ab"', '{"a":{}}'])
+def test_a_document_of_very_many_values_is_not_parsed(value: str) -> None:
+    text = f"[{','.join([value] * (60_000_000 // len(value)))}]"
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooManyValues, match="its values take more than 512 MiB"):
+            parse_json(text)
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_document_is_parsed() -> None:
+    texts = ["a text of usual length"] * 1_000_000
+    assert parse_json(json.dumps(texts)) == texts
+
+
+def test_integers_have_at_most_a_hundred_digits() -> None:
+    longest = "9" * 100
+    assert parse_json(f"[{longest}]") == [int(longest)]
+    text = f'[-1{longest}, 1{longest}, 2, "1{longest}"]'
+    assert parse_json(text, not_finite="kept") == [float("-inf"), float("inf"), 2, f"1{longest}"]
+    assert parse_json(text, not_finite="none") == [None, None, 2, f"1{longest}"]
 
 
 def test_numbers_that_are_not_finite_may_be_replaced_or_kept() -> None:

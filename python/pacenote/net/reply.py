@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pacenote.errors import EngineError
-from pacenote.model.decoding import MAX_DEPTH, TooDeep, UnusableNumber, parse_json
+from pacenote.model.decoding import MAX_DEPTH, TooDeep, TooManyValues, UnusableNumber, parse_json
 from pacenote.model.printable import encodable_value
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ def parse_body(body: bytes) -> Any:
         document = parse_json(body, not_finite="kept")
     except TooDeep:
         raise UnusableReply(f"is nested more than {MAX_DEPTH} levels deep") from None
+    except TooManyValues:
+        raise UnusableReply("has too many values") from None
     except UnusableNumber as error:
         raise UnusableReply(f"has an unexpected form: {error}") from None
     except ValueError:
