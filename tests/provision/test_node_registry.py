@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -289,3 +292,61 @@ def test_a_node_may_release_its_lock_a_moment_after_it_has_ended(
         stop_detached(layout, entry)
     assert not is_running(sleeper)
     assert not list(layout.registry.iterdir())
+
+
+@pytest.mark.parametrize("name", ["n.json", "n.run"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        os.mkfifo,
+        os.mkdir,
+        lambda path: Path(path).symlink_to("/dev/zero"),
+        lambda path: Path(path).symlink_to(path),
+    ],
+)
+def test_what_is_no_entry_is_passed_over(
+    layout: EngineLayout, name: str, make: Callable[[Path], None]
+) -> None:
+    layout.registry.mkdir(parents=True, exist_ok=True)
+    make(layout.registry / name)
+    assert cleanup_orphans(layout) == ()
+    assert registered_nodes(layout) == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pid": 2**70},
+        {"pid": 2**31},
+        {"pid": 0},
+        {"pid": -1},
+        {"pid": 1.5},
+        {"pid": True},
+        {"pid": "1"},
+        {"started": None},
+        {"boot": []},
+    ],
+)
+def test_an_entry_with_an_odd_process_names_none(
+    layout: EngineLayout, sleeper: ProcessIdentity, change: dict[str, Any]
+) -> None:
+    entry = add_entry(layout, DEAD, sleeper)
+    document = json.loads(entry.file(layout).read_text())
+    entry.file(layout).write_text(json.dumps(document | {"process": document["process"] | change}))
+    assert registered_nodes(layout) == ()
+    assert cleanup_orphans(layout) == ()
+    assert is_running(sleeper)
+    assert not entry.file(layout).exists()
+
+
+@pytest.mark.parametrize(
+    "change", [{"folder": "a\0b"}, {"folder": 5}, {"data_folders": [None]}, {"data_mounts": ["\0"]}]
+)
+def test_an_entry_with_an_odd_path_is_damaged(
+    layout: EngineLayout, sleeper: ProcessIdentity, change: dict[str, Any]
+) -> None:
+    entry = add_entry(layout, DEAD, sleeper)
+    document = json.loads(entry.file(layout).read_text())
+    entry.file(layout).write_text(json.dumps(document | change))
+    assert cleanup_orphans(layout) == ()
+    assert is_running(sleeper)

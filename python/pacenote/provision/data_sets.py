@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pacenote.errors import EngineError, PacenoteError, UsageError
-from pacenote.fetch.disk import check_free_space, disk_error
+from pacenote.fetch.disk import check_free_space, disk_error, read_small_file
 from pacenote.model.codec import decode
 from pacenote.model.decoding import parse_json
 from pacenote.model.messages import list_with_rest
@@ -255,7 +255,7 @@ def _node_folder(folder: Path, node: int, path: int) -> Path:
 
 def _read(folder: Path) -> DataSet | None:
     try:
-        document = parse_json((folder / MANIFEST).read_text("utf-8"))
+        document = parse_json(read_small_file(folder / MANIFEST))
         if document["format"] != _FORMAT:
             return None
         origin = decode(DataOrigin, document["origin"], MANIFEST)

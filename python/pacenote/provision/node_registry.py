@@ -19,15 +19,17 @@ its owner dies.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pacenote.errors import EngineError
-from pacenote.fetch.disk import disk_error, replace_text
+from pacenote.fetch.disk import disk_error, read_small_file, replace_text
 from pacenote.model.decoding import parse_json
 from pacenote.provision.control_groups import is_group_of, kill_group, remove_group
 from pacenote.provision.data_folders import indices_folder, remove_data_folder
@@ -48,6 +50,9 @@ from pacenote.provision.process import (
     terminate_process,
     works_below,
 )
+
+_MAX_PID = 2**31 - 1
+"""The largest number that fits into the kernel's type for the ids of processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class NodeEntry:
 
     def file(self, layout: EngineLayout) -> Path:
         """Returns the file of the entry."""
-        return layout.registry / f"{self.id}.json"
+        return _entry_file(layout, self.id)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -210,10 +215,20 @@ def register(layout: EngineLayout, entry: NodeEntry) -> None:
 def unregister(layout: EngineLayout, entry: NodeEntry, lock: NodeLock | None) -> None:
     """Removes a node's entry, and then its lock."""
     # In this order: a process that gets the lock must not find an entry to clean up.
-    entry.file(layout).unlink(missing_ok=True)
-    _run_file(layout, entry.id).unlink(missing_ok=True)
+    _remove_entry(layout, entry.id)
     if lock is not None:
         lock.release()
+
+
+def _remove_entry(layout: EngineLayout, node_id: str) -> None:
+    """Removes the files of an entry, but not a folder of their name, which is none of Pacenote's."""
+    for file in (_entry_file(layout, node_id), _run_file(layout, node_id)):
+        with contextlib.suppress(IsADirectoryError):
+            file.unlink(missing_ok=True)
+
+
+def _entry_file(layout: EngineLayout, node_id: str) -> Path:
+    return layout.registry / f"{node_id}.json"
 
 
 def _lock_file(layout: EngineLayout, node_id: str) -> Path:
@@ -274,8 +289,7 @@ def stop_detached(layout: EngineLayout, entry: NodeEntry, timeout_s: float = 10.
             )
         problem = _keep_logs(entry)
         remove_files(layout, entry)
-        entry.file(layout).unlink(missing_ok=True)
-        _run_file(layout, entry.id).unlink(missing_ok=True)
+        _remove_entry(layout, entry.id)
         return problem
     finally:
         lock.release()
@@ -303,7 +317,6 @@ def _cleanup_orphan(layout: EngineLayout, node_id: str) -> bool:
     try:
         # The entry is read under the lock, because the owner may have ended normally and kept the folder on
         # request.
-        file = layout.registry / f"{node_id}.json"
         entry = read_entry(layout, node_id)
         ours = entry is not None and _is_node_dir(layout, entry.folder)
         if entry is not None and ours:
@@ -327,9 +340,8 @@ def _cleanup_orphan(layout: EngineLayout, node_id: str) -> bool:
             return False
         # An entry that names another home was copied with it. A damaged entry names no process, which the
         # kernel has already killed.
-        file.unlink(missing_ok=True)
-        _run_file(layout, node_id).unlink(missing_ok=True)
-        for partial in layout.registry.glob(f".{file.name}.*.part"):
+        _remove_entry(layout, node_id)
+        for partial in layout.registry.glob(f".{node_id}.json.*.part"):
             partial.unlink(missing_ok=True)
         return ours
     finally:
@@ -412,20 +424,39 @@ def _is_node_dir(layout: EngineLayout, folder: Path) -> bool:
 def read_entry(layout: EngineLayout, node_id: str) -> NodeEntry | None:
     """Returns a node's entry, or None if there is none or if it is damaged."""
     try:
-        document = parse_json((layout.registry / f"{node_id}.json").read_text("utf-8"))
+        document = parse_json(read_small_file(_entry_file(layout, node_id)))
         process, facts = document["process"], document.get("facts")
         return NodeEntry(
             id=node_id,
-            folder=Path(document["folder"]),
-            owner=ProcessIdentity(**document["owner"]),
-            process=ProcessIdentity(**process) if process else None,
+            folder=_path(document["folder"]),
+            owner=_identity(document["owner"]),
+            process=_identity(process) if process else None,
             executable=str(document.get("executable", "")),
             detached=document.get("detached") is True,
             keeps_data=document.get("keeps_data") is True,
             facts=parse_facts(facts) if facts else None,
-            data_folders=tuple(map(Path, document.get("data_folders", ()))),
-            data_mounts=tuple(map(Path, document.get("data_mounts", ()))),
-            control_groups=tuple(map(Path, document.get("control_groups", ()))),
+            data_folders=tuple(map(_path, document.get("data_folders", ()))),
+            data_mounts=tuple(map(_path, document.get("data_mounts", ()))),
+            control_groups=tuple(map(_path, document.get("control_groups", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _identity(document: Mapping[str, object]) -> ProcessIdentity:
+    """Returns the identity of a process. Raises ValueError, also for an id that no process has: the kernel
+    takes 0 and negative ones for groups of processes.
+    """
+    pid, started, boot = document["pid"], document["started"], document["boot"]
+    if type(pid) is not int or type(started) is not int or not isinstance(boot, str):
+        raise ValueError("it does not identify a process")
+    if not 0 < pid <= _MAX_PID:
+        raise ValueError(f"{pid} is not the id of a process")
+    return ProcessIdentity(pid, started, boot)
+
+
+def _path(text: object) -> Path:
+    """Returns a path. Raises ValueError for what cannot be one."""
+    if not isinstance(text, str) or "\0" in text:
+        raise ValueError("it is not a path")
+    return Path(text)

@@ -3,6 +3,7 @@ here, but in `tests/e2e/test_experiment.py` with a real engine.
 """
 
 import json
+import os
 import socket
 
 import pytest
@@ -118,3 +119,16 @@ def test_an_engine_that_has_ended_is_noticed(tmp_path):
         options = {"target-hosts": f"127.0.0.1:{server.getsockname()[1]}"}
         assert races(tmp_path).engine_problem(options) == ""
     assert "has ended: Connection refused" in races(tmp_path).engine_problem(options)
+
+
+@pytest.mark.parametrize("stored", ["5", '["--installation-id=x"]', "null", '"--debug"', '{"a": 1}', "{"])
+def test_a_state_that_names_no_engine_is_passed_over(tmp_path, commands, stored):
+    (tmp_path / "engine.json").write_text(stored)
+    assert races(tmp_path).stop_engine() == ""
+    assert commands[0] == []
+
+
+def test_a_state_that_is_a_pipe_is_passed_over(tmp_path, commands):
+    os.mkfifo(tmp_path / "engine.json")
+    assert races(tmp_path).stop_engine() == ""
+    assert commands[0] == []

@@ -14,11 +14,14 @@ from pacenote.errors import EngineError, Interrupted
 from pacenote.lab.child_command import ChildCall, ChildExit, Show, run_children
 from pacenote.lab.experiment.options import arguments
 from pacenote.lab.race_child import RaceCall, run_races
-from pacenote.model.decoding import parse_json
 from pacenote.model.experiment import Options
 from pacenote.store.atomic_files import write_atomically
+from pacenote.store.json_file import read_json
 
 _CONNECT_S = 5.0
+
+_INSTALLATION = "--installation-id="
+"""The option that names the engine that was started for all races."""
 
 
 def starts_engine(options: Options) -> bool:
@@ -62,7 +65,7 @@ class ChildRaces:
             # It would disturb all races.
             raise EngineError(problem, hint="the experiment can be resumed when it has ended")
         engine, others = self._split(options)
-        chosen = f"--installation-id={uuid.uuid4()}"
+        chosen = f"{_INSTALLATION}{uuid.uuid4()}"
         # Written first: the engine is found again if this process is killed while it starts.
         write_atomically(self.state, json.dumps(chosen).encode())
         try:
@@ -91,8 +94,10 @@ class ChildRaces:
         failed; empty if none runs.
         """
         try:
-            chosen = parse_json(self.state.read_bytes())
+            chosen = read_json(self.state)
         except (OSError, ValueError):
+            return ""
+        if not isinstance(chosen, str) or not chosen.startswith(_INSTALLATION):
             return ""
         end = self._run("stop", [chosen])
         # It was killed before there was an installation.
