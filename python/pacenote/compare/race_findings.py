@@ -112,20 +112,29 @@ def _of_races(
 
 
 def _suspect(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]:
-    found: dict[tuple[Shape, tuple[str, ...], bool], list[tuple[ComparedRace, Finding]]] = {}
+    found: dict[tuple[object, ...], list[tuple[ComparedRace, Finding]]] = {}
     for race in races.all:
         if race.record.verdict.state == "suspect":
             for each in race.record.verdict.findings:
                 if not each.text.startswith("test mode"):
                     known = _of_known_tasks(each, race.record)
-                    voids_all = known.doubtful_from == EVERYTHING
-                    found.setdefault((shape(known.text), known.tasks, voids_all), []).append((race, known))
+                    found.setdefault(_alike(known), []).append((race, known))
     for alike in found.values():
         first = alike[0][1]
         doubts = [each.doubtful_from for _, each in alike if each.doubtful_from is not None]
         where = _where([race for race, _ in alike], races, options)
         text = f"{_in_one([each.text for _, each in alike])} (in {where})"
-        yield replace(first, text=text, doubtful_from=min(doubts, default=None))
+        tasks = tuple(dict.fromkeys(task for _, each in alike for task in each.tasks))
+        yield replace(first, text=text, tasks=tasks, doubtful_from=min(doubts, default=None))
+
+
+def _alike(finding: Finding) -> tuple[object, ...]:
+    """Returns what findings share that are one: their sentence, and what they make doubtful. Those that make
+    tasks doubtful as a whole may name different ones, as races seldom name the same: the tasks add up.
+    """
+    if finding.doubtful_from == EVERYTHING:
+        return shape(finding.text), bool(finding.tasks), True
+    return shape(finding.text), finding.tasks, False
 
 
 def _where(found: Sequence[ComparedRace], races: PairedRaces, options: ComparisonOptions) -> str:
