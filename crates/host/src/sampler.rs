@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     fn points_of(folder: &Path, name: &str) -> Vec<SeriesPoints> {
-        telemetry_points(&folder.join("telemetry.parquet"), |series| series.name == name).unwrap()
+        telemetry_points(&folder.join("telemetry.parquet"), |series| series.name == name, 1_000_000).unwrap()
     }
 
     #[test]

@@ -104,7 +104,11 @@ pub fn telemetry_cuts(py: Python<'_>, file: PathBuf) -> PyResult<String> {
     serde_json::to_string(&cuts).map_err(core_error)
 }
 
-/// Returns the values over time of the series with this source and one of these names.
+/// Values that are returned, as objects of Python.
+const MOST_POINTS: usize = 1 << 21;
+
+/// Returns the values over time of the series with this source and one of these names: all, or if there are
+/// more than 2,097,152, each second, fourth, eighth… one of each series.
 #[pyfunction]
 pub fn telemetry_points(
     py: Python<'_>,
@@ -113,7 +117,8 @@ pub fn telemetry_points(
     names: Vec<String>,
 ) -> PyResult<Vec<Points>> {
     let is_wanted = |series: &TelemetrySeries| series.source == source && names.contains(&series.name);
-    let found = py.detach(|| pacenote_record::telemetry_points(&file, is_wanted)).map_err(core_error)?;
+    let found =
+        py.detach(|| pacenote_record::telemetry_points(&file, is_wanted, MOST_POINTS)).map_err(core_error)?;
     let points = |series: pacenote_record::SeriesPoints| {
         let points = series.points.iter().map(|point| (point.time_ns, point.value)).collect();
         (series.series.name, series.series.unit, series.series.labels, points)

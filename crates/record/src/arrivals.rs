@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::Serialize;
 
+use crate::bounded_file::{BoundedFile, SAMPLE_ROWS};
 use crate::column_reader::{ReadError, Rows, apart};
 use crate::error::RecordError;
-use crate::files::durable;
 use crate::units::SECOND_NS;
 
 /// Operations of a task that were due, and that were done, in each of its parts of the same length.
@@ -42,16 +41,16 @@ fn read(
     length_s: u64,
     most_rows: u64,
 ) -> Result<Option<BTreeMap<String, TaskArrivals>>, ReadError> {
-    let reader = SerializedFileReader::new(durable::open_regular(path)?)?;
-    let rows = reader.metadata().file_metadata().num_rows();
-    if u64::try_from(rows).is_ok_and(|rows| rows > most_rows) {
+    let file = BoundedFile::open(path, SAMPLE_ROWS)?;
+    if file.checked_rows()? > most_rows {
         return Ok(None);
     }
     let part_ns = length_s.max(1).saturating_mul(SECOND_NS);
+    let mut left = MOST_PARTS;
     let mut found: BTreeMap<_, _> =
         tasks.iter().map(|task| (task.clone(), TaskArrivals::default())).collect();
-    for number in 0..reader.num_row_groups() {
-        let row_group = reader.get_row_group(number)?;
+    for number in 0..file.row_groups() {
+        let row_group = file.row_group(number)?;
         let rows = Rows::all(row_group.as_ref())?;
         let names = rows.texts("task")?;
         let parts = rows.booleans("part")?;
@@ -61,22 +60,30 @@ fn read(
             let name = std::str::from_utf8(names.get(row)).ok();
             let task = name.filter(|_| !parts[row]).and_then(|name| found.get_mut(name));
             if let Some(task) = task {
-                count(&mut task.due, due, part_ns);
-                count(&mut task.done, done, part_ns);
+                count(&mut task.due, due, part_ns, &mut left)?;
+                count(&mut task.done, done, part_ns, &mut left)?;
             }
         }
     }
     Ok(Some(found))
 }
 
-/// Longest list of parts; a time in a damaged file may be any number.
-const MOST_PARTS: u64 = 1_000_000;
+/// Parts of all tasks together; a time in a damaged file may be any number.
+const MOST_PARTS: usize = 1 << 22;
 
-fn count(parts: &mut Vec<u64>, time_ns: i64, length_ns: u64) {
-    let part = (u64::try_from(time_ns).unwrap_or_default() / length_ns).min(MOST_PARTS - 1);
-    let Ok(part) = usize::try_from(part) else { return };
+/// Counts an operation in its part; `left` is the number of parts that may be added.
+fn count(parts: &mut Vec<u64>, time_ns: i64, length_ns: u64, left: &mut usize) -> Result<(), ReadError> {
+    let part = usize::try_from(u64::try_from(time_ns).unwrap_or_default() / length_ns);
+    let part = part.map_err(|error| ReadError::Damaged(error.to_string()))?;
     if part >= parts.len() {
+        let rest = left.checked_sub(part - parts.len() + 1);
+        *left = rest.ok_or_else(|| {
+            ReadError::TooLarge(format!(
+                "has an operation {time_ns} ns after its task began, and is not read"
+            ))
+        })?;
         parts.resize(part + 1, 0);
     }
     parts[part] += 1;
+    Ok(())
 }

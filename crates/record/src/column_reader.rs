@@ -18,6 +18,10 @@ pub const SERIES_READER: &str = "pacenote-series";
 /// Number of slices in which a part of a row group is read.
 const SLICES: usize = 64;
 
+/// Bytes of the values of one column in a row group: the largest that Pacenote writes, the details of operations, have
+/// a quarter of them.
+const MOST_COLUMN_BYTES: usize = 64 << 20;
+
 /// Why a file could not be read; the end of a sentence about it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -27,6 +31,9 @@ pub enum ReadError {
     /// The operating system does not let it be read.
     #[error("cannot be read: {0}")]
     Unreadable(io::Error),
+    /// It has more than is read.
+    #[error("{0}")]
+    TooLarge(String),
     /// It is not what Pacenote has written.
     #[error("is damaged: {0}")]
     Damaged(String),
@@ -125,7 +132,15 @@ impl<'a> Rows<'a> {
     pub fn byte_arrays(&self, name: &str) -> Result<Vec<Option<ByteArray>>, ReadError> {
         let (reader, level) = column(self.row_group, name)?;
         let ColumnReader::ByteArrayColumnReader(reader) = reader else { return Err(wrong_type(name)) };
-        self.read_optional(reader, level, name)
+        let values = self.read_optional(reader, level, name)?;
+        // Equal values share their memory here, but not where they are converted to texts.
+        let bytes: usize = values.iter().flatten().map(ByteArray::len).sum();
+        if bytes > MOST_COLUMN_BYTES {
+            return Err(ReadError::TooLarge(format!(
+                "has {bytes} bytes in column {name} of one row group; at most {MOST_COLUMN_BYTES} are read"
+            )));
+        }
+        Ok(values)
     }
 
     /// Returns the values of a column of numbers, `None` where a value is null.

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::Serialize;
 
+use crate::bounded_file::{BoundedFile, SAMPLE_ROWS};
 use crate::column_reader::{ReadError, Rows, apart};
 use crate::error::RecordError;
-use crate::files::durable;
 
 /// Times of the measured operations of a task that succeeded and for which the engine reported `took`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -41,12 +40,12 @@ pub fn engine_times(path: &Path, limit: SampleLimit) -> Result<BTreeMap<String, 
 }
 
 fn read(path: &Path, limit: SampleLimit) -> Result<BTreeMap<String, EngineTime>, ReadError> {
-    let reader = SerializedFileReader::new(durable::open_regular(path)?)?;
-    let groups = reader.num_row_groups();
+    let file = BoundedFile::open(path, SAMPLE_ROWS)?;
+    let groups = file.row_groups();
     let chosen = groups.min(limit.row_groups);
     let mut found = BTreeMap::new();
     for number in 0..chosen {
-        let row_group = reader.get_row_group(number * groups / chosen)?;
+        let row_group = file.row_group(number * groups / chosen)?;
         add(&Rows::spread(row_group.as_ref(), limit.samples.div_ceil(chosen))?, &mut found)?;
     }
     Ok(found)

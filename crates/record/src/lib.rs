@@ -27,7 +27,7 @@
 //! | `race_timeline.rs`, `arrivals.rs`, `telemetry_timeline.rs` | [`race_timeline`]: operations, arrivals and telemetry over time, in few points |
 //! | `engine_time.rs` | [`engine_times`]: what the engine reports as `took`, and the service times |
 //! | `sample_reader.rs` | [`SampleReader`]: the samples of a race, one row group at a time |
-//! | `column_reader.rs` | reading columns of Parquet files |
+//! | `bounded_file.rs`, `page_headers.rs`, `column_reader.rs` | opening Parquet files within limits, and reading their columns |
 //! | `table_file.rs` | [`TableFile`]: a Parquet file with any columns, for exports |
 //! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
 //! | `unsent.rs` | [`UnsentOperations`]: operations that were due, but did not begin |
@@ -36,6 +36,7 @@
 //! Steady-state labels and percentile intervals are computed by `crates/stats`.
 
 mod arrivals;
+mod bounded_file;
 mod buffers;
 mod catalog;
 mod collector;
@@ -52,6 +53,7 @@ mod merged_histogram;
 mod merged_series;
 mod operation_stats;
 mod overhead;
+mod page_headers;
 mod race_timeline;
 mod recorder;
 mod result;
@@ -100,7 +102,7 @@ pub use sample_reader::{SampleReader, StoredSample};
 pub use sender::RecordSender;
 pub use table_file::{ColumnKind, ColumnValues, TableColumn, TableFile};
 pub use telemetry::{Point, SeriesKind, SeriesNumber, TaskWindow, TelemetrySeries};
-pub use telemetry_cut::{CounterCut, GaugeCut, SeriesCut, cut};
+pub use telemetry_cut::{CounterCut, GaugeCut, SeriesCut, cuts};
 pub use telemetry_reader::{SeriesCuts, SeriesPoints, TelemetryCuts, telemetry_cuts, telemetry_points};
 pub use telemetry_timeline::{SeriesTimeline, TimeGrid, telemetry_timeline};
 pub use unsent::UnsentOperations;

@@ -19,6 +19,11 @@ const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 const COOKIE: u32 = 0x1c84_9313;
 /// Bytes before the counts.
 const HEADER_BYTES: usize = 40;
+/// Counts that are decoded of one file: those of a week in which operations of six kinds have 100 different durations in
+/// each second.
+const MOST_COUNTS: u64 = 1 << 30;
+/// As many counts as can be decoded in the time in which a histogram without counts is.
+const COUNTS_PER_HISTOGRAM: u64 = 100;
 /// Bytes of the longest count.
 const MAX_COUNT_BYTES: u32 = 9;
 
@@ -42,6 +47,11 @@ impl MergedHistogram {
     /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Returns the number of buckets that it has room for.
+    pub fn room(&self) -> usize {
+        self.buckets.len()
     }
 
     /// Returns quantile `q` (0 to 1) in nanoseconds, or `None` if there are too few durations for it.
@@ -84,13 +94,20 @@ pub fn highest_in(bucket: usize) -> u64 {
 pub struct HistogramDecoder {
     inflate: Decompress,
     content: Vec<u8>,
+    /// Counts that may still be decoded from the file.
+    left: u64,
 }
 
 impl HistogramDecoder {
     /// Creates a decoder with room for the longest histogram.
     pub fn new() -> Self {
         let longest = HEADER_BYTES + BUCKETS * MAX_COUNT_BYTES as usize;
-        Self { inflate: Decompress::new(true), content: vec![0; longest] }
+        Self { inflate: Decompress::new(true), content: vec![0; longest], left: MOST_COUNTS }
+    }
+
+    /// Begins with another file, of which [`MOST_COUNTS`] counts are decoded.
+    pub fn begin_file(&mut self) {
+        self.left = MOST_COUNTS;
     }
 
     /// Adds the histogram that [`crate::DurationHistogram::encode`] has encoded.
@@ -124,6 +141,7 @@ impl HistogramDecoder {
         let mut compressed = encoded;
         let is_known = next_u32(&mut compressed)? == COMPRESSED_COOKIE
             && next_u32(&mut compressed)? as usize == compressed.len();
+        self.left = self.left.checked_sub(COUNTS_PER_HISTOGRAM)?;
         self.inflate.reset(true);
         let status = self.inflate.decompress(compressed, &mut self.content, FlushDecompress::Finish).ok()?;
         let mut counts = self.content.get(..usize::try_from(self.inflate.total_out()).ok()?)?;
@@ -132,6 +150,7 @@ impl HistogramDecoder {
         }
         let mut bucket = 0_usize;
         while !counts.is_empty() {
+            self.left = self.left.checked_sub(1)?;
             let number = next_count(&mut counts)?;
             if number < 0 {
                 bucket = bucket.checked_add(usize::try_from(number.unsigned_abs()).ok()?)?;

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::Serialize;
 
+use crate::bounded_file::{BoundedFile, SERIES_ROWS};
 use crate::column_reader::{ReadError, Rows, apart};
-use crate::files::durable;
 use crate::merged_histogram::{HistogramDecoder, MergedHistogram};
 use crate::result::QUANTILES;
 use crate::sample::SampleType;
@@ -66,6 +65,10 @@ pub fn merged_percentiles(files: &[PathBuf]) -> MergedSeries {
     let mut decoder = HistogramDecoder::new();
     for (index, file) in files.iter().enumerate() {
         match apart(|| read_series(file, &mut decoder)) {
+            Ok(found) if room(&tasks) + room(&found) > MOST_BUCKETS => {
+                let reason = "has too many tasks to be merged with the others".to_owned();
+                unread.push(UnreadSeries { index, reason });
+            }
             Ok(found) => {
                 for (task, times) in found {
                     tasks.entry(task).or_default().add(&times);
@@ -79,6 +82,17 @@ pub fn merged_percentiles(files: &[PathBuf]) -> MergedSeries {
 }
 
 type Tasks = BTreeMap<String, TaskTimes>;
+
+/// Tasks of a file.
+pub const MOST_TASKS: usize = 10_000;
+
+/// Buckets of all histograms that are merged, of 8 bytes each; a task has up to 77,824.
+pub const MOST_BUCKETS: usize = 1 << 25;
+
+/// Returns the number of buckets of tasks.
+fn room(tasks: &Tasks) -> usize {
+    tasks.values().map(|times| times.service_time.room() + times.latency.room()).sum()
+}
 
 #[derive(Debug, Default)]
 struct TaskTimes {
@@ -110,10 +124,12 @@ impl MergedTimes {
 
 /// Reads the measured whole operations of a series, one row group after the other.
 fn read_series(path: &Path, decoder: &mut HistogramDecoder) -> Result<Tasks, ReadError> {
-    let reader = SerializedFileReader::new(durable::open_regular(path)?)?;
+    let file = BoundedFile::open(path, SERIES_ROWS)?;
     let mut tasks = Tasks::new();
-    for number in 0..reader.num_row_groups() {
-        let row_group = reader.get_row_group(number)?;
+    let mut buckets = 0;
+    decoder.begin_file();
+    for number in 0..file.row_groups() {
+        let row_group = file.row_group(number)?;
         let rows = Rows::all(row_group.as_ref())?;
         let names = rows.byte_arrays("task")?;
         let sample_types = rows.byte_arrays("sample_type")?;
@@ -134,13 +150,23 @@ fn read_series(path: &Path, decoder: &mut HistogramDecoder) -> Result<Tasks, Rea
             if !tasks.contains_key(name.as_ref()) {
                 tasks.insert(name.to_string(), TaskTimes::default());
             }
+            if tasks.len() > MOST_TASKS || buckets > MOST_BUCKETS {
+                return Err(too_many_tasks());
+            }
             if let Some(times) = tasks.get_mut(name.as_ref()) {
+                let before = times.service_time.room() + times.latency.room();
                 decoder.add(service_time.data(), &mut times.service_time)?;
                 if let Some(latency) = latency {
                     decoder.add(latency.data(), &mut times.latency)?;
                 }
+                buckets += times.service_time.room() + times.latency.room() - before;
             }
         }
     }
     Ok(tasks)
+}
+
+/// Returns the error for a file whose tasks do not fit into memory.
+pub fn too_many_tasks() -> ReadError {
+    ReadError::TooLarge("has durations of too many tasks, and is not read".into())
 }

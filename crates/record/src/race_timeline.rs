@@ -5,14 +5,14 @@ use std::path::Path;
 
 use pacenote_stats::rank;
 use parquet::data_type::ByteArray;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::RowGroupReader;
 use serde::Serialize;
 
+use crate::bounded_file::{BoundedFile, SERIES_ROWS};
 use crate::column_reader::{ReadError, Rows, apart};
 use crate::error::RecordError;
-use crate::files::durable;
 use crate::merged_histogram::{HistogramDecoder, MergedHistogram, highest_in};
-use crate::merged_series::MergedPercentile;
+use crate::merged_series::{MOST_BUCKETS, MOST_TASKS, MergedPercentile, too_many_tasks};
 use crate::sample::SampleType;
 use crate::units::ms;
 
@@ -20,6 +20,12 @@ use crate::units::ms;
 const LENGTHS_S: [u64; 17] = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 120, 300, 600, 1_200, 3_600];
 /// Number of levels of durations for each power of ten.
 const LEVELS_PER_DECADE: f64 = 5.0;
+/// The last second of a task: a year after its beginning.
+const LAST_SECOND: u64 = 366 * 24 * 3_600;
+/// Seconds of all tasks whose operations are listed one by one.
+const MOST_LISTED: u64 = 1 << 23;
+/// Counts of all points, which have some thousands each in a race of many different durations.
+const MOST_POINT_COUNTS: usize = 1 << 23;
 /// Number of percentiles of a distribution for each power of ten of the share above them.
 const CURVE_PER_DECADE: i32 = 8;
 /// Powers of ten of that share.
@@ -100,15 +106,22 @@ pub fn race_timeline(path: &Path, most_points: u64) -> Result<RaceTimeline, Reco
 }
 
 fn read(path: &Path, most_points: u64) -> Result<RaceTimeline, ReadError> {
-    let reader = SerializedFileReader::new(durable::open_regular(path)?)?;
+    let file = BoundedFile::open(path, SERIES_ROWS)?;
     let mut tasks = BTreeMap::<String, Task>::new();
-    for number in 0..reader.num_row_groups() {
-        count(reader.get_row_group(number)?.as_ref(), &mut tasks)?;
+    for number in 0..file.row_groups() {
+        count(file.row_group(number)?.as_ref(), &mut tasks)?;
     }
     let length_s = length_of_points(tasks.values().map(Task::length_s), most_points);
-    let mut decoder = HistogramDecoder::new();
-    for number in 0..reader.num_row_groups() {
-        add_times(reader.get_row_group(number)?.as_ref(), length_s, &mut tasks, &mut decoder)?;
+    let (mut decoder, mut room) = (HistogramDecoder::new(), Room::default());
+    for number in 0..file.row_groups() {
+        add_times(file.row_group(number)?.as_ref(), length_s, &mut tasks, &mut decoder, &mut room)?;
+    }
+    let listed: u64 =
+        tasks.values().map(Task::length_s).filter(|seconds| *seconds <= MOST_SECONDS as u64).sum();
+    if listed > MOST_LISTED {
+        return Err(ReadError::TooLarge(format!(
+            "has {listed} seconds of all tasks; at most {MOST_LISTED} are read"
+        )));
     }
     let tasks = tasks.into_iter().map(|(name, task)| (name, task.finish(length_s))).collect();
     Ok(RaceTimeline { length_s, levels_per_decade: LEVELS_PER_DECADE, tasks })
@@ -145,6 +158,15 @@ struct Task {
     measured: MergedHistogram,
 }
 
+/// What has been decoded.
+#[derive(Debug, Default)]
+struct Room {
+    /// Counts of all points.
+    counts: usize,
+    /// Buckets of the measured operations of all tasks.
+    buckets: usize,
+}
+
 /// Numbers of durations by bucket.
 type Counts = HashMap<usize, u64>;
 
@@ -167,6 +189,9 @@ fn tasks_of(rows: &Rows<'_>) -> Result<Vec<Option<Row>>, ReadError> {
         let (Some(name), Some(sample_type), Ok(second)) = (name, sample_type, u64::try_from(second)) else {
             return Err(ReadError::Damaged("a row has no task or no second".into()));
         };
+        if second > LAST_SECOND {
+            return Err(ReadError::Damaged(format!("a row is of second {second} of its task")));
+        }
         let is_measured = sample_type.data() == SampleType::Measured.name().as_bytes();
         let task = String::from_utf8_lossy(name.data()).into_owned();
         Ok((!is_sub_operation).then_some(Row { task, second, is_measured }))
@@ -195,7 +220,7 @@ fn count(row_group: &dyn RowGroupReader, tasks: &mut BTreeMap<String, Task>) -> 
             task.measured_from_s = Some(first.min(row.second));
         }
     }
-    Ok(())
+    if tasks.len() > MOST_TASKS { Err(too_many_tasks()) } else { Ok(()) }
 }
 
 /// Adds the histograms of all rows of a row group.
@@ -204,6 +229,7 @@ fn add_times(
     length_s: u64,
     tasks: &mut BTreeMap<String, Task>,
     decoder: &mut HistogramDecoder,
+    room: &mut Room,
 ) -> Result<(), ReadError> {
     let rows = Rows::all(row_group)?;
     let service_times = rows.byte_arrays("service_time")?;
@@ -215,16 +241,25 @@ fn add_times(
         let task = tasks.entry(row.task).or_default();
         task.has_latency |= latency.is_some();
         let point = row.second / length_s;
+        let before = task.measured.room();
         if let Some(encoded) = latency.or(service_time) {
             let counts = task.times.entry(point).or_default();
+            let known = counts.len();
             decoder.visit(encoded.data(), |bucket, count| add(counts, bucket, count))?;
+            room.counts += counts.len() - known;
             if row.is_measured {
                 decoder.add(encoded.data(), &mut task.measured)?;
             }
         }
         if let Some(encoded) = lateness {
             let counts = task.lateness.entry(point).or_default();
+            let known = counts.len();
             decoder.visit(encoded.data(), |bucket, count| add(counts, bucket, count))?;
+            room.counts += counts.len() - known;
+        }
+        room.buckets += task.measured.room() - before;
+        if room.counts > MOST_POINT_COUNTS || room.buckets > MOST_BUCKETS {
+            return Err(too_many_tasks());
         }
     }
     Ok(())

@@ -1,15 +1,14 @@
 //! Reads the samples of a race, one row group at a time, so that memory does not depend on their number.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec;
 
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::RowGroupReader;
 
+use crate::bounded_file::{BoundedFile, SAMPLE_ROWS};
 use crate::column_reader::{ReadError, Rows, TextColumn, apart};
 use crate::error::RecordError;
-use crate::files::durable;
 
 /// A row of `samples.parquet`, without its traffic and its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +46,7 @@ pub struct StoredSample {
 /// A `samples.parquet` file that is being read.
 pub struct SampleReader {
     path: PathBuf,
-    file: SerializedFileReader<File>,
+    file: BoundedFile,
     /// Number of row groups that have been read.
     row_groups: usize,
     /// What is left of the last one.
@@ -61,7 +60,7 @@ impl SampleReader {
     ///
     /// An error if the file does not exist, cannot be read or is damaged.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        let file = apart(|| Ok(SerializedFileReader::new(durable::open_regular(path)?)?));
+        let file = apart(|| BoundedFile::open(path, SAMPLE_ROWS));
         let file = file.map_err(|error| unread(path, &error))?;
         Ok(Self { path: path.to_owned(), file, row_groups: 0, rows: Vec::new().into_iter() })
     }
@@ -72,8 +71,8 @@ impl SampleReader {
     ///
     /// An error if they cannot be read or are damaged.
     pub fn next_rows(&mut self, most: usize) -> Result<Vec<StoredSample>, RecordError> {
-        while self.rows.len() == 0 && self.row_groups < self.file.num_row_groups() {
-            let rows = apart(|| read(self.file.get_row_group(self.row_groups)?.as_ref()));
+        while self.rows.len() == 0 && self.row_groups < self.file.row_groups() {
+            let rows = apart(|| read(self.file.row_group(self.row_groups)?.as_ref()));
             self.rows = rows.map_err(|error| unread(&self.path, &error))?.into_iter();
             self.row_groups += 1;
         }

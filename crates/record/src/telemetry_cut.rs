@@ -64,13 +64,21 @@ pub struct GaugeCut {
     pub gaps: u64,
 }
 
-/// Cuts a series, whose points are in the order of time, to a task. Returns `None` if it says nothing about the task.
+/// Cuts a series, whose points are in the order of time, to tasks. A cut is `None` if it says nothing about the task.
 #[must_use]
-pub fn cut(kind: SeriesKind, points: &[Point], task: &TaskWindow) -> Option<SeriesCut> {
-    match kind {
+pub fn cuts(kind: SeriesKind, points: &[Point], tasks: &[TaskWindow]) -> Vec<Option<SeriesCut>> {
+    let usual_ns = usual_interval_ns(points);
+    let cut = |task: &TaskWindow| match kind {
         SeriesKind::Gauge => cut_gauge(points, task).map(SeriesCut::Gauge),
-        SeriesKind::Counter => cut_counter(points, task).map(SeriesCut::Counter),
-    }
+        SeriesKind::Counter => cut_counter(points, usual_ns?, task).map(SeriesCut::Counter),
+    };
+    tasks.iter().map(cut).collect()
+}
+
+/// Returns how many points there are within tasks: one that is within several is counted for each.
+#[must_use]
+pub fn points_within(points: &[Point], tasks: &[TaskWindow]) -> usize {
+    tasks.iter().map(|task| within(points, task.begin_ns, task.end_ns).len()).sum()
 }
 
 fn cut_gauge(points: &[Point], task: &TaskWindow) -> Option<GaugeCut> {
@@ -88,11 +96,11 @@ fn cut_gauge(points: &[Point], task: &TaskWindow) -> Option<GaugeCut> {
     })
 }
 
-fn cut_counter(points: &[Point], task: &TaskWindow) -> Option<CounterCut> {
+fn cut_counter(points: &[Point], usual_ns: i64, task: &TaskWindow) -> Option<CounterCut> {
     let inside = within(points, task.begin_ns, task.end_ns);
     let samples = inside.iter().filter(|point| point.value.is_some()).count() as u64;
     let mut cut = CounterCut { samples, gaps: inside.len() as u64 - samples, ..CounterCut::default() };
-    let longest_ns = usual_interval_ns(points)?.saturating_mul(MAX_INTERVALS).max(ALWAYS_KNOWN_NS);
+    let longest_ns = usual_ns.saturating_mul(MAX_INTERVALS).max(ALWAYS_KNOWN_NS);
     let before = points.partition_point(|point| point.time_ns < task.begin_ns).saturating_sub(1);
     for pair in points[before..].windows(2) {
         let [from, to] = pair else { continue };
@@ -144,6 +152,10 @@ mod tests {
     use super::*;
 
     const S: i64 = 1_000_000_000;
+
+    fn cut(kind: SeriesKind, points: &[Point], task: &TaskWindow) -> Option<SeriesCut> {
+        cuts(kind, points, std::slice::from_ref(task)).remove(0)
+    }
 
     /// Returns the points of a series that was read every second from 0 on.
     fn every_second(values: &[Option<f64>]) -> Vec<Point> {

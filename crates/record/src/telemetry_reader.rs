@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use parquet::data_type::ByteArray;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::RowGroupReader;
 use serde::Serialize;
 
+use crate::bounded_file::{BoundedFile, TELEMETRY_ROWS};
 use crate::column_reader::{ReadError, Rows, TextReader, apart};
 use crate::error::RecordError;
-use crate::files::durable;
 use crate::files::telemetry::TASKS;
 use crate::telemetry::{Point, SeriesKind, TaskWindow, TelemetrySeries};
-use crate::telemetry_cut::{SeriesCut, cut};
+use crate::telemetry_cut::{SeriesCut, cuts, points_within};
 
 /// The series of a race, cut to its tasks.
 #[derive(Debug, Serialize)]
@@ -48,16 +48,32 @@ pub struct SeriesPoints {
 ///
 /// An error if the file does not exist, cannot be read or is damaged.
 pub fn telemetry_cuts(path: &Path) -> Result<TelemetryCuts, RecordError> {
-    let Telemetry { tasks, series } = apart(|| read(path, |_| true)).map_err(|error| unread(path, &error))?;
-    let cut_series = |series: SeriesPoints| {
-        let cuts = tasks.iter().map(|task| cut(series.series.kind, &series.points, task)).collect();
-        SeriesCuts { series: series.series, cuts }
+    let telemetry = apart(|| read(path, |_| true, MOST_POINTS).and_then(checked));
+    let Telemetry { tasks, series } = telemetry.map_err(|error| unread(path, &error))?;
+    let cut_series = |series: SeriesPoints| SeriesCuts {
+        cuts: cuts(series.series.kind, &series.points, &tasks),
+        series: series.series,
     };
     let series = series.into_iter().map(cut_series).collect();
     Ok(TelemetryCuts { tasks, series })
 }
 
-/// Returns the values of those series of a `telemetry.parquet` file that `is_wanted` selects.
+/// Returns telemetry whose tasks do not overlap so often that cutting it takes long.
+fn checked(telemetry: Telemetry) -> Result<Telemetry, ReadError> {
+    let Telemetry { tasks, series } = &telemetry;
+    if tasks.len().saturating_mul(series.len()) > MOST_CUTS {
+        let counts = format!("{} series and {} tasks", series.len(), tasks.len());
+        return Err(ReadError::TooLarge(format!("has {counts}, too many to be compared")));
+    }
+    let points: usize = series.iter().map(|series| points_within(&series.points, tasks)).sum();
+    if points > MOST_VISITS {
+        return Err(ReadError::TooLarge("has too many tasks at the same time, and is not read".into()));
+    }
+    Ok(telemetry)
+}
+
+/// Returns the values of those series of a `telemetry.parquet` file that `is_wanted` selects: all, or if there are more
+/// than `most_points`, each second, fourth, eighth… one of each series.
 ///
 /// # Errors
 ///
@@ -65,8 +81,9 @@ pub fn telemetry_cuts(path: &Path) -> Result<TelemetryCuts, RecordError> {
 pub fn telemetry_points(
     path: &Path,
     is_wanted: impl Fn(&TelemetrySeries) -> bool + Send,
+    most_points: usize,
 ) -> Result<Vec<SeriesPoints>, RecordError> {
-    let telemetry = apart(|| read(path, is_wanted)).map_err(|error| unread(path, &error))?;
+    let telemetry = apart(|| read(path, is_wanted, most_points)).map_err(|error| unread(path, &error))?;
     Ok(telemetry.series)
 }
 
@@ -86,32 +103,71 @@ const TEXTS: [&str; 5] = ["source", "name", "unit", "kind", "labels"];
 type SeriesKey = [ByteArray; 5];
 
 /// The series found so far.
-#[derive(Default)]
 struct Found {
     /// Positions in `series`, or `None` for those that are not wanted.
     positions: HashMap<Vec<u8>, Option<usize>>,
+    /// Bytes of the keys of `positions`.
+    key_bytes: usize,
     series: Vec<SeriesPoints>,
+    /// Number of rows of each of `series` that have been read.
+    rows: Vec<usize>,
+    points: usize,
+    most_points: usize,
+    /// Of each series, the rows are kept whose number is a multiple of it.
+    step: usize,
 }
 
-fn read(path: &Path, is_wanted: impl Fn(&TelemetrySeries) -> bool) -> Result<Telemetry, ReadError> {
-    let reader = SerializedFileReader::new(durable::open_regular(path)?)?;
-    let metadata = reader.metadata().file_metadata().key_value_metadata();
-    let tasks = metadata.into_iter().flatten().find(|entry| entry.key == TASKS);
-    let tasks = tasks.and_then(|entry| entry.value.as_deref()).map(serde_json::from_str).transpose();
-    let tasks = tasks.map_err(|error| ReadError::Damaged(format!("the times of its tasks: {error}")))?;
-    let mut found = Found::default();
-    for number in 0..reader.num_row_groups() {
-        found.add(reader.get_row_group(number)?.as_ref(), &is_wanted)?;
+/// Values that are kept in memory, of 24 bytes each: those of 28 hours with 161 values per second.
+pub const MOST_POINTS: usize = 1 << 24;
+/// Series of a file, wanted or not.
+const MOST_SERIES: usize = 1 << 16;
+/// Bytes of the texts of all series.
+const MOST_KEY_BYTES: usize = 32 << 20;
+/// Product of the numbers of tasks and series.
+const MOST_CUTS: usize = 1 << 20;
+/// Values of all tasks together: if they overlap, the same value belongs to several.
+const MOST_VISITS: usize = 1 << 30;
+/// The largest value: a larger one, and one that is not finite, is taken as one that could not be read.
+const LARGEST_VALUE: f64 = 1e30;
+
+fn read(
+    path: &Path,
+    is_wanted: impl Fn(&TelemetrySeries) -> bool,
+    most_points: usize,
+) -> Result<Telemetry, ReadError> {
+    let file = BoundedFile::open(path, TELEMETRY_ROWS)?;
+    let tasks: Option<Vec<TaskWindow>> = file
+        .footer_text(TASKS)
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|error| ReadError::Damaged(format!("the times of its tasks: {error}")))?;
+    let mut tasks = tasks.unwrap_or_default();
+    tasks.retain(|task| (0..=task.end_ns).contains(&task.begin_ns));
+    let mut found = Found::new(most_points);
+    for number in 0..file.row_groups() {
+        found.add(file.row_group(number)?.as_ref(), &is_wanted)?;
     }
     let mut series = found.series;
     for each in &mut series {
         each.points.sort_by_key(|point| point.time_ns);
     }
     series.sort_by(|one, other| one.series.cmp(&other.series));
-    Ok(Telemetry { tasks: tasks.unwrap_or_default(), series })
+    Ok(Telemetry { tasks, series })
 }
 
 impl Found {
+    fn new(most_points: usize) -> Self {
+        Self {
+            positions: HashMap::new(),
+            key_bytes: 0,
+            series: Vec::new(),
+            rows: Vec::new(),
+            points: 0,
+            most_points: most_points.max(1),
+            step: 1,
+        }
+    }
+
     fn add(
         &mut self,
         row_group: &dyn RowGroupReader,
@@ -120,15 +176,50 @@ impl Found {
         let rows = Rows::all(row_group)?;
         let times = rows.integers("time")?;
         let values = rows.doubles("value")?;
-        let mut points = times.iter().zip(values).map(|(&time_ns, value)| Point { time_ns, value });
+        if times.iter().any(|time_ns| *time_ns < 0) {
+            return Err(ReadError::Damaged("a value is of a time before 1970".into()));
+        }
+        let plausible = |value: &f64| value.abs() <= LARGEST_VALUE;
+        let mut points = times
+            .iter()
+            .zip(values)
+            .map(|(&time_ns, value)| Point { time_ns, value: value.filter(plausible) });
         for run in runs(row_group, &times)? {
             let of_run = points.by_ref().take(run.rows);
             match self.position(&run.texts, is_wanted)? {
-                Some(position) => self.series[position].points.extend(of_run),
+                Some(position) => {
+                    let first = self.rows[position];
+                    self.rows[position] += run.rows;
+                    let skipped = first.next_multiple_of(self.step) - first;
+                    let kept = &mut self.series[position].points;
+                    let before = kept.len();
+                    // Reads all of the run: the next one begins after it.
+                    let mut of_run = of_run;
+                    kept.extend(of_run.by_ref().skip(skipped).step_by(self.step));
+                    of_run.for_each(drop);
+                    self.points += kept.len() - before;
+                    self.thin();
+                }
                 None => of_run.for_each(drop),
             }
         }
         Ok(())
+    }
+
+    /// Removes every other point while there are too many.
+    fn thin(&mut self) {
+        while self.points > self.most_points && self.step < 1 << 32 {
+            self.step *= 2;
+            self.points = 0;
+            for series in &mut self.series {
+                let mut number = 0_usize;
+                series.points.retain(|_| {
+                    number += 1;
+                    number % 2 == 1
+                });
+                self.points += series.points.len();
+            }
+        }
     }
 
     /// Returns the position of the series with these texts, or `None` if it is not wanted.
@@ -141,10 +232,15 @@ impl Found {
         if let Some(position) = self.positions.get(&key) {
             return Ok(*position);
         }
+        self.key_bytes = self.key_bytes.saturating_add(key.len());
+        if self.positions.len() >= MOST_SERIES || self.key_bytes > MOST_KEY_BYTES {
+            return Err(ReadError::TooLarge("has too many series, and is not read".into()));
+        }
         let series = series_of(texts)?;
         let position = is_wanted(&series).then_some(self.series.len());
         if position.is_some() {
             self.series.push(SeriesPoints { series, points: Vec::new() });
+            self.rows.push(0);
         }
         self.positions.insert(key, position);
         Ok(position)
@@ -171,8 +267,13 @@ fn runs(row_group: &dyn RowGroupReader, times: &[i64]) -> Result<Vec<Run>, ReadE
 fn runs_by_time(row_group: &dyn RowGroupReader, times: &[i64]) -> Result<Option<Vec<Run>>, ReadError> {
     let [source, name, unit, kind, labels] = TEXTS.map(|name| TextReader::open(row_group, name));
     let mut columns = [source?, name?, unit?, kind?, labels?];
+    let is_later = |one: &i64, next: &i64| one < next;
+    // Beginnings of series are read one by one, which takes longer than reading all texts if there are many.
+    if times.chunk_by(is_later).count() > times.len() / 8 + 1_024 {
+        return Ok(None);
+    }
     let mut runs = Vec::new();
-    for rows in times.chunk_by(|one, next| one < next).map(<[i64]>::len) {
+    for rows in times.chunk_by(is_later).map(<[i64]>::len) {
         let texts = next_texts(&mut columns)?;
         if rows > 1 {
             for column in &mut columns {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::RecordError;
 use crate::telemetry::{Point, SeriesKind, TelemetrySeries};
-use crate::telemetry_reader::telemetry_points;
+use crate::telemetry_reader::{MOST_POINTS, telemetry_points};
 use crate::units::SECOND_NS;
 
 /// Parts of a race that have the same length and follow one another.
@@ -43,7 +43,7 @@ pub fn telemetry_timeline(
     grid: TimeGrid,
     is_wanted: impl Fn(&TelemetrySeries) -> bool + Send,
 ) -> Result<Vec<SeriesTimeline>, RecordError> {
-    let found = telemetry_points(path, is_wanted)?;
+    let found = telemetry_points(path, is_wanted, MOST_POINTS)?;
     Ok(found.into_iter().map(|each| in_parts(each.series, &each.points, grid)).collect())
 }
 

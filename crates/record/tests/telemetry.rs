@@ -97,7 +97,7 @@ fn series_are_cut_to_tasks() {
     let text = serde_json::to_string(&cuts).unwrap();
     assert!(text.contains("\"source\":\"node-counters\"") && text.contains("\"increase\":15.0"), "{text}");
     let is_heap = |series: &TelemetrySeries| series.name == "heap";
-    let points = telemetry_points(&folder.path().join("telemetry.parquet"), is_heap).unwrap();
+    let points = telemetry_points(&folder.path().join("telemetry.parquet"), is_heap, 1_000).unwrap();
     assert_eq!((points.len(), points[0].points.len(), points[0].points[3].value), (1, 10, None));
 }
 
@@ -114,7 +114,7 @@ fn a_series_that_begins_after_another_has_ended_has_its_own_values() {
     }
     file.write(9 * S, vec![(single, Some(9.0))]);
     file.close().unwrap();
-    let points = telemetry_points(&folder.path().join("telemetry.parquet"), |_| true).unwrap();
+    let points = telemetry_points(&folder.path().join("telemetry.parquet"), |_| true, 1_000).unwrap();
     let values: Vec<Vec<_>> =
         points.iter().map(|each| each.points.iter().filter_map(|point| point.value).collect()).collect();
     assert_eq!(values, [vec![0.0, 1.0, 2.0], vec![3.0, 4.0, 5.0], vec![9.0]]);
