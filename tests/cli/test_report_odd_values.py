@@ -179,6 +179,16 @@ def test_what_no_part_of_a_race_is_is_left_out(run, stored, keys, odd):
     check(run, [COMMANDS[2], ("diagnose", "race-1")])
 
 
+@pytest.mark.parametrize(("name", "odd"), [("started_s", 3e8), ("duration_s", 3e8), ("started_s", -3e8)])
+def test_a_task_long_before_or_after_its_series_has_a_page(run, stored, name, odd):
+    file, document = stored
+    document["tasks"][0][name] = odd
+    file.write_text(json.dumps(document), "utf-8")
+    check(run, [("report", "race-1"), ("report", "race-1", "--html=page.html")])
+    # A part of each second of nine years would be gigabytes.
+    assert Path("page.html").stat().st_size < 20 << 20
+
+
 @pytest.mark.parametrize("name", ["started_s", "duration_s", "window_s"])
 def test_a_task_at_a_time_of_no_race_is_refused(run, stored, name):
     file, document = stored

@@ -7,6 +7,8 @@ use crate::column_reader::ReadError;
 
 /// Type of a page that contains a dictionary.
 const DICTIONARY: i64 = 2;
+/// Type of a field that is an integer of 32 bits.
+const INT32: u8 = 5;
 /// Deepest nesting of structures: that of statistics in a header is 2.
 const MOST_LEVELS: u32 = 8;
 
@@ -50,6 +52,9 @@ impl PageHeader {
                     continue;
                 }
             };
+            if of_type != INT32 {
+                return Err(not_a_header());
+            }
             let Some(value) = input.integer() else { return Ok(None) };
             *target = Some(value);
         }

@@ -15,6 +15,9 @@ from pacenote.model.merged_series import MergedPercentile
 from pacenote.model.result import TaskResult
 from pacenote.model.telemetry_sample import SampleKind
 
+MOST_PARTS = 20_000
+"""The most parts of a race: those of its tasks are about 600, but it may wait between them."""
+
 
 @dataclass(frozen=True, slots=True)
 class PointTimes:
@@ -104,9 +107,11 @@ class RaceTimeline:
         return decode(cls, json.loads(text), "timeline")
 
     def parts(self, tasks: Iterable[TaskResult]) -> int:
-        """Returns the number of parts of the race until the last of the tasks that it has ended."""
+        """Returns the number of parts of the race until the last of the tasks that it has ended, at most
+        `MOST_PARTS`: the times of tasks come from another file than the timeline.
+        """
         ends = (task.started_s + task.duration_s for task in tasks if task.task in self.tasks)
-        return int(max(ends, default=0.0) // self.length_s) + 1
+        return min(max(0, int(max(ends, default=0.0) // self.length_s)) + 1, MOST_PARTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ MOST_SAMPLES = 4_000_000
 """Number of samples up to which they are read: reading this many takes some seconds."""
 
 _ROWS = 20_000
+_LONGEST_S = 366 * 86_400
 _NS_PER_MS = 1e6
 _NS_PER_S = 1_000_000_000
 
@@ -52,6 +53,8 @@ def read_slow_seconds(samples: Path, task: str, expected: int, limits: Sequence[
     except _core.CoreError:
         return SlowSeconds()
     if not counts or sum(second[0] for second in counts.values()) != expected:
+        return SlowSeconds()
+    if max(counts) - min(counts) > _LONGEST_S:  # No probe lasts so long.
         return SlowSeconds()
     none = [0] * (2 + len(limits))
     seconds = [counts.get(number, none) for number in range(min(counts), max(counts) + 1)]

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from pacenote.model.race_timeline import RaceTimeline, TaskTimeline, TimelinePoint
+from pacenote.model.race_timeline import MOST_PARTS, RaceTimeline, TaskTimeline, TimelinePoint
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes
 
@@ -35,7 +35,7 @@ def trend(task: TaskResult, timeline: RaceTimeline | None) -> tuple[float | None
     # Most of the last part must belong to the task.
     starts = [
         from_s
-        for from_s in range(first, int(task.duration_s) + 1, length_s)
+        for from_s in range(first, int(task.duration_s) + 1, length_s)[:MOST_PARTS]
         if from_s + length_s / 2 <= task.duration_s
     ]
     if len(starts) < _FEWEST:
