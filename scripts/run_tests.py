@@ -243,7 +243,7 @@ def running_beside(command: str) -> Iterator[subprocess.Popen[bytes]]:
         try:
             yield process
         finally:
-            with contextlib.suppress(ProcessLookupError):
+            if process.poll() is None:
                 os.killpg(process.pid, signal.SIGTERM)
             code = process.wait()
             output.seek(0)
