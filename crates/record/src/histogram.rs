@@ -118,6 +118,19 @@ impl DurationHistogram {
             .clamp(self.min_ns(), self.max_ns)
     }
 
+    /// Returns the longest duration of each bucket in nanoseconds, in ascending order, and how many durations are in it.
+    pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.counts.iter_recorded().map(|bucket| {
+            (self.counts.highest_equivalent(bucket.value_iterated_to()), u64::from(bucket.count_at_value()))
+        })
+    }
+
+    /// Returns the longest duration of the bucket with this rank, as in [`DurationHistogram::recorded`].
+    #[must_use]
+    pub fn bucket_end(&self, rank: u64) -> u64 {
+        self.bucket(rank).map_or(u64::MAX, |value| self.counts.highest_equivalent(value))
+    }
+
     /// Returns a duration in the bucket with this rank, or `None` if the rank is above the number of durations.
     fn bucket(&self, rank: u64) -> Option<u64> {
         let mut seen = 0;

@@ -60,6 +60,7 @@ mod result;
 mod sample;
 mod sample_reader;
 mod sender;
+mod stretches;
 mod table_file;
 mod telemetry;
 mod telemetry_cut;

@@ -1,12 +1,13 @@
 //! The result of a task, as written to `race.json`, and its progress while it runs.
 
-use pacenote_stats::{RankInterval, Steadiness, is_supported, rank, rank_interval};
+use pacenote_stats::{RankInterval, Steadiness, dependent_rank_interval, is_supported, rank, rank_interval};
 use serde::Serialize;
 
 use crate::driver_time::DriverTimeSummary;
 use crate::failure::FailureGroup;
 use crate::histogram::DurationHistogram;
 use crate::overhead::{CleanUpSummary, UnsolicitedData};
+use crate::stretches::{Kind, Stretches};
 use crate::units::ms;
 use crate::warmup_backlog::WarmupBacklogSummary;
 
@@ -80,6 +81,9 @@ pub struct TaskResult {
     pub content_in: u64,
     /// Failed measured operations / measured operations, 0 to 1; `null` if none was measured.
     pub error_rate: Option<f64>,
+    /// Design effect of the failures: how many times as many operations as independent ones say the same about the error
+    /// rate; `null` if too few stretches of time were measured. See [`pacenote_stats::design_effect`].
+    pub error_design_effect: Option<f64>,
     /// Groups of failures, the most frequent first, warm-up included.
     pub errors: Vec<FailureGroup>,
     /// Why the task ended.
@@ -181,23 +185,25 @@ pub struct DurationSummary {
     pub percentiles: Vec<Percentile>,
 }
 
-/// A percentile with its 95 % order-statistic interval.
+/// A percentile with its 95 % order-statistic interval, which allows for operations that depend on each other.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Percentile {
     /// The percentile, from 0 to 100.
     pub q: f64,
     /// Its value, in milliseconds.
     pub ms: f64,
-    /// Lower bound of the interval, in milliseconds; `null` if there are too few values.
+    /// Lower bound of the interval, in milliseconds; `null` if there are too few values, or too few stretches of time to
+    /// see how they depend on each other.
     pub low_ms: Option<f64>,
-    /// Upper bound of the interval, in milliseconds; `null` if there are too few values.
+    /// Upper bound of the interval, in milliseconds; `null` if there are too few values, or too few stretches of time.
     pub high_ms: Option<f64>,
-    /// Whether there are enough values for this percentile; see [`pacenote_stats::is_supported`].
+    /// Whether there would be enough values for this percentile if they were independent; see
+    /// [`pacenote_stats::is_supported`].
     pub supported: bool,
 }
 
 /// A percentile of durations of which some never ended (they are *censored*), with the upper bound of its 95 %
-/// order-statistic interval.
+/// order-statistic interval for independent durations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CensoredPercentile {
     /// The percentile, above 0 and below 100.
@@ -303,16 +309,16 @@ pub struct TaskProgress {
 }
 
 impl DurationSummary {
-    /// Returns the summary of a histogram, or `None` if it is empty.
+    /// Returns the summary of a histogram, or `None` if it is empty. `stretches` has the same durations, by time.
     #[must_use]
-    pub fn of(histogram: &DurationHistogram) -> Option<Self> {
+    pub(crate) fn of(histogram: &DurationHistogram, stretches: &Stretches, kind: Kind) -> Option<Self> {
         let count = histogram.count();
         (count > 0).then(|| Self {
             count,
             min_ms: ms(histogram.min_ns()),
             mean_ms: histogram.mean_ns() / 1e6,
             max_ms: ms(histogram.max_ns()),
-            percentiles: QUANTILES.iter().map(|q| Percentile::of(histogram, *q)).collect(),
+            percentiles: QUANTILES.iter().map(|q| Percentile::of(histogram, stretches, kind, *q)).collect(),
         })
     }
 }
@@ -336,12 +342,16 @@ impl CensoredPercentile {
 }
 
 impl Percentile {
-    fn of(histogram: &DurationHistogram, q: f64) -> Self {
+    fn of(histogram: &DurationHistogram, stretches: &Stretches, kind: Kind, q: f64) -> Self {
         let count = histogram.count();
         let at = |rank| ms(histogram.at_rank(rank));
         // The largest value is exact; it is not an estimate.
+        let bounded = q < 1.0 && count > 0;
+        let effect =
+            bounded.then(|| stretches.effect_above(kind, histogram.bucket_end(rank(count, q)))).flatten();
         let unbounded = RankInterval { low: None, high: None };
-        let RankInterval { low, high } = if q < 1.0 { rank_interval(count, q) } else { unbounded };
+        let RankInterval { low, high } =
+            effect.map_or(unbounded, |effect| dependent_rank_interval(count, q, effect));
         Self {
             q: q * 100.0,
             ms: at(rank(count, q)),

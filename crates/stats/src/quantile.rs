@@ -41,7 +41,30 @@ pub fn rank_interval(count: u64, q: f64) -> RankInterval {
     }
 }
 
-/// Returns whether `count` values are enough for quantile `q` (0 to 1), that is, whether its upper bound exists.
+/// Returns the ranks that bound quantile `q` (0 to 1) of `count` dependent values with 95 % confidence: the shares of
+/// values beyond the bounds are those of `count` / `effect` independent ones. `effect` is the design effect of the
+/// values above the quantile ([`crate::design_effect`]), at least 1.
+#[must_use]
+pub fn dependent_rank_interval(count: u64, q: f64, effect: f64) -> RankInterval {
+    let independent = from_f64(count as f64 / effect.max(1.0)).min(count);
+    if independent == count || independent == 0 {
+        return if independent == 0 {
+            RankInterval { low: None, high: None }
+        } else {
+            rank_interval(count, q)
+        };
+    }
+    let Exceedances { few, many } = exceedances(independent, q);
+    let scale = count as f64 / independent as f64;
+    let above = |number: u64| from_f64(number as f64 * scale);
+    RankInterval {
+        low: count.checked_sub(from_f64((many as f64 * scale).ceil())).filter(|rank| *rank >= 1),
+        high: few.map(|few| count - above(few).min(count)),
+    }
+}
+
+/// Returns whether `count` values are enough for quantile `q` (0 to 1), that is, whether its upper bound exists if they
+/// are independent.
 #[must_use]
 pub fn is_supported(count: u64, q: f64) -> bool {
     count > 0 && (q >= 1.0 || count as f64 * q.ln() <= TAIL.ln())
@@ -200,6 +223,20 @@ mod tests {
                 assert!(least <= value && value <= most, "p{} of {count}: {value}", q * 100.0);
             }
         }
+    }
+
+    #[test]
+    fn dependent_values_have_the_interval_of_as_many_times_fewer() {
+        for (count, q) in [(10_000, 0.99), (10_000, 0.5), (1_000, 0.9)] {
+            assert_eq!(dependent_rank_interval(count, q, 1.0), rank_interval(count, q));
+            let RankInterval { low, high } = rank_interval(count / 4, q);
+            let expected = RankInterval { low: low.map(|rank| rank * 4), high: high.map(|rank| rank * 4) };
+            assert_eq!(dependent_rank_interval(count, q, 4.0), expected);
+        }
+        // 10,000 operations of which 30 are worth one are 333 independent ones, fewer than the 368 of a bound of p99.
+        assert_eq!(dependent_rank_interval(10_000, 0.99, 30.0).high, None);
+        assert_eq!(dependent_rank_interval(10, 0.5, 11.0), RankInterval { low: None, high: None });
+        assert_eq!(dependent_rank_interval(0, 0.5, 1.0), RankInterval { low: None, high: None });
     }
 
     #[test]

@@ -82,10 +82,13 @@ impl RunningTask {
         SampleAccounting { ended: self.totals.ended_operations() + sub_operations, kept, left_out, lost }
     }
 
-    /// Sets the medians of complete seconds.
-    fn set_medians(&mut self, complete: &PendingSeconds) {
-        for second in complete.values().filter(|second| second.sub_operation.is_none()) {
-            self.totals.set_medians(second);
+    /// Adds seconds that all workers have delivered.
+    fn add_complete(&mut self, complete: &PendingSeconds) {
+        for second in complete.values() {
+            match second.sub_operation {
+                None => self.totals.add_complete(second),
+                Some(number) => self.sub_operations.entry(number).or_default().add_complete(second),
+            }
         }
     }
 }
@@ -294,14 +297,14 @@ impl Collector {
         let first_pending = SecondKey { second_index: oldest_pending, sample_type: 0, sub_operation: None };
         let pending = running.pending.split_off(&first_pending);
         let complete = std::mem::replace(&mut running.pending, pending);
-        running.set_medians(&complete);
+        running.add_complete(&complete);
         self.write_seconds(complete.values())
     }
 
     fn finish_task(&mut self, task_index: u32) -> Option<FinishedTask> {
         let mut running = self.running.remove(&task_index)?;
         let pending = std::mem::take(&mut running.pending);
-        running.set_medians(&pending);
+        running.add_complete(&pending);
         if let Err(error) = self.write_seconds(pending.values()) {
             self.writer.fail(error);
         }

@@ -3,13 +3,16 @@
 use crate::catalog::SubOperationInfo;
 use crate::failure::FailureGroups;
 use crate::operation_stats::{OperationStats, SecondStats};
-use crate::result::{DurationSummary, SubOperationResult};
+use crate::result::SubOperationResult;
+use crate::stretches::{Kind, Stretches};
 
 /// Everything recorded for one sub-operation.
 #[derive(Debug, Default)]
 pub struct SubOperationTotals {
     /// The statistics for each sample type, indexed by [`SampleType::index`](crate::SampleType::index).
     stats: [Option<OperationStats>; 2],
+    /// The measured executions by time.
+    stretches: Stretches,
     failures: FailureGroups,
 }
 
@@ -20,6 +23,11 @@ impl SubOperationTotals {
             Some(total) => total.merge(&second.stats),
             none => *none = Some(second.stats.clone()),
         }
+    }
+
+    /// Adds a second that all workers have delivered to the stretches.
+    pub fn add_complete(&mut self, complete: &SecondStats) {
+        self.stretches.add(complete);
     }
 
     /// Adds failures.
@@ -40,12 +48,12 @@ impl SubOperationTotals {
         if let Some(warmup) = warmup {
             counts.merge(&warmup.counts);
         }
-        let failed_service_time = measured.as_ref().and_then(|stats| stats.failed_service_time.as_ref());
+        let summary = |kind| measured.as_ref().and_then(|stats| self.stretches.summary(stats, kind));
         SubOperationResult {
             operation: info.operation.clone(),
             operation_type: info.operation_type.clone(),
-            service_time: measured.as_ref().and_then(|stats| DurationSummary::of(&stats.service_time)),
-            failed_service_time: failed_service_time.and_then(DurationSummary::of),
+            service_time: summary(Kind::ServiceTime),
+            failed_service_time: summary(Kind::FailedServiceTime),
             ended: counts.ended,
             failed: counts.failed,
             retried: counts.retries,

@@ -16,10 +16,11 @@ use crate::histogram::DurationHistogram;
 use crate::operation_stats::{OperationCounts, OperationStats, SecondStats};
 use crate::overhead::ClientOverhead;
 use crate::result::{
-    CensoredPercentile, DurationSummary, EndedBy, OperationTotals, SampleCounts, TaskProgress, TaskResult,
-    Throughput, WorkTotals,
+    CensoredPercentile, EndedBy, OperationTotals, SampleCounts, TaskProgress, TaskResult, Throughput,
+    WorkTotals,
 };
 use crate::sample::{SampleType, Traffic};
+use crate::stretches::{Kind, Stretches};
 use crate::units::{SECOND_NS, ms, seconds};
 use crate::unsent::UnsentOperations;
 use crate::warmup_backlog::{BacklogContext, DrainedWindow, WarmupBacklog, WarmupBacklogSummary};
@@ -34,6 +35,8 @@ pub struct TaskTotals {
     stats: [OperationStats; 2],
     /// The values of each second since the task began.
     seconds: Vec<TaskSecond>,
+    /// The measured operations by time.
+    stretches: Stretches,
     failures: FailureGroups,
     kept_samples: u64,
     missing: MissingSamples,
@@ -112,6 +115,7 @@ impl TaskTotals {
             queue_count,
             stats: [warmup?, measured?],
             seconds: Vec::new(),
+            stretches: Stretches::default(),
             failures: FailureGroups::default(),
             kept_samples: 0,
             missing: MissingSamples::default(),
@@ -163,9 +167,10 @@ impl TaskTotals {
         }
     }
 
-    /// Sets the medians of a second that all workers have delivered. If a second has both warm-up and measured
-    /// operations, its medians are those of the more numerous kind.
-    pub fn set_medians(&mut self, complete: &SecondStats) {
+    /// Adds a second that all workers have delivered to the stretches, and sets its medians. If a second has both
+    /// warm-up and measured operations, its medians are those of the more numerous kind.
+    pub fn add_complete(&mut self, complete: &SecondStats) {
+        self.stretches.add(complete);
         let median = |histogram: &DurationHistogram| {
             let count = histogram.count();
             (count > 0).then(|| ms(histogram.at_rank(rank(count, 0.5))))
@@ -384,6 +389,7 @@ impl TaskTotals {
         let (counts, other) = (self.counts(), self.other_traffic);
         let Range { start: begin, end } = self.window_ns();
         let window = self.window_counts();
+        let summary = |kind| self.stretches.summary(measured, kind);
         TaskResult {
             task: self.info.name.clone(),
             operation: self.info.operation.clone(),
@@ -398,12 +404,12 @@ impl TaskTotals {
             open_loop: self.info.open_loop,
             queue_count: self.queue_count,
             throughput: self.throughput(),
-            service_time: DurationSummary::of(&measured.service_time),
-            latency: measured.latency.as_ref().and_then(DurationSummary::of),
+            service_time: summary(Kind::ServiceTime),
+            latency: summary(Kind::Latency),
             latency_with_failures: self.latency_with_failures(),
-            processing_time: measured.processing_time.as_ref().and_then(DurationSummary::of),
-            lateness: measured.lateness.as_ref().and_then(DurationSummary::of),
-            failed_service_time: measured.failed_service_time.as_ref().and_then(DurationSummary::of),
+            processing_time: summary(Kind::ProcessingTime),
+            lateness: summary(Kind::Lateness),
+            failed_service_time: summary(Kind::FailedServiceTime),
             operation_totals: self.operation_totals(),
             window_operations: window.operations,
             window_succeeded: window.succeeded,
@@ -414,6 +420,7 @@ impl TaskTotals {
             content_out: counts.content_out + other.content_out,
             content_in: counts.content_in + other.content_in,
             error_rate: measured.counts.error_rate(),
+            error_design_effect: self.stretches.effect_of_failures(),
             errors: self.failures.groups(),
             sub_operations: Vec::new(),
             ended_by: self.ended_by,
