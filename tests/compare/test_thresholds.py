@@ -30,11 +30,43 @@ def test_the_interval_decides_and_not_the_value():
 
 
 def test_errors_are_judged_by_what_counting_shows():
-    few = replace(search(), error_rate=0.0, accounting=OperationTotals(100, 100, 0, 0, 0, 0, 100, 100))
+    few = replace(
+        search(),
+        error_design_effect=1.0,
+        error_rate=0.0,
+        accounting=OperationTotals(100, 100, 0, 0, 0, 0, 100, 100),
+    )
     many = replace(few, accounting=OperationTotals(9000, 9000, 0, 0, 0, 0, 9000, 9000))
     # Of 100 operations without a failure, up to 3.6 % may fail.
     assert problems("errors<0.1%", tasks=(few,))[0].startswith("it is not shown to be below 0.1 %")
     assert problems("errors<0.1%", tasks=(many,)) == [""]
+
+
+def test_a_burst_of_errors_is_worth_few():
+    counts = OperationTotals(9000, 8996, 4, 0, 0, 0, 9000, 9000)
+    independent = replace(search(), error_rate=4 / 9000, error_design_effect=1.0, accounting=counts)
+    # Four failures in 9,000 operations are at most 0.114 %; one in 2,250 is up to 0.25 %.
+    assert problems("errors<0.12%", tasks=(independent,)) == [""]
+    burst = replace(independent, error_design_effect=4.0)
+    assert problems("errors<0.12%", tasks=(burst,)) == ["it is not shown to be below 0.12 %"]
+    assert problems("errors<0.3%", tasks=(burst,)) == [""]
+
+
+def test_what_was_measured_for_too_short_proves_nothing():
+    few = "fewer than 8 measured seconds with operations do not show whether these are independent"
+    short = replace(search(), error_design_effect=None)
+    assert problems("errors<50%", tasks=(short,)) == [f"the error rate has no interval: {few}"]
+    percentile = search().latency.at(90.0)
+    for bounds, problem in [
+        ((None, None), f"p90 has no interval: {few}"),
+        (
+            (1.0, None),
+            "slow operations came in bursts, too few of which were measured for an upper bound of p90",
+        ),
+    ]:
+        changed = replace(percentile, low_ms=bounds[0], high_ms=bounds[1])
+        latency = replace(search().latency, percentiles=(changed,))
+        assert problems("p90<9999s", tasks=(search(latency=latency),)) == [problem]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@
 //! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
 //! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
 //! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal; `telemetry.parquet`; the recovery of these files after a kill |
+//! | `stretches.rs` | the measured operations of a task by time, for intervals that allow for dependent ones |
 //! | `merged_histogram.rs`, `merged_series.rs` | [`merged_percentiles`]: percentiles of the series of one race or of several |
 //! | `telemetry.rs`, `telemetry_reader.rs`, `telemetry_cut.rs` | [`TelemetrySeries`]: values sampled over time; reading them, and cutting them per task |
 //! | `race_timeline.rs`, `arrivals.rs`, `telemetry_timeline.rs` | [`race_timeline`]: operations, arrivals and telemetry over time, in few points |

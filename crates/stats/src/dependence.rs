@@ -6,13 +6,13 @@
 //! of the same number of independent operations (L. Kish, *Survey Sampling*, 1965, for clusters of unequal size). As it
 //! is estimated from few batches, it is multiplied by the square of the ratio of the quantiles of Student's and the
 //! normal distribution (E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number
-//! of positive counts estimated from survey data", *Survey Methodology* 24, 1998). Between 10 and 30 batches suffice, as
-//! fewer are longer and therefore more independent, but more show their variance (B. Schmeiser, "Batch size effects in
-//! the analysis of simulation output", *Operations Research* 30, 1982); the larger effect of about 30 and about 15
-//! counts. An effect below 1, of slow operations that are more regular than chance, counts as 1.
+//! of positive counts estimated from survey data", *Survey Methodology* 24, 1998). Fewer batches are longer and therefore
+//! more independent; more show their variance better, but hardly beyond 30 (B. Schmeiser, "Batch size effects in the
+//! analysis of simulation output", *Operations Research* 30, 1982). The largest effect of about 30, 15 and 8 counts. An
+//! effect below 1, of slow operations that are more regular than chance, counts as 1.
 
 /// Numbers of batches into which the time of a task is divided.
-const BATCHES: [usize; 2] = [30, 15];
+const BATCHES: [usize; 3] = [30, 15, 8];
 /// Number of batches with operations without which nothing is known about their variance.
 const MIN_BATCHES: usize = 8;
 /// 97.5 % quantile of the normal distribution.

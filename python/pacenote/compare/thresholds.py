@@ -15,7 +15,7 @@ from pacenote.errors import UsageError
 from pacenote.model.comparison import MetricId
 from pacenote.model.messages import list_with_rest
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import PERCENTILES, TaskResult
+from pacenote.model.result import PERCENTILES, Percentile, TaskResult
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.threshold import Threshold, ThresholdResult
 from pacenote.stats.binomial import upper_bound
@@ -32,6 +32,9 @@ HINT = "write it as p99:term<100ms or errors:term<0.1%, without :term for all ta
 """How a threshold is written."""
 
 _NAMED = 10
+
+FEW_STRETCHES = "fewer than 8 measured seconds with operations do not show whether these are independent"
+"""Why figures of a task have no interval."""
 
 
 def parse_threshold(text: str) -> Threshold:
@@ -85,8 +88,10 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
     low = "0" if found.low_ms is None else f"{format_number(found.low_ms)}"
     value = f"p{q:g} {kind} {format_number(found.ms)} ms (95 % interval {low} … {high} ms)"
     problem = _doubt(record, metric)
-    if not problem and (found.high_ms is None or not found.supported):
+    if not problem and not found.supported:
         problem = f"too few samples for p{q:g}"
+    if not problem and found.high_ms is None:
+        problem = _unbounded(found)
     if not problem and task.paced and task.warmup_backlog.marked:
         problem = "latency includes the backlog of the warm-up"
     if not problem and not (found.high_ms or 0.0) < threshold.limit:
@@ -95,16 +100,28 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
 
 
 def _errors(record: RaceRecord, threshold: Threshold, task: TaskResult) -> ThresholdResult:
-    operations = task.accounting.normal
+    operations, effect = task.accounting.normal, task.error_design_effect
     if task.error_rate is None or not operations:
         return ThresholdResult(threshold, task.task, "no operation was measured")
-    high = upper_bound(round(task.error_rate * operations), operations)
+    if effect is None:
+        return ThresholdResult(threshold, task.task, f"the error rate has no interval: {FEW_STRETCHES}")
+    failed = math.ceil(round(task.error_rate * operations) / effect)
+    high = upper_bound(failed, max(failed, 1, int(operations / effect)))
     value = f"error rate {task.error_rate * 100:.3g} % (95 % interval up to {high * 100:.3g} %)"
     metric = MetricId(task.task, "error rate", "%", "error-rate", "error rate")
     problem = _doubt(record, metric)
     if not problem and not high < threshold.limit:
         problem = f"it is not shown to be below {threshold.limit * 100:g} %"
     return ThresholdResult(threshold, task.task, problem, value)
+
+
+def _unbounded(found: Percentile) -> str:
+    """Returns why a percentile of enough samples has no upper bound."""
+    if found.low_ms is None:
+        return f"p{found.q:g} has no interval: {FEW_STRETCHES}"
+    return (
+        f"slow operations came in bursts, too few of which were measured for an upper bound of p{found.q:g}"
+    )
 
 
 def _doubt(record: RaceRecord, metric: MetricId) -> str:

@@ -39,18 +39,22 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Percentile:
-    """One percentile with its 95 % order-statistic interval."""
+    """One percentile with its 95 % order-statistic interval, which allows for dependent operations."""
 
     q: float
     """The percentile, from 0 to 100."""
     ms: float
     """Value of the percentile in milliseconds."""
     low_ms: float | None
-    """Lower bound of the interval in milliseconds, or None if there are too few values."""
+    """Lower bound of the interval in milliseconds, or None if there are too few values, or too few stretches
+    of time to see how operations depend on each other.
+    """
     high_ms: float | None
-    """Upper bound of the interval in milliseconds, or None if there are too few values."""
+    """Upper bound of the interval in milliseconds, or None if there are too few values, or too few stretches
+    of time.
+    """
     supported: bool
-    """Whether there are enough values for a confidence interval. If not, the percentile must be marked where
+    """Whether there would be enough values for the interval if they were independent. If not, the percentile must be marked where
     it is shown, and must not affect decisions.
     """
 
@@ -58,7 +62,7 @@ class Percentile:
 @dataclass(frozen=True, slots=True)
 class CensoredPercentile:
     """One percentile of durations of which some never ended, with the upper bound of its 95 % order-statistic
-    interval.
+    interval for independent durations.
     """
 
     q: float
@@ -468,6 +472,10 @@ class TaskResult:
     """The driver's own work on its operations, or None if there is no operation to compare."""
     connecting_s: float = 0.0
     """Seconds that requests waited for a connection, summed over all clients, warm-up included."""
+    error_design_effect: float | None = None
+    """How many times as many operations as independent ones say the same about the error rate (Kish's design
+    effect); None if too few stretches of time were measured, or if an older version did not record it.
+    """
     cleanup: CleanUps = CleanUps()
     """Requests that clean up what its operations left in the engine, warm-up included."""
     unsolicited: UnsolicitedData = UnsolicitedData()
