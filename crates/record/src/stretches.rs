@@ -17,7 +17,7 @@ pub struct Stretches {
     length: u64,
     /// The second in which the first stretch begins, from the start of the task; a multiple of `length`.
     begin: u64,
-    stretches: Vec<Stretch>,
+    parts: Vec<Stretch>,
 }
 
 /// The operations of one stretch.
@@ -103,7 +103,7 @@ impl SparseCounts {
 
 impl Default for Stretches {
     fn default() -> Self {
-        Self { length: 1, begin: 0, stretches: Vec::new() }
+        Self { length: 1, begin: 0, parts: Vec::new() }
     }
 }
 
@@ -133,7 +133,7 @@ impl Stretches {
 
     /// Returns the design effect of the operations that failed; `None` if there are too few stretches.
     pub fn effect_of_failures(&self) -> Option<f64> {
-        let counts = self.stretches.iter();
+        let counts = self.parts.iter();
         let counts = counts.map(|one| StretchCount { operations: one.ended, exceeding: one.failed });
         design_effect(&counts.collect::<Vec<_>>())
     }
@@ -142,7 +142,7 @@ impl Stretches {
     /// it if there are no others; `None` if there are too few stretches.
     pub fn effect_above(&self, kind: Kind, ns: u64) -> Option<f64> {
         let counts = |is_above: &dyn Fn(u64) -> bool| -> Vec<StretchCount> {
-            self.stretches.iter().map(|one| one.durations[kind as usize].count(is_above)).collect()
+            self.parts.iter().map(|one| one.durations[kind as usize].count(is_above)).collect()
         };
         let mut above = counts(&|highest_ns| highest_ns > ns);
         if above.iter().all(|count| count.exceeding == 0) {
@@ -153,25 +153,24 @@ impl Stretches {
 
     /// Returns the stretch of a second. Seconds may come in any order.
     fn stretch(&mut self, second: u64) -> &mut Stretch {
-        if self.stretches.is_empty() {
+        if self.parts.is_empty() {
             self.begin = second - second % self.length;
         }
         if second < self.begin {
             let begin = second - second % self.length;
             let missing = index_of((self.begin - begin) / self.length);
-            self.stretches.splice(0..0, std::iter::repeat_n(Stretch::default(), missing));
+            self.parts.splice(0..0, std::iter::repeat_n(Stretch::default(), missing));
             self.begin = begin;
         }
-        while (second - self.begin) / self.length >= MAX_STRETCHES as u64
-            || self.stretches.len() > MAX_STRETCHES
+        while (second - self.begin) / self.length >= MAX_STRETCHES as u64 || self.parts.len() > MAX_STRETCHES
         {
             self.join_neighbours();
         }
         let index = index_of((second - self.begin) / self.length);
-        if index >= self.stretches.len() {
-            self.stretches.resize_with(index + 1, Stretch::default);
+        if index >= self.parts.len() {
+            self.parts.resize_with(index + 1, Stretch::default);
         }
-        &mut self.stretches[index]
+        &mut self.parts[index]
     }
 
     /// Doubles the length of the stretches.
@@ -180,15 +179,15 @@ impl Stretches {
         let begin = self.begin - self.begin % length;
         let offset = index_of((self.begin - begin) / self.length);
         let mut joined: Vec<Stretch> = Vec::new();
-        for (index, stretch) in std::mem::take(&mut self.stretches).into_iter().enumerate() {
-            let index = (index + offset) / 2;
+        for (index, stretch) in std::mem::take(&mut self.parts).into_iter().enumerate() {
+            let index = usize::midpoint(index, offset);
             if index >= joined.len() {
                 joined.push(stretch);
             } else {
                 joined[index].merge(stretch);
             }
         }
-        (self.length, self.begin, self.stretches) = (length, begin, joined);
+        (self.length, self.begin, self.parts) = (length, begin, joined);
     }
 }
 
@@ -238,7 +237,7 @@ mod tests {
     }
 
     fn counts(stretches: &Stretches) -> Vec<(u64, u64)> {
-        let counts = stretches.stretches.iter().map(|one| one.durations[0].count(|ns| ns > 100 * MS));
+        let counts = stretches.parts.iter().map(|one| one.durations[0].count(|ns| ns > 100 * MS));
         counts.map(|count| (count.operations, count.exceeding)).collect()
     }
 
@@ -249,8 +248,8 @@ mod tests {
         let total = counts(&stretches).iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         assert_eq!(total, (1500, 500));
         assert_eq!(counts(&stretches)[1], (48, 16));
-        assert!((15..=MAX_STRETCHES).contains(&stretches.stretches.len()));
-        assert_eq!(stretches.stretches.iter().map(|one| one.failed).sum::<u64>(), 500);
+        assert!((15..=MAX_STRETCHES).contains(&stretches.parts.len()));
+        assert_eq!(stretches.parts.iter().map(|one| one.failed).sum::<u64>(), 500);
     }
 
     #[test]
@@ -267,7 +266,7 @@ mod tests {
     #[test]
     fn warm_up_is_left_out() {
         let warmup = SecondStats { sample_type: SampleType::Warmup, ..second(3, 5, 5) };
-        assert!(of([warmup]).stretches.is_empty());
+        assert!(of([warmup]).parts.is_empty());
     }
 
     #[test]
