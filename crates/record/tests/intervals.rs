@@ -7,10 +7,10 @@ mod support;
 use pacenote_record::{EndedBy, ErrorClass, Percentile, RetentionPolicy, TaskResult};
 use support::{MS, Race, end, failing, info, record, sample};
 
-/// Operations that begin each 10 ms.
+/// Time from the start of one operation to that of the next.
 const EACH_NS: u64 = 10 * MS;
 
-/// Returns numbers that look random, with the same period for each seed.
+/// Numbers that look random.
 struct Random(u64);
 
 impl Random {
