@@ -54,8 +54,8 @@ class Percentile:
     of time.
     """
     supported: bool
-    """Whether there would be enough values for the interval if they were independent. If not, the percentile must be marked where
-    it is shown, and must not affect decisions.
+    """Whether there would be enough values for the interval if they were independent. If not, the percentile
+    must be marked where it is shown, and must not affect decisions.
     """
 
 
