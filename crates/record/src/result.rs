@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::driver_time::DriverTimeSummary;
 use crate::failure::FailureGroup;
 use crate::histogram::DurationHistogram;
+use crate::operation_stats::OperationStats;
 use crate::overhead::{CleanUpSummary, UnsolicitedData};
 use crate::stretches::{Kind, Stretches};
 use crate::units::ms;
@@ -309,9 +310,11 @@ pub struct TaskProgress {
 }
 
 impl DurationSummary {
-    /// Returns the summary of a histogram, or `None` if it is empty. `stretches` has the same durations, by time.
+    /// Returns the summary of one kind of duration of `stats`, or `None` if there is none. `stretches` has the same
+    /// operations, by time.
     #[must_use]
-    pub(crate) fn of(histogram: &DurationHistogram, stretches: &Stretches, kind: Kind) -> Option<Self> {
+    pub(crate) fn of(stats: &OperationStats, stretches: &Stretches, kind: Kind) -> Option<Self> {
+        let histogram = kind.histogram(stats)?;
         let count = histogram.count();
         (count > 0).then(|| Self {
             count,

@@ -4,7 +4,6 @@ use pacenote_stats::{StretchCount, design_effect};
 
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::{OperationStats, SecondStats};
-use crate::result::DurationSummary;
 use crate::sample::SampleType;
 
 /// Number of stretches from which on two neighbours become one, so that the memory is limited for a task of any length.
@@ -17,12 +16,12 @@ pub struct Stretches {
     length: u64,
     /// The second in which the first stretch begins, from the start of the task; a multiple of `length`.
     begin: u64,
-    parts: Vec<Stretch>,
+    parts: Vec<StretchTotals>,
 }
 
 /// The operations of one stretch.
 #[derive(Debug, Clone, Default)]
-struct Stretch {
+struct StretchTotals {
     ended: u64,
     failed: u64,
     /// Durations, in the order of [`Kind`].
@@ -48,7 +47,8 @@ impl Kind {
     const ALL: [Self; 5] =
         [Self::ServiceTime, Self::Latency, Self::Lateness, Self::ProcessingTime, Self::FailedServiceTime];
 
-    fn histogram(self, stats: &OperationStats) -> Option<&DurationHistogram> {
+    /// Returns the durations of this kind, if an operation has them.
+    pub fn histogram(self, stats: &OperationStats) -> Option<&DurationHistogram> {
         match self {
             Self::ServiceTime => Some(&stats.service_time),
             Self::Latency => stats.latency.as_ref(),
@@ -125,12 +125,6 @@ impl Stretches {
         }
     }
 
-    /// Returns the summary of one kind of duration of `stats`, which has all operations of the stretches; `None` if it has
-    /// none.
-    pub fn summary(&self, stats: &OperationStats, kind: Kind) -> Option<DurationSummary> {
-        DurationSummary::of(kind.histogram(stats)?, self, kind)
-    }
-
     /// Returns the design effect of the operations that failed; `None` if there are too few stretches.
     pub fn effect_of_failures(&self) -> Option<f64> {
         let counts = self.parts.iter();
@@ -152,14 +146,14 @@ impl Stretches {
     }
 
     /// Returns the stretch of a second. Seconds may come in any order.
-    fn stretch(&mut self, second: u64) -> &mut Stretch {
+    fn stretch(&mut self, second: u64) -> &mut StretchTotals {
         if self.parts.is_empty() {
             self.begin = second - second % self.length;
         }
         if second < self.begin {
             let begin = second - second % self.length;
             let missing = index_of((self.begin - begin) / self.length);
-            self.parts.splice(0..0, std::iter::repeat_n(Stretch::default(), missing));
+            self.parts.splice(0..0, std::iter::repeat_n(StretchTotals::default(), missing));
             self.begin = begin;
         }
         while (second - self.begin) / self.length >= MAX_STRETCHES as u64 || self.parts.len() > MAX_STRETCHES
@@ -168,7 +162,7 @@ impl Stretches {
         }
         let index = index_of((second - self.begin) / self.length);
         if index >= self.parts.len() {
-            self.parts.resize_with(index + 1, Stretch::default);
+            self.parts.resize_with(index + 1, StretchTotals::default);
         }
         &mut self.parts[index]
     }
@@ -178,7 +172,7 @@ impl Stretches {
         let length = self.length * 2;
         let begin = self.begin - self.begin % length;
         let offset = index_of((self.begin - begin) / self.length);
-        let mut joined: Vec<Stretch> = Vec::new();
+        let mut joined: Vec<StretchTotals> = Vec::new();
         for (index, stretch) in std::mem::take(&mut self.parts).into_iter().enumerate() {
             let index = usize::midpoint(index, offset);
             if index >= joined.len() {
@@ -191,7 +185,7 @@ impl Stretches {
     }
 }
 
-impl Stretch {
+impl StretchTotals {
     fn merge(&mut self, other: Self) {
         self.ended += other.ended;
         self.failed += other.failed;

@@ -3,7 +3,7 @@
 use crate::catalog::SubOperationInfo;
 use crate::failure::FailureGroups;
 use crate::operation_stats::{OperationStats, SecondStats};
-use crate::result::SubOperationResult;
+use crate::result::{DurationSummary, SubOperationResult};
 use crate::stretches::{Kind, Stretches};
 
 /// Everything recorded for one sub-operation.
@@ -48,7 +48,8 @@ impl SubOperationTotals {
         if let Some(warmup) = warmup {
             counts.merge(&warmup.counts);
         }
-        let summary = |kind| measured.as_ref().and_then(|stats| self.stretches.summary(stats, kind));
+        let summary =
+            |kind| measured.as_ref().and_then(|stats| DurationSummary::of(stats, &self.stretches, kind));
         SubOperationResult {
             operation: info.operation.clone(),
             operation_type: info.operation_type.clone(),

@@ -16,8 +16,8 @@ use crate::histogram::DurationHistogram;
 use crate::operation_stats::{OperationCounts, OperationStats, SecondStats};
 use crate::overhead::ClientOverhead;
 use crate::result::{
-    CensoredPercentile, EndedBy, OperationTotals, SampleCounts, TaskProgress, TaskResult, Throughput,
-    WorkTotals,
+    CensoredPercentile, DurationSummary, EndedBy, OperationTotals, SampleCounts, TaskProgress, TaskResult,
+    Throughput, WorkTotals,
 };
 use crate::sample::{SampleType, Traffic};
 use crate::stretches::{Kind, Stretches};
@@ -389,7 +389,7 @@ impl TaskTotals {
         let (counts, other) = (self.counts(), self.other_traffic);
         let Range { start: begin, end } = self.window_ns();
         let window = self.window_counts();
-        let summary = |kind| self.stretches.summary(measured, kind);
+        let summary = |kind| DurationSummary::of(measured, &self.stretches, kind);
         TaskResult {
             task: self.info.name.clone(),
             operation: self.info.operation.clone(),
