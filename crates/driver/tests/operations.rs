@@ -96,12 +96,17 @@ fn pages_that_repeat_end_the_operation() {
     });
     let call =
         |path: &str, next: Value| paged(with_body("GET", path, &json!({})), next, Value::Null, Value::Null);
+    let next = json!({"kind": "search_after"});
+    let counted = paged(with_body("GET", "/cycle", &json!({})), next, 9, Value::Null);
     let tasks = [
         calls_task("long", 1, &[call("/long", json!({"kind": "search_after"}))]),
         calls_task("cycle", 2, &[call("/cycle", json!({"kind": "search_after"}))]),
+        calls_task("counted", 1, &[counted]),
     ];
     let race = run(&plan(server.port, &tasks));
     assert_eq!(race.task("long").operation_totals.failed, 0);
+    let counted = race.task("counted");
+    assert_eq!((counted.work.weight, counted.operation_totals.failed), (9, 0));
     let cycle = race.task("cycle");
     assert_eq!((cycle.work.weight, cycle.operation_totals.failed), (0, 2));
     assert!(cycle.operation_totals.requests < 40, "{}", cycle.operation_totals.requests);

@@ -30,8 +30,8 @@ const HEADER_BYTES: [usize; 3] = [512, 64 << 10, 16 << 20];
 pub const SAMPLE_ROWS: u64 = 1 << 35;
 /// Rows of `series.parquet`: a week in which operations of 13 kinds end in every second.
 pub const SERIES_ROWS: u64 = 1 << 23;
-/// Rows of `telemetry.parquet`: nine days of 161 values per second.
-pub const TELEMETRY_ROWS: u64 = 1 << 27;
+/// Rows of `telemetry.parquet`: 77 days of 161 values per second, as of one node, or 15 hours of 500 nodes.
+pub const TELEMETRY_ROWS: u64 = 1 << 30;
 
 /// A Parquet file whose row groups are read one after the other.
 pub struct BoundedFile {

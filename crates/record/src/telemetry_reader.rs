@@ -119,12 +119,14 @@ struct Found {
 
 /// Values that are kept in memory, of 24 bytes each: those of 28 hours with 161 values per second.
 pub const MOST_POINTS: usize = 1 << 24;
-/// Series of a file, wanted or not.
-const MOST_SERIES: usize = 1 << 16;
+/// Series of a file, wanted or not: those of 2,000 nodes with all default devices, which have about 250 each.
+const MOST_SERIES: usize = 1 << 19;
 /// Bytes of the texts of all series.
-const MOST_KEY_BYTES: usize = 32 << 20;
-/// Product of the numbers of tasks and series.
-const MOST_CUTS: usize = 1 << 20;
+const MOST_KEY_BYTES: usize = 96 << 20;
+/// Characters of the name of a series in a message.
+const SHOWN_CHARACTERS: usize = 80;
+/// Product of the numbers of tasks and series: those of 500 nodes and 60 tasks.
+const MOST_CUTS: usize = 1 << 23;
 /// Values of all tasks together: if they overlap, the same value belongs to several.
 const MOST_VISITS: usize = 1 << 30;
 /// The largest value: a larger one, and one that is not finite, is taken as one that could not be read.
@@ -313,7 +315,8 @@ fn runs_by_text(row_group: &dyn RowGroupReader) -> Result<Vec<Run>, ReadError> {
 fn series_of(texts: &SeriesKey) -> Result<TelemetrySeries, ReadError> {
     let [source, name, unit, kind, labels] =
         texts.each_ref().map(|text| String::from_utf8_lossy(text.data()));
-    let damaged = |what: &str| ReadError::Damaged(format!("a row of {name} has no valid {what}"));
+    let shown: String = name.chars().take(SHOWN_CHARACTERS).collect();
+    let damaged = |what: &str| ReadError::Damaged(format!("a row of {shown} has no valid {what}"));
     Ok(TelemetrySeries {
         kind: SeriesKind::of_name(&kind).ok_or_else(|| damaged("kind"))?,
         labels: serde_json::from_str(&labels).map_err(|_| damaged("labels"))?,

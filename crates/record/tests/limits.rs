@@ -187,8 +187,15 @@ fn times_far_outside_of_a_race_are_refused() {
 fn more_series_than_any_race_has_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("telemetry.parquet");
-    let mut columns = telemetry(vec![1.0; 65_537]);
-    columns[2] = Column::Texts((0..65_537).map(|number| format!("cpu.{number}")).collect());
+    // A row group has at most 262,144 rows.
+    let mut columns = telemetry(vec![1.0; 200_000]);
+    columns[2] = Column::Texts((0..200_000).map(|number| format!("cpu.{number}")).collect());
+    write(&path, TELEMETRY, &columns, 1);
+    assert_eq!(telemetry_points(&path, |_| true, 1_000_000).unwrap().len(), 200_000);
+    let long = |number: u32| format!("{number}{}", "x".repeat(540));
+    let mut columns = telemetry(vec![1.0; 100_000]);
+    columns[2] = Column::Texts((0..100_000).map(long).collect());
+    columns[6] = Column::Texts((0..100_000).map(|at| format!("{{\"node\":\"{}\"}}", long(at))).collect());
     write(&path, TELEMETRY, &columns, 1);
     for text in [refusal(telemetry_cuts(&path)), refusal(telemetry_points(&path, |_| false, 1_000))] {
         assert!(text.contains("has too many series"), "{text}");

@@ -148,7 +148,9 @@ impl Paginator {
                 whole.result = unfinished(&whole, reason);
                 break;
             }
-            if self.reader.keys_increase() && self.repetition.repeats(&self.page_key) {
+            // A number of pages ends them anyway.
+            let is_endless = self.max_pages.is_none() && self.reader.keys_increase();
+            if is_endless && self.repetition.repeats(&self.page_key) {
                 let reason = format!(
                     "{} is that of an earlier page, so that the pages would not end",
                     self.reader.key_name()
