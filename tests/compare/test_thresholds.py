@@ -53,7 +53,10 @@ def test_a_burst_of_errors_is_worth_few():
 
 
 def test_what_was_measured_for_too_short_proves_nothing():
-    few = "fewer than 8 measured seconds with operations do not show whether these are independent"
+    few = (
+        "it is not known how independent its operations are: they ended in fewer than 8 parts of its time, "
+        "or an older version of Pacenote raced"
+    )
     short = replace(search(), error_design_effect=None)
     assert problems("errors<50%", tasks=(short,)) == [f"the error rate has no interval: {few}"]
     percentile = search().latency.at(90.0)
@@ -61,7 +64,7 @@ def test_what_was_measured_for_too_short_proves_nothing():
         ((None, None), f"p90 has no interval: {few}"),
         (
             (1.0, None),
-            "slow operations came in bursts, too few of which were measured for an upper bound of p90",
+            "too few slow operations, or bursts of them, were measured for an upper bound of p90",
         ),
     ]:
         changed = replace(percentile, low_ms=bounds[0], high_ms=bounds[1])

@@ -31,25 +31,20 @@ pub struct StretchCount {
 /// value: at least 1. `stretches` are consecutive and equally long. `None` if fewer than eight of them have operations.
 #[must_use]
 pub fn design_effect(stretches: &[StretchCount]) -> Option<f64> {
-    let filled = stretches.iter().filter(|stretch| stretch.operations > 0).count();
-    if filled < MIN_BATCHES {
+    // Batches of those without operations would say nothing: together, they must be enough.
+    let filled: Vec<StretchCount> =
+        stretches.iter().filter(|stretch| stretch.operations > 0).copied().collect();
+    if filled.len() < MIN_BATCHES {
         return None;
     }
-    let lengths = BATCHES.map(|batches| (stretches.len() / batches).max(1));
-    let effects = lengths.into_iter().filter_map(|length| effect_of_batches(stretches, length));
+    let lengths = BATCHES.map(|batches| (filled.len() / batches).max(1));
+    let effects = lengths.into_iter().filter_map(|length| effect_of_batches(&filled, length));
     Some(effects.fold(1.0, f64::max))
 }
 
-/// Returns the effect of batches of `length` stretches; `None` if it says nothing.
+/// Returns the effect of batches of `length` stretches, all of which have operations; `None` if it says nothing.
 fn effect_of_batches(stretches: &[StretchCount], length: usize) -> Option<f64> {
-    let batches = || {
-        stretches
-            .chunks(length)
-            .map(total)
-            .filter(|batch| batch.operations > 0)
-            .collect::<Vec<StretchCount>>()
-    };
-    let batches = batches();
+    let batches: Vec<StretchCount> = stretches.chunks(length).map(total).collect();
     let StretchCount { operations, exceeding } = total(&batches);
     if batches.len() < MIN_BATCHES || exceeding == 0 || exceeding == operations {
         return None;
@@ -118,6 +113,15 @@ mod tests {
         );
         assert!(long > 1.5 * short, "{short} and {long}");
         assert_eq!(design_effect(&stretches(&levels)), Some(long));
+    }
+
+    #[test]
+    fn operations_of_a_part_of_the_time_are_not_independent() {
+        // Twelve of 60 stretches have operations, all of which exceed the value in every third one.
+        let filled: Vec<u64> = (0..12).map(|second| if second % 3 == 0 { 100 } else { 0 }).collect();
+        let part = [stretches(&filled), vec![StretchCount::default(); 48]].concat();
+        assert_eq!(design_effect(&part), design_effect(&stretches(&filled)));
+        assert!(design_effect(&part).unwrap() > 50.0);
     }
 
     #[test]

@@ -33,7 +33,10 @@ HINT = "write it as p99:term<100ms or errors:term<0.1%, without :term for all ta
 
 _NAMED = 10
 
-FEW_STRETCHES = "fewer than 8 measured seconds with operations do not show whether these are independent"
+FEW_STRETCHES = (
+    "it is not known how independent its operations are: they ended in fewer than 8 parts of its time, or an "
+    "older version of Pacenote raced"
+)
 """Why figures of a task have no interval."""
 
 
@@ -119,9 +122,7 @@ def _unbounded(found: Percentile) -> str:
     """Returns why a percentile of enough samples has no upper bound."""
     if found.low_ms is None:
         return f"p{found.q:g} has no interval: {FEW_STRETCHES}"
-    return (
-        f"slow operations came in bursts, too few of which were measured for an upper bound of p{found.q:g}"
-    )
+    return f"too few slow operations, or bursts of them, were measured for an upper bound of p{found.q:g}"
 
 
 def _doubt(record: RaceRecord, metric: MetricId) -> str:
