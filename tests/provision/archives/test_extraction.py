@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import tarfile
@@ -119,6 +120,74 @@ def test_headers_that_are_read_into_memory_are_bounded(tmp_path: Path, kind: byt
     with pytest.raises(EngineError, match=r"is not unpacked: it has a header of 2,097,152 bytes"):
         extract_archive(archive, tmp_path / "out")
     assert list(tmp_path.iterdir()) == [archive]
+
+
+def packed(path: Path, *parts: bytes) -> Path:
+    """Writes an archive of these headers and contents, after its folder."""
+    path.write_bytes(gzip.compress(b"".join((FOLDER.tobuf(), *parts, bytes(1024)))))
+    return path
+
+
+def extended(records: dict[str, str], kind: bytes = tarfile.XHDTYPE) -> bytes:
+    """Returns an extended header with these records."""
+    data = b""
+    for key, value in records.items():
+        rest = f" {key}={value}\n".encode()
+        length = len(rest)
+        while len(f"{length}") + len(rest) != length:
+            length = len(f"{length}") + len(rest)
+        data += f"{length}".encode() + rest
+    header = member("x", kind)
+    header.size = len(data)
+    return header.tobuf() + data + bytes(-len(data) % 512)
+
+
+FILE = member("e/a").tobuf()
+LARGE = "x" * 900_000
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        # tarfile calls itself for each header.
+        ([extended({"comment": "a"})] * 3000 + [FILE], "more than 8 headers before a file"),
+        ([extended({"comment": LARGE}), FILE] * 20, "headers of more than 16,777,216 bytes"),
+        (
+            [
+                part
+                for number in range(20)
+                for part in (extended({f"k{number}": LARGE}, tarfile.XGLTYPE), FILE)
+            ],
+            "headers of more than 16,777,216 bytes",
+        ),
+        ([extended({"path": "e/" + "d/" * 1500}), FILE], "e has more than 64 folders within each other"),
+        ([extended({"size": "-600"}), FILE], "e/a has a size below zero"),
+    ],
+    ids=["chain", "comments", "global", "deep", "negative"],
+)
+def test_what_makes_the_reader_recurse_or_grow_is_refused(
+    tmp_path: Path, parts: list[bytes], reason: str
+) -> None:
+    # Each file has a name of its own, so that it is not refused as a second one.
+    named = iter(range(len(parts)))
+    parts = [member(f"e/a{next(named) or ''}").tobuf() if part == FILE else part for part in parts]
+    with pytest.raises(EngineError, match=reason):
+        extract_archive(packed(tmp_path / "a.tar.gz", *parts), tmp_path / "out")
+
+
+def test_members_are_not_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = []
+    real = tarfile.TarFile.next
+
+    def counting(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
+        kept.append(len(archive.members))
+        return real(archive)
+
+    monkeypatch.setattr(tarfile.TarFile, "next", counting)
+    files = [member(f"e/f{number}").tobuf() for number in range(50)]
+    folder = extract_archive(packed(tmp_path / "a.tar.gz", *files), tmp_path / "out")
+    assert len(list(folder.glob("f*"))) == 50
+    assert max(kept) <= 1
 
 
 def test_sparse_files_whose_map_is_read_into_memory_are_refused(tmp_path: Path) -> None:

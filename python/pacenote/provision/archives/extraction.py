@@ -31,6 +31,12 @@ _MIN_LIMIT_BYTES = 1 << 30
 _COPY_BYTES = 1 << 20
 _MAX_HEADER_BYTES = 1 << 20
 """Size of the extended header of a member, which is read into memory."""
+_MAX_ALL_HEADER_BYTES = 16 << 20
+"""Size of all extended headers of an archive: those that apply to all members stay in memory."""
+_MAX_HEADERS = 8
+"""Extended headers of a member, for each of which the reader calls itself."""
+_MAX_DEPTH = 64
+"""Number of folders within each other."""
 _REPORT_EVERY = 100
 """Number of members between two reports of progress."""
 
@@ -48,17 +54,36 @@ class _Refused(Exception):
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose headers fit into memory."""
+    """A member whose headers fit into memory. Each archive has a subclass, which counts them."""
+
+    header_bytes = 0
+    """Size of the extended headers so far."""
+
+    headers = 0
+    """Number of extended headers since the last member."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         """Reads a header. Raises _Refused for one with which the reader would need much memory."""
         member = super().frombuf(buf, encoding, errors)
-        if member.type in _EXTENDED_HEADERS and member.size > _MAX_HEADER_BYTES:
-            raise _Refused(f"it has a header of {member.size:,} bytes")
+        cls._count(member)
         if member.type == tarfile.GNUTYPE_SPARSE:
             raise _Refused(f"{member.name} is a sparse file")
         return member
+
+    @classmethod
+    def _count(cls, member: tarfile.TarInfo) -> None:
+        if member.type not in _EXTENDED_HEADERS:
+            cls.headers = 0
+            return
+        cls.headers += 1
+        cls.header_bytes += member.size
+        if member.size > _MAX_HEADER_BYTES:
+            raise _Refused(f"it has a header of {member.size:,} bytes")
+        if cls.headers > _MAX_HEADERS:
+            raise _Refused(f"it has more than {_MAX_HEADERS} headers before a file")
+        if cls.header_bytes > _MAX_ALL_HEADER_BYTES:
+            raise _Refused(f"it has headers of more than {_MAX_ALL_HEADER_BYTES:,} bytes")
 
     def _proc_gnusparse_10(self, member: tarfile.TarInfo, *_: object) -> None:
         """Refuses a sparse file whose map stands before its data; `tarfile` would keep one of any length."""
@@ -94,13 +119,16 @@ def _extract(archive: Path, folder: Path, progress: ProgressCallback) -> None:
     writer = _MemberWriter(folder, max(_MIN_LIMIT_BYTES, size * _MAX_RATIO))
     label = f"unpacking {archive.name}"
     with archive.open("rb") as raw, gzip.open(raw) as stream:
-        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as members:
+        counted = type("_CountedMember", (_Member,), {})
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=counted) as members:
             for count, member in enumerate(members):
                 if count == MAX_MEMBERS:
                     raise _Refused(f"it contains more than {MAX_MEMBERS:,} files and folders")
                 if count % _REPORT_EVERY == 0:
                     progress(label, min(raw.tell(), size), size)
                 writer.write(members, member)
+                # They would be kept in memory with their headers.
+                members.members.clear()  # type: ignore[attr-defined]  # not in the stubs of its type
         # The checksum is at the end of the stream, after the end of the tar archive.
         while stream.read(_COPY_BYTES):
             pass
@@ -157,6 +185,8 @@ class _MemberWriter:
             raise _Refused(f"{member.name} would be written outside of its folder")
         if not path.parts:
             return None
+        if len(path.parts) > _MAX_DEPTH:
+            raise _Refused(f"{path.parts[0]} has more than {_MAX_DEPTH} folders within each other")
         self.top = self.top or path.parts[0]
         if path.parts[0] != self.top:
             raise _Refused(f"{member.name} is not in the folder {self.top} like the rest")
@@ -176,6 +206,9 @@ class _MemberWriter:
         os.link(self.folder / name, target)
 
     def _write_file(self, members: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+        # An extended header may state another size.
+        if member.size < 0:
+            raise _Refused(f"{member.name} has a size below zero")
         self.written += member.size
         if self.written > self.max_bytes:
             raise _Refused(f"it contains more than {self.max_bytes:,} bytes")
