@@ -50,3 +50,10 @@ def test_rendering_errors_show_no_secret(run, books):
     (books / "track.json").write_text("{% include secret_word %}")
     _, _, err = run("render-track", f"--track-path={books}", "--track-params=secret_word:hunter2")
     assert 'there is no file "<hidden>" in the track\'s folder' in err
+
+
+def test_a_track_of_too_many_values_is_not_a_bug_of_pacenote(run, books):
+    (books / "track.json").write_text('{"a": [{{ "{}," * 3000000 }}{}]}')
+    code, _, err = run("info", f"--track-path={books}")
+    assert code == 64
+    assert "its values take more than 512 MiB of memory" in err

@@ -64,6 +64,8 @@ class RenderedTrack:
             raise TrackError(f"rendered {self._entry} is nested too deeply") from cause
         except UnusableNumber as cause:  # Engines do not accept it.
             raise self._unusable_number(cause) from cause
+        except ValueError as cause:
+            raise TrackError(f"rendered {self._entry} cannot be read: {cause}") from cause
         reject_half_surrogates(self.text, self._describe_line)
         if not isinstance(data, dict):
             raise TrackError(f"{self._entry}: a track must be a JSON object, not {preview(data)}")
