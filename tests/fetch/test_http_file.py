@@ -22,7 +22,7 @@ from pacenote.fetch.retry import read_text
 from pacenote.net.http_pool import ConnectionPools
 from pacenote.net.reply_limits import ReplyLimits
 
-QUICK = ReplyLimits(stalled_s=0.3)
+QUICK = ReplyLimits(stalled_s=0.5)
 ONCE = DownloadRetryPolicy(first_attempts=1, attempts=1)
 OK = b"HTTP/1.1 200 OK\r\nconnection: close\r\n"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
@@ -180,11 +180,31 @@ def test_a_slow_disk_is_not_a_slow_server() -> None:
     pools.close()
 
 
+@pytest.mark.parametrize(("bytes_per_s", "is_read"), [(700, False), (5_000, True)])
+def test_a_body_must_make_progress_at_a_rate(tmp_path: Path, bytes_per_s: int, is_read: bool) -> None:
+    """The bytes that the stream received count once, although a read of the body returns them later."""
+    interval_s, size = 0.02, 8_000 if is_read else 1_400
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(OK + f"content-length: {size}\r\n\r\n".encode())
+        part = int(bytes_per_s * interval_s)
+        for begin in range(0, size, part):
+            connection.sendall(b"x" * min(part, size - begin))
+            time.sleep(interval_s)
+
+    with raw_server(answer) as url:
+        if is_read:
+            assert get(url, tmp_path) == b"x" * size
+        else:
+            with pytest.raises(NotAvailable, match="timed out"):
+                get(url, tmp_path)
+
+
 def test_a_server_that_prepares_a_body_after_its_head_has_time_for_it(tmp_path: Path) -> None:
     def answer(connection: socket.socket) -> None:
-        time.sleep(0.2)
+        time.sleep(0.6 * QUICK.stalled_s)
         connection.sendall(OK + b"content-length: 1\r\n\r\n")
-        time.sleep(0.2)
+        time.sleep(0.6 * QUICK.stalled_s)
         connection.sendall(b"x")
 
     with raw_server(answer) as url:

@@ -245,7 +245,7 @@ def _compared(
         left_out=(*baseline.left_out, *contender.left_out),
     )
     comparison = compare_groups(baseline.races, contender.races, asked)
-    if contenders > 1:
+    if contenders > 1 and comparison.design != "one race each":
         note = f"intervals and verdicts allow for {contenders} contenders"
         comparison = replace(comparison, notes=(*comparison.notes, note))
     return comparison, asked

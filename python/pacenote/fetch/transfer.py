@@ -205,5 +205,6 @@ class Transfer:
         if self._size is not None and received > self._size:
             raise RequestRejected(200, f"the server sends more than the expected {self._size:,} bytes")
         if received >= self._checked_bytes:
-            self._check_space(_CHECK_EVERY_BYTES)
-            self._checked_bytes = received + _CHECK_EVERY_BYTES
+            # Most bodies of unknown length are small.
+            self._check_space(min(received, _CHECK_EVERY_BYTES))
+            self._checked_bytes = received + min(received, _CHECK_EVERY_BYTES)

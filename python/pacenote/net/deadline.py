@@ -67,6 +67,7 @@ class _Pace:
         self._stalled_s = limits.stalled_s
         self._deadline = time.monotonic() + limits.whole_s
         self.reads_body = False
+        self._received = 0
         self._spent_s = 0.0
         self._bytes = 0
         self._last_s = time.monotonic()
@@ -81,9 +82,15 @@ class _Pace:
         if self._is_paused:
             self._last_s, self._is_paused = time.monotonic(), False
 
+    def receive(self, stream_bytes: int) -> None:
+        """Notes bytes that the stream received for a read of the body, which may still wait for more."""
+        self._received += stream_bytes
+        self._bytes += stream_bytes
+
     def count(self, body_bytes: int) -> None:
-        """Notes bytes of the body that the reader got."""
-        self._bytes += body_bytes
+        """Notes bytes of the body that the reader got, in place of those that the stream received for it."""
+        self._bytes = max(0, self._bytes + body_bytes - self._received)
+        self._received = 0
 
     def pause(self) -> None:
         """Notes that a part of the body is returned to the caller."""
@@ -154,8 +161,8 @@ class _BodyRead:
 
     def __exit__(self, *_: object) -> None:
         self._pace.reads_body = False
+        self._pace.count(self.size)
         if self.size:
-            self._pace.count(self.size)
             self._pace.pause()
 
 
@@ -187,7 +194,7 @@ class _TimedStream(io.RawIOBase):
                     raise
             else:
                 if self._pace.reads_body:
-                    self._pace.count(received)
+                    self._pace.receive(received)
                 return received
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pacenote.repository.git import GitBlocked, GitError, GitOptions, check_files, git
 
-TIMEOUT_S = 120.0
+TIMEOUT_S = 600.0
 """Seconds within which all commands about a checkout must have ended."""
 
 _KEPT = r"^core\.(autocrlf|eol|filemode|ignorecase|precomposeunicode|symlinks)$"
@@ -72,7 +72,9 @@ class _Reader:
     def git(self, *arguments: str, options: GitOptions | None = None) -> str:
         left_s = self.deadline - time.monotonic()
         if left_s <= 0:
-            raise GitBlocked(f"git has not read it within {TIMEOUT_S:.4g} s; one of its files may be a pipe")
+            raise GitBlocked(
+                f"git has not read it within {TIMEOUT_S:.4g} s: it is slow, or one of its files may be a pipe"
+            )
         return git(*arguments, at=self.folder, options=replace(options or GitOptions(), timeout_s=left_s))
 
 

@@ -109,7 +109,7 @@ def git(
         if is_remote and not _has_ssh_command(program, where, variables):
             variables["GIT_SSH_COMMAND"] = _SSH
         sources = _sources(program, where, arguments, variables) if is_remote else ()
-        folders = [Path(path) for path in _without_scheme(sources) if path.startswith("/")]
+        folders = [folder for source in sources if (folder := _local_folder(source, at)) is not None]
         for folder in folders:
             check_files(folder)
         is_https = any(source.startswith("https://") for source in sources)
@@ -151,16 +151,21 @@ def check_files(folder: Path) -> None:
         raise GitBlocked(f"{file} is a pipe, a device or a socket")
 
 
-def _without_scheme(sources: Sequence[str]) -> list[str]:
-    return [source.removeprefix("file://") for source in sources]
+def _local_folder(source: str, at: Path | None) -> Path | None:
+    """Returns the folder that a source names; None for a URL, or for HOST:PATH, which git reads with ssh."""
+    path = source.removeprefix("file://")
+    if not path or "://" in path or ":" in path.partition("/")[0]:
+        return None
+    return (at or Path()) / path
 
 
 def _sources(
     program: str, where: Sequence[str], arguments: Sequence[str], environment: Mapping[str, str]
 ) -> Sequence[str]:
     """Returns the URL or the folder that a command reads from: its first argument, or the URL of `origin`."""
-    first = arguments[arguments.index("--") + 1] if "--" in arguments else ""
-    sources = [text for text in (first, *arguments[1:]) if "://" in text or text.startswith("/")][:1]
+    if arguments[0] == "clone" and "--" in arguments:
+        return (arguments[arguments.index("--") + 1],)
+    sources = [text for text in arguments[1:] if "://" in text or text.startswith("/")][:1]
     if not sources and where:
         setting = [program, *where, "config", "--get", "remote.origin.url"]
         result = run_command(setting, environment, lambda: None, LOCAL_TIMEOUT_S, has_group=True)
