@@ -172,7 +172,7 @@ def test_every_output_answers_for_odd_values(run, stored, odd):
     ],
     ids=str,
 )
-def test_what_no_part_of_a_race_is_is_left_out(run, stored, keys, odd):
+def test_values_of_another_form_are_left_out(run, stored, keys, odd):
     file, document = stored
     assert put(document, keys, odd)
     file.write_text(json.dumps(document), "utf-8")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compare.races import compared, index, race
 from pacenote.compare.groups import compare_groups
+from pacenote.compare.opposite_medians import opposite_median_notes
 from pacenote.model.comparison import Comparison
 
 
@@ -45,3 +48,15 @@ def test_a_change_within_blocks_explains_the_opposite_change_of_the_medians() ->
 def test_medians_that_agree_need_no_note(blocks: bool) -> None:
     baseline = [1_000.0, 1_010.0, 1_005.0, 990.0, 1_001.0]
     assert notes_of(comparison_of(baseline, [1.1 * rate for rate in baseline], blocks=blocks)) == []
+
+
+def test_of_many_metrics_only_some_have_a_note_and_points_are_points() -> None:
+    blocks = comparison_of([1_000.0 * block for block in range(1, 10)], [1_100.0] * 9, blocks=True)
+    (metric,) = (each for each in blocks.metrics if each.metric.label == "throughput:index-append")
+    assert metric.change is not None
+    change = replace(metric.change, value=0.2, is_absolute=True)
+    opposite = replace(metric, word="worse", change=change, baseline=(2.0,), contender=(1.0,))
+    notes = opposite_median_notes([opposite] * 5, is_paired=True)
+    assert len(notes) == 4
+    assert "the median falls, although the change is +0.2 points: " in notes[0]
+    assert notes[-1] == "the medians of 2 more metrics move the other way, too"

@@ -304,7 +304,7 @@ def test_a_node_may_release_its_lock_a_moment_after_it_has_ended(
         lambda path: Path(path).symlink_to(path),
     ],
 )
-def test_what_is_no_entry_is_passed_over(
+def test_a_file_that_is_not_an_entry_is_passed_over(
     layout: EngineLayout, name: str, make: Callable[[Path], None]
 ) -> None:
     layout.registry.mkdir(parents=True, exist_ok=True)

@@ -132,8 +132,8 @@ impl Stretches {
         design_effect(&counts.collect::<Vec<_>>())
     }
 
-    /// Returns the design effect of durations in buckets above the one that ends at `ns`, or of those that are not below
-    /// it if there are no others; `None` if there are too few stretches.
+    /// Returns the design effect of the durations in buckets above the one that ends at `ns`. If that is the last bucket,
+    /// its own durations count as above. `None` if too few stretches have operations.
     pub fn effect_above(&self, kind: Kind, ns: u64) -> Option<f64> {
         let counts = |is_above: &dyn Fn(u64) -> bool| -> Vec<StretchCount> {
             self.parts.iter().map(|one| one.durations[kind as usize].count(is_above)).collect()

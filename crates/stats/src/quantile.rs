@@ -47,12 +47,8 @@ pub fn rank_interval(count: u64, q: f64) -> RankInterval {
 #[must_use]
 pub fn dependent_rank_interval(count: u64, q: f64, effect: f64) -> RankInterval {
     let independent = from_f64(count as f64 / effect.max(1.0)).min(count);
-    if independent == count || independent == 0 {
-        return if independent == 0 {
-            RankInterval { low: None, high: None }
-        } else {
-            rank_interval(count, q)
-        };
+    if independent == 0 {
+        return RankInterval { low: None, high: None };
     }
     let Exceedances { few, many } = exceedances(independent, q);
     let scale = count as f64 / independent as f64;

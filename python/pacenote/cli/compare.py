@@ -333,7 +333,7 @@ def _percent(text: str) -> float:
 def _show(contenders: Sequence[_Contender], options: argparse.Namespace, console: Console) -> None:
     """Prints the comparisons, and writes them to `--report-file`. Raises StoreError."""
     if _shows_merged(options, console):
-        contenders = [replace(each, comparison=_with_merged(each)) for each in contenders]
+        contenders = [replace(contender, comparison=_with_merged(contender)) for contender in contenders]
     if _is_screen(options, console):
         for contender in contenders:
             if len(contenders) > 1:

@@ -301,28 +301,22 @@ class Several(argparse.Action):
     ) -> None:
         """Adds values to those that were given before; called by argparse."""
         given = f"{self.dest} as given"
-        both = (*getattr(namespace, given, ()), *values)
+        both = (*getattr(namespace, given, ()), *self._added(values))
         setattr(namespace, given, both)
         setattr(namespace, self.dest, both)
 
+    def _added(self, values: Any) -> tuple[Any, ...]:
+        """Returns what one use of the option adds."""
+        return tuple(values)
 
-class EachGiven(argparse.Action):
-    """The action of an option with a tuple of values, one for each use of
-    the option. They replace a configured value.
+
+class EachGiven(Several):
+    """The action of an option with a tuple of values, one for each use of the option. They replace a
+    configured value.
     """
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse passes all four
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,  # noqa: ARG002
-    ) -> None:
-        """Adds a value to those that were given before; called by argparse."""
-        given = f"{self.dest} as given"
-        values_so_far = (*getattr(namespace, given, ()), values)
-        setattr(namespace, given, values_so_far)
-        setattr(namespace, self.dest, values_so_far)
+    def _added(self, values: Any) -> tuple[Any, ...]:
+        return (values,)
 
 
 class _Unavailable(argparse.Action):

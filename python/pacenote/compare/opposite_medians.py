@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from pacenote.model.comparison import MetricComparison
-from pacenote.units import format_change
+from pacenote.model.comparison import EstimatedChange, MetricComparison
+from pacenote.units import format_change, format_count
 
 _SAID = ("better", "probably better", "probably worse", "worse")
+
+_SHOWN = 3
+"""Number of metrics that have a note of their own."""
 
 _WITHIN_BLOCKS = "the change is that within blocks, whose races ran close together, and the blocks differ"
 _OF_ALL = "the change is estimated from all values, and medians are those of the races in the middle"
 
 
-def opposite_median_notes(metrics: Sequence[MetricComparison], *, is_paired: bool) -> Iterator[str]:
-    """Yields why the columns of a table contradict each other, for each metric with a verdict whose medians
+def opposite_median_notes(metrics: Sequence[MetricComparison], *, is_paired: bool) -> list[str]:
+    """Returns why the columns of a table contradict each other, for metrics with a verdict whose medians
     do.
     """
-    for each in metrics:
-        moved = each.contender_value - each.baseline_value
-        if each.word not in _SAID or each.change is None or moved * each.change.value >= 0:
-            continue
-        yield (
-            f"{each.metric.label}: the median {'rises' if moved > 0 else 'falls'}, although the change is "
-            f"{_shown(each)}: {_WITHIN_BLOCKS if is_paired else _OF_ALL}"
-        )
+    reason = _WITHIN_BLOCKS if is_paired else _OF_ALL
+    notes = []
+    for metric in metrics:
+        moved = metric.contender_value - metric.baseline_value
+        if metric.word in _SAID and metric.change is not None and moved * metric.change.value < 0:
+            direction = "rises" if moved > 0 else "falls"
+            change = _change_text(metric.change)
+            notes.append(
+                f"{metric.metric.label}: the median {direction}, although the change is {change}: {reason}"
+            )
+    more = len(notes) - _SHOWN
+    if more > 0:
+        notes[_SHOWN:] = [f"the medians of {format_count(more, 'more metric')} move the other way, too"]
+    return notes
 
 
-def _shown(each: MetricComparison) -> str:
-    value = each.change.value if each.change else 0.0
-    return (
-        f"{value:+.3g} {each.metric.unit}"
-        if each.change and each.change.is_absolute
-        else format_change(value)
-    )
+def _change_text(change: EstimatedChange) -> str:
+    return f"{change.value:+.3g} points" if change.is_absolute else format_change(change.value)

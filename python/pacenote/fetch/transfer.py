@@ -26,7 +26,6 @@ _CHUNK_BYTES = 1 << 16
 _MAX_VERSIONS = 3
 """Maximum number of times that a transfer starts because the file keeps changing on the server."""
 
-
 _CHECK_EVERY_BYTES = 64 << 20
 """Bytes of a file of unknown size between two checks whether the disk has room."""
 

@@ -221,7 +221,7 @@ def unregister(layout: EngineLayout, entry: NodeEntry, lock: NodeLock | None) ->
 
 
 def _remove_entry(layout: EngineLayout, node_id: str) -> None:
-    """Removes the files of an entry, but not a folder of their name, which is none of Pacenote's."""
+    """Removes the files of an entry, but not a folder of the same name, which Pacenote does not create."""
     for file in (_entry_file(layout, node_id), _run_file(layout, node_id)):
         with contextlib.suppress(IsADirectoryError):
             file.unlink(missing_ok=True)

@@ -68,7 +68,9 @@ class Journal(Generic[Entry]):
             complete = self._is_entry(data[end:])
             if not complete:
                 write_atomically(unreadable_path(self.path), data[end:])
-            with self.path.open("rb+") as file:
+            # The path may have become a link.
+            descriptor = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "rb+") as file:
                 file.seek(0, os.SEEK_END)
                 file.write(b"\n") if complete else file.truncate(end)
                 file.flush()
