@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import select
 import sys
 import threading
 import traceback
@@ -24,6 +23,7 @@ from pacenote.cli import plain_characters
 from pacenote.errors import PacenoteError
 from pacenote.model.output_text import terminal_text
 from pacenote.model.printable import printable
+from pacenote.polling import can_write
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -179,8 +179,7 @@ class Console:
         """
         shown = "\x1b[?25h\n" if self.shows_progress_on_terminal else ""
         with contextlib.suppress(OSError, ValueError):
-            _, writable, _ = select.select([], [_STDERR], [], 0)
-            if writable:
+            if can_write(_STDERR):
                 os.write(_STDERR, f"{shown}error: {self.redacted(printable(text))}\n".encode())
 
     def trace(self, error: BaseException) -> None:
@@ -299,9 +298,12 @@ class _SafeStream(io.TextIOBase):
         fails on it again.
         """
         try:
+            descriptor = stream.fileno()
             null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, stream.fileno())
-            os.close(null)
+            try:
+                os.dup2(null, descriptor)
+            finally:
+                os.close(null)
         except (OSError, ValueError):
             # The stream has no descriptor, or no descriptor is available.
             self._stream = None
@@ -396,7 +398,7 @@ def _wrapped(line: str, width: int | None) -> str:
 def _accepts_text(stream: TextIO) -> bool:
     """Returns whether a short text can be written without waiting, as to a stream without a descriptor."""
     with contextlib.suppress(OSError, ValueError):
-        return bool(select.select([], [stream.fileno()], [], 0)[1])
+        return can_write(stream.fileno())
     return True
 
 

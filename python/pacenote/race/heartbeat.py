@@ -17,13 +17,13 @@ import faulthandler
 import mmap
 import os
 import re
-import select
 import signal
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pacenote.polling import can_read
 from pacenote.race.stop_signals import start_without_signals
 
 INTERVAL_S = 0.5
@@ -84,7 +84,7 @@ class Heartbeat:
         """Returns which lines of code in a folder the copy executes, such as `track.py:12`; empty if none."""
         os.kill(pid, _DUMP_SIGNAL)
         text = b""
-        while select.select([self._reader], [], [], _DUMP_TIMEOUT_S)[0]:
+        while can_read(self._reader, _DUMP_TIMEOUT_S):
             part = os.read(self._reader, 65536)
             if not part:
                 break

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import select
 import struct
 from collections.abc import Iterable
 from types import TracebackType
 from typing import NamedTuple, Self
+
+from pacenote.polling import can_read
 
 _SIZE = 128
 """Bytes that the kernel writes for each signal (`struct signalfd_siginfo`)."""
@@ -63,7 +64,7 @@ class SignalDescriptor:
 
     def take(self, timeout_s: float) -> TakenSignal | None:
         """Returns a signal, or None if none arrives within this time."""
-        if not select.select([self._descriptor], [], [], timeout_s)[0]:
+        if not can_read(self._descriptor, timeout_s):
             return None
         with contextlib.suppress(BlockingIOError):
             number, _, code = _FIELDS.unpack_from(os.read(self._descriptor, _SIZE))

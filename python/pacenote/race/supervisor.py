@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import sys
 import threading
@@ -29,6 +28,7 @@ from typing import NoReturn
 
 from pacenote.errors import Interrupted, TrackError
 from pacenote.model.messages import quoted
+from pacenote.polling import can_read
 from pacenote.race.child_processes import (
     RunningProcess,
     become_subreaper,
@@ -256,7 +256,7 @@ class _Supervisor:
         """Returns whether the copy reports this number within a short time."""
         deadline = time.monotonic() + _RECEIPT_TIMEOUT_S
         while (left_s := deadline - time.monotonic()) > 0:
-            if not select.select([self.reader], [], [], left_s)[0]:
+            if not can_read(self.reader, left_s):
                 return False
             numbers = os.read(self.reader, 4096)
             self.code_has_ended |= _ALL_CODE_HAS_ENDED in numbers
