@@ -13,12 +13,13 @@ import pytest
 from shape.imports import imported_modules
 from shape.sources import CRATES, PACKAGE, ROOT, parse
 
-OPEN_TO_ALL = {"command", "errors", "ownership", "units", "version"}
+OPEN_TO_ALL = {"command", "errors", "ownership", "polling", "units", "version"}
 
 MAY_IMPORT: Mapping[str, set[str]] = {
     "command": set(),
     "errors": set(),
     "ownership": set(),
+    "polling": set(),
     "units": set(),
     "version": set(),
     "model": OPEN_TO_ALL,
