@@ -230,13 +230,16 @@ fn two_clients_of_a_small_task_keep_two_threads_busy() {
 /// that is not full.
 #[test]
 fn pages_end_with_the_page_that_is_not_full() {
-    let page = |hits: u64| -> Value {
-        let hits: Vec<Value> = (0..hits).map(|number| json!({"_id": "x", "sort": [number]})).collect();
+    let page = |first: u64, hits: u64| -> Value {
+        let hits: Vec<Value> =
+            (first..first + hits).map(|number| json!({"_id": "x", "sort": [number]})).collect();
         json!({"took": 1, "timed_out": false, "_shards": {"failed": 0},
                "hits": {"total": {"value": 30, "relation": "gte"}, "hits": hits}})
     };
     // 13 pages of 10 and one of 4: paging does not end at the total of 30.
-    let server = Server::start(move |_, before| json_response(200, &page(if before < 13 { 10 } else { 4 })));
+    let server = Server::start(move |_, before| {
+        json_response(200, &page(10 * before as u64, if before < 13 { 10 } else { 4 }))
+    });
     let mut task = request_task("paged", 1, 1);
     let mut first = task["work"]["calls"][0].take();
     first["method"] = "POST".into();
