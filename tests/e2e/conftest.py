@@ -15,6 +15,11 @@ import pytest
 
 from pacenote.provision.layout import plan_layout
 
+QUICK_JVM = 'jvm = ["-XX:TieredStopAtLevel=1"]\n'
+"""Configuration for engines that need not be fast: a race in test mode takes 20 s of CPU time instead of 33 s
+if the JVM compiles quickly instead of well.
+"""
+
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -24,3 +29,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if not kept:
         # For root, the engine may be outside the home folder, where pytest does not clean up.
         shutil.rmtree(plan_layout(folder).root, ignore_errors=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def configuration(request: pytest.FixtureRequest, home: Path) -> None:
+    """Lets engines start quickly, unless their speed is tested: such tests run alone, and no other test then
+    reads the file.
+    """
+    path = home / "pacenote.toml"
+    if not request.node.get_closest_marker("alone"):
+        if not path.exists():
+            written = path.with_suffix(f".{os.getpid()}")
+            written.write_text(QUICK_JVM)
+            written.replace(path)
+    elif path.exists() and path.read_text() == QUICK_JVM:
+        path.unlink()
