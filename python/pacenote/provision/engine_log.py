@@ -72,7 +72,8 @@ def read_tail(log: Path, start: int = 0) -> str:
             cut = size - _TAIL_BYTES > start
             # The byte before tells whether a line begins there.
             file.seek(size - _TAIL_BYTES - 1 if cut else start)
-            text = file.read()
+            # The engine may lengthen the file meanwhile.
+            text = file.read(_TAIL_BYTES + 1)
     except OSError:
         return ""
     before, _, lines = text.partition(b"\n") if cut else (b"", b"", text)

@@ -220,7 +220,7 @@ def _last_lines(log: Path) -> list[str]:
     """Returns the lines of the log that say why a build failed: those of Gradle, otherwise the last ones."""
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        text = file.read().decode("utf-8", "replace")
+        text = file.read(_TAIL_BYTES).decode("utf-8", "replace")
     wrong = text.rpartition(_WRONG)[2] if _WRONG in text else ""
     lines = [line.strip() for line in (wrong or text).splitlines() if line.strip()]
     return lines[:_SHOWN_LINES] if wrong else lines[-_SHOWN_LINES:]

@@ -229,6 +229,18 @@ def test_the_last_line_of_a_tool_that_fails_in_another_way_is_reported(
         install_engine(with_plugins(from_server(request_, server), str(tmp_path / "own.zip")))
 
 
+@pytest.mark.process
+def test_what_a_tool_wrote_is_read_from_the_end_only(
+    request_: EngineRequest, server: ScriptedServer, tmp_path: Path
+) -> None:
+    # The tool runs as the user of the engine. A hole of 1 TB takes no space on the disk.
+    tool = "#!/bin/sh\ntruncate -s 1T /proc/self/fd/1\nprintf '\\nERROR: refused\\n'\nexit 1\n"
+    put(server, pack(official_files(more={**JAVA, "bin/elasticsearch-plugin": tool})))
+    (tmp_path / "own.zip").write_bytes(plugin_zip("own", "8.17.0"))
+    with pytest.raises(EngineError, match=r"into elasticsearch 8\.17\.0: "):
+        install_engine(with_plugins(from_server(request_, server), str(tmp_path / "own.zip")))
+
+
 @pytest.mark.parametrize(
     ("plugin", "problem"),
     [

@@ -21,6 +21,7 @@ from pacenote.model.printable import single_line
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.archives.archive_cache import CachedArchive
 from pacenote.provision.archives.engine_tree import COPIED_FOLDERS, EngineTree, copy_tree
+from pacenote.provision.engine_log import read_tail
 from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.java import JavaRuntime
 from pacenote.provision.layout import EngineLayout
@@ -133,7 +134,7 @@ def _run(tool: _Tool, plugin: CachedArchive, progress: ProgressCallback) -> None
         os.close(output)
     if child.exit_code != 0:
         engine = f"{tool.tree.official.name} {tool.tree.version}"
-        text = log.read_text("utf-8", "replace")
+        text = read_tail(log)
         raise EngineError(
             f"plugin {plugin.path.name} cannot be installed into {engine}: {_cause(text, child.exit_code)}",
             hint=f"use the release of the plugin for {engine}",
