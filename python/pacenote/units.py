@@ -62,6 +62,11 @@ def format_bytes(count: float) -> str:
     return f"{count / 1024:.1f} TiB"
 
 
+def format_frequency(hertz: float) -> str:
+    """Formats a frequency of a processor: 800 MHz, 3.4 GHz."""
+    return f"{hertz / 1e9:.3g} GHz" if hertz >= 1e9 else f"{hertz / 1e6:.3g} MHz"
+
+
 def format_seconds(seconds: float) -> str:
     """Formats a duration in seconds with a suitable unit: 250 µs, 12.5 ms, 3.2 s, 2 min 5 s."""
     # The value is rounded first so that 999.7 ms becomes 1 s and not 1e+03 ms.

@@ -26,6 +26,7 @@ from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import LevelChange, Steadiness, WarmupBacklog, WarmupDrain, WorkTotals
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.model.system_metrics import SystemMetrics
+from pacenote.model.task_observations import TaskObservation, with_observations
 from pacenote.report.comparison_texts import answer_sentence
 from support.records import record
 
@@ -582,3 +583,18 @@ def test_what_was_measured_briefly_or_not_judged_is_a_limit(window_s, state):
     found = texts(of([[replace(each, tasks=(own,)) for each in side] for side in blocks(5)]))
     assert ("measured for 0.31 s in most races, which is less than 5 s" in found) == (window_s < 1)
     assert ("not known in most races whether it was in a steady state" in found) == (state == "unknown")
+
+
+def at_frequency(race: Any, hertz: float) -> Any:
+    return with_observations(race, {"index-append": TaskObservation(busy_frequency_hz=hertz)})
+
+
+def test_processors_that_were_slower_on_one_side_limit_the_comparison() -> None:
+    baseline, slower = blocks(5, factor=1.1)
+    same = [at_frequency(each, 3e9) for each in baseline]
+    text = "the processors of the engine ran at 3 GHz in the baseline and at 2.7 GHz in the contender"
+    found = of((same, [at_frequency(each, 2.7e9) for each in slower]))
+    assert text in texts(found)
+    assert not any(each.makes_doubtful for each in found.findings if text in each.text)
+    assert "processors of the engine" not in texts(of((same, [at_frequency(each, 2.9e9) for each in slower])))
+    assert "processors of the engine" not in texts(of((same, slower)))

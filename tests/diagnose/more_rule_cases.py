@@ -109,6 +109,16 @@ PROCESSOR_CASES = {
         {"cpu.remote_memory_share": 0.02},
         {"host.numa_nodes": 1},
     ),
+    "K4": RuleCase(
+        {
+            **{"cpu.frequency_first_hz": 3.6e9, "cpu.frequency_hz": 3.0e9, "cpu.frequency_fall_share": 0.2},
+            "cpu.idle_share": 0.1,
+        },
+        {"cpu.frequency_fall_share": 0.08},
+        # Idle processors may be slow.
+        {"cpu.idle_share": 0.4},
+        0.2,
+    ),
 }
 
 NETWORK_CASES = {

@@ -49,6 +49,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"task.overload_share": 0.2},
         {"task.overload_share": None},
     ),
+    "V13": (
+        {"pair.frequency_change": 0.06, "pair.frequency_task": "load"},
+        {"pair.frequency_change": 0.05},
+        {"pair.frequency_change": None},
+    ),
     "V10": ({"pair.spread": 0.08}, {"pair.spread": 0.02}, {"pair.spread": None}),
 }
 """Figures with which a rule fires, and what to change so that it is ruled out and not applicable."""
@@ -64,8 +69,8 @@ def answer(name: str, figures: dict[str, Any]) -> RuleAnswer:
     return found
 
 
-def test_there_are_twelve_validity_rules() -> None:
-    assert {rule.id for rule in RULES} == set(CASES) == {f"V{number}" for number in range(1, 13)}
+def test_there_are_thirteen_validity_rules() -> None:
+    assert {rule.id for rule in RULES} == set(CASES) == {f"V{number}" for number in range(1, 14)}
 
 
 def test_other_programs_disturb_a_race_if_they_used_enough_at_least() -> None:

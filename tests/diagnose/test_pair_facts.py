@@ -14,6 +14,7 @@ from pacenote.model.race_record import RaceRecord, RecordedTrack
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.target_rate import TargetRate
+from pacenote.model.task_observations import TaskObservation, with_observations
 
 
 def figures(baseline: list[RaceRecord], contender: list[RaceRecord], task: str = "") -> dict[str, object]:
@@ -106,3 +107,12 @@ def test_one_race_says_why_there_is_no_comparison() -> None:
     one_race(builder)
     found = builder.build().value(Window("t"), "pair.change")
     assert found == Unknown((("pair.change", "only one race is diagnosed"),))
+
+
+def test_the_frequencies_of_both_sides_are_compared() -> None:
+    def at(name: str, hertz: float) -> RaceRecord:
+        return with_observations(race(name), {"index-append": TaskObservation(busy_frequency_hz=hertz)})
+
+    found = figures([at("a", 4e9)], [at("b", 3e9)])
+    assert (found["frequency_change"], found["frequency_task"]) == (0.25, "index-append")
+    assert not {"frequency_change", "frequency_task"} & set(figures([at("a", 4e9)], [race("b")]))

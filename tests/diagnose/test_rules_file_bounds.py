@@ -62,6 +62,7 @@ THROUGHPUT: Mapping[str, Callable[[Observed], float]] = {
     "K2": lambda of: (
         of["cpu.throttled_share"] / (of["cpu.throttled_share"] + max(of["cpu.engine_share"], 0.05))
     ),
+    "K4": lambda of: max(1 - of["cpu.frequency_hz"] / of["cpu.frequency_first_hz"], 0),
     "O1": lambda of: min(of["cpu.wait_share"], of["cpu.lacked_share"]),
     "O2": lambda of: 1 - 1 / of["cluster.cpu_imbalance"],
     "O3": lambda of: of["node.replica_share"],
@@ -130,6 +131,8 @@ def observed(random: Random) -> dict[str, float]:
         **{"node.documents": random.randrange(1, 1000), "node.deleted_documents": random.randrange(1000)},
         **{"node.script_compilations_per_min": 100 * share(), "task.operations_per_s": 10 * share() + 0.02},
         "task.took_share": share(),
+        **{"cpu.frequency_hz": (2 + share()) * 1e9, "cpu.frequency_first_hz": (2 + 2 * share()) * 1e9},
+        "cpu.frequency_fall_share": share() - 0.3,
         **{f"node.{cache}_hit_share": share() for cache in ("request_cache", "query_cache")},
         **{f"node.{cache}_evictions": random.choice((0, 0, 7)) for cache in ("request_cache", "query_cache")},
     }
@@ -185,10 +188,16 @@ def test_no_bound_of_a_time_exceeds_what_its_mechanism_explains(name: str) -> No
     "name", sorted(name for name, rule in RULES.items() if rule.bound and rule.bound.time)
 )
 def test_of_a_task_with_a_schedule_not_more_than_the_mechanism_takes_can_be_saved(name: str) -> None:
-    """That is the longest pauses, or for O4 the clients that wait for changes of the cluster's state."""
+    """That is the longest pauses, or for O4 the clients that wait for changes of the cluster's state, and for K4 how
+    much slower the processors were in the end.
+    """
     for figures in races(name):
         pauses = figures["gc.pause_p99_ms"] / figures["task.service_p99_ms"]
-        most = figures["cluster.pending_tasks"] / figures["task.busy_clients"] if name == "O4" else pauses
+        parts = {
+            "K4": max(figures["cpu.frequency_fall_share"], 0),
+            "O4": figures["cluster.pending_tasks"] / figures["task.busy_clients"],
+        }
+        most = parts.get(name, pauses)
         assert 0 <= bound(RULES[name], figures, paced=True) <= min(most, MOST) + 1e-9
 
 

@@ -156,3 +156,17 @@ def test_what_is_not_known_is_not_stored() -> None:
     assert stored == {TASK: {"other_share": 0.1, "health": "green"}}
     assert TaskObservation.from_document(stored[TASK]).cluster == ClusterState("green")
     assert KEY not in race(TaskObservation()).telemetry
+
+
+def test_the_frequency_of_processors_counts_only_while_they_are_busy() -> None:
+    cuts = telemetry("node-counters", counter("process.cpu.total", 10, node="a"))
+
+    def observed(sampled: tuple[str, ...] = ("a",), **figures: float) -> float | None:
+        of_host = {f"cpu.{name}": value for name, value in figures.items()}
+        return task_observations(cuts, {}, {TASK: [of_host]}, sampled)[TASK].busy_frequency_hz
+
+    assert observed(frequency_hz=3e9, idle_share=0.2) == 3e9
+    assert observed(frequency_hz=3e9, idle_share=0.4) is None
+    assert observed(idle_share=0.2) is None
+    # The host that was sampled is that of the driver.
+    assert observed((), frequency_hz=3e9, idle_share=0.2) is None

@@ -21,7 +21,7 @@ from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import ObservedHost, observed_host
 from pacenote.race.telemetry_file import RaceTelemetry
 from pacenote.race.telemetry_values import (
-    device_histories,
+    host_history,
     device_readings,
     host_figures_by_task,
     observe_tasks,
@@ -142,7 +142,7 @@ def test_this_host_is_sampled_and_has_figures(tmp_path: Path) -> None:
     figures = host_figures_by_task(file, telemetry_cuts(file), values)["index"]
     assert 0 < figures["memory.available_share"] < 1  # type: ignore[operator]
     assert "disk.device" not in figures
-    assert all(len(history) <= 1 for history in device_histories(file).values())
+    assert all(len(history) <= 1 for history in host_history(file).devices.values())
 
 
 def test_a_folder_that_cannot_be_written_does_not_end_the_race(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_folder_that_cannot_be_written_does_not_end_the_race(tmp_path: Path) -
     assert values == {}
     assert problem.startswith(f"values over time are not recorded: cannot record to {tmp_path / 'none'}")
     assert race.now_ns() == 0
-    for read in (telemetry_cuts, device_histories):
+    for read in (telemetry_cuts, host_history):
         with pytest.raises(StoreError, match=r"telemetry\.parquet does not exist"):
             read(tmp_path / "telemetry.parquet")
 

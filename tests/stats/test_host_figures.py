@@ -11,7 +11,7 @@ import pytest
 from pacenote.diagnose.catalogue import FIGURES
 from pacenote.model.telemetry_cuts import CounterCut, GaugeCut, TaskTelemetry, TaskTimes
 from pacenote.stats.device_history import DeviceInterval
-from pacenote.stats.host_figures import SampledHost, host_figures, node_cpu_figures
+from pacenote.stats.host_figures import HostHistory, SampledHost, host_figures, node_cpu_figures
 
 SECONDS = 100.0
 TASK = TaskTimes("index", 0, int(SECONDS * 1e9))
@@ -108,6 +108,9 @@ EXPECTED: Mapping[str, float | str] = {
     "cpu.lacked_share": (0.03 + 0.04 * 0.4 / 0.56) / (0.4 + 0.03 + 0.04 * 0.4 / 0.56),
     "cpu.runnable": 3.5,
     "cpu.wait_share": 0.25,
+    "cpu.frequency_hz": (6 * 3e9 + 15 * 2.4e9) / 21,
+    "cpu.frequency_first_hz": 3e9,
+    "cpu.frequency_fall_share": 0.2,
     "cpu.throttled_periods_share": 0.04,
     "cpu.throttled_share": 0.01,
     "cpu.remote_memory_share": 0.1,
@@ -171,11 +174,14 @@ def seconds(busy: float, count: int, first: int) -> list[DeviceInterval]:
     ]
 
 
-HISTORIES = {"dm-0": [*seconds(0.3, 50, 0), *seconds(0.9, 50, 50)]}
+HISTORY = HostHistory(
+    {"dm-0": [*seconds(0.3, 50, 0), *seconds(0.9, 50, 50)]},
+    {"0": [(at * 10**9, 3e9 if at <= 25 else 2.4e9) for at in range(0, 101, 5)]},
+)
 
 
 def test_the_figures_are_those_of_the_catalogue() -> None:
-    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, HOST, HISTORIES)
+    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, HOST, HISTORY)
     assert set(found) == set(EXPECTED)
     for name, value in EXPECTED.items():
         assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
@@ -190,7 +196,7 @@ def test_the_figures_are_those_of_the_catalogue() -> None:
 def test_what_the_kernel_lacks_is_left_out(missing: str) -> None:
     counters = {key: value for key, value in COUNTERS.items() if not key.startswith(missing)}
     gauges = {key: value for key, value in GAUGES.items() if not key.startswith(missing)}
-    found = host_figures(telemetry(counters, gauges), TASK, HOST, {})
+    found = host_figures(telemetry(counters, gauges), TASK, HOST, HostHistory())
     assert 0 < len(found) < len(EXPECTED)
     for name, value in found.items():
         if name not in ("cpu.other_share", "disk.util_share"):
@@ -200,8 +206,8 @@ def test_what_the_kernel_lacks_is_left_out(missing: str) -> None:
 
 
 def test_a_host_without_counters_or_nodes_has_no_figures_of_them() -> None:
-    assert host_figures(TaskTelemetry({}), TASK, HOST, {}) == {}
-    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, SampledHost(), {})
+    assert host_figures(TaskTelemetry({}), TASK, HOST, HostHistory()) == {}
+    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, SampledHost(), HostHistory())
     assert not {"cpu.engine_share", "disk.util_share", "network.link_share"} & set(found)
     # Without speeds, all interfaces but loopback count.
     assert found["network.bytes_per_s"] == pytest.approx((1.25e9 + 2.5e9 + 9e9) / SECONDS)
@@ -216,7 +222,7 @@ def test_the_figures_are_those_of_the_cpus_that_the_nodes_may_use() -> None:
         (frozenset(), 0.4, 0.11),
     ):
         host = SampledHost(("node-0",), node_cpus=selected, process_cpus=dict.fromkeys(PROCESSES, selected))
-        found = host_figures(telemetry({**COUNTERS, **cpus}, GAUGES), TASK, host, {})
+        found = host_figures(telemetry({**COUNTERS, **cpus}, GAUGES), TASK, host, HostHistory())
         assert found.get("cpu.idle_share") == (None if idle is None else pytest.approx(idle))
         assert found.get("cpu.other_share") == (None if other is None else pytest.approx(other))
         # What the kernel counts for all CPUs says nothing about some of them.
@@ -265,7 +271,7 @@ def pinned(engine_ms: float, driver_ms: float, **process_cpus: frozenset[int]) -
     }
     own = {"node-0": frozenset({0}), **process_cpus}
     host = SampledHost(("node-0",), node_cpus=frozenset({0}), process_cpus=own)
-    return host_figures(telemetry(counters, {}), TASK, host, {})
+    return host_figures(telemetry(counters, {}), TASK, host, HostHistory())
 
 
 def test_the_time_of_a_driver_that_may_use_other_cpus_is_not_taken_from_other_programs() -> None:
@@ -310,7 +316,7 @@ def test_a_node_without_a_quota_is_not_throttled() -> None:
         "cgroup.cpu_periods[process=node-0]": 0,
         "cgroup.throttled_periods[process=node-0]": 0,
     }
-    found = host_figures(telemetry(counters, GAUGES), TASK, HOST, {})
+    found = host_figures(telemetry(counters, GAUGES), TASK, HOST, HostHistory())
     assert found["cpu.throttled_periods_share"] == 0.0
 
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use crate::control_groups::{ControlGroups, Controller, GroupFolder};
+use crate::cpu_frequency::frequency_files;
 use crate::file_system::{DataPath, PathSpace};
 use crate::kernel_file::Pace::{EachSweep, EveryFifth};
 use crate::kernel_file::{KernelFile, Pace, reason};
@@ -35,6 +36,15 @@ pub struct HostFiles {
     pub not_available: BTreeMap<String, String>,
     /// The process whose control groups are read, by the text of its file `cgroup`.
     groups: BTreeMap<String, String>,
+}
+
+/// The folders below which the kernel has its files.
+#[derive(Debug, Clone, Copy)]
+pub struct KernelFolders<'a> {
+    /// `/proc`, except in tests.
+    pub proc: &'a Path,
+    /// `/sys`, except in tests.
+    pub sys: &'a Path,
 }
 
 /// A name, the parser of the file, and how often it is read.
@@ -87,9 +97,9 @@ const IO: [&[FileOfKernel]; 2] = [
 ];
 
 impl HostFiles {
-    /// Opens the files of the machine and of processes; `proc` is `/proc`, except in tests.
-    pub fn open(proc: &Path, processes: &[ObservedProcess], data: &[DataPath]) -> Self {
-        let mut files = Self::default();
+    /// Opens the files of the machine and of processes.
+    pub fn open(folders: KernelFolders<'_>, processes: &[ObservedProcess], data: &[DataPath]) -> Self {
+        let (mut files, proc) = (Self::default(), folders.proc);
         for (name, parse, pace) in HOST {
             files.add(name, KernelFile::open(proc.join(name), (parse, pace), BTreeMap::new()));
         }
@@ -97,6 +107,12 @@ impl HostFiles {
             let path = proc.join("pressure").join(name);
             let opened = KernelFile::open(path, (parse, EachSweep), BTreeMap::new());
             files.add(&format!("pressure/{name}"), opened);
+        }
+        match frequency_files(folders.sys) {
+            Ok(sources) => files.sources.extend(sources.into_iter().map(|source| source.named("cpufreq"))),
+            Err(reason) => {
+                files.not_available.insert("cpufreq".to_owned(), reason);
+            }
         }
         let mounts = read_lossy(&proc.join("self/mountinfo"));
         let open_files = max_open_files() / processes.len().max(1);
@@ -247,7 +263,7 @@ mod tests {
     /// Returns the names of the files of control groups that are read, with whether they are read in each sweep.
     fn group_files(proc: &Path) -> Vec<String> {
         let process = ObservedProcess { name: "n".into(), id: 7 };
-        let files = HostFiles::open(proc, &[process], &[]);
+        let files = HostFiles::open(KernelFolders { proc, sys: proc }, &[process], &[]);
         let each = |file: &KernelFile| match file.pace {
             EachSweep => format!("{} (each)", file.name()),
             EveryFifth => file.name().to_owned(),
@@ -315,10 +331,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = DataPath { node: "n".into(), path: folder.path().join("data") };
         let process = ObservedProcess { name: "n".into(), id: 7 };
-        let files = HostFiles::open(folder.path(), &[process], &[data]);
+        let folders = KernelFolders { proc: folder.path(), sys: folder.path() };
+        let files = HostFiles::open(folders, &[process], &[data]);
         assert!(files.sources.is_empty() && files.threads.is_empty() && files.paths.is_empty());
         let problems = files.problems();
-        for name in ["stat", "n: io", "n: schedstat", "n: control group, cpu", "n: control group, io"] {
+        for name in
+            ["stat", "cpufreq", "n: io", "n: schedstat", "n: control group, cpu", "n: control group, io"]
+        {
             assert!(problems.contains_key(name), "{name}: {problems:?}");
         }
         assert!(problems.keys().any(|name| name.ends_with("/data")), "{problems:?}");

@@ -1,7 +1,7 @@
 //! Samples the counters of the operating system while a race runs: CPU, memory, disks, network, pressure, and those of
 //! the processes of the engine and of the driver.
 //!
-//! [`HostSampler::start`] starts a thread that reads the files of `/proc` and of control groups once a second, and
+//! [`HostSampler::start`] starts a thread that reads the files of `/proc`, `/sys` and control groups once a second, and
 //! appends their values to the [`TelemetryFile`](pacenote_record::TelemetryFile) of the race. It keeps the files open
 //! and reads them with `pread`. What a kernel does not have is not in the file, and [`SamplerReport`] says why.
 //!
@@ -13,6 +13,7 @@
 //! | `threads.rs` | CPU time, waits and migrations of the threads of a process |
 //! | `file_system.rs` | the space on the file systems of data paths |
 //! | `control_groups.rs` | where the files of a process's control groups are |
+//! | `cpu_frequency.rs` | which files have the frequencies of CPUs |
 //! | `host_files.rs` | which files are read |
 //! | `sweep.rs` | one reading of all files |
 //! | `sampler.rs` | the thread |
@@ -20,6 +21,7 @@
 
 mod clock;
 mod control_groups;
+mod cpu_frequency;
 mod file_system;
 mod host_files;
 mod kernel_file;

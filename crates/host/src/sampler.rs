@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::clock::TelemetryClock;
 use crate::file_system::DataPath;
-use crate::host_files::{HostFiles, ObservedProcess};
+use crate::host_files::{HostFiles, KernelFolders, ObservedProcess};
 use crate::sweep::Sweep;
 
 /// What is sampled, and how.
@@ -31,13 +31,15 @@ pub struct SamplerSettings {
     pub interval: Duration,
     /// Folder with the files of the kernel: `/proc`, except in tests.
     pub proc: PathBuf,
+    /// Folder with the devices of the kernel: `/sys`, except in tests.
+    pub sys: PathBuf,
 }
 
 impl Default for SamplerSettings {
     fn default() -> Self {
-        let proc = Path::new("/proc").to_owned();
+        let (proc, sys) = (Path::new("/proc").to_owned(), Path::new("/sys").to_owned());
         let interval = Duration::from_secs(1);
-        Self { processes: Vec::new(), data_paths: Vec::new(), cpus: Vec::new(), interval, proc }
+        Self { processes: Vec::new(), data_paths: Vec::new(), cpus: Vec::new(), interval, proc, sys }
     }
 }
 
@@ -105,7 +107,8 @@ fn run(
     clock: TelemetryClock,
     stopped: &Receiver<()>,
 ) -> SamplerReport {
-    let files = HostFiles::open(&settings.proc, &settings.processes, &settings.data_paths);
+    let roots = KernelFolders { proc: &settings.proc, sys: &settings.sys };
+    let files = HostFiles::open(roots, &settings.processes, &settings.data_paths);
     let mut sweep = Sweep::new(files);
     let (started, mut missed) = (Instant::now(), 0);
     let mut schedule = SweepSchedule { interval: settings.interval, due: started };
@@ -213,11 +216,14 @@ mod tests {
         let settings = SamplerSettings {
             processes: vec![process],
             proc: folder.path().join("none"),
+            sys: folder.path().join("none"),
             ..SamplerSettings::default()
         };
         let sampler = HostSampler::start(settings, Arc::clone(&file), TelemetryClock::start()).unwrap();
         let report = sampler.stop().unwrap();
-        for name in ["stat", "diskstats", "pressure/io", "node-0: io", "node-0: control group, cpu"] {
+        for name in
+            ["stat", "diskstats", "cpufreq", "pressure/io", "node-0: io", "node-0: control group, cpu"]
+        {
             assert!(report.not_available.contains_key(name), "{name}: {:?}", report.not_available);
         }
         // Only the CPU time of the thread itself.

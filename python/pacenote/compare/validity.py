@@ -16,9 +16,10 @@ from pacenote.model.comparison import FIRST_LOOK, ComparedRace, ComparisonOption
 from pacenote.model.driver_scheduling import obtained_scheduling
 from pacenote.model.finding import EVERYTHING, Cause, Finding
 from pacenote.model.machine_memory import is_same_memory
+from pacenote.model.race_frequencies import MOST_CHANGE, changed_frequency
 from pacenote.model.race_record import Environment
 from pacenote.model.telemetry_options import profilers
-from pacenote.units import format_bytes, format_count
+from pacenote.units import format_bytes, format_count, format_frequency, format_share
 
 MORE_RACES = "run more races"
 """Advice about too few races, which does not hold for races whose number was planned."""
@@ -58,6 +59,7 @@ def limiting_findings(
     return [
         *_scheduling(races),
         *_software(races),
+        *_frequencies(races),
         *order_findings(races),
         *_design(races, options),
         *configurations,
@@ -125,6 +127,21 @@ def _counted(side: Sequence[ComparedRace], value_of: Callable[[ComparedRace], st
     shown = [f"{value} ({count} of {len(side)})" for value, count in counts.most_common(_SHOWN_VALUES)]
     more = len(counts) - _SHOWN_VALUES
     return " and ".join([*shown, f"{more} more"] if more > 0 else shown)
+
+
+def _frequencies(races: PairedRaces) -> Iterator[Finding]:
+    """Yields that the processors that the engine kept busy were slower on one side."""
+    sides = [[race.record for race in side] for side in (races.baseline, races.contender)]
+    change = changed_frequency(*sides)
+    if change is not None and change.share > MOST_CHANGE:
+        old, new = map(format_frequency, (change.baseline_hz, change.contender_hz))
+        yield _warning(
+            f"the processors of the engine ran at {old} in the baseline and at {new} in the contender "
+            f"({format_share(change.share)} apart, limit {MOST_CHANGE * 100:.0f} %), so that a part of the "
+            f"difference may be theirs",
+            "machine",
+            "use the governor `performance`, and run the races in blocks",
+        )
 
 
 def _varies(races: PairedRaces, value_of: Callable[[ComparedRace], Hashable]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from pacenote.diagnose.expression import Kind, Scalar
-from pacenote.units import format_bytes, format_number, format_rate, format_seconds, format_share
+from pacenote.units import format_bytes, format_frequency, format_number, format_rate, format_seconds, format_share
 
 Unit = Literal[
     "share",
@@ -20,6 +20,7 @@ Unit = Literal[
     "1/min",
     "ratio",
     "cores",
+    "Hz",
     "text",
     "truth",
     "heap",
@@ -34,7 +35,7 @@ FigureTable = Mapping[str, tuple[Unit, str]]
 
 KINDS: Mapping[Unit, Kind] = {
     **dict.fromkeys(("share", "s", "ms", "bytes", "bytes/s", "count", "1/s", "1/min"), "number"),
-    **dict.fromkeys(("ratio", "cores", "heap", "whole"), "number"),
+    **dict.fromkeys(("ratio", "cores", "Hz", "heap", "whole"), "number"),
     "text": "text",
     "truth": "truth",
 }
@@ -50,6 +51,7 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "1/min": lambda value: f"{format_rate(value)}/min",
     "ratio": lambda value: f"{value:.3g}",
     "cores": lambda value: f"{value:.3g} {'core' if value == 1 else 'cores'}",
+    "Hz": format_frequency,
     "heap": lambda value: _heap(value),
     "whole": lambda value: str(math.floor(value)),
 }

@@ -108,6 +108,13 @@ HOST_SAMPLER: FigureTable = {
         "part of the window in which a thread waited for a core (PSI some), likewise",
     ),
     "cpu.migrations_per_s": ("1/s", "threads of the engine that moved to another core"),
+    "cpu.frequency_hz": ("Hz", "frequency of those cores, mean, idle ones included; of at most 16"),
+    "cpu.frequency_first_hz": ("Hz", "the same of the first quarter of the task"),
+    "cpu.frequency_fall_share": (
+        "share",
+        "1 - frequency of the last quarter of the task / that of the first; missing if one has fewer than "
+        "three readings",
+    ),
     "cpu.throttled_periods_share": ("share", "periods of the CPU quota in which the engine was stopped"),
     "cpu.throttled_share": ("share", "time of those cores for which the quota stopped the engine"),
     "cpu.remote_memory_share": ("share", "allocations of memory from another NUMA node"),

@@ -10,6 +10,7 @@ from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.model.comparison import Comparison, MetricComparison
 from pacenote.model.imported import ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_frequencies import changed_frequency
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import indexes, reported_tasks, searches
 from pacenote.units import format_change, format_count
@@ -69,6 +70,9 @@ def _of_sides(
     segments = [_medians(side, _segments) for side in (baseline, contender)]
     if segments[0] is not None and segments[1] is not None:
         yield "pair.segments_change", abs(segments[1] - segments[0])
+    if (slower := changed_frequency(baseline, contender)) is not None:
+        yield "pair.frequency_change", slower.share
+        yield "pair.frequency_task", slower.task
     yield "pair.searches", all(_searches(record) for record in everything)
     if not any(record.imported for record in everything):
         yield "pair.settings_changed", len(changed_options(baseline[0], contender[0]))

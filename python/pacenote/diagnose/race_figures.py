@@ -107,6 +107,12 @@ COMPARISON: FigureTable = {
     "pair.change": ("share", "relative change of the primary metric, contender against baseline"),
     "pair.change_low": ("share", "lower end of the 95 % interval of that change"),
     "pair.change_high": ("share", "upper end of the 95 % interval of that change"),
+    "pair.frequency_change": (
+        "share",
+        "1 - lower / higher frequency of the engine's cores, of the task that kept them busy on both sides and "
+        "has the largest difference",
+    ),
+    "pair.frequency_task": ("text", "that task"),
     "pair.spread": ("share", "standard deviation of the primary metric over races of one configuration"),
 }
 """Figures of races that are compared."""

@@ -27,6 +27,9 @@ KEY = "task-observations"
 OTHER_SHARE = 0.20
 """Highest acceptable CPU time of other programs on a host of the engine, as a share of all of its cores."""
 
+IDLE_SHARE = 0.3
+"""Idle time of cores from which on their mean frequency says nothing: an idle one may run slowly."""
+
 _CALM = "wait until the cluster is green and idle, and repeat the race"
 
 
@@ -55,6 +58,9 @@ class TaskObservation:
     host that was sampled.
     """
 
+    busy_frequency_hz: float | None = None
+    """Mean frequency of these cores, if they were idle for less than `IDLE_SHARE` of the time."""
+
     def to_document(self) -> dict[str, Any]:
         """Returns what is known, as JSON."""
         state = self.cluster
@@ -63,6 +69,7 @@ class TaskObservation:
             "other_least_share": self.other_least_share,
             "lacked_share": self.lacked_share,
             "steal_share": self.steal_share,
+            "busy_frequency_hz": self.busy_frequency_hz,
             "health": state.health,
             "relocating_shards": state.relocating_shards,
             "above_watermark": state.above_watermark,
@@ -80,6 +87,7 @@ class TaskObservation:
             ),
             document.get("lacked_share"),
             document.get("steal_share"),
+            document.get("busy_frequency_hz"),
         )
 
 
@@ -106,6 +114,7 @@ def task_observations(
             states[task.task],
             _largest(of_host, "cpu.lacked_share", (cpu.lacked_share for cpu in reported)),
             _largest(of_host, "cpu.steal_share") if sampled else None,
+            _busy_frequency(of_host) if sampled else None,
         )
     return found
 
@@ -115,6 +124,15 @@ def _largest(
 ) -> float | None:
     values = (*(host.get(name) for host in figures), *others)
     return max((value for value in values if isinstance(value, float)), default=None)
+
+
+def _busy_frequency(figures: Iterable[Mapping[str, float | str]]) -> float | None:
+    """Returns the frequency of the cores that all nodes may use, unless they were often idle, and slow then."""
+    for host in figures:
+        frequency, idle = host.get("cpu.frequency_hz"), host.get("cpu.idle_share")
+        if isinstance(frequency, float) and isinstance(idle, float) and idle < IDLE_SHARE:
+            return frequency
+    return None
 
 
 def _reported(
@@ -204,6 +222,21 @@ def lacked_shares(record: RaceRecord) -> dict[str, float]:
         return {}
     found = {task: TaskObservation.from_document(document) for task, document in documents.items()}
     return {task: each.lacked_share for task, each in found.items() if each.lacked_share is not None}
+
+
+def busy_frequencies(record: RaceRecord) -> dict[str, float]:
+    """Returns, by task, the mean frequency in Hz of the cores that the engine kept busy, as far as that is
+    known.
+    """
+    documents = record.telemetry.get(KEY)
+    if not isinstance(documents, Mapping):
+        return {}
+    found = {
+        task: document.get("busy_frequency_hz")
+        for task, document in documents.items()
+        if isinstance(document, Mapping)
+    }
+    return {task: float(value) for task, value in found.items() if isinstance(value, int | float) and value > 0}
 
 
 def _cluster_states(states: Mapping[str, ClusterState], nodes: int) -> Iterator[Finding]:

@@ -18,8 +18,9 @@ from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_observations import TaskObservation, task_observations, with_observations
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_sample import TelemetrySample
-from pacenote.stats.device_history import SERIES, DeviceInterval, Point, device_history
-from pacenote.stats.host_figures import Figures, SampledHost, host_figures, node_cpu_figures
+from pacenote.stats.cpu_frequency import SERIES as FREQUENCY
+from pacenote.stats.device_history import SERIES, Point, device_history
+from pacenote.stats.host_figures import Figures, HostHistory, SampledHost, host_figures, node_cpu_figures
 
 HOST = "host"
 """Source of the series of the host sampler."""
@@ -77,17 +78,22 @@ def _rows(
     yield from ((time_ns, key, number, at) for at, (time_ns, _) in enumerate(points))
 
 
-def device_histories(file: Path) -> dict[str, tuple[DeviceInterval, ...]]:
-    """Returns what each block device did between samples, by its name. Raises StoreError."""
+def host_history(file: Path) -> HostHistory:
+    """Returns what block devices and CPUs did from sample to sample. Raises StoreError."""
     from pacenote import _core
 
     points = dict[str, dict[str, list[Point]]]()
+    frequencies = dict[str, list[Point]]()
     try:
-        for name, _, labels, values in _core.telemetry_points(str(file), HOST, list(SERIES)):
-            points.setdefault(labels.get("device", ""), {})[name] = values
+        for name, _, labels, values in _core.telemetry_points(str(file), HOST, [*SERIES, FREQUENCY]):
+            if name == FREQUENCY:
+                frequencies[labels.get("cpu", "")] = values
+            else:
+                points.setdefault(labels.get("device", ""), {})[name] = values
     except _core.CoreError as error:
         raise StoreError(str(error)) from None
-    return {device: device_history(series) for device, series in points.items()}
+    devices = {device: device_history(series) for device, series in points.items()}
+    return HostHistory(devices, frequencies)
 
 
 def host_figures_by_task(
@@ -98,10 +104,10 @@ def host_figures_by_task(
 
     Raises StoreError if the file does not exist or cannot be read.
     """
-    histories = device_histories(file)
+    history = host_history(file)
     host = SampledHost.from_record(telemetry, driver_cpus)
     return {
-        task.task: host_figures(cuts.of_source(HOST, task.task), task, host, histories) for task in cuts.tasks
+        task.task: host_figures(cuts.of_source(HOST, task.task), task, host, history) for task in cuts.tasks
     }
 
 

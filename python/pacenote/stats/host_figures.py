@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.sampler_facts import sampler_facts
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry, TaskTimes
 from pacenote.stats.cpu_figures import DRIVER, CpuSet, cpu_figures, cpu_times, total_or_none
+from pacenote.stats.cpu_frequency import frequency_figures
 from pacenote.stats.device_history import (
     DeviceInterval,
+    Point,
     busiest_share,
     queue_growth,
     quiet_await_ms,
@@ -77,21 +79,28 @@ class SampledHost:
         return (self.process_cpus or {}).get(node, frozenset())
 
 
+@dataclass(frozen=True, slots=True)
+class HostHistory:
+    """What the host did from sample to sample, over the whole race."""
+
+    devices: Mapping[str, Sequence[DeviceInterval]] = field(default_factory=dict)
+    """The load of the block devices, by name."""
+
+    frequencies: Mapping[str, Sequence[Point]] = field(default_factory=dict)
+    """The frequencies of CPUs in Hz, by number."""
+
+
 def host_figures(
-    telemetry: TaskTelemetry,
-    task: TaskTimes,
-    host: SampledHost,
-    histories: Mapping[str, Sequence[DeviceInterval]],
+    telemetry: TaskTelemetry, task: TaskTimes, host: SampledHost, history: HostHistory
 ) -> Figures:
-    """Returns the figures of a host while a task ran; `histories` are those of its devices over the whole
-    race.
-    """
+    """Returns the figures of a host while a task ran."""
     telemetry = well_covered(telemetry, task)
     found = {
         **_cpu(telemetry, host),
         **_migrations(telemetry, host),
         **_memory(telemetry, host),
-        **_disk(telemetry, task, host, histories),
+        **frequency_figures(history.frequencies, host.node_cpus, task),
+        **_disk(telemetry, task, host, history.devices),
         **_network(telemetry, host),
     }
     for name, value in outer_throttling(telemetry, host.nodes, len(host.node_cpus)).items():

@@ -1,4 +1,5 @@
-//! `/proc/stat`: CPU time by state, of all CPUs and of each, and the run queue.
+//! `/proc/stat`: CPU time by state, of all CPUs and of each, and the run queue. `scaling_cur_freq`: the frequency of a
+//! CPU.
 
 use crate::reading::{Field, KernelUnits, Receive, number};
 
@@ -28,6 +29,16 @@ static OTHERS: [Field; 3] = [
     Field::counter("processes", "cpu.forks"),
     Field::gauge("procs_blocked", "cpu.blocked"),
 ];
+
+/// The kernel counts in kHz.
+static FREQUENCY: Field = Field::gauge("", "cpu.frequency").in_multiples("Hz", 1_000.0);
+
+/// Parses `scaling_cur_freq` of a CPU: its frequency in kHz, which some drivers do not know.
+pub fn frequency(text: &str, _: KernelUnits, receive: &mut Receive<'_>) {
+    if let Some(khz) = number(text.trim()).filter(|khz| *khz > 0.0) {
+        receive(FREQUENCY.reading(None, khz));
+    }
+}
 
 /// Parses `/proc/stat`. The thread that reads it is not counted as runnable; `cpu.count` is the number of CPUs that are
 /// online.
@@ -83,5 +94,14 @@ mod tests {
         // Before Linux 2.6.11, there was no stolen time: it is left out, not 0.
         assert_eq!(parsed(stat, "cpu 1 2 3 4 5 6 7\n").len(), 7);
         assert_eq!(parsed(stat, "cpux 1 2 3\ncpu-1 4 5\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_frequency_that_is_not_known_is_left_out() {
+        assert_eq!(parsed(frequency, "2400000\n"), ["cpu.frequency 2400000000"]);
+        for unknown in ["0\n", "<unknown>\n", "<not supported>\n"] {
+            assert_eq!(parsed(frequency, unknown), [""; 0], "{unknown:?}");
+        }
+        survives(frequency, "2400000\n");
     }
 }
