@@ -33,6 +33,15 @@ REPLIES: Mapping[str, Any] = {
     },
     "/_nodes/settings,os,process,jvm,thread_pool,plugins": {"nodes": {"id": NODE}},
     "/_all/_settings": {"logs": {"settings": {"index.codec": "best_compression", "index.uuid": "u"}}},
+    "/_cluster/stats": {
+        "indices": {
+            "count": 3,
+            "mappings": {
+                "field_types": [{"count": 40}, {"count": 2}],
+                "total_deduplicated_mapping_size_in_bytes": 900,
+            },
+        }
+    },
     "/logs/_settings": {"logs": {"settings": {}, "defaults": {"index.refresh_interval": "1s"}}},
 }
 
@@ -70,6 +79,9 @@ def snapshot() -> Snapshot:
         ("node.n.plugin.repository-s3", "3.3.0"),
         ("index.logs.codec", "best_compression"),
         ("index_default.refresh_interval", "1s"),
+        ("reading.mapping.indices", "3"),
+        ("reading.mapping.fields", "42"),
+        ("reading.mapping.bytes", "900"),
     ],
 )
 def test_every_part_of_the_configuration_is_read(snapshot: Snapshot, key: str, value: str) -> None:
@@ -86,7 +98,7 @@ def test_what_changes_with_every_start_and_secrets_are_left_out(snapshot: Snapsh
 
 def test_what_the_engine_does_not_report_is_left_out_with_the_reason() -> None:
     snapshot = read({"/": REPLIES["/"], "/_cluster/settings": [], "/_all/_settings": {}})
-    assert set(snapshot.unread) == {"setting.*", "node.*"}
+    assert set(snapshot.unread) == {"setting.*", "node.*", "reading.mapping.*"}
     assert "status 403: not allowed" in snapshot.unread["node.*"]
     assert "unexpected form" in snapshot.unread["setting.*"]
     assert snapshot.facts["engine.cluster_name"] == "c"
@@ -104,7 +116,7 @@ def test_an_engine_that_does_not_answer_is_asked_only_for_the_first_part() -> No
                     received += connection.recv(1000)
     assert b"GET / HTTP" in received
     assert b"_settings" not in received
-    assert set(snapshot.unread) == {"engine.*", "setting.*", "node.*", "index.*"}
+    assert set(snapshot.unread) == {"engine.*", "setting.*", "node.*", "index.*", "reading.mapping.*"}
     assert len(set(snapshot.unread.values())) == 1
 
 
@@ -149,3 +161,13 @@ def test_options_of_the_jvm_have_names_and_the_last_one_counts() -> None:
         "-Da.b": "c",
         "-ea": "set",
     }
+
+
+def test_an_engine_that_does_not_count_fields_has_no_number_of_them() -> None:
+    for reply in ({"indices": {"count": 3}}, {}):
+        snapshot = read({**REPLIES, "/_cluster/stats": reply})
+        assert "reading.mapping.fields" not in snapshot.facts
+        assert snapshot.unread == {}
+    forbidden = read({path: reply for path, reply in REPLIES.items() if path != "/_cluster/stats"})
+    assert list(forbidden.unread) == ["reading.mapping.*"]
+    assert forbidden.facts["index.logs.codec"] == "best_compression"

@@ -108,4 +108,23 @@ EVERYDAY_CASES = {
         {"node.script_compilations_per_min": None},
         0.45,
     ),
+    "Q9": RuleCase(
+        {
+            **{"profile.script_share": 0.6, "profile.samples": 900, "task.took_share": 0.9},
+            **{"node.search_active": 4, "node.search_threads": 4, "node.search_queue": 4},
+        },
+        {"profile.script_share": 0.3},
+        {"profile.script_share": None},
+        0.54,
+    ),
+    "O6": RuleCase(
+        {
+            **{"engine.fields_added": 990, "engine.indices": 1, "engine.mapping_bytes": 90_000},
+            **{"cluster.update_share": 0.5, "cluster.updates_per_s": 8},
+        },
+        # The fields were mapped before the task.
+        {"cluster.update_share": 0.01},
+        {"engine.fields_added": None},
+        1.0,
+    ),
 }

@@ -45,8 +45,11 @@ SERIES = (
     gauge("indexing_pressure.memory.current.replica", 10, 60, **NODE),
     counter("indexing_pressure.memory.total.replica_rejections", 0.2, **NODE),
     counter("script.compilations", 0.5, **NODE),
+    counter("script.cache_evictions", 0.4, **NODE),
+    counter("script.compilation_limit_triggered", 0.1, **NODE),
+    counter("discovery.cluster_state_stats.overall.update_count", 2, **NODE),
+    counter("discovery.cluster_state_stats.overall.total_time", 300, **NODE),
     gauge("indices.fielddata.memory_size", 4096, 1024, **NODE),
-    counter("fs.io_stats.total.write_kilobytes", 2, **NODE),
     gauge("cluster.status", 0, 1),
 )
 EXPECTED = {
@@ -66,6 +69,11 @@ EXPECTED = {
     "node.replica_rejections": 2,
     "node.replica_pressure_share": 0.6,
     "node.script_compilations_per_min": 30,
+    "node.scripts_compiled": 5,
+    "node.script_cache_evictions": 4,
+    "node.script_limit_triggers": 1,
+    "cluster.updates_per_s": 2,
+    "cluster.update_share": 0.3,
     "node.fielddata_bytes": 4096,
     "node.indexing_share": 0.9,
     "node.indexing_throttled_share": 0.03,
@@ -78,7 +86,6 @@ EXPECTED = {
     "node.segments_per_s": 3.5,
     "node.writer_memory_share": 0.5,
     "node.request_cache_hit_share": 0.25,
-    "node.disk_write_bytes_per_s": 2048,
 }
 
 
@@ -149,3 +156,19 @@ def test_what_was_indexed_and_not_sent_was_copied_to_replicas(
 def test_a_race_without_counters_says_so() -> None:
     (reason,) = evidence().missing.values()
     assert reason == {"node counters": "the counters of the nodes were not sampled"}
+
+
+def test_changes_of_the_state_are_those_of_the_elected_node() -> None:
+    """Elasticsearch reports the parts of the time, and nodes that were not elected count nothing."""
+    success = "discovery.cluster_state_update.success"
+    parts = {"computation": 20, "publication": 100, "notification": 30}
+    series = [
+        *(counter("process.cpu.total", 10, node=node) for node in ("a", "b")),
+        *(counter(f"{success}.count", per_s, node=node) for node, per_s in (("a", 0), ("b", 4))),
+        *(counter(f"{success}.{part}_time", ms, node="b") for part, ms in parts.items()),
+    ]
+    builder = EvidenceBuilder("race", [TaskFacts(TASK, "indexing")])
+    add_node_figures(builder, telemetry(SOURCES[0], *series), NodeSettings())
+    evidence = builder.build()
+    assert evidence.number(Window(TASK), "cluster.updates_per_s") == pytest.approx(4)
+    assert evidence.number(Window(TASK), "cluster.update_share") == pytest.approx(0.15)

@@ -26,6 +26,7 @@ FRAMES = (
     "java.util.Arrays.copyOf",
     "io.netty.buffer.PoolArena.newChunk",
     "org.apache.lucene.codecs.compressing.LZ4.compress",
+    "org.opensearch.painless.PainlessScript$Script.execute",
 )
 
 
@@ -52,7 +53,9 @@ def recording(
         classes=("byte[]", "int[]"),
         threads=(),
         frames=tuple(StackFrame(name, None, "") for name in FRAMES),
-        stacks=tuple(RecordedStack(frames, truncated=False) for frames in ((0, 1), (1,), (2, 1), (0,))),
+        stacks=tuple(
+            RecordedStack(frames, truncated=False) for frames in ((0, 1), (1,), (2, 1), (0,), (0, 3))
+        ),
         in_new_tlab=in_tlab,
         outside_tlab=outside,
         sampled=sampled,
@@ -118,7 +121,8 @@ def test_a_method_anywhere_in_a_stack_counts_for_what_it_does() -> None:
         recording(
             samples=(
                 SampleGroup(SampleKind.JAVA, None, 2, 3),
-                SampleGroup(SampleKind.JAVA, None, 1, 9),
+                SampleGroup(SampleKind.JAVA, None, 1, 6),
+                SampleGroup(SampleKind.JAVA, None, 4, 3),
                 SampleGroup(SampleKind.NATIVE, None, 2, 100),
             ),
             io=(IoGroup(IoKind.FILE_FORCE, "x", None, None, values(80_000_000), None),),
@@ -126,6 +130,7 @@ def test_a_method_anywhere_in_a_stack_counts_for_what_it_does() -> None:
     )
     assert found.value(WINDOW, "profile.samples") == 12
     assert found.value(WINDOW, "profile.compression_share") == 0.25
+    assert found.value(WINDOW, "profile.script_share") == 0.25
     assert found.value(WINDOW, "profile.tls_share") == 0
     assert found.value(WINDOW, "disk.force_max_ms") == 80
 

@@ -71,6 +71,7 @@ THROUGHPUT: Mapping[str, Callable[[Observed], float]] = {
     "Q4": lambda of: of["task.rejections"] / (of["task.rejections"] + operations(of)),
     "I8": lambda of: of["disk.some_wait_share"],
     "O4": lambda of: of["cluster.pending_tasks"] / of["task.busy_clients"],
+    "O6": lambda of: of["cluster.update_share"],
     "O5": lambda of: of["node.replica_share"],
 }
 """The part S that the mechanism of a rule takes."""
@@ -89,6 +90,7 @@ TIMES: Mapping[str, Callable[[Observed], float]] = {
     "Q6": lambda of: of["node.search_share"] / of["task.busy_clients"] * (1 - 1 / of["node.segments"]),
     "Q7": lambda of: of["node.deleted_documents"] / (of["node.deleted_documents"] + of["node.documents"]),
     "Q8": lambda of: of["node.script_compilations_per_min"] / 60 / of["task.operations_per_s"],
+    "Q9": lambda of: of["profile.script_share"] * of["task.took_share"],
     "Q2": lambda of: max(
         1 - of[f"node.{cache}_hit_share"] if of[f"node.{cache}_evictions"] else 0
         for cache in ("request_cache", "query_cache")
@@ -130,7 +132,7 @@ def observed(random: Random) -> dict[str, float]:
         **{"node.segments": random.randrange(1, 4000), "node.breaker_trips": random.randrange(1000)},
         **{"node.documents": random.randrange(1, 1000), "node.deleted_documents": random.randrange(1000)},
         **{"node.script_compilations_per_min": 100 * share(), "task.operations_per_s": 10 * share() + 0.02},
-        "task.took_share": share(),
+        **{"task.took_share": share(), "profile.script_share": share(), "cluster.update_share": share()},
         **{"cpu.frequency_hz": (2 + share()) * 1e9, "cpu.frequency_first_hz": (2 + 2 * share()) * 1e9},
         "cpu.frequency_fall_share": share() - 0.3,
         **{f"node.{cache}_hit_share": share() for cache in ("request_cache", "query_cache")},
@@ -188,8 +190,8 @@ def test_no_bound_of_a_time_exceeds_what_its_mechanism_explains(name: str) -> No
     "name", sorted(name for name, rule in RULES.items() if rule.bound and rule.bound.time)
 )
 def test_of_a_task_with_a_schedule_not_more_than_the_mechanism_takes_can_be_saved(name: str) -> None:
-    """That is the longest pauses, or for O4 the clients that wait for changes of the cluster's state, and for K4 how
-    much slower the processors were in the end.
+    """That is the longest pauses, or for O4 the clients that wait for changes of the cluster's state, and for
+    K4 how much slower the processors were in the end.
     """
     for figures in races(name):
         pauses = figures["gc.pause_p99_ms"] / figures["task.service_p99_ms"]

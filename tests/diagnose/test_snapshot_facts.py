@@ -181,3 +181,18 @@ def test_without_a_snapshot_its_figures_are_missing() -> None:
 def test_the_kernel_does_not_know_whether_a_virtual_disk_rotates(changes: dict[str, str]) -> None:
     found = evidence_of({**FACTS, **changes})
     assert isinstance(found.value(Window(node="n0"), "disk.rotational"), Unknown)
+
+
+def test_fields_that_the_race_has_added_are_counted() -> None:
+    facts = {"reading.mapping.indices": "2", "reading.mapping.fields": "1040", "reading.mapping.bytes": "900"}
+    after = Snapshot({**FACTS, **facts})
+    builder = EvidenceBuilder("r")
+    before = Snapshot({**FACTS, "reading.mapping.fields": "40"})
+    add_snapshot_figures(builder, record(), RaceSnapshot(before, after))
+    evidence = builder.build()
+    for name, value in (("fields_added", 1_000), ("indices", 2), ("mapping_bytes", 900)):
+        assert evidence.number(Window(), f"engine.{name}") == value
+    # A race that ended early has no second snapshot.
+    early = EvidenceBuilder("r")
+    add_snapshot_figures(early, record(), RaceSnapshot(after))
+    assert early.build().number(Window(), "engine.fields_added") is None

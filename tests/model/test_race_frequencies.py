@@ -24,7 +24,8 @@ def test_the_task_with_the_largest_change_is_named() -> None:
     assert (change.task, change.baseline_hz, change.contender_hz) == ("term", 3.4e9, 2.9e9)
     assert change.share == pytest.approx(0.5 / 3.4)
     other_way = changed_frequency([race(index=2.0e9)], [race(index=2.5e9)])
-    assert other_way is not None and other_way.share == pytest.approx(0.2)
+    assert other_way is not None
+    assert other_way.share == pytest.approx(0.2)
 
 
 def test_what_is_not_known_of_all_races_is_not_compared() -> None:

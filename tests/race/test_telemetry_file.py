@@ -21,9 +21,9 @@ from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import ObservedHost, observed_host
 from pacenote.race.telemetry_file import RaceTelemetry
 from pacenote.race.telemetry_values import (
-    host_history,
     device_readings,
     host_figures_by_task,
+    host_history,
     observe_tasks,
     telemetry_cuts,
 )

@@ -30,6 +30,10 @@ NODE = {
             "total": {"operations": 4, "write_kilobytes": 16, "io_time_in_millis": 77},
         }
     },
+    "discovery": {
+        "cluster_state_update": {"success": {"count": 4, "publication_time_millis": 70}},
+        "cluster_state_stats": {"overall": {"update_count": 5, "total_time_in_millis": 80}},
+    },
     "breakers": {"parent": {"tripped": 1, "estimated_size_in_bytes": 3}},
     "indexing_pressure": {"memory": {"total": {"primary_rejections": 2}, "limit_in_bytes": 100}},
 }
@@ -76,6 +80,10 @@ def test_values_have_the_names_of_the_engine_with_the_unit_in_its_own_column():
         ("fs.io_stats.devices.operations", "vda"): (4, "", "counter"),
         ("fs.io_stats.devices.io_time", "vda"): (77, "ms", "counter"),
         ("fs.io_stats.devices.read_time", "vda"): (6, "ms", "counter"),
+        ("discovery.cluster_state_update.success.count", ""): (4, "", "counter"),
+        ("discovery.cluster_state_update.success.publication_time", ""): (70, "ms", "counter"),
+        ("discovery.cluster_state_stats.overall.update_count", ""): (5, "", "counter"),
+        ("discovery.cluster_state_stats.overall.total_time", ""): (80, "ms", "counter"),
         ("breakers.parent.tripped", ""): (1, "", "counter"),
         ("breakers.parent.estimated_size", ""): (3, "B", "gauge"),
         ("indexing_pressure.memory.total.primary_rejections", ""): (2, "", "counter"),

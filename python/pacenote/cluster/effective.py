@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pacenote.errors import EngineError
 from pacenote.model.secrets import REDACTED, is_secret, redact, redact_urls
-from pacenote.model.snapshot import INDEX, Snapshot
+from pacenote.model.snapshot import INDEX, MAPPING, Snapshot
 from pacenote.net.reply import FailedStatus, ReplyLimitError, expected_form
 from pacenote.net.rest import RestClient
 
@@ -22,6 +22,10 @@ MAX_INDICES = 50
 
 _ALL_SETTINGS = "/_cluster/settings?include_defaults=true&flat_settings=true"
 _NODES = "/_nodes/settings,os,process,jvm,thread_pool,plugins?flat_settings=true"
+_STATISTICS = (
+    "/_cluster/stats?filter_path=indices.count,indices.mappings.field_types.count,"
+    "indices.mappings.total_deduplicated_mapping_size_in_bytes"
+)
 _INDICES = "/{}/_settings?flat_settings=true&expand_wildcards=open,hidden"
 
 _UNIQUE_INDEX_SETTINGS = frozenset({
@@ -52,6 +56,8 @@ def read_effective(client: RestClient) -> Snapshot:
         # The defaults are those of every index that does not set them; read for all, they would be too many.
         path = _INDICES.format(quote(names[0], safe=""))
         reading.read("index_default.*", f"{path}&include_defaults=true", _index_defaults)
+    # The last one, because a node that is busy answers it late.
+    reading.read(f"{MAPPING}*", _STATISTICS, _mappings)
     return reading.snapshot()
 
 
@@ -168,6 +174,20 @@ def _index_defaults(body: Mapping[str, Any]) -> dict[str, object]:
     (document,) = body.values()
     return {
         f"index_default.{key.removeprefix('index.')}": value for key, value in document["defaults"].items()
+    }
+
+
+def _mappings(body: Mapping[str, Any]) -> dict[str, object]:
+    """Returns the number of indices, and how many fields are mapped in all of them, which versions before 7.7
+    do not count.
+    """
+    indices = body.get("indices", {})
+    mappings = indices.get("mappings", {})
+    types = mappings.get("field_types")
+    return {
+        f"{MAPPING}indices": indices.get("count"),
+        f"{MAPPING}fields": None if types is None else sum(each["count"] for each in types),
+        f"{MAPPING}bytes": mappings.get("total_deduplicated_mapping_size_in_bytes"),
     }
 
 

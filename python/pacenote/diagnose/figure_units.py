@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from pacenote.diagnose.expression import Kind, Scalar
-from pacenote.units import format_bytes, format_frequency, format_number, format_rate, format_seconds, format_share
+from pacenote.units import (
+    format_bytes,
+    format_frequency,
+    format_number,
+    format_rate,
+    format_seconds,
+    format_share,
+)
 
 Unit = Literal[
     "share",

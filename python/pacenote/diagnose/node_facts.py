@@ -16,6 +16,24 @@ _NAME = "process.cpu.total"
 _POOLS = ("write", "search")
 _REJECTIONS = ("coordinating_rejections", "primary_rejections", "replica_rejections")
 
+_SCRIPT_COUNTERS = (
+    ("scripts_compiled", "compilations"),
+    ("script_cache_evictions", "cache_evictions"),
+    ("script_limit_triggers", "compilation_limit_triggered"),
+)
+"""Figures of counters of scripts."""
+
+_SUCCESS = "discovery.cluster_state_update.success"
+_OVERALL = "discovery.cluster_state_stats.overall"
+_UPDATES = (
+    (
+        f"{_SUCCESS}.count",
+        tuple(f"{_SUCCESS}.{part}_time" for part in ("computation", "publication", "notification")),
+    ),
+    (f"{_OVERALL}.update_count", (f"{_OVERALL}.total_time",)),
+)
+"""Counters of changes of the cluster's state, with those of their time: of Elasticsearch and OpenSearch."""
+
 _Figures = Iterator[tuple[str, float | str | None]]
 
 
@@ -44,7 +62,7 @@ def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: Node
             for name, value in _node_figures(series, node, limits):
                 builder.set(Window(task.task, node), name, value)
         of_data = [node for node in nodes if node not in limits.without_data]
-        for name, value in _cluster_figures(series, of_data):
+        for name, value in (*_cluster_figures(series, of_data), *_update_figures(series, nodes)):
             builder.set(Window(task.task), name, value)
         _add_replica_share(builder, task.task, series, of_data)
     if not seen:
@@ -67,9 +85,6 @@ def _node_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figur
     yield from _index_figures(series, node)
     yield from _segment_figures(series, node, limits)
     yield from _search_figures(series, node)
-    kib = series.per_s("fs.io_stats.total.write_kilobytes", node=node)
-    yield "node.disk_write_bytes_per_s", None if kib is None else kib * 1024
-    yield "node.disk_util_share", series.share("fs.io_stats.total.io_time", node=node)
     both = [series.per_s(f"transport.{way}_size", node=node) for way in ("rx", "tx")]
     yield "node.transport_bytes_per_s", total(both)
 
@@ -162,8 +177,24 @@ def _search_figures(series: TaskSeries, node: str) -> _Figures:
         yield f"node.{cache}_evictions", _whole(series.increase(f"{at}.evictions", node=node))
     compiled = series.per_s("script.compilations", node=node)
     yield "node.script_compilations_per_min", None if compiled is None else compiled * 60
+    for name, counter in _SCRIPT_COUNTERS:
+        yield f"node.{name}", _whole(series.increase(f"script.{counter}", node=node))
     yield "node.fielddata_bytes", series.largest("indices.fielddata.memory_size", node=node)
     yield "node.fielddata_evictions", _whole(series.increase("indices.fielddata.evictions", node=node))
+
+
+def _update_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:
+    """Yields how often the state of the cluster changed, and the part of the time that this took."""
+
+    def sum_of(names: Sequence[str]) -> float | None:
+        return total(series.per_s(name, node=node) for name in names for node in nodes)
+
+    for count, times in _UPDATES:
+        if (per_s := sum_of((count,))) is not None:
+            yield "cluster.updates_per_s", per_s
+            ms_per_s = sum_of(times)
+            yield "cluster.update_share", None if ms_per_s is None else min(ms_per_s / 1000, 1.0)
+            return
 
 
 def _cluster_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:

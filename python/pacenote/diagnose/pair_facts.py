@@ -9,8 +9,8 @@ from statistics import median, stdev
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.model.comparison import Comparison, MetricComparison
 from pacenote.model.imported import ImportedTask, imported_tasks
-from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_frequencies import changed_frequency
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import indexes, reported_tasks, searches
 from pacenote.units import format_change, format_count

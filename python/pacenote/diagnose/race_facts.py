@@ -33,27 +33,11 @@ _REASONS: Mapping[str, tuple[Cause, ...]] = {
 """The causes of the reasons of a verdict that figures are about; rules explain those of the engine."""
 
 _TOTALS = (
-    ("total.indexing_s", "total_time"),
     ("total.merge_s", "merge_time"),
     ("total.merge_throttled_s", "merge_throttle_time"),
     ("total.indexing_throttled_s", "indexing_throttle_time"),
-    ("total.refresh_s", "refresh_time"),
-    ("total.flush_s", "flush_time"),
-    ("total.young_gc_s", "young_gc_time"),
-    ("total.old_gc_s", "old_gc_time"),
 )
 """Figures in seconds with the fields of `SystemMetrics` in ms."""
-
-_COUNTS = (
-    ("total.refreshes", "refresh_count"),
-    ("total.flushes", "flush_count"),
-    ("total.young_gcs", "young_gc_count"),
-    ("total.old_gcs", "old_gc_count"),
-    ("total.store_bytes", "store_size"),
-    ("total.segments", "segment_count"),
-    ("total.translog_bytes", "translog_size"),
-)
-"""Figures with the fields of `SystemMetrics` that have the same unit."""
 
 
 def race_builder(record: RaceRecord) -> EvidenceBuilder:
@@ -108,7 +92,6 @@ def _kind(task: TaskResult) -> WorkKind:
 def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, float | str | None]]:
     """Yields the figures of a task; None for those that it does not have."""
     service = task.service_time
-    yield "task.kind", _kind(task)
     yield "task.error_rate", task.error_rate
     yield "task.rejections", sum(group.count for group in task.errors if group.status == _REJECTED)
     yield "task.overload_share", _overload_share(task)
@@ -225,8 +208,6 @@ def _add_totals(builder: EvidenceBuilder, system: SystemMetrics) -> None:
     for name, field in _TOTALS:
         value = getattr(system, field)
         builder.set(Window(), name, None if value is None else value / _MS)
-    for name, field in _COUNTS:
-        builder.set(Window(), name, getattr(system, field))
 
 
 def _imported(record: RaceRecord) -> EvidenceBuilder:
@@ -238,7 +219,6 @@ def _imported(record: RaceRecord) -> EvidenceBuilder:
     builder.set(Window(), "task.tolerated_error_rate", record.max_error_rate)
     for task in tasks:
         window = Window(task.task)
-        builder.set(window, "task.kind", _imported_kind(task))
         builder.set(window, "task.error_rate", task.error_rate)
         builder.set(window, "task.throughput", task.rate)
         times = task.percentiles.get("service time", {})

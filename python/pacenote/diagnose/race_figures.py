@@ -6,7 +6,6 @@ from pacenote.diagnose.figure_units import FigureTable
 
 RACE_RESULTS: FigureTable = {
     "race.test_mode": ("truth", "whether the race only tested the track (--test-mode)"),
-    "task.kind": ("text", "indexing, searching or other"),
     "task.error_rate": ("share", "failed operations / operations, measured"),
     "task.tolerated_error_rate": ("share", "error rate above which the race is void (--max-error-rate)"),
     "task.rejections": (
@@ -70,21 +69,9 @@ RACE_RESULTS: FigureTable = {
 
 ENGINE_TOTALS: FigureTable = {
     "total.indexing_tasks_s": ("s", "measured time of the tasks that index"),
-    "total.indexing_s": ("s", "time that threads spent indexing, primary shards"),
     "total.merge_s": ("s", "time that threads spent merging, primary shards"),
     "total.merge_throttled_s": ("s", "time for which merges were throttled, primary shards"),
     "total.indexing_throttled_s": ("s", "time for which indexing was throttled, primary shards"),
-    "total.refresh_s": ("s", "time that threads spent refreshing, primary shards"),
-    "total.refreshes": ("count", "refreshes, primary shards"),
-    "total.flush_s": ("s", "time that threads spent flushing, primary shards"),
-    "total.flushes": ("count", "flushes, primary shards"),
-    "total.young_gc_s": ("s", "time of young collections, all nodes"),
-    "total.young_gcs": ("count", "young collections, all nodes"),
-    "total.old_gc_s": ("s", "time of old collections, all nodes"),
-    "total.old_gcs": ("count", "old collections, all nodes"),
-    "total.store_bytes": ("bytes", "size of the stores at the end"),
-    "total.segments": ("count", "segments at the end"),
-    "total.translog_bytes": ("bytes", "size of the transaction logs at the end"),
 }
 """Figures of the engine's counters before and after the race."""
 
@@ -109,8 +96,8 @@ COMPARISON: FigureTable = {
     "pair.change_high": ("share", "upper end of the 95 % interval of that change"),
     "pair.frequency_change": (
         "share",
-        "1 - lower / higher frequency of the engine's cores, of the task that kept them busy on both sides and "
-        "has the largest difference",
+        "1 - lower / higher frequency of the engine's cores, of the task that kept them busy on both sides "
+        "and has the largest difference",
     ),
     "pair.frequency_task": ("text", "that task"),
     "pair.spread": ("share", "standard deviation of the primary metric over races of one configuration"),

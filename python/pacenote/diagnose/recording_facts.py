@@ -30,6 +30,16 @@ _COMPRESSION = (
 _TLS = ("sun.security.ssl.", "com.sun.crypto.provider.", "io.netty.handler.ssl.")
 """Beginnings of methods of TLS."""
 
+_SCRIPTS = (
+    *(
+        f"org.{engine}.{package}."
+        for engine in ("elasticsearch", "opensearch")
+        for package in ("painless", "script")
+    ),
+    "org.apache.lucene.expressions.",
+)
+"""Beginnings of methods that run or compile scripts."""
+
 _Figures = Iterator[tuple[str, float | str | None]]
 
 
@@ -103,7 +113,7 @@ def _profile(recording: Recording) -> _Figures:
     yield "profile.samples", whole
     if not whole:
         return
-    for name, beginnings in (("compression", _COMPRESSION), ("tls", _TLS)):
+    for name, beginnings in (("compression", _COMPRESSION), ("tls", _TLS), ("script", _SCRIPTS)):
         stacks = {group.stack for group in own}
         matching = {stack for stack in stacks if _has(recording, stack, beginnings)}
         count = sum(group.count for group in own if group.stack in matching)

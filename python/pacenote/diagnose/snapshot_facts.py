@@ -9,7 +9,7 @@ from contextlib import suppress
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.model.cpu_list import parse_cpus
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.snapshot import RaceSnapshot
+from pacenote.model.snapshot import MAPPING, RaceSnapshot
 from pacenote.units import whole_number
 
 NO_SNAPSHOT = "the race has no snapshot of engine and machine that can be read"
@@ -49,7 +49,7 @@ def add_snapshot_figures(builder: EvidenceBuilder, record: RaceRecord, snapshot:
         builder.miss("snapshot", NO_SNAPSHOT)
         return
     facts = {**snapshot.before.facts, **(snapshot.after.facts if snapshot.after else {})}
-    for name, value in _index_figures(facts):
+    for name, value in (*_index_figures(facts), *_mapping_figures(facts, snapshot)):
         builder.set(Window(), name, value)
     nodes = node_names(facts)
     for node in nodes:
@@ -179,6 +179,19 @@ def _index_figures(facts: _Facts) -> _Figures:
     yield "engine.async_translog", "async" in durability if durability else None
     codecs = sorted(set(values("codec")))
     yield "engine.codec", "+".join(codecs) or None
+
+
+def _mapping_figures(facts: _Facts, snapshot: RaceSnapshot) -> _Figures:
+    """Yields how large the mappings of all indices became. Before the race, the indices that its track
+    creates did not exist.
+    """
+    yield "engine.indices", _number(facts, f"{MAPPING}indices")
+    yield "engine.mapping_bytes", _number(facts, f"{MAPPING}bytes")
+    if snapshot.after is not None:
+        key = f"{MAPPING}fields"
+        fields = [_number(each.facts, key) for each in (snapshot.before, snapshot.after)]
+        if fields[0] is not None and fields[1] is not None:
+            yield "engine.fields_added", max(0.0, fields[1] - fields[0])
 
 
 def _host_figures(facts: _Facts) -> _Figures:

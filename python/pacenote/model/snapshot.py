@@ -19,6 +19,9 @@ SNAPSHOT_FORMAT = 1
 READING = "reading."
 """Prefix of the keys of values that always change."""
 
+MAPPING = f"{READING}mapping."
+"""Prefix of the keys of how large the mappings of all indices are."""
+
 DRIVER = "driver."
 """Prefix of the keys of the driver's own process."""
 

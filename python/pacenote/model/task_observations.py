@@ -127,7 +127,7 @@ def _largest(
 
 
 def _busy_frequency(figures: Iterable[Mapping[str, float | str]]) -> float | None:
-    """Returns the frequency of the cores that all nodes may use, unless they were often idle, and slow then."""
+    """Returns the frequency of the cores that the nodes may use, unless they were often idle."""
     for host in figures:
         frequency, idle = host.get("cpu.frequency_hz"), host.get("cpu.idle_share")
         if isinstance(frequency, float) and isinstance(idle, float) and idle < IDLE_SHARE:
@@ -236,7 +236,9 @@ def busy_frequencies(record: RaceRecord) -> dict[str, float]:
         for task, document in documents.items()
         if isinstance(document, Mapping)
     }
-    return {task: float(value) for task, value in found.items() if isinstance(value, int | float) and value > 0}
+    return {
+        task: float(value) for task, value in found.items() if isinstance(value, int | float) and value > 0
+    }
 
 
 def _cluster_states(states: Mapping[str, ClusterState], nodes: int) -> Iterator[Finding]:

@@ -109,6 +109,12 @@ _GROUPS = (
     ValueGroup("ingest.total", "count time_in_millis failed", "current"),
     ValueGroup("script", "compilations cache_evictions compilation_limit_triggered"),
     ValueGroup("discovery.cluster_state_queue", gauges="total pending"),
+    # What the elected node did: Elasticsearch from 7.16 on, and OpenSearch from 2.12 on.
+    ValueGroup(
+        "discovery.cluster_state_update.success",
+        "count computation_time_millis publication_time_millis notification_time_millis",
+    ),
+    ValueGroup("discovery.cluster_state_stats.overall", "update_count total_time_in_millis failed_count"),
 )
 
 _FILTER = "-nodes.*.http.clients,-nodes.*.ingest.pipelines,-nodes.*.script.contexts"
