@@ -134,7 +134,7 @@ NETWORK_CASES = {
     "N2": RuleCase(
         {
             **{"network.rps": True, "network.rfs": False, "network.softirq_busiest_share": 0.3},
-            **{"cpu.migrations_per_s": 30_000, "network.host": "the engine's host"},
+            **{"network.migrations_per_s": 30_000, "network.host": "the engine's host"},
         },
         {"network.rfs": True},
         {"network.rps": False},

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.host_facts import ELSEWHERE, add_host_figures
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.model.diagnosis import RuleAnswer
+from pacenote.stats.host_figures import HostHistory, SampledHost, host_figures
+from stats.test_host_figures import TASK
+from stats.test_host_figures import telemetry as sampled
 
 FIGURES: dict[str, float | str] = {"cpu.idle_share": 0.9, "disk.util_share": 0.1}
 WINDOW = Window("load", "n0")
@@ -72,3 +77,53 @@ def test_the_network_of_the_engine_matters_if_other_nodes_are_elsewhere() -> Non
 def test_requests_to_an_engine_on_the_same_host_go_through_no_network_whoever_started_it() -> None:
     for answer in network_findings(("n0",), 1).values():
         assert (answer.state, answer.text) == ("not applicable", "all requests stay on this host")
+
+
+REMOTE = {
+    # The driver's host, which alone is sampled: counters within a task of 100 s.
+    "network.received_bytes[interface=eth0]": 4e9,
+    "network.sent_bytes[interface=eth0]": 1e9,
+    "network.receive_drops[interface=eth0]": 90.0,
+    "tcp.sent_segments": 1e6,
+    "tcp.retransmissions": 9e3,
+    "softnet.time_squeezes[cpu=0]": 400.0,
+    "softirq.net_rx[cpu=0]": 9e5,
+    "softirq.net_rx[cpu=1]": 1e3,
+    "cpu.softirq[cpu=0]": 85e3,
+    "process.migrations[process=driver]": 400e3,
+}
+
+
+def remote_findings(counters: Mapping[str, float], **settings: bool) -> list[str]:
+    """Returns the rules about the network that fire for an engine on other hosts, by what the sampler has of
+    the host of the driver, and by the settings of its interface.
+    """
+    builder = EvidenceBuilder("race", [TaskFacts("load", "searching")])
+    builder.set(Window(), "engine.nodes", 3)
+    for name, value in {"rx_queues": 1, "rps": False, "rfs": False, **settings}.items():
+        builder.set(Window(), f"network.{name}", value)
+    figures = host_figures(sampled(counters, {}), TASK, SampledHost(), HostHistory())
+    add_host_figures(builder, {"load": figures}, ())
+    rules = [rule for rule in bundled_rules() if rule.id.startswith("N")]
+    return [answer.id for answer in diagnose(builder.build(), rules).findings]
+
+
+def test_each_rule_about_the_network_is_reached_with_what_is_sampled_of_the_driver() -> None:
+    assert sorted(remote_findings(REMOTE)) == ["N1", "N3"]
+    assert sorted(remote_findings(REMOTE, rps=True)) == ["N2", "N3"]
+    assert remote_findings(REMOTE, rps=True, rfs=True) == ["N3"]
+
+
+def test_a_network_without_a_fault_has_no_finding() -> None:
+    spread = {f"softirq.net_rx[cpu={cpu}]": 1e5 for cpu in range(8)}
+    healthy = {
+        **REMOTE,
+        **spread,
+        "network.receive_drops[interface=eth0]": 0.0,
+        "tcp.retransmissions": 5.0,
+        "softnet.time_squeezes[cpu=0]": 0.0,
+        "cpu.softirq[cpu=0]": 4e3,
+        "process.migrations[process=driver]": 2e3,
+    }
+    for settings in ({}, {"rps": True}):
+        assert remote_findings(healthy, **settings) == []

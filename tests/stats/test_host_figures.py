@@ -38,6 +38,7 @@ COUNTERS: Mapping[str, float] = {
     "process.major_faults[process=node-0]": 300,
     "process.read_bytes[process=node-0]": 409_600,
     "process.migrations[process=node-0]": 4_000,
+    "process.migrations[process=driver]": 500,
     "pressure.cpu.some": 25_000,
     "pressure.io.some": 12_000,
     "pressure.io.full": 9_000,
@@ -145,6 +146,7 @@ EXPECTED: Mapping[str, float | str] = {
     "network.softirq_busiest_share": 0.02,
     "network.squeezes_per_s": 2.0,
     "cpu.migrations_per_s": 40.0,
+    "network.migrations_per_s": 45.0,
 }
 
 

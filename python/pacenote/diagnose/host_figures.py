@@ -153,6 +153,7 @@ HOST_SAMPLER: FigureTable = {
     "disk.some_wait_share": ("share", "part of the window in which a thread waited for disks (PSI some)"),
     "network.bytes_per_s": ("bytes/s", "bytes received and sent, without loopback"),
     "network.link_share": ("share", "the busier direction / speed of the link"),
+    "network.migrations_per_s": ("1/s", "threads of the engine and of the driver that moved to another core"),
     "network.retransmit_share": ("share", "TCP segments that were sent again / segments sent"),
     "network.drops_per_s": ("1/s", "packets that were dropped"),
     "network.softirq_cpus": ("count", "CPUs that handled at least 5 % of the received packets"),

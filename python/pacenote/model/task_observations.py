@@ -127,7 +127,7 @@ def _largest(
 
 
 def _busy_frequency(figures: Iterable[Mapping[str, float | str]]) -> float | None:
-    """Returns the frequency of the cores that the nodes may use, unless they were often idle."""
+    """Returns the frequency of the cores of all nodes, unless they were often idle, and slow then."""
     for host in figures:
         frequency, idle = host.get("cpu.frequency_hz"), host.get("cpu.idle_share")
         if isinstance(frequency, float) and isinstance(idle, float) and idle < IDLE_SHARE:

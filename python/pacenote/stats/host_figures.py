@@ -176,6 +176,8 @@ def _migrations(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
     found: Figures = {}
     moves = [_per_s(telemetry.counter("process.migrations", process=node)) for node in host.nodes]
     _add(found, "cpu.migrations_per_s", total_or_none(moves))
+    driver = _per_s(telemetry.counter("process.migrations", process=DRIVER))
+    _add(found, "network.migrations_per_s", total_or_none([*moves, driver]))
     return found
 
 
