@@ -35,8 +35,9 @@ def test_what_is_not_known_of_all_races_is_not_compared() -> None:
 
 
 def test_a_frequency_survives_the_record() -> None:
-    stored = race(index=3e9).telemetry[KEY]["index"]
-    assert TaskObservation.from_document(stored) == TaskObservation(busy_frequency_hz=3e9)
+    stored = race(index=3e9).telemetry[KEY]
+    assert isinstance(stored, dict)
+    assert TaskObservation.from_document(stored["index"]) == TaskObservation(busy_frequency_hz=3e9)
 
 
 @pytest.mark.parametrize("value", ["3e9", None, -1, [], {}])

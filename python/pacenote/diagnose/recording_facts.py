@@ -31,11 +31,10 @@ _TLS = ("sun.security.ssl.", "com.sun.crypto.provider.", "io.netty.handler.ssl."
 """Beginnings of methods of TLS."""
 
 _SCRIPTS = (
-    *(
-        f"org.{engine}.{package}."
-        for engine in ("elasticsearch", "opensearch")
-        for package in ("painless", "script")
-    ),
+    "org.elasticsearch.painless.",
+    "org.elasticsearch.script.",
+    "org.opensearch.painless.",
+    "org.opensearch.script.",
     "org.apache.lucene.expressions.",
 )
 """Beginnings of methods that run or compile scripts."""

@@ -1,0 +1,327 @@
+"""Injects faults into a real engine, one for each race, and prints which rule comes first.
+
+    python scripts/injected_faults.py --times=3
+    python scripts/injected_faults.py --only=heavy-script,healthy --times=1
+
+Each fault is a track of its own with options of `pacenote race`. What counts is the first finding about the
+task of the fault. A race that other programs disturbed is repeated once; if they disturb it again, findings
+about the machine are left out. A race without a fault must have no finding. The exit code is 1 if a fault is
+not found first each time. A run takes about half a minute for each fault: the machine should do nothing else.
+tests/e2e/test_diagnosis.py has the other faults, which CI injects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pacenote.cli.recorded_evidence import read_evidence
+from pacenote.diagnose.answers import diagnose
+from pacenote.diagnose.rules_file import bundled_rules
+from pacenote.model.diagnosis import Diagnosis
+from pacenote.store.home import default_home
+from pacenote.store.race_groups import find_group
+from pacenote.store.race_store import RaceStore
+
+DISTURBED = "V6"
+"""The validity rule about other programs on the machine."""
+
+OF_THE_MACHINE = frozenset({"O1", "K1", "K4", "H10", "H11"})
+"""Rules that other programs on the machine can make fire, in any race."""
+
+SECONDS = 20
+"""How long the task of a fault runs."""
+
+SLOW_REFRESH = "--set=index.refresh_interval=30s"
+
+_TASK = "fault"
+"""Name of the task whose findings count."""
+
+_LOGS = {
+    "name": "logs",
+    "generator": {"name": "http_logs", "documents": 100_000},
+    "documents": [
+        {
+            "source-file": "documents-241998.json.bz2",
+            "document-count": 181_463_624,
+            "target-index": "logs",
+        }
+    ],
+}
+
+_MAPPINGS: Mapping[str, Any] = {
+    "properties": {
+        "@timestamp": {"type": "date", "format": "epoch_second"},
+        "request": {"type": "text", "fielddata": True},
+        "size": {"type": "integer"},
+    }
+}
+
+_SCRIPT = """double sum = 0;
+for (int i = 0; i < params.rounds; ++i) { sum += Math.sin(i * doc['size'].value); }
+return Math.abs(sum);"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault, and what the diagnosis must say of it."""
+
+    name: str
+    """Its name, in the table and in the ids of races."""
+
+    rules: frozenset[str]
+    """The rules of which one must come first; none for a race without a fault."""
+
+    tasks: Sequence[Mapping[str, Any]]
+    """The schedule of its track after the index was created; the task that counts has the name `fault`."""
+
+    options: Sequence[str] = (SLOW_REFRESH,)
+    """Options of `pacenote race`."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of its index beside one shard without replicas."""
+
+    new_fields: int = 0
+    """Number of documents with a field of its own, in place of log lines; 0 for log lines."""
+
+
+def _bulk(name: str, size: int, clients: int = 4, **changes: Any) -> dict[str, Any]:
+    operation = {"name": name, "operation-type": "bulk", "bulk-size": size, "looped": True}
+    return {"name": name, "operation": operation, "clients": clients, "time-period": SECONDS, **changes}
+
+
+def _load(bulk_size: int = 1_000, documents_percent: float = 100) -> tuple[dict[str, Any], ...]:
+    """Returns tasks that index the log lines, and make them visible."""
+    bulk = {
+        "name": "load",
+        "operation-type": "bulk",
+        "bulk-size": bulk_size,
+        "ingest-percentage": documents_percent,
+    }
+    return (
+        {"name": "load", "operation": bulk, "clients": 4},
+        {"name": "refresh", "operation": {"name": "refresh", "operation-type": "refresh"}},
+    )
+
+
+def _search(body: Mapping[str, Any], clients: int = 1, **changes: Any) -> dict[str, Any]:
+    operation = {
+        "name": "query",
+        "operation-type": "search",
+        "index": "logs",
+        "body": dict(body),
+        "cache": False,
+    }
+    return {"name": _TASK, "operation": operation, "clients": clients, "time-period": SECONDS, **changes}
+
+
+_COUNTED = {"size": 0, "aggs": {"words": {"terms": {"field": "request", "size": 100}}}}
+_SCORED = {
+    "query": {
+        "script_score": {
+            "query": {"match_all": {}},
+            "script": {"source": " ".join(_SCRIPT.split()), "params": {"rounds": 50}},
+        }
+    }
+}
+
+FAULTS: tuple[Fault, ...] = (
+    Fault("healthy", frozenset(), (_bulk(_TASK, 1_000),)),
+    Fault("bulk-of-one", frozenset({"I7"}), (_bulk(_TASK, 1),)),
+    Fault(
+        "durability-request",
+        frozenset({"I8"}),
+        (_bulk(_TASK, 100),),
+        (SLOW_REFRESH, "--set=index.translog.durability=request"),
+    ),
+    Fault(
+        "300-shards",
+        frozenset({"Q3"}),
+        (*_load(documents_percent=9), _search({"query": {"match_all": {}}})),
+        (SLOW_REFRESH, "--car-params=heap_size:256m"),
+        {"index.number_of_shards": 300},
+    ),
+    Fault(
+        "mapping-explosion",
+        frozenset({"O4", "O6"}),
+        (_bulk(_TASK, 20),),
+        settings={"index.mapping.total_fields.limit": 1_000_000},
+        new_fields=20_000,
+    ),
+    Fault(
+        "heavy-script",
+        frozenset({"Q9"}),
+        (*_load(), _search(_SCORED, clients=8)),
+        (SLOW_REFRESH, "--telemetry=jfr"),
+    ),
+    Fault(
+        "hot-shard",
+        frozenset({"O2"}),
+        (_bulk(_TASK, 1_000),),
+        (SLOW_REFRESH, "--nodes=3", "--car-params=heap_size:512m"),
+    ),
+    Fault(
+        "ordinals-while-indexing",
+        frozenset({"Q5"}),
+        (
+            *_load(),
+            {
+                "parallel": {
+                    "tasks": [
+                        _bulk("index", 100, clients=1, **{"target-throughput": 1_000}),
+                        _search(_COUNTED),
+                    ]
+                }
+            },
+        ),
+        ("--set=index.refresh_interval=1s",),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRace:
+    """What one race of a fault found."""
+
+    race_id: str
+    """Its id."""
+
+    rules: tuple[str, ...]
+    """The rules that fired about the task of the fault, the first one first."""
+
+    text: str
+    """What the first one says; empty if none fired."""
+
+    disturbed: bool
+    """Whether other programs disturbed it."""
+
+    def holds(self, fault: Fault) -> bool:
+        """Returns whether it has found what it must."""
+        return self.rules[0] in fault.rules if self.rules else not fault.rules
+
+
+def write_track(fault: Fault, folder: Path) -> Path:
+    """Writes the track of a fault into an empty folder, and returns its file."""
+    index = {
+        "settings": {"index.number_of_shards": 1, "index.number_of_replicas": 0, **fault.settings},
+        "mappings": {} if fault.new_fields else _MAPPINGS,
+    }
+    (folder / "index.json").write_text(json.dumps(index))
+    corpus: Mapping[str, Any] = _LOGS
+    if fault.new_fields:
+        (folder / "fields.json").write_text("".join(_documents_with_new_fields(fault.new_fields)))
+        documents = {"source-file": "fields.json", "document-count": fault.new_fields, "target-index": "logs"}
+        corpus = {"name": "fields", "documents": [documents]}
+    create = {"operation": {"name": "create", "operation-type": "create-index"}}
+    track = {
+        "version": 2,
+        "description": f"Injects {fault.name}",
+        "indices": [{"name": "logs", "body": "index.json"}],
+        "corpora": [corpus],
+        "schedule": [create, *fault.tasks],
+    }
+    file = folder / "track.json"
+    file.write_text(json.dumps(track, indent=2))
+    return file
+
+
+def _documents_with_new_fields(count: int) -> Iterator[str]:
+    for number in range(count):
+        yield json.dumps({f"field_{number}": number, f"word_{number}": f"w{number}"}) + "\n"
+
+
+def raced(fault: Fault, home: Path, suffix: str = "") -> FaultRace:
+    """Races a fault once. Whether the results are valid does not matter. Raises RuntimeError if the race
+    could not run.
+    """
+    race_id = f"{fault.name}-{uuid.uuid4().hex[:8]}{suffix}"
+    with tempfile.TemporaryDirectory(prefix="pacenote-fault-") as folder:
+        track = write_track(fault, Path(folder))
+        command = [sys.executable, "-m", "pacenote", "race", f"--race-id={race_id}", f"--track-path={track}"]
+        environment = {**os.environ, "PACENOTE_HOME": str(home)}
+        done = subprocess.run(
+            [*command, *fault.options], env=environment, text=True, capture_output=True, check=False
+        )
+    if done.returncode not in (0, 3):
+        raise RuntimeError(f"{fault.name}: pacenote race ended with {done.returncode}: {done.stderr.strip()}")
+    (evidence,) = read_evidence(find_group(RaceStore(home), [race_id]))
+    own = tuple(task for task in evidence.tasks if task.name == _TASK)
+    return read_race(race_id, diagnose(replace(evidence, tasks=own), bundled_rules()))
+
+
+def read_race(race_id: str, diagnosis: Diagnosis) -> FaultRace:
+    """Returns what a diagnosis of the task of a fault says."""
+    disturbed = any(answer.id == DISTURBED for answer in diagnosis.warnings)
+    found = [answer for answer in diagnosis.findings if not (disturbed and answer.id in OF_THE_MACHINE)]
+    return FaultRace(race_id, tuple(answer.id for answer in found), found[0].text if found else "", disturbed)
+
+
+def race_of(fault: Fault, home: Path) -> FaultRace:
+    """Races a fault, and once more if other programs disturbed the race."""
+    race = raced(fault, home)
+    return raced(fault, home, "-again") if race.disturbed else race
+
+
+def row(fault: Fault, races: Sequence[FaultRace]) -> str:
+    """Returns the line of the table about a fault."""
+    expected = " or ".join(sorted(fault.rules)) or "none"
+    first = ", ".join(race.rules[0] if race.rules else "none" for race in races)
+    held = sum(race.holds(fault) for race in races)
+    disturbed = sum(race.disturbed for race in races)
+    note = f"{disturbed} disturbed" if disturbed else ""
+    return f"| {fault.name} | {expected} | {first} | {held} of {len(races)} | {note} |"
+
+
+def selected(names: str) -> tuple[Fault, ...]:
+    """Returns the faults with these names, separated by commas; all for an empty text. Raises ValueError for
+    a name that no fault has.
+    """
+    wanted = [name for name in names.split(",") if name]
+    known = {fault.name: fault for fault in FAULTS}
+    if unknown := [name for name in wanted if name not in known]:
+        raise ValueError(f"there is no fault {', '.join(unknown)}; there are {', '.join(known)}")
+    return tuple(known[name] for name in wanted) or FAULTS
+
+
+def run(faults: Iterable[Fault], times: int, home: Path) -> bool:
+    """Races faults, prints the table, and returns whether each was found first each time."""
+    _print("| fault | expected | first | found first | |", "| --- | --- | --- | --- | --- |")
+    all_hold, details = True, []
+    for fault in faults:
+        races = [race_of(fault, home) for _ in range(times)]
+        _print(row(fault, races))
+        all_hold = all_hold and all(race.holds(fault) for race in races)
+        details += [f"{race.race_id}: {', '.join(race.rules) or 'none'}: {race.text}" for race in races]
+    _print("", *details)
+    return all_hold
+
+
+def _print(*lines: str) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description="Injects faults into a real engine.")
+    parser.add_argument("--times", type=int, default=3, help="races of each fault (default: 3)")
+    parser.add_argument("--only", default="", help="names of faults, separated by commas (default: all)")
+    arguments = parser.parse_args()
+    try:
+        faults = selected(arguments.only)
+    except ValueError as error:
+        parser.error(str(error))
+    return 0 if run(faults, max(1, arguments.times), default_home()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
