@@ -100,6 +100,19 @@ def test_a_small_file_without_progress_is_an_error(answer: Callable[[socket.sock
     pools.close()
 
 
+@pytest.mark.parametrize("size", [b"-1", b"-2"])
+def test_a_chunk_of_a_negative_size_ends_a_download(tmp_path: Path, size: bytes) -> None:
+    # Up to the end, such a chunk would have any size.
+    response = CHUNKED + b"1\r\nx\r\n" + size + b"\r\n" + b"x" * 10_000
+    pools = ConnectionPools(1, QUICK)
+    with raw_server(lambda connection: connection.sendall(response)) as url:
+        with pytest.raises(NotAvailable, match="the response is not HTTP"):
+            get(url, tmp_path)
+        with pytest.raises(TransientError, match="the response is not HTTP"):
+            read_text(HttpFile(resolve(url), pools), ONCE, Cancellation())
+    pools.close()
+
+
 @pytest.mark.parametrize("framing", ["content-length: 100000", "x: y"])
 def test_a_body_that_arrives_byte_by_byte_ends_a_download(tmp_path: Path, framing: str) -> None:
     answer = going_on(OK + framing.encode() + b"\r\n\r\n", b"x", b"x" * 100_000)

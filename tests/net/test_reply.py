@@ -101,6 +101,15 @@ def test_a_reply_without_end_is_read_up_to_the_limit(head: bytes) -> None:
     assert sent < MAX_BODY_BYTES + 32_000_000
 
 
+@pytest.mark.parametrize("size", [b"-1", b"-2", b"-ffffffff"])
+def test_a_chunk_of_a_negative_size_is_an_error(size: bytes) -> None:
+    # Up to the end, such a chunk would have any size.
+    chunk = OK + b"transfer-encoding: chunked\r\n\r\n1\r\n[\r\n" + size + b"\r\n"
+    with raw_server(lambda connection: connection.sendall(chunk + b" " * 10_000)) as rest:
+        with pytest.raises(EngineError, match="the response is not HTTP"):
+            rest.get("/")
+
+
 def repeated(byte: bytes, count: int) -> bytes:
     """Returns this many equal bytes, compressed as several members, which takes less time than one."""
     whole, rest = divmod(count, 1 << 20)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import math
 import time
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -130,12 +130,14 @@ class _PacedReader(io.BufferedReader):
         return super().readline(size)
 
     def read(self, size: int | None = -1, /) -> bytes:
+        _check_size(size)
         with _BodyRead(self._pace) as part:
             data = super().read(size)
             part.size = len(data)
         return data
 
     def read1(self, size: int = -1, /) -> bytes:
+        _check_size(size)
         with _BodyRead(self._pace) as part:
             data = super().read1(size)
             part.size = len(data)
@@ -145,6 +147,16 @@ class _PacedReader(io.BufferedReader):
         with _BodyRead(self._pace) as part:
             part.size = super().readinto(buffer)
         return part.size
+
+
+def _check_size(size: int | None) -> None:
+    """Raises HTTPException unless a part of a limited size is read.
+
+    The parsers of http.client and urllib3 accept a chunk of the size -1, and would read everything that the
+    server sends into memory for it.
+    """
+    if size is None or size < 0:
+        raise HTTPException("a part of the response has no size, or a negative one")
 
 
 class _BodyRead:
