@@ -58,3 +58,25 @@ def test_the_body_of_a_redirect_is_not_read(monkeypatch: pytest.MonkeyPatch) -> 
         assert HttpFile(resolve(f"{server.url}/here"), pools).get().body.read() == b"content"
         pools.close()
     assert time.monotonic() - start < 1.5
+
+
+@pytest.mark.parametrize(
+    "place", ["http://[no-address/", "//[::g]/", "http://127.0.0.1:99999/", "http://%zz/"]
+)
+@pytest.mark.parametrize("is_secure", [False, True])
+def test_a_redirect_to_no_url_is_refused_without_its_address(place: str, is_secure: bool) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "server.pem")
+    place = place.replace("http:", "https:") if is_secure else place
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(302, headers=(("location", place + request.target),))
+
+    with http_server(respond, tls=context if is_secure else None) as server:
+        pools = ConnectionPools(1, http_file.DOWNLOAD_LIMITS, ClientConfig(tls=TlsOptions(ca_file=str(CA))))
+        scheme = "https" if is_secure else "http"
+        file = HttpFile(resolve(f"{scheme}://{server.address}/here?token=s3cr3t"), pools)
+        with pytest.raises(RequestRejected) as caught:
+            file.get()
+        pools.close()
+    assert str(caught.value) == "the server redirects to an address that is not a URL of http or https"

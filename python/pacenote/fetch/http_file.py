@@ -116,7 +116,7 @@ class HttpFile:
         """
         import urllib3
 
-        from pacenote.net.redirects import InsecureRedirect, SecureRedirects
+        from pacenote.net.redirects import UnusableRedirect, get_following_redirects
 
         headers = {
             "accept-encoding": "identity",
@@ -124,18 +124,11 @@ class HttpFile:
             **dict(self.file.headers),
             **({"if-range": validator} if validator else {}),
         }
+        timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
         try:
-            response = self._pool.request(
-                "GET",
-                self.file.url,
-                headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
-                preload_content=False,
-                # Only redirects are followed; credentials are not sent to another host.
-                retries=SecureRedirects.up_to(_MAX_REDIRECTS),
-            )
-        except InsecureRedirect:
-            raise RequestRejected(302, "the server redirects from https to http") from None
+            response = get_following_redirects(self._pool, self.file.url, headers, timeout, _MAX_REDIRECTS)
+        except UnusableRedirect as failure:
+            raise RequestRejected(302, str(failure)) from None
         except urllib3.exceptions.HTTPError as failure:
             raise TransientError(describe_failure(failure).reason) from None
         try:

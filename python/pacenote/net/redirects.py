@@ -1,48 +1,72 @@
-"""Redirects that a client of urllib3 may follow. Imported when it sends its first request: urllib3 is slow to
-import.
+"""Redirects that a client of urllib3 follows. Imported when it sends its first request: urllib3 is slow to import.
+
+They are not left to urllib3: it reads the body of a redirect to its end, which a server need not send, and leaves
+the response open if the address cannot be parsed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from urllib3 import Retry
+from urllib3 import Timeout
 
 if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse
+    from urllib3 import BaseHTTPResponse, PoolManager
+
+_FOR_ONE_HOST = frozenset({"authorization", "cookie", "proxy-authorization"})
+"""Names of headers, in lower case, that are not sent to another host, scheme or port."""
 
 
-class InsecureRedirect(Exception):
-    """A server redirects from https to http, where others can read and change what is sent."""
+class UnusableRedirect(Exception):
+    """A server redirects to an address that is not followed; the text is a clause without the address, which
+    may contain a secret.
+    """
 
 
-class SecureRedirects(Retry):
-    """Follows redirects, but none from https to http, and repeats no request that fails."""
+def get_following_redirects(
+    pool: PoolManager, url: str, headers: Mapping[str, str], timeout: Timeout, most: int
+) -> BaseHTTPResponse:
+    """Sends a GET request, and again after at most `most` redirects; returns the response, whose body is not
+    read yet. `headers` have names in lower case.
 
-    @classmethod
-    def up_to(cls, redirects: int) -> Self:
-        """Returns the policy with this number of redirects in a row."""
-        return cls(total=None, connect=0, read=0, status=0, other=0, redirect=redirects)
-
-    def increment(
-        self,
-        method: str | None = None,
-        url: str | None = None,
-        response: BaseHTTPResponse | None = None,
-        *others: Any,
-        **named: Any,
-    ) -> Self:
-        """Returns what is left after a redirect or a failure; called by urllib3. Raises InsecureRedirect."""
-        if response is not None:
-            # Otherwise, urllib3 reads its body to the end, and the server may send one that does not end.
-            response.close()
-            if _is_insecure(url or "", response.get_redirect_location()):
-                raise InsecureRedirect
-        return super().increment(method, url, response, *others, **named)
+    Raises UnusableRedirect for a redirect from https, where others cannot read or change what is sent, to
+    http, for an address that is not a URL, and for too many redirects; and the errors of urllib3.
+    """
+    for _ in range(most + 1):
+        response = pool.request(
+            "GET", url, headers=headers, timeout=timeout, preload_content=False, redirect=False, retries=False
+        )
+        location = response.get_redirect_location()
+        if not location:
+            return response
+        response.close()
+        target = _target(url, location)
+        if _origin(target) != _origin(url):
+            headers = {name: value for name, value in headers.items() if name not in _FOR_ONE_HOST}
+        url = target
+    raise UnusableRedirect(f"the server redirects more than {most} times")
 
 
-def _is_insecure(url: str, location: object) -> bool:
-    """Returns whether a redirect leads from an https URL to another scheme. Only a text is a redirect."""
-    is_https = isinstance(location, str) and urlsplit(url).scheme == "https"
-    return is_https and urlsplit(urljoin(url, str(location))).scheme != "https"
+def _target(url: str, location: str) -> str:
+    """Returns the address that a redirect leads to. Raises UnusableRedirect."""
+    try:
+        target = urljoin(url, location)
+        scheme, host, _ = _origin(target)
+    except ValueError:
+        scheme = host = target = ""
+    if scheme not in ("http", "https") or not host:
+        raise UnusableRedirect("the server redirects to an address that is not a URL of http or https")
+    if scheme == "http" and urlsplit(url).scheme == "https":
+        raise UnusableRedirect("the server redirects from https to http")
+    return target
+
+
+def _origin(url: str) -> tuple[str, str, int]:
+    """Returns scheme, host and port. Raises ValueError."""
+    from urllib3.util import parse_url
+
+    parsed = parse_url(url)
+    scheme = parsed.scheme or ""
+    return scheme, parsed.host or "", parsed.port or (443 if scheme == "https" else 80)
