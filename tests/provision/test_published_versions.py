@@ -42,6 +42,12 @@ def test_versions_with_all_required_parts_are_listed_in_order(repository: MavenR
     assert published_versions(Published(), repository) == ("1.2.0", "1.10.0", "2.0.0")
 
 
+def test_a_version_of_thousands_of_digits_is_left_out(server: ScriptedServer) -> None:
+    for name in ("core", "net"):
+        publish(server, name, "1.2.0", f"1.{'9' * 5000}.0")
+    assert published_versions(Published(), MavenRepository(server.url)) == ("1.2.0",)
+
+
 def test_a_complete_version_passes(repository: MavenRepository) -> None:
     check_published(Published(), "1.10.0", repository)
 

@@ -12,7 +12,7 @@ from pacenote.provision.maven import MavenArtifact, MavenRepository
 _MAX_NAMED = 5
 """Maximum number of versions that a message names."""
 
-_VERSION = re.compile(r"<version>([^<]+)</version>")
+_VERSION = re.compile(r"<version>([^<]{1,100})</version>")
 
 
 def check_published(distribution: Distribution, version: str, repository: MavenRepository) -> None:
