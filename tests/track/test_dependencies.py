@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from pacenote.errors import TrackError
+from pacenote.track import dependencies
 from pacenote.track.dependencies import dependency_folder, install_dependencies
 
 
@@ -46,6 +51,36 @@ def test_packages_that_cannot_be_installed_are_reported(
         install_dependencies(["no-such-package==1"], tmp_path, False)
     assert caught.value.message.startswith('the Python packages "no-such-package==1" cannot be installed: ')
     assert "no-such-package==1" in caught.value.message.partition("installed: ")[2]
+    assert list((tmp_path / "libs").iterdir()) == []
+
+
+@pytest.mark.process
+def test_pip_is_stopped_if_an_index_sends_a_page_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages: list[bytes] = []
+
+    def send(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            pages.append(connection.recv(65536))
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n")
+            while True:
+                connection.sendall(b" ")
+                time.sleep(0.01)
+
+    def serve(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=send, args=(listener.accept()[0],), daemon=True).start()
+
+    monkeypatch.setattr(dependencies, "_TIMEOUT_S", 5.0)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        with pytest.raises(TrackError, match="pip has not ended within 5 s"):
+            install_dependencies(["helpful"], tmp_path, False)
+        listener.shutdown(socket.SHUT_RDWR)
+    assert pages
     assert list((tmp_path / "libs").iterdir()) == []
 
 

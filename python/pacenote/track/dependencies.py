@@ -17,13 +17,19 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pacenote.command import pip_command
+from pacenote.command import pip_command, run_command
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted_list
 from pacenote.model.secrets import redact_urls
 
 _SSH_USER = re.compile(r"(?<=ssh://)[^/?#@:\s]*@", re.IGNORECASE)
 """User name of an SSH URL without a password, which is not secret: it selects the account."""
+
+_FROM_REPOSITORY = re.compile(r"\b(git|hg|svn|bzr)\+")
+"""Beginning of the URL of a repository, whose program may ask for a passphrase."""
+
+_TIMEOUT_S = 3600.0
+"""Seconds after which pip is stopped: an index may send a page without end, and a build may wait for ever."""
 
 
 def dependency_folder(requirements: Sequence[str], home: Path) -> Path:
@@ -83,22 +89,31 @@ def _pip(requirements: Sequence[str], target: Path) -> None:
     # This environment's packages do not affect a separate folder, and checking them for conflicts takes 0.3
     # s.
     command = [*pip_command(), "install", *quiet, "--no-warn-conflicts"]
-    result = subprocess.run(
-        [*command, "--target", str(target), *requirements],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        env={**os.environ, "PIP_USER": "0"},
-    )
+    environment = {**os.environ, "PIP_USER": "0"}
+    # A process in a group of its own cannot read from the terminal.
+    has_group = not any(map(_FROM_REPOSITORY.search, requirements))
+    hint = f"try this command: {' '.join([*pip_command(), 'install', *requirements])}"
+    try:
+        result = run_command(
+            [*command, "--target", str(target), *requirements],
+            environment,
+            lambda: None,
+            _TIMEOUT_S,
+            has_group=has_group,
+        )
+    except subprocess.TimeoutExpired:
+        raise TrackError(
+            f"the Python packages {quoted_list(requirements)} cannot be installed: pip has not ended within "
+            f"{_TIMEOUT_S:.0f} s",
+            hint=hint,
+        ) from None
     if result.returncode:
         lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
         errors = [line for line in lines if line.startswith("ERROR")] or lines
         reason = errors[0].removeprefix("ERROR: ") if errors else f"status {result.returncode}"
         raise TrackError(
             f"the Python packages {quoted_list(requirements)} cannot be installed: {reason}",
-            hint=f"try this command: {' '.join([*pip_command(), 'install', *requirements])}",
+            hint=hint,
         )
 
 
