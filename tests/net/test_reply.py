@@ -105,9 +105,11 @@ def test_a_reply_without_end_is_read_up_to_the_limit(head: bytes) -> None:
 def test_a_chunk_of_a_negative_size_is_an_error(size: bytes) -> None:
     # Up to the end, such a chunk would have any size.
     chunk = OK + b"transfer-encoding: chunked\r\n\r\n1\r\n[\r\n" + size + b"\r\n"
-    with raw_server(lambda connection: connection.sendall(chunk + b" " * 10_000)) as rest:
-        with pytest.raises(EngineError, match="the response is not HTTP"):
-            rest.get("/")
+    with (
+        raw_server(lambda connection: connection.sendall(chunk + b" " * 10_000)) as rest,
+        pytest.raises(EngineError, match="the response is not HTTP"),
+    ):
+        rest.get("/")
 
 
 def repeated(byte: bytes, count: int) -> bytes:

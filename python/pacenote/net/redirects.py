@@ -1,7 +1,8 @@
-"""Redirects that a client of urllib3 follows. Imported when it sends its first request: urllib3 is slow to import.
+"""Redirects that a client of urllib3 follows. Imported when it sends its first request: urllib3 is slow to
+import.
 
-They are not left to urllib3: it reads the body of a redirect to its end, which a server need not send, and leaves
-the response open if the address cannot be parsed.
+They are not left to urllib3: it reads the body of a redirect to its end, which a server need not send, and
+leaves the response open if the address cannot be parsed.
 """
 
 from __future__ import annotations
