@@ -2,7 +2,8 @@
 
 The intervals are those of percentiles and of error rates. docs/measuring.md has a part of the tables; all are
 in `results/within_race_simulations.json`. The simulations need no engine and take some minutes. The method is
-that of crates/stats/src/dependence.rs and crates/record/src/stretches.rs.
+that of crates/stats/src/dependence.rs and crates/record/src/stretches.rs, for probes of `saturate` that
+of pacenote/stats/dependence.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import simulations
 from scipy.signal import lfilter
 from simulations import print_tables, share_with_interval
 
-from pacenote.stats.binomial import upper_bound
+from pacenote.stats import dependence
+from pacenote.stats.binomial import most_failures, upper_bound
 from pacenote.stats.student import t_quantile
 
 RESULTS = Path(__file__).parent / "results" / "within_race_simulations.json"
@@ -30,6 +32,11 @@ PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 SETTINGS = ((30, 20), (30, 200), (30, 2_000), (120, 20), (120, 200), (120, 2_000))
 """Seconds of a task, and its operations per second."""
+
+PROBES = ((20, 100), (60, 100), (20, 1_000), (60, 1_000))
+"""Seconds of a probe of `saturate`, and its operations per second."""
+
+PROBE_PERCENTILES = (50.0, 99.0)
 
 BATCHES = (30, 15, 8)
 MIN_BATCHES = 8
@@ -221,6 +228,45 @@ def percentiles(options: argparse.Namespace) -> None:
     table("percentiles", rows)
 
 
+def probe_bound(ordered: Numbers, slow: Sequence[int], q: float) -> float | None:
+    """Returns the upper bound of a percentile of sorted durations that a probe of `saturate` shows, from the
+    operations above it in consecutive seconds of equally many; None if it does not exist.
+    """
+    count = len(ordered)
+    blocks = [dependence.Block(count // len(slow), int(number)) for number in slow]
+    effect = dependence.design_effect(blocks)
+    few = most_failures(int(count / effect), 1 - q / 100)
+    above = count if few is None else int(few * effect)
+    return None if above >= count else float(ordered[count - above - 1])
+
+
+def probes(options: argparse.Namespace) -> None:
+    """Prints how often the upper bound of a percentile that a probe shows is not below the true one."""
+    random = np.random.default_rng(options.seed)
+    rows = [("operations", "probe", "percentile", "as if independent", "upper bound", "that exist")]
+    for name, times in KINDS.items():
+        for seconds, rate in PROBES:
+            truths = np.percentile(times(_TRUTH_OPERATIONS / rate, rate, random), PROBE_PERCENTILES)
+            races = [times(seconds, rate, random) for _ in range(options.experiments)]
+            for q, truth in zip(PROBE_PERCENTILES, map(float, truths), strict=True):
+                plain, own = [], []
+                for durations in races:
+                    ordered = np.sort(durations)
+                    value = ordered[math.ceil(round(q / 100 * len(ordered), 6)) - 1]
+                    slow = (durations.reshape(seconds, rate) > value).sum(axis=1)
+                    plain.append(percentile_bounds(ordered, q, 1.0))
+                    own.append(Bounds(None, probe_bound(ordered, slow, q)))
+                independent = np.mean([bounds.high is None or truth <= bounds.high for bounds in plain])
+                exist = np.mean([bounds.high is not None for bounds in own])
+                cells = (
+                    f"{independent:.0%}".replace("%", " %"),
+                    share_with_interval([covered(bounds, truth) for bounds in own]),
+                    f"{exist:.0%}".replace("%", " %"),
+                )
+                rows.append((name, f"{seconds} s, {rate:,}/s", f"p{q:g}", *cells))
+    table("probes", rows)
+
+
 def errors(options: argparse.Namespace) -> None:
     """Prints how often the upper bound of an error rate is not below the true one."""
     random = np.random.default_rng(options.seed)
@@ -260,7 +306,7 @@ def table(name: str, rows: Sequence[Sequence[str]]) -> None:
     simulations.table(*rows)
 
 
-SIMULATIONS = {"percentiles": percentiles, "errors": errors}
+SIMULATIONS = {"percentiles": percentiles, "errors": errors, "probes": probes}
 
 
 if __name__ == "__main__":

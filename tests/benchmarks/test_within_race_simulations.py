@@ -12,6 +12,7 @@ from within_race_simulations import (
     design_effect,
     exceedances,
     percentile_bounds,
+    probe_bound,
 )
 
 RACES = 150
@@ -53,3 +54,21 @@ def test_a_bound_that_does_not_exist_excludes_nothing():
     assert covered(Bounds(None, None), 1.0)
     assert covered(Bounds(0.5, None), 1.0)
     assert not covered(Bounds(0.5, 0.9), 1.0)
+
+
+@pytest.mark.parametrize("kind", ["independent", "pauses at random", "AR(1), 0.5 s"])
+def test_bounds_of_probes_are_not_below_the_percentile(kind):
+    random = np.random.default_rng(20)
+    seconds, rate, q = 60, 1_000, 99.0
+    truth = np.percentile(KINDS[kind](2_000, rate, random), q)
+    right, independent = [], []
+    for _ in range(60):
+        durations = KINDS[kind](seconds, rate, random)
+        ordered = np.sort(durations)
+        slow = (durations.reshape(seconds, rate) > ordered[int(q / 100 * len(ordered)) - 1]).sum(axis=1)
+        bound = probe_bound(ordered, slow, q)
+        right.append(bound is None or bound >= truth)
+        independent.append(percentile_bounds(ordered, q, 1.0).high >= truth)
+    # 97.5 % of 60 probes, less three standard errors of 2 %.
+    assert np.mean(right) >= 0.91
+    assert kind == "independent" or np.mean(independent) < 0.85

@@ -1,5 +1,6 @@
 """The conditions under which a probe passes, fails or is void."""
 
+from array import array
 from dataclasses import replace
 
 import pytest
@@ -19,8 +20,7 @@ from pacenote.model.result import OperationTotals, SampleCounts, Throughput, War
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
 from pacenote.model.verdict import disturbances
 from pacenote.model.warmup_backlog import BACKLOG_REASON
-from pacenote.race.slow_seconds import SlowSeconds
-from pacenote.stats.dependence import Block
+from pacenote.race.measured_seconds import MeasuredSeconds
 from pacenote.stats.power import operations_to_decide
 from support.records import paced, record, times
 
@@ -328,9 +328,14 @@ OTHER_PROGRAMS = Finding("programs beside engine and driver used 70 %", "machine
 
 
 def with_seconds(found, seconds, machine=(), effects=()):
-    """Returns the probe whose window has these slow operations in each second of 100 operations."""
-    blocks = tuple(Block(100, slow) for slow in seconds)
-    evidence = RunEvidence(QUIET, machine, SlowSeconds((), (blocks,)), effects)
+    """Returns the probe whose window has these slow operations in each second of 100 operations: they take 12
+    ms, the others 1 to 9 ms.
+    """
+    latencies = tuple(
+        array("q", [12_000_000] * slow + [1_000_000 + 80_000 * number for number in range(100 - slow)])
+        for slow in seconds
+    )
+    evidence = RunEvidence(QUIET, machine, MeasuredSeconds(latencies), effects)
     return evaluate_probe(7, 100.0, found, OBJECTIVE, evidence)
 
 
@@ -360,6 +365,28 @@ def test_one_burst_of_slow_operations_neither_fails_a_probe_nor_lets_it_pass():
     # Many bursts are proof, and so is an engine that does not keep up.
     assert with_seconds(result(latency=times(p99=10.5)), [0, 25] * 10).outcome == "failed"
     assert with_seconds(result(latency=times(p99=10.5)), [0] * 5 + [100] * 15).outcome == "failed"
+
+
+def test_the_bound_that_a_probe_shows_is_the_one_that_decides():
+    found = []
+    for burst in range(0, 24):
+        bursts = [burst if second == 3 else 0 for second in range(60)]
+        found.append(with_seconds(result(latency=times(p99=8.9), done=6000), bursts))
+    assert {probe.outcome for probe in found} == {"passed", "undecided"}
+    for probe in found:
+        bound = probe.at(99.0)
+        assert (probe.outcome == "passed") == (bound.high_ms is not None and bound.high_ms <= 10.0), probe
+
+
+@pytest.mark.parametrize("q", [90.0, 99.0])
+def test_operations_in_bursts_have_wider_intervals(q):
+    found = result(latency=times(p50=4.3, p99=8.9))
+    independent = with_seconds(found, [1, 0, 0, 0] * 5).at(q)
+    assert independent == probe(found).at(q)
+    # Whether the objective limits the percentile or not.
+    dependent = with_seconds(found, [0] * 9 + [60] + [0] * 10).at(q)
+    assert dependent.high_ms is None or dependent.high_ms > independent.high_ms
+    assert (dependent.ms, dependent.supported) == (independent.ms, independent.supported)
 
 
 def test_bursts_of_earlier_probes_make_later_ones_longer():

@@ -27,7 +27,7 @@ from pacenote.model.saturation import Objective, Probe, SaturationResult, parse_
 from pacenote.model.saturation_answer import answer, tries_text
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.plan.duration import ExpectedDuration
-from pacenote.race.slow_seconds import SlowSeconds, read_slow_seconds
+from pacenote.race.measured_seconds import MeasuredSeconds, read_measured_seconds
 from pacenote.race.telemetry_values import telemetry_cuts
 from pacenote.stats.usl import fit_usl
 from pacenote.store.race_store import RaceStore
@@ -500,7 +500,7 @@ def test_bursts_of_a_disturbed_probe_do_not_make_later_ones_longer(
         return replace(evaluate_probe(*measured), outcome="passed", reasons=reasons)
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", passed)
-    monkeypatch.setattr("pacenote.lab.probe.RunEvidence.own_effect", lambda _: 2.0)
+    monkeypatch.setattr("pacenote.lab.probe.RunEvidence.own_effect", lambda *_: 2.0)
     saturate(replace(request_, within=RateRange(1000.0, 1000.0, 1000.0, repeats=1)), Listener())
     first, second = lengths
     assert second / first == pytest.approx(growth)
@@ -525,5 +525,5 @@ def test_a_search_on_a_machine_that_disturbs_all_its_probes_ends_soon(
     # Each was sampled as a race is.
     folder = RaceStore(request_.race.home).races / request_.race.race_id / "probes" / "001"
     # Not all samples are those of the window that is expected.
-    assert read_slow_seconds(folder / "samples.parquet", found.task, 1, ()) == SlowSeconds()
+    assert read_measured_seconds(folder / "samples.parquet", found.task, 1) == MeasuredSeconds()
     assert any(series.name == "cpu.idle" for series in telemetry_cuts(folder / "telemetry.parquet").series)

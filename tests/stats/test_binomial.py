@@ -4,6 +4,7 @@ import pytest
 from scipy.special import betainc, betaincinv
 
 from pacenote.stats.binomial import (
+    most_failures,
     probability_of_at_most,
     proves_above,
     proves_at_most,
@@ -42,3 +43,14 @@ def test_the_ends_of_the_range_are_decided() -> None:
     assert not proves_above(0, 1_000_000, 0.0)
     assert not proves_above(5, 5, 1.0)
     assert upper_bound(5, 5) == pytest.approx(1.0)
+
+
+def test_the_most_failures_are_those_of_the_bound():
+    for operations, allowed in [(367, 0.01), (368, 0.01), (1_000, 0.01), (100, 0.5), (50_000, 0.001)]:
+        few = most_failures(operations, allowed)
+        assert (few is None) == (not proves_at_most(0, operations, allowed))
+        if few is not None:
+            assert proves_at_most(few, operations, allowed)
+            assert not proves_at_most(few + 1, operations, allowed)
+    # The rank of the upper bound of p99 of 10,000 values is 9,920 (crates/stats/src/quantile.rs).
+    assert most_failures(10_000, 0.01) == 80

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pacenote.model.driver_health import clock_findings
 from pacenote.model.finding import Finding
-from pacenote.model.result import TaskResult, find_percentile
+from pacenote.model.result import CensoredPercentile, TaskResult, find_percentile
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, ProbeOutcome
 from pacenote.model.verdict import disturbances
 from pacenote.model.warmup_backlog import BACKLOG_REASON
-from pacenote.race.slow_seconds import SlowSeconds
-from pacenote.stats.binomial import proves_above, upper_bound
+from pacenote.race.measured_seconds import MeasuredSeconds
+from pacenote.stats.binomial import most_failures, proves_above, upper_bound
 from pacenote.stats.dependence import Block, design_effect, mean_effect, shows_above, shows_at_most, total
 from pacenote.stats.power import operations_to_decide
 
@@ -44,7 +44,7 @@ class RunEvidence:
     machine: tuple[Finding, ...] = ()
     """What other programs and other machines took from the engine."""
 
-    seconds: SlowSeconds = field(default_factory=SlowSeconds)
+    seconds: MeasuredSeconds = field(default_factory=MeasuredSeconds)
     """The measured seconds, as far as they are known."""
 
     effects: tuple[float, ...] = ()
@@ -54,9 +54,18 @@ class RunEvidence:
         """Returns the mean design effect of the seconds of this run and of earlier ones."""
         return mean_effect((*self.effects, design_effect(blocks)))
 
-    def own_effect(self) -> float:
+    def effect_of_failures(self) -> float:
+        """Returns the design effect of the operations that failed."""
+        return self.effect_of(self.seconds.failed())
+
+    def effect_above(self, limit: LatencyLimit) -> float:
+        """Returns the design effect of the operations that failed or were slower than a limit."""
+        return self.effect_of(self.seconds.above(limit.ms))
+
+    def own_effect(self, objective: Objective) -> float:
         """Returns the largest design effect of this run."""
-        return max(map(design_effect, (self.seconds.failed, *self.seconds.slow)), default=1.0)
+        slow = (self.seconds.above(limit.ms) for limit in objective.latency)
+        return max(map(design_effect, (self.seconds.failed(), *slow)))
 
 
 def window_s(objective: Objective, rate: float, shortest_s: float, effect: float = 1.0) -> float:
@@ -112,6 +121,8 @@ def evaluate_probe(
     only a probe that does not pass. It does not make the engine report failures either: a probe fails if they
     alone are too many. A clock that cannot be trusted voids every probe.
     """
+    percentiles = tuple(_dependent_bounds(result, objective, evidence))
+    result = replace(result, latency_with_failures=percentiles)
     failures = tuple(_failures(result, objective, evidence))
     undecided = tuple(_undecided(result, objective, evidence))
     # Without the name of the only task, and without advice.
@@ -134,6 +145,28 @@ def evaluate_probe(
         outcome=outcome,
         reasons=(*failures, *undecided, *disturbed),
     )
+
+
+def _dependent_bounds(
+    result: TaskResult, objective: Objective, evidence: RunEvidence
+) -> Iterator[CensoredPercentile]:
+    """Yields the percentiles of latency with failures; if slow operations come in bursts, with the bound
+    of as many times fewer operations as the design effect says.
+    """
+    due = _due(result)
+    for percentile in result.latency_with_failures:
+        effects = [evidence.effect_above(limit) for limit in objective.latency if limit.q == percentile.q]
+        if percentile.ms is None:
+            yield percentile
+            continue
+        effect = max(effects) if effects else design_effect(evidence.seconds.above(percentile.ms))
+        if effect <= 1:
+            yield percentile
+            continue
+        few = most_failures(int(due / effect), 1 - percentile.q / 100)
+        high_ms = None if few is None else evidence.seconds.at_rank(due - int(few * effect))
+        # The percentile is rounded to three digits.
+        yield replace(percentile, high_ms=None if high_ms is None else max(high_ms, percentile.ms))
 
 
 def level_left_out(result: TaskResult, objective: Objective, evidence: RunEvidence) -> tuple[str, ...]:
@@ -166,7 +199,7 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
     """Yields a message for each limit that the engine has exceeded."""
     # Without proof, an engine whose error rate is just within the limit would often fail by chance.
     errors = Block(result.accounting.normal, _failed(result))
-    if shows_above(errors, objective.error_rate, evidence.effect_of(evidence.seconds.failed)):
+    if shows_above(errors, objective.error_rate, evidence.effect_of_failures()):
         yield f"error rate {(result.error_rate or 0.0) * 100:.3g} %"
     # Compared with the operations that were due, not with the rate: random arrivals vary, and few operations
     # do not fill a window exactly. Failures count as done, as they have a separate limit.
@@ -178,9 +211,9 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
         yield f"only {done / due * 100:.1f} % of the operations that were due were done"
     if result.accounting.unsent > (1 - MIN_COMPLETED_SHARE) * due:
         yield f"{result.accounting.unsent:,} operations could not be sent in time"
-    for number, limit in enumerate(objective.latency):
+    for limit in objective.latency:
         percentile = find_percentile(result.latency_with_failures, limit.q)
-        if _may_be_a_burst(evidence, number, limit):
+        if _may_be_a_burst(evidence, limit):
             continue
         if percentile is None:
             yield f"p{limit.q:g} of latency is missing"
@@ -198,11 +231,11 @@ def _waited_for_warmup(result: TaskResult) -> bool:
     return result.warmup_backlog.marked and result.warmup_backlog.gone
 
 
-def _may_be_a_burst(evidence: RunEvidence, number: int, limit: LatencyLimit) -> bool:
+def _may_be_a_burst(evidence: RunEvidence, limit: LatencyLimit) -> bool:
     """Returns whether slow operations come in bursts, too few of which were seen to show that their share is
     above the one that this limit allows.
     """
-    blocks = evidence.seconds.slow[number] if evidence.seconds.slow else ()
+    blocks = evidence.seconds.above(limit.ms)
     effect = evidence.effect_of(blocks)
     return bool(blocks) and effect > 1 and not shows_above(total(blocks), 1 - limit.q / 100, effect)
 
@@ -212,11 +245,12 @@ def _undecided(result: TaskResult, objective: Objective, evidence: RunEvidence) 
     within its limit, while the upper bound of its interval is not, and one if latency is not within its
     limits, but includes the backlog of the warm-up.
     """
-    yield from _undecided_error_rate(result, objective, evidence.effect_of(evidence.seconds.failed))
-    for number, limit in enumerate(objective.latency):
+    yield from _undecided_error_rate(result, objective, evidence.effect_of_failures())
+    for limit in objective.latency:
         percentile = find_percentile(result.latency_with_failures, limit.q)
-        if text := _in_bursts(evidence, number, limit):
-            yield text
+        if _may_be_a_burst(evidence, limit):
+            if not _keeps(percentile, limit):
+                yield _in_bursts(evidence, limit)
             continue
         if percentile is None or percentile.ms is None or percentile.ms > limit.ms:
             continue
@@ -239,19 +273,19 @@ def _may_exceed(result: TaskResult, limit: LatencyLimit) -> bool:
     return max(percentile.ms, percentile.high_ms or 0.0) > limit.ms
 
 
-def _in_bursts(evidence: RunEvidence, number: int, limit: LatencyLimit) -> str:
-    """Returns a message if slow operations come in bursts and are neither shown to be too many nor to be few
-    enough.
+def _keeps(percentile: CensoredPercentile | None, limit: LatencyLimit) -> bool:
+    """Returns whether the upper bound of a percentile is within its limit."""
+    return percentile is not None and percentile.high_ms is not None and percentile.high_ms <= limit.ms
+
+
+def _in_bursts(evidence: RunEvidence, limit: LatencyLimit) -> str:
+    """Returns a message for slow operations that come in bursts and are neither shown to be too many nor to
+    be few enough.
     """
-    if not _may_be_a_burst(evidence, number, limit):
-        return ""
-    blocks = evidence.seconds.slow[number]
-    effect, whole = evidence.effect_of(blocks), total(blocks)
-    if shows_at_most(whole, 1 - limit.q / 100, effect):
-        return ""
-    independent = int(whole.operations / effect)
+    operations = total(evidence.seconds.above(limit.ms)).operations
+    independent = int(operations / evidence.effect_above(limit))
     return (
-        f"slow operations came in bursts, so that {whole.operations:,} operations show as little as "
+        f"slow operations came in bursts, so that {operations:,} operations show as little as "
         f"{independent:,} independent ones: p{limit.q:g} of latency is not known well enough"
     )
 

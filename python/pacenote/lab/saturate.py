@@ -74,8 +74,8 @@ from pacenote.plan.document import Plan, Step
 from pacenote.plan.duration import ExpectedDuration, expected_duration
 from pacenote.plan.preparation import needed_steps
 from pacenote.race.drive import DriveResult
+from pacenote.race.measured_seconds import MeasuredSeconds, read_measured_seconds
 from pacenote.race.run import RaceContext, run_stages
-from pacenote.race.slow_seconds import SlowSeconds, read_slow_seconds
 from pacenote.stats.dependence import mean_effect
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
 from pacenote.stats.varying_limit import limit_interval
@@ -393,7 +393,7 @@ class _Search:
         self._check_success(run.result)
         # Other bursts are those of the disturbance or of the warm-up.
         if outcome_word(probe) in ("passed", "undecided") and not run.result.warmup_backlog.marked:
-            self._effects.append(run.evidence.own_effect())
+            self._effects.append(run.evidence.own_effect(self._request.objective))
         return probe
 
     def _window_s(self, rate: float) -> float:
@@ -496,11 +496,10 @@ class _Search:
         result = next((result for result in driven.tasks if result.task == task.name), None)
         if result is None:
             raise StoreError(f"task {quoted(task.name)} has no result")
-        limits = self._request.objective.latency
-        seconds = SlowSeconds()
+        seconds = MeasuredSeconds()
         if open_loop:
             samples = folder.path / "samples.parquet"
-            seconds = read_slow_seconds(samples, task.name, result.accounting.normal, limits)
+            seconds = read_measured_seconds(samples, task.name, result.accounting.normal)
         return _SoloRun(result, RunEvidence(driven.summary, machine, seconds, tuple(self._effects)))
 
     def _store(self) -> None:

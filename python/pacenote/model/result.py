@@ -62,7 +62,7 @@ class Percentile:
 @dataclass(frozen=True, slots=True)
 class CensoredPercentile:
     """One percentile of durations of which some never ended, with the upper bound of its 95 % order-statistic
-    interval for independent durations.
+    interval: for independent durations, except in a probe of `saturate` whose slow ones come in bursts.
     """
 
     q: float

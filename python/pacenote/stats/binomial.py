@@ -39,6 +39,22 @@ def upper_bound(failed: int, operations: int) -> float:
     return high
 
 
+def most_failures(operations: int, allowed: float) -> int | None:
+    """Returns the largest number of failures that proves a share of at most `allowed`, or None if even 0 does
+    not, because there are too few operations.
+    """
+    if not proves_at_most(0, operations, allowed):
+        return None
+    low, high = 0, operations
+    while low < high:
+        middle = (low + high + 1) // 2
+        if proves_at_most(middle, operations, allowed):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def probability_of_at_most(failed: int, operations: int, share: float) -> float:
     """Returns the probability that at most `failed` of the operations fail, if each of them does with the
     probability `share`.

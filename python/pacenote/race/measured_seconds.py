@@ -1,0 +1,80 @@
+"""The measured seconds of a probe, with the latency of each of their operations."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.stats.dependence import Block
+
+MOST_SAMPLES = 4_000_000
+"""Number of samples up to which they are read: reading this many takes some seconds."""
+
+ENDLESS_NS = 2**63 - 1
+"""The latency of an operation that failed: it ranks above all others."""
+
+_ROWS = 20_000
+_LONGEST_S = 366 * 86_400
+_NS_PER_MS = 1e6
+_NS_PER_S = 1_000_000_000
+_NONE: array[int] = array("q")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSeconds:
+    """The seconds of a window in their order."""
+
+    latencies_ns: tuple[array[int], ...] = ()
+    """The latency of each operation that was due in a second, in ns; that of one that failed is endless."""
+
+    def failed(self) -> tuple[Block, ...]:
+        """Returns how many operations of each second failed."""
+        return tuple(Block(len(second), second.count(ENDLESS_NS)) for second in self.latencies_ns)
+
+    def above(self, ms: float) -> tuple[Block, ...]:
+        """Returns how many operations of each second failed or took longer than `ms`."""
+        limit_ns = ms * _NS_PER_MS
+        return tuple(
+            Block(len(second), sum(latency_ns > limit_ns for latency_ns in second))
+            for second in self.latencies_ns
+        )
+
+    def at_rank(self, rank: int) -> float | None:
+        """Returns the latency in ms at a rank (1 = smallest), or None if that operation failed or is none of
+        those that were measured.
+        """
+        if not 1 <= rank <= sum(map(len, self.latencies_ns)):
+            return None
+        import numpy as np  # Slow to import, and most probes have no burst.
+
+        latencies = np.concatenate([np.array(second, np.int64) for second in self.latencies_ns])
+        latency_ns = int(np.partition(latencies, rank - 1)[rank - 1])
+        return None if latency_ns == ENDLESS_NS else latency_ns / _NS_PER_MS
+
+
+def read_measured_seconds(samples: Path, task: str, expected: int) -> MeasuredSeconds:
+    """Returns the seconds of a task from its `samples.parquet`; none if it does not have all of the
+    `expected` samples, or more than can be read between two probes.
+    """
+    from pacenote import _core
+
+    if not 0 < expected <= MOST_SAMPLES:
+        return MeasuredSeconds()
+    seconds: dict[int, array[int]] = {}
+    try:
+        reader = _core.SampleReader(samples)
+        while rows := reader.next_rows(_ROWS):
+            for name, _, _, part, _, sample_type, due_ns, _, done_ns, _, success, *_ in rows:
+                if part or sample_type != "normal" or name != task:
+                    continue
+                second = seconds.setdefault(due_ns // _NS_PER_S, array("q"))
+                second.append(done_ns - due_ns if success else ENDLESS_NS)
+    except _core.CoreError:
+        return MeasuredSeconds()
+    if not seconds or sum(map(len, seconds.values())) != expected:
+        return MeasuredSeconds()
+    first, last = min(seconds), max(seconds)
+    if last - first > _LONGEST_S:  # No probe lasts so long.
+        return MeasuredSeconds()
+    return MeasuredSeconds(tuple(seconds.get(number, _NONE) for number in range(first, last + 1)))
