@@ -163,6 +163,15 @@ def test_options_of_the_jvm_have_names_and_the_last_one_counts() -> None:
     }
 
 
+def test_a_cluster_without_indices_has_no_fields() -> None:
+    facts = read({
+        **REPLIES,
+        "/_cluster/stats": {"indices": {"count": 0, "mappings": {"field_types": []}}},
+    }).facts
+    assert (facts["reading.mapping.indices"], facts["reading.mapping.fields"]) == ("0", "0")
+    assert "reading.mapping.bytes" not in facts
+
+
 def test_an_engine_that_does_not_count_fields_has_no_number_of_them() -> None:
     for reply in ({"indices": {"count": 3}}, {}):
         snapshot = read({**REPLIES, "/_cluster/stats": reply})

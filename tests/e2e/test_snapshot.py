@@ -35,7 +35,8 @@ def pacenote(home: Path, *arguments: str) -> str:
 
 def race(home: Path, folder: Path, name: str, *options: str) -> str:
     folder.mkdir()
-    index = {"settings": {"index": {"codec": "default"}}}
+    fields = {"name": {"type": "keyword"}, "size": {"type": "long"}}
+    index = {"settings": {"index": {"codec": "default"}}, "mappings": {"properties": fields}}
     (folder / "logs.json").write_text(json.dumps(index))
     track = {"version": 2, "indices": [{"name": "logs", "body": "logs.json"}], "schedule": SCHEDULE}
     (folder / "track.json").write_text(json.dumps(track))
@@ -80,3 +81,6 @@ def test_what_was_configured_is_in_force_and_what_differs_is_shown(home: Path, t
     ]
     record = json.loads((home / "races" / first / "race.json").read_text())
     assert record["snapshot"]["changed"] == ["setting.indices.recovery.max_bytes_per_sec: 41943040b → 50mb"]
+    snapshot = json.loads((home / "races" / first / "snapshot.json").read_text())
+    fields = [snapshot[when]["facts"]["reading.mapping.fields"] for when in ("before", "after")]
+    assert fields == ["0", "2"]

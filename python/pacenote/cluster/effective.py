@@ -22,10 +22,8 @@ MAX_INDICES = 50
 
 _ALL_SETTINGS = "/_cluster/settings?include_defaults=true&flat_settings=true"
 _NODES = "/_nodes/settings,os,process,jvm,thread_pool,plugins?flat_settings=true"
-_STATISTICS = (
-    "/_cluster/stats?filter_path=indices.count,indices.mappings.field_types.count,"
-    "indices.mappings.total_deduplicated_mapping_size_in_bytes"
-)
+# A filter within the mappings would leave out an empty list of types, as of a cluster without indices.
+_STATISTICS = "/_cluster/stats?filter_path=indices.count,indices.mappings"
 _INDICES = "/{}/_settings?flat_settings=true&expand_wildcards=open,hidden"
 
 _UNIQUE_INDEX_SETTINGS = frozenset({
