@@ -97,6 +97,14 @@ def test_cores_that_a_quota_keeps_idle_do_not_ask_for_more_clients() -> None:
         assert found.state == state
 
 
+@pytest.mark.parametrize("name", ["I5", "I7"])
+def test_operations_that_wait_for_new_fields_ask_neither_for_clients_nor_for_larger_bulks(name: str) -> None:
+    for share, state in ((0.05, "fired"), (0.6, "not applicable")):
+        found = answer(RULES[name], {**CASES[name].fires, "cluster.update_share": share})
+        assert found.state == state
+    assert "O6" in found.text
+
+
 def test_a_bound_does_not_trust_what_other_programs_used_at_least() -> None:
     """Of 70 %, at least 20 % were those of other programs: all of it may have been."""
     known = {
