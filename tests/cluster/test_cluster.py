@@ -83,6 +83,24 @@ def test_an_existing_cluster_is_described(server: ScriptedServer) -> None:
         assert (node.plugins, node.modules) == (("p",), ("m1", "m2"))
 
 
+def test_the_size_of_a_description_is_limited(server: ScriptedServer) -> None:
+    name = "n" * 1_000_000
+    version = {"number": name, "build_hash": name, "build_type": name}
+    server.put("/", {"cluster_name": name, "version": version})
+    server.put("/_nodes/os,jvm,plugins", {"nodes": {"a": {"name": name, "plugins": [{"name": name}]}}})
+    info = existing_cluster(server.url).info()
+    (node,) = info.nodes
+    texts = (info.version, info.build_hash, info.flavor, info.cluster_name, node.name, *node.plugins)
+    assert {len(text) for text in texts} == {300}
+
+
+def test_a_cluster_of_too_many_nodes_is_rejected(server: ScriptedServer) -> None:
+    server.put("/", ROOT)
+    server.put("/_nodes/os,jvm,plugins", {"nodes": {str(number): {} for number in range(10_001)}})
+    with pytest.raises(EngineError, match="reports 10,001 nodes, more than 10,000"):
+        existing_cluster(server.url).info()
+
+
 def test_a_cluster_that_hides_its_nodes_is_described(server: ScriptedServer) -> None:
     server.put("/", {"cluster_name": "s", "version": {"number": "9.2.0", "build_flavor": "serverless"}})
     server.put("/_nodes/os,jvm,plugins", {"error": "not here"}, 410)

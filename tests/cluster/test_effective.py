@@ -104,6 +104,14 @@ def test_what_the_engine_does_not_report_is_left_out_with_the_reason() -> None:
     assert snapshot.facts["engine.cluster_name"] == "c"
 
 
+def test_a_configuration_that_is_too_large_to_be_stored_is_left_out_with_the_reason() -> None:
+    settings = {"logs": {"settings": {"index.codec": "c" * (13 << 20)}}}
+    snapshot = read({**REPLIES, "/_all/_settings": settings})
+    assert snapshot.unread["index.*"] == "the facts have more than 12 million characters"
+    assert snapshot.facts["engine.cluster_name"] == "c"
+    assert not any(key.startswith("index.") for key in snapshot.facts)
+
+
 def test_an_engine_that_does_not_answer_is_asked_only_for_the_first_part() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         hosts = parse_hosts(f"127.0.0.1:{server.getsockname()[1]}").hosts

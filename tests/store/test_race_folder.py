@@ -12,7 +12,7 @@ import pytest
 from pacenote.errors import StoreError
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.race.record import recorded_plan
-from pacenote.store import atomic_files
+from pacenote.store import atomic_files, race_folder
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from support.records import bulk, paced, record, task
@@ -171,6 +171,20 @@ def test_a_huge_record_is_an_error(store):
     os.truncate(folder.race_json, 1 << 30)
     with pytest.raises(StoreError, match=r"cannot read .*race\.json: it is larger than 64\.0 MiB"):
         folder.read()
+
+
+def test_a_record_that_would_be_too_large_to_be_read_is_stored_without_what_the_cluster_reports(
+    store, monkeypatch
+):
+    monkeypatch.setattr(race_folder, "MAX_FILE_BYTES", 64 << 10)
+    monkeypatch.setattr(atomic_files, "MAX_FILE_BYTES", 64 << 10)
+    complete = record(tasks=(task(), bulk()), telemetry={"node": "n" * (64 << 10)})
+    store.create(unfinished()).finish(complete)
+    stored = store.load("race-1")
+    assert stored.tasks == complete.tasks
+    assert stored.telemetry == {}
+    (problem,) = stored.telemetry_errors
+    assert problem.startswith("what the cluster reports is left out: with it, the record exceeds 64")
 
 
 def test_a_deeply_nested_record_is_an_error(store):

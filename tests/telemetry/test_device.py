@@ -67,6 +67,18 @@ def test_values_that_the_record_cannot_store_are_left_out_and_reported():
     )
 
 
+def test_values_that_make_the_record_too_large_are_left_out_and_reported():
+    system = {"segment_count": 3}
+    values = {"long": "x" * (5 << 20), "n" * (5 << 20): 1, "small": 1}
+    problems = ("y" * 5000, *(f"problem {number}" for number in range(200)))
+    result = read_all(device("odd", DeviceReading(system, values, problems)))
+    assert (result.system.segment_count, result.values) == (3, {"small": 1})
+    assert (len(result.errors), max(map(len, result.errors))) == (101, 1005)
+    assert result.errors[-1] == "odd: 102 other problems"
+    result = read_all(device("odd", DeviceReading({}, values)))
+    assert result.errors == ("odd: 2 values left out: they are too large together",)
+
+
 def test_an_error_of_a_device_is_not_blamed_on_the_engine():
     class Defective(TelemetryDevice):
         name = "defective"

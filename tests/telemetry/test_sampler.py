@@ -7,8 +7,9 @@ import pytest
 from pacenote.model.telemetry_sample import TelemetrySample
 from pacenote.telemetry import sampler
 from pacenote.telemetry.device import TelemetryDevices
+from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import TelemetryParams
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
 from support.http_server import HttpResponse, http_server, json_response
 from telemetry.sampling import ListSink, observed, run_device
 
@@ -76,6 +77,31 @@ def test_an_error_makes_a_gap_and_the_device_goes_on():
     (error,) = result.errors
     assert error.startswith("load: 3 of ")
     assert error.endswith("are gaps; the first: GET /load failed with status 503: busy")
+
+
+class Loads(Load):
+    """Reads any number of numbers."""
+
+    def sample(self, connection):
+        reply = connection.get("/load")
+        return limited(figures(reply, labels={"node": reply["name"]}))
+
+
+def test_a_reply_with_too_many_values_is_a_gap():
+    few, many = ({"name": "a", "load": dict.fromkeys(map(str, range(number)), 1)} for number in (3, 100_001))
+    replies = [few, many]
+    run = run_device(Loads, lambda _: json_response(replies.pop(0)))
+    assert [one.value for one in run.samples] == [1.0, 1.0, 1.0, None, None, None]
+    (error,) = run.result.errors
+    assert error.endswith("the first: the engine's response has more than 100,000 values")
+
+
+def test_long_names_of_an_engine_are_not_stored_with_each_value():
+    run = run_device(
+        Loads, {"/load": {"name": "n" * 1_000_000, "load": 1, "l" * 1_000_000: {"a": 1, "b": 2}}}
+    )
+    first, _ = run.samples
+    assert (first.name, len(first.labels["node"])) == ("load", 300)
 
 
 def test_a_defect_of_a_device_is_named_as_one_and_does_not_end_it():

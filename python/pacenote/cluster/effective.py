@@ -20,6 +20,9 @@ MAX_NODES = 20
 MAX_INDICES = 50
 """Number of indices whose settings are read."""
 
+_MAX_CHARACTERS = 12 << 20
+"""Characters of all facts, at most: the file of a race has those from before and after it."""
+
 _ALL_SETTINGS = "/_cluster/settings?include_defaults=true&flat_settings=true"
 _NODES = "/_nodes/settings,os,process,jvm,thread_pool,plugins?flat_settings=true"
 # A filter within the mappings would leave out an empty list of types, as of a cluster without indices.
@@ -67,6 +70,7 @@ class _Reading:
         self._facts: dict[str, str] = {}
         self._unread: dict[str, str] = {}
         self._unreachable = ""
+        self._characters = 0
 
     def read(self, key: str, path: str, parse: Callable[[Any], Mapping[str, object]]) -> object:
         """Adds what `parse` finds in the response to a path, and returns the response, or None."""
@@ -87,7 +91,13 @@ class _Reading:
         except EngineError as error:
             self._unread[key] = error.message
             return None
-        self._facts |= {name: _text(name, value) for name, value in found.items() if value is not None}
+        facts = {name: _text(name, value) for name, value in found.items() if value is not None}
+        characters = sum(len(name) + len(text) for name, text in facts.items())
+        if self._characters + characters > _MAX_CHARACTERS:
+            self._unread[key] = f"the facts have more than {_MAX_CHARACTERS >> 20} million characters"
+            return body
+        self._characters += characters
+        self._facts |= facts
         return body
 
     def snapshot(self) -> Snapshot:

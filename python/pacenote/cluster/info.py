@@ -8,8 +8,15 @@ from typing import Any
 
 from pacenote.errors import EngineError
 from pacenote.model.engine import ENGINE_APIS, EngineInfo, reported_engine
+from pacenote.model.printable import shortened
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient, RestResponse
+
+_MAX_NODES = 10_000
+"""Nodes of a cluster, at most; engines support about a thousand."""
+
+_MAX_NAME = 300
+"""Characters of a name that are kept; engines accept names of 255."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +86,14 @@ def read_info(client: RestClient) -> ClusterInfo:
 def _info(root: Mapping[str, Any], response: RestResponse) -> ClusterInfo:
     version = root["version"]
     nodes = response.body.get("nodes", {}) if response.ok and isinstance(response.body, dict) else {}
+    if len(nodes) > _MAX_NODES:
+        raise EngineError(f"the cluster reports {len(nodes):,} nodes, more than {_MAX_NODES:,}")
     return ClusterInfo(
         distribution=reported_engine(version),
-        version=str(version.get("number", "")),
-        build_hash=str(version.get("build_hash", "")),
-        flavor=str(version.get("build_flavor") or version.get("build_type") or ""),
-        cluster_name=str(root.get("cluster_name", "")),
+        version=_text(version.get("number")),
+        build_hash=_text(version.get("build_hash")),
+        flavor=_text(version.get("build_flavor") or version.get("build_type")),
+        cluster_name=_text(root.get("cluster_name")),
         nodes=tuple(sorted((_node(node) for node in nodes.values()), key=lambda node: node.name)),
     )
 
@@ -92,11 +101,11 @@ def _info(root: Mapping[str, Any], response: RestResponse) -> ClusterInfo:
 def _node(document: Mapping[str, Any]) -> NodeInfo:
     system, jvm = document.get("os", {}), document.get("jvm", {})
     return NodeInfo(
-        name=str(document.get("name", "")),
-        host=str(document.get("host", "")),
-        os=str(system.get("pretty_name") or system.get("name") or ""),
-        jvm_version=str(jvm.get("version", "")),
-        jvm_vendor=str(jvm.get("vm_vendor", "")),
+        name=_text(document.get("name")),
+        host=_text(document.get("host")),
+        os=_text(system.get("pretty_name") or system.get("name")),
+        jvm_version=_text(jvm.get("version")),
+        jvm_vendor=_text(jvm.get("vm_vendor")),
         heap_max_bytes=int(jvm.get("mem", {}).get("heap_max_in_bytes", 0)),
         cpus=int(system.get("allocated_processors") or system.get("available_processors") or 0),
         plugins=_names(document.get("plugins", [])),
@@ -105,4 +114,9 @@ def _node(document: Mapping[str, Any]) -> NodeInfo:
 
 
 def _names(documents: list[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(sorted(str(each.get("name", "")) for each in documents))
+    return tuple(sorted(_text(each.get("name")) for each in documents))
+
+
+def _text(value: object) -> str:
+    """Returns a name of limited length, because it is stored with the race."""
+    return shortened("" if value is None else str(value), _MAX_NAME)

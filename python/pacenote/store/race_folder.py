@@ -47,6 +47,7 @@ from pacenote.model.secrets import redact_value
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import (
+    MAX_FILE_BYTES,
     append_line,
     read_stored_file,
     remove_abandoned,
@@ -57,7 +58,7 @@ from pacenote.store.json_file import parse_stored, read_json
 from pacenote.store.progress_file import PROGRESS_FILE
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
-from pacenote.units import format_count
+from pacenote.units import format_bytes, format_count
 
 RESULT_BYTES = 8 << 10
 """Room for the values of a task's result, or of a sub-operation's, without names and errors."""
@@ -256,6 +257,22 @@ class RaceFolder:
         write_atomically(self.race_json, text)
 
     def _text(self, record: RaceRecord) -> bytes:
+        """Returns the content of the file of a record: without what a cluster reports, if it would otherwise
+        be too large to be read.
+        """
+        text = self._complete_text(record)
+        if len(text) <= MAX_FILE_BYTES:
+            return text
+        size = format_bytes(MAX_FILE_BYTES)
+        reported = dataclasses.replace(
+            record,
+            cluster=dataclasses.replace(record.cluster, nodes=()),
+            telemetry={},
+            telemetry_errors=(f"what the cluster reports is left out: with it, the record exceeds {size}",),
+        )
+        return self._complete_text(reported)
+
+    def _complete_text(self, record: RaceRecord) -> bytes:
         document = redact_record(record, self.secrets).to_document()
         # The encoder of `json` is much slower with `indent`.
         text = encodable(json.dumps(document, ensure_ascii=False, allow_nan=False))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pacenote.telemetry.device import ControlConnection, expected_form
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
 
 
 class DataStreamStats(SampledDevice):
@@ -21,23 +22,18 @@ class DataStreamStats(SampledDevice):
     def sample(self, connection: ControlConnection) -> Iterable[SampledValue]:
         """Reads all data streams. Raises EngineError."""
         reply = connection.get("/_data_stream/*/_stats")
-        everything = {"data_stream": "_all"}
         with expected_form('"data_streams" and their numbers'):
-            figures = [
-                SampledValue("shards", float(reply["_shards"]["total"]), labels=everything),
-                SampledValue("data_stream_count", float(reply["data_stream_count"]), labels=everything),
-                SampledValue("backing_indices", float(reply["backing_indices"]), labels=everything),
-                SampledValue(
-                    "total_store_size", float(reply["total_store_size_bytes"]), "B", labels=everything
-                ),
-            ]
-            for stream in reply["data_streams"]:
-                labels = {"data_stream": str(stream["data_stream"])}
-                figures += [
-                    SampledValue("backing_indices", float(stream["backing_indices"]), labels=labels),
-                    SampledValue("store_size", float(stream["store_size_bytes"]), "B", labels=labels),
-                    SampledValue(
-                        "maximum_timestamp", float(stream["maximum_timestamp"]), "ms", labels=labels
-                    ),
-                ]
-        return figures
+            return limited(_figures(reply))
+
+
+def _figures(reply: Mapping[str, Any]) -> Iterator[SampledValue]:
+    everything = {"data_stream": "_all"}
+    yield SampledValue("shards", float(reply["_shards"]["total"]), labels=everything)
+    yield SampledValue("data_stream_count", float(reply["data_stream_count"]), labels=everything)
+    yield SampledValue("backing_indices", float(reply["backing_indices"]), labels=everything)
+    yield SampledValue("total_store_size", float(reply["total_store_size_bytes"]), "B", labels=everything)
+    for stream in reply["data_streams"]:
+        labels = {"data_stream": str(stream["data_stream"])}
+        yield SampledValue("backing_indices", float(stream["backing_indices"]), labels=labels)
+        yield SampledValue("store_size", float(stream["store_size_bytes"]), "B", labels=labels)
+        yield SampledValue("maximum_timestamp", float(stream["maximum_timestamp"]), "ms", labels=labels)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -15,9 +16,20 @@ from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.codec import decode, encode
 from pacenote.model.engine import GetJson
 from pacenote.model.messages import DEFECT
+from pacenote.model.printable import shortened
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.telemetry_sample import TelemetrySink
 from pacenote.telemetry.parameters import DeviceParameter, TelemetryParams
+from pacenote.units import format_count
+
+_MAX_READING = 4 << 20
+"""Characters of a device's values in the race record, at most; the engine may have written them."""
+
+_MAX_PROBLEMS = 100
+"""Problems of a device that are kept."""
+
+_MAX_PROBLEM = 1000
+"""Characters of a problem that are kept."""
 
 
 class ControlConnection(Protocol):
@@ -277,20 +289,41 @@ def _storable(reading: DeviceReading) -> tuple[DeviceReading, tuple[str, ...]]:
     """
     problems = list(reading.problems)
     system: dict[str, Any] = {}
+    values: dict[str, object] = {}
+    sizes: dict[str, int] = {}
     for key, value in reading.system.items():
         try:
-            decode(SystemMetrics, {key: encode(value)}, "system")
-            system[key] = value
+            document = encode(value)
+            decode(SystemMetrics, {key: document}, "system")
+            sizes[key], system[key] = len(json.dumps(document)), value
         except (PacenoteError, TypeError) as error:
             problems.append(f"{_text(error)}; it is ignored")
-    values: dict[str, object] = {}
     for key, value in reading.values.items():
         try:
-            json.dumps(encode(value), allow_nan=False)
-            values[key] = value
+            sizes[key], values[key] = len(key) + len(json.dumps(encode(value), allow_nan=False)), value
         except (TypeError, ValueError, RecursionError) as error:
             problems.append(f"{key} is not JSON and is ignored: {_text(error)}")
-    return DeviceReading(system, values), tuple(problems)
+    kept = _smallest(sizes)
+    if left_out := len(sizes) - len(kept):
+        problems.append(f"{format_count(left_out, 'value')} left out: they are too large together")
+    system = {key: value for key, value in system.items() if key in kept}
+    values = {key: value for key, value in values.items() if key in kept}
+    return DeviceReading(system, values), _few(problems)
+
+
+def _smallest(sizes: Mapping[str, int]) -> frozenset[str]:
+    """Returns the names of the smallest values, as many as the record of a race may have of a device."""
+    names = sorted(sizes, key=lambda name: sizes[name])
+    total = accumulate(sizes[name] for name in names)
+    return frozenset(name for name, size in zip(names, total, strict=True) if size <= _MAX_READING)
+
+
+def _few(problems: Sequence[str]) -> tuple[str, ...]:
+    """Returns problems of limited number and length."""
+    found = [shortened(text, _MAX_PROBLEM) for text in problems[:_MAX_PROBLEMS]]
+    if more := len(problems) - len(found):
+        found.append(format_count(more, "other problem"))
+    return tuple(found)
 
 
 def _describe(device: TelemetryDevice, what: str, error: Exception) -> str:
@@ -305,4 +338,4 @@ def _describe(device: TelemetryDevice, what: str, error: Exception) -> str:
 def _text(error: Exception) -> str:
     # The text of an error such as KeyError has no meaning without its type.
     text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
-    return " ".join(text.split())
+    return shortened(" ".join(text.split()), _MAX_PROBLEM)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from pacenote.model.telemetry_sample import SampleKind
-from pacenote.telemetry.sampler import SampledValue
+from pacenote.telemetry.sampler import MAX_NAME, SampledValue
 
 _UNITS = (
     ("_in_millis", "ms"), ("_millis", "ms"), ("_in_nanos", "ns"), ("_nanos", "ns"), ("_micros", "us"),
@@ -39,7 +39,7 @@ def figures(
 
     The unit of a value is in its own column, so that `store.size_in_bytes` is `store.size`, unless the
     separator is Rally's underscore: then the names are Rally's. Truth values are 0 or 1, percentages in text
-    are numbers, and other text is left out.
+    are numbers, and other text is left out, as are values with longer names than `MAX_NAME`.
     """
     for name, value in _numbers(document, prefix, separator):
         bare, unit = split_unit(name)
@@ -71,6 +71,8 @@ def number(value: object) -> float | None:
 def _numbers(document: object, prefix: str, separator: str) -> Iterator[tuple[str, float]]:
     if isinstance(document, Mapping):
         for key, value in document.items():
+            if len(prefix) + len(key) > MAX_NAME:
+                continue
             name = f"{prefix}{separator}{key}" if prefix else str(key)
             yield from _numbers(value, name, separator)
     elif not isinstance(document, Sequence) or isinstance(document, str):

@@ -15,9 +15,12 @@ from pacenote.model.telemetry_sample import SampleKind
 from pacenote.net.reply import FailedStatus
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import number, split_unit
-from pacenote.telemetry.sampler import SampledValue
+from pacenote.telemetry.sampler import MAX_NAME, SampledValue, limited
 
 _BAD_REQUEST = 400
+
+_MAX_PATHS = 10_000
+"""Paths of objects whose values keep their names, at most."""
 
 POOLS = (
     *("write", "search", "get", "refresh", "flush", "merge", "force_merge", "management", "generic"),
@@ -72,14 +75,15 @@ class NodeStatistics:
         self._groups = tuple((group, tuple(group.path.split("."))) for group in groups)
         self._values: dict[tuple[str, ...], Sequence[_Value]] = {}
 
-    def read(self, connection: ControlConnection) -> list[SampledValue]:
+    def read(self, connection: ControlConnection) -> Sequence[SampledValue]:
         """Returns the values of all nodes, each with the label `node`. Raises EngineError."""
         reply = self._reply(connection)
-        found: list[SampledValue] = []
         with expected_form('"nodes" with the statistics of each'):
-            for node_id, node in reply["nodes"].items():
-                self._add(found, node, {"node": str(node.get("name", node_id))})
-        return found
+            return limited(
+                value
+                for node_id, node in reply["nodes"].items()
+                for value in self._read_node(node, {"node": str(node.get("name", node_id))})
+            )
 
     def _reply(self, connection: ControlConnection) -> Any:
         try:
@@ -91,30 +95,35 @@ class NodeStatistics:
             self._path = self._everything
             return connection.get(self._path)
 
-    def _add(self, found: list[SampledValue], node: Mapping[str, Any], labels: Mapping[str, str]) -> None:
+    def _read_node(self, node: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[SampledValue]:
         for group, keys in self._groups:
             for path, values in _objects(node, keys, ()):
-                named = self._values.get(path)
-                if named is None:
-                    named = self._values[path] = tuple(_named(group, path))
+                named = self._named_values(group, path)
                 if not group.label:
-                    _add_values(found, values, named, labels)
+                    yield from _numbers(values, named, labels)
                     continue
                 for each in values:
                     own = {**labels, group.label: str(each[f"{group.label}_name"])}
-                    _add_values(found, each, named, own)
+                    yield from _numbers(each, named, own)
+
+    def _named_values(self, group: ValueGroup, path: tuple[str, ...]) -> Sequence[_Value]:
+        """Returns the values of a group at a path, whose names are made once."""
+        named = self._values.get(path)
+        if named is None:
+            if len(self._values) >= _MAX_PATHS:
+                # An engine may have other ones in each reply.
+                self._values.clear()
+            named = self._values[path] = tuple(_named(group, path))
+        return named
 
 
-def _add_values(
-    found: list[SampledValue],
-    values: Mapping[str, Any],
-    named: Sequence[_Value],
-    labels: Mapping[str, str],
-) -> None:
+def _numbers(
+    values: Mapping[str, Any], named: Sequence[_Value], labels: Mapping[str, str]
+) -> Iterator[SampledValue]:
     for key, name, unit, kind in named:
         value = number(values.get(key))
         if value is not None:
-            found.append(SampledValue(name, value, unit, kind, labels))
+            yield SampledValue(name, value, unit, kind, labels)
 
 
 def _objects(
@@ -126,6 +135,8 @@ def _objects(
             return
         if key == "*":
             for own, child in value.items():
+                if len(own) > MAX_NAME:
+                    continue
                 yield from _objects(child, path[position + 1 :], (*before, own))
             return
         value = value.get(key)

@@ -11,11 +11,13 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.messages import DEFECT
+from pacenote.model.printable import shortened
 from pacenote.model.telemetry_sample import SampleKind, TelemetrySample
 from pacenote.net.reply import FailedStatus
 from pacenote.telemetry.device import ControlConnection, DeviceReading, ObservedCluster, TelemetryDevice
@@ -27,6 +29,12 @@ _LEAST_INTERVAL_S = 2.0
 
 _END_TIMEOUT_S = 15.0
 """Seconds for which the end of a race waits for a sample that is being read."""
+
+MAX_VALUES = 100_000
+"""Values of a sample, at most; a cluster of 500 nodes has 19,000 by default. A reply can have millions."""
+
+MAX_NAME = 300
+"""Characters of a name or a label, at most: each value is stored with them. Engines accept names of 255."""
 
 _MISSING_API = (400, 403, 404, 405, 410, 501)
 """Statuses with which an engine says that it does not have what a device reads, or does not permit it."""
@@ -56,6 +64,16 @@ def interval_parameter(device: str, seconds: float) -> DeviceParameter:
     return DeviceParameter(f"{device}-sample-interval", "seconds", seconds, "seconds between two samples")
 
 
+def limited(values: Iterable[SampledValue]) -> Sequence[SampledValue]:
+    """Returns values that are read from a reply one after the other. Raises EngineError for more than
+    `MAX_VALUES`, of which it reads no more.
+    """
+    found = list(islice(values, MAX_VALUES + 1))
+    if len(found) > MAX_VALUES:
+        raise EngineError(f"the engine's response has more than {MAX_VALUES:,} values")
+    return found
+
+
 class SampledDevice(TelemetryDevice):
     """Reads values at an interval, from before the first task until after the last one."""
 
@@ -78,7 +96,7 @@ class SampledDevice(TelemetryDevice):
 
     @abstractmethod
     def sample(self, connection: ControlConnection) -> Iterable[SampledValue]:
-        """Reads all values once. Raises EngineError."""
+        """Reads all values once. Raises EngineError, also for more than `limited` allows."""
 
     def conclude(self, _connection: ControlConnection, /) -> DeviceReading:
         """Returns what the device reads after the last sample. Raises EngineError."""
@@ -153,10 +171,18 @@ class SampledDevice(TelemetryDevice):
         now_ns = _clock(self._cluster)
         before_ns = now_ns()
         self._sampled_at = time.monotonic()
-        figures = list(self.sample(connection))
+        figures = limited(self.sample(connection))
         at_ns = (before_ns + now_ns()) // 2
         samples = [
-            TelemetrySample(at_ns, self.name, one.name, one.value, one.unit, one.kind, one.labels)
+            TelemetrySample(
+                at_ns,
+                self.name,
+                shortened(one.name, MAX_NAME),
+                one.value,
+                one.unit,
+                one.kind,
+                _short_labels(one.labels),
+            )
             for one in figures
         ]
         self._gaps.taken += 1
@@ -171,6 +197,13 @@ class SampledDevice(TelemetryDevice):
     def _write(self, samples: Sequence[TelemetrySample]) -> None:
         if self._cluster.sink is not None and samples:
             self._cluster.sink.write(samples)
+
+
+def _short_labels(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns labels of limited length: each value of a sample is stored with all of its labels."""
+    if all(len(text) <= MAX_NAME for text in labels.values()):
+        return labels
+    return {key: shortened(text, MAX_NAME) for key, text in labels.items()}
 
 
 def _clock(cluster: ObservedCluster) -> Callable[[], int]:

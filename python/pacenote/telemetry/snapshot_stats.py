@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
 from pacenote.telemetry.shard_stats import index_path
 
 _INDICES = DeviceParameter(
@@ -39,10 +40,13 @@ class SearchableSnapshotsStats(SampledDevice):
         level = "indices" if names else "cluster"
         reply = connection.get(f"{index_path(names)}/_searchable_snapshots/stats?level={level}")
         with expected_form('"total", or "indices" with theirs'):
-            found = list(_file_types(reply["total"], {"level": "cluster"}))
-            for index, stats in reply.get("indices", {}).items() if names else ():
-                found += _file_types(stats["total"], {"level": "index", "index": str(index)})
-        return found
+            indices = reply.get("indices", {}).items() if names else ()
+            found = (
+                _file_types(stats["total"], {"level": "index", "index": str(index)})
+                for index, stats in indices
+            )
+            cluster = _file_types(reply["total"], {"level": "cluster"})
+            return limited(chain(cluster, chain.from_iterable(found)))
 
 
 class BlobStoreStats(SampledDevice):
@@ -58,10 +62,12 @@ class BlobStoreStats(SampledDevice):
         """Reads the statistics of the cluster and of its nodes. Raises EngineError."""
         reply = connection.get("/_internal/blob_store/stats")
         with expected_form('"_all" and "nodes" with their statistics'):
-            found = list(_blob_stores(reply.get("_all", {}), {"level": "cluster"}))
-            for node_id, stats in reply["nodes"].items():
-                found += _blob_stores(stats, {"level": "node", "node": str(node_id)})
-        return found
+            found = (
+                _blob_stores(stats, {"level": "node", "node": str(node_id)})
+                for node_id, stats in reply["nodes"].items()
+            )
+            cluster = _blob_stores(reply.get("_all", {}), {"level": "cluster"})
+            return limited(chain(cluster, chain.from_iterable(found)))
 
 
 def _file_types(stats: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> Iterator[SampledValue]:
