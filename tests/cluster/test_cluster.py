@@ -85,12 +85,13 @@ def test_an_existing_cluster_is_described(server: ScriptedServer) -> None:
 
 def test_the_size_of_a_description_is_limited(server: ScriptedServer) -> None:
     name = "n" * 1_000_000
-    version = {"number": name, "build_hash": name, "build_type": name}
+    version = dict.fromkeys(("distribution", "number", "build_hash", "build_type"), name)
     server.put("/", {"cluster_name": name, "version": version})
     server.put("/_nodes/os,jvm,plugins", {"nodes": {"a": {"name": name, "plugins": [{"name": name}]}}})
     info = existing_cluster(server.url).info()
     (node,) = info.nodes
-    texts = (info.version, info.build_hash, info.flavor, info.cluster_name, node.name, *node.plugins)
+    texts = [info.distribution, info.version, info.build_hash, info.flavor, info.cluster_name]
+    texts += [node.name, *node.plugins]
     assert {len(text) for text in texts} == {300}
 
 

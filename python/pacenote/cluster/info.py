@@ -89,7 +89,7 @@ def _info(root: Mapping[str, Any], response: RestResponse) -> ClusterInfo:
     if len(nodes) > _MAX_NODES:
         raise EngineError(f"the cluster reports {len(nodes):,} nodes, more than {_MAX_NODES:,}")
     return ClusterInfo(
-        distribution=reported_engine(version),
+        distribution=_text(reported_engine(version)),
         version=_text(version.get("number")),
         build_hash=_text(version.get("build_hash")),
         flavor=_text(version.get("build_flavor") or version.get("build_type")),
