@@ -217,3 +217,32 @@ def test_files_that_cannot_be_read_do_not_prevent_the_others(run, tmp_path, publ
     assert len(out.splitlines()) == 2
     assert f"error: {tmp_path / 'none'} does not exist" in err
     assert f"error: {empty} has no race" in err
+
+
+def test_a_recall_of_another_tool_that_falls_is_said_first(run, tmp_path):
+    for number in range(10):
+        is_new = number % 4 in (1, 2)
+        own = osb_document(**{
+            "test-execution-id": f"race-{number}",
+            "user-tags": {"ef": "low" if is_new else "high"},
+        })
+        own["test-execution-timestamp"] = f"202405{number + 1:02}T101112Z"
+        (task,) = own["results"]["op_metrics"]
+        task["service_time"] = {"50_0": (1.3 if is_new else 2.0) + number / 1000, "unit": "ms"}
+        task["latency"] = task["service_time"]
+        task["throughput"] |= {"mean": (3.0 if is_new else 2.0) + number / 1000}
+        (recall,) = own["results"]["correctness_metrics"]
+        recall["recall@k"] = {"mean": 0.56 if is_new else 0.93}
+        (tmp_path / f"{number}.json").write_text(json.dumps(own), "utf-8")
+    assert run("import", *sorted(tmp_path.glob("*.json")))[0] == 0
+    sides = ("--baseline=tag:ef=high", "--contender=tag:ef=low")
+    code, out, err = run("compare", *sides, "--report=short", "--fail-on=worse")
+    assert out.startswith(" MIXED  Mean recall@k of knn -39.8 %")
+    assert (code, err) == (3, "warning: --fail-on: recall@k:knn is worse\n")
+    neutral = run("compare", *sides, "--report=short", "--quality=recall@k:knn=neutral")[1]
+    assert neutral.startswith(" BETTER  throughput of term")
+    assert "Mean recall@k of knn changed: 0.93 → 0.56" in " ".join(neutral.split())
+    assert "--quality=recall@k:knn=neutral" in neutral
+    for wrong in ("recall", "recall=up", "=higher", ","):
+        code, _, err = run("compare", *sides, f"--quality={wrong}")
+        assert (code, "--quality" in err) == (2, True)

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from compare.quality_races import with_values
 from compare.races import index, race, search
 from pacenote.compare.trend import find_trend
 from pacenote.errors import StoreError, UsageError
@@ -417,3 +418,48 @@ def test_latency_with_the_backlog_of_a_warm_up_does_not_count():
     trend = trend_of(races)
     assert metric(trend, "p99-latency:term").reason == "latency includes the backlog of the warm-up"
     assert not metric(trend, "p99-service-time:term").reason
+
+
+def recalls(values: Iterable[float], name: str = "recall", **changes: object) -> list[RaceRecord]:
+    """One race a night whose runner returned these means."""
+    draw = random.Random(5)
+    return [
+        race(
+            f"r{night}",
+            144 * night,
+            tasks=(with_values(search(task="knn"), {name: value + draw.gauss(0, 0.002)}),),
+            **changes,
+        )
+        for night, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "answer", "absolute"),
+    [
+        (0.93, 0.85, "regression", False),
+        (0.85, 0.93, "no regression", False),
+        (0.93, -0.01, "regression", True),
+        (-0.01, 0.93, "no regression", True),
+    ],
+)
+def test_a_quality_that_falls_is_a_regression(before, after, answer, absolute):
+    trend = trend_of(recalls([before] * 15 + [after] * 6))
+    (recall,) = [each for each in trend.metrics if each.metric.label == "recall:knn"]
+    assert recall.is_absolute == absolute
+    assert (trend.answer, len(recall.changes)) == (answer, 1)
+    assert recall.changes[0].before == 14
+
+
+def test_the_number_of_hits_has_changes_and_no_regressions():
+    trend = trend_of(recalls([10.0] * 15 + [8.0] * 6, "hits"), metrics=("hits",))
+    (hits,) = trend.metrics
+    assert (trend.answer, [change.word for change in hits.changes]) == ("no regression", ["changed"])
+
+
+def test_the_direction_of_a_trend_is_that_of_the_track():
+    races = recalls([2.0] * 15 + [3.0] * 6, "distance")
+    assert trend_of(races, metrics=("distance",)).answer == "no regression"
+    declared = {"knn": {"quality-metrics": {"distance": "lower"}}}
+    newest = replace(races[-1], task_meta=declared)
+    assert trend_of([*races[:-1], newest]).answer == "regression"

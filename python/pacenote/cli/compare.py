@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import EachGiven, Parser, Several
 from pacenote.cli.program import program
+from pacenote.cli.quality_option import add_quality_option, quality_directions
 from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
 from pacenote.cli.store_options import add_store_option, store_client
 from pacenote.cli.unavailable import UnavailableOption
@@ -71,6 +72,7 @@ def add_options(parser: Parser) -> None:
         help="metrics that decide: throughput:index-append,p99:term (default: those of the track, or of each "
         "task throughput, or p90 of latency if it has a target rate, and its error rate)",
     )
+    add_quality_option(parser)
     parser.add_argument(
         "--smallest-effect",
         type=_percent,
@@ -216,7 +218,9 @@ def comparison_page(store: RaceStore, baseline: Sequence[str], contender: Sequen
     from pacenote.store.race_groups import find_group
 
     names = tuple(contender)
-    options = argparse.Namespace(baseline=baseline, contender=(names,), primary=(), smallest_effect=None)
+    options = argparse.Namespace(
+        baseline=baseline, contender=(names,), primary=(), quality=(), smallest_effect=None
+    )
     old, new = find_group(store, baseline), find_group(store, contender)
     comparison, asked = _compared(store, old, new, options)
     compared = _Contender(names, old, new, asked, comparison, GateResult("", ()))
@@ -241,6 +245,7 @@ def _compared(
         options.smallest_effect,
         level=lambda alpha: alpha / contenders,
         noise=_noise(baseline.races, contender.races),
+        quality=quality_directions(options.quality),
         names=store.short_ids([race_id for side in (baseline, contender) for race_id, _ in side.folders]),
         left_out=(*baseline.left_out, *contender.left_out),
     )
@@ -389,6 +394,8 @@ def _arguments(options: argparse.Namespace) -> list[str]:
     found += [f"--contender={_joined(names)}" for names in options.contender]
     if options.primary:
         found.append(f"--primary={_joined(options.primary)}")
+    if options.quality:
+        found.append(f"--quality={_joined(map(str, options.quality))}")
     if getattr(options, "mixed_sides", False):
         found.append("--mixed-sides")
     if options.smallest_effect is not None:
@@ -415,7 +422,7 @@ def _page(
     return render_small_page(build_comparison_page(sources))
 
 
-def _joined(names: Sequence[str]) -> str:
+def _joined(names: Iterable[str]) -> str:
     """Returns names as an option has them."""
     return ",".join(name.replace(",", "\\,") for name in names)
 

@@ -155,7 +155,7 @@ def _blind_text(metrics: Sequence[MetricComparison]) -> str:
 
     worst = max(metrics, key=seen)
     smallest = worst.smallest_effect
-    matters = f"{smallest:g} points" if worst.metric.kind == "error rate" else f"{smallest * 100:g} %"
+    matters = f"{smallest:g} points" if worst.is_absolute else f"{smallest * 100:g} %"
     text = detectable_text(worst.change) or "more than 1,000 %"
     others = f" ({len(metrics) - 1} more metrics are like it)" if len(metrics) > 1 else ""
     return f"of {worst.metric.label}, a change of {text} would have been seen, and {matters} matter{others}"

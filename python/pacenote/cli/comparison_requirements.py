@@ -67,10 +67,12 @@ class NoWorse:
             return False
         if each.change.is_absolute:
             # A limit in percent says nothing about a difference in points.
-            return alone.high is not None and alone.high < each.smallest_effect
-        if each.metric.higher_is_better:
-            return (1 + alone.low) * (1 + self.limit) > 1
-        return alone.high is not None and alone.high < self.limit
+            falls = alone.low > -each.smallest_effect
+            rises = alone.high is not None and alone.high < each.smallest_effect
+            return {True: falls, False: rises, None: falls and rises}[each.metric.higher_is_better]
+        falls = (1 + alone.low) * (1 + self.limit) > 1
+        rises = alone.high is not None and alone.high < self.limit
+        return {True: falls, False: rises, None: falls and rises}[each.metric.higher_is_better]
 
 
 def unmet_text(each: MetricComparison) -> str:

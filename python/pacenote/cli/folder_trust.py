@@ -42,6 +42,7 @@ HARMLESS = frozenset({
         "primary",
         "probe-time",
         "probe-warmup",
+        "quality",
     ),
     *("quiet", "reason", "report", "report-format", "report-numbers-align", "require", "samples", "seed"),
     *("show-in-report", "show-processing-time", "since", "skip-rest-api-check", "skip-telemetry"),

@@ -11,13 +11,13 @@ if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.comparison import Comparison, MetricComparison
 
 PRIMARY = "primary"
-"""The name of all metrics that decide."""
+"""The name of all metrics that decide, and of quality metrics with a direction, which must not be worse."""
 
 
 def gate_metrics(comparison: Comparison, name: str, option: str) -> Sequence[MetricComparison]:
     """Returns the metrics that an option names. Raises UsageError if there are none of this name."""
     if name.lower() == PRIMARY:
-        return comparison.primary
+        return comparison.deciding
     from pacenote.compare.metrics import expanded_primary, metric_hint
 
     metrics = [each.metric for each in comparison.metrics]

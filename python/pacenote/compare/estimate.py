@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pacenote.compare.pairing import PairedRaces
@@ -12,6 +12,7 @@ from pacenote.model.comparison import (
     ComparisonOptions,
     EstimatedChange,
     MetricComparison,
+    MetricRole,
     MetricWord,
     PercentileShift,
 )
@@ -23,7 +24,7 @@ from pacenote.stats.absolute_effect import (
     paired_difference,
     unpaired_difference,
 )
-from pacenote.stats.effect import Effect, paired_effect, unpaired_effect
+from pacenote.stats.effect import RESOLUTION, Effect, paired_effect, unpaired_effect
 from pacenote.stats.multiplicity import benjamini_hochberg_confidences
 from pacenote.stats.noise_floor import MIN_RACES
 from pacenote.stats.percentile_change import BoundedPercentile, percentile_change
@@ -39,7 +40,11 @@ _MAX_LOG = 700.0
 ONE_EACH = "one race each"
 """Why two races have no verdict."""
 
-PROBABLE: Mapping[MetricWord, MetricWord] = {"better": "probably better", "worse": "probably worse"}
+PROBABLE: Mapping[MetricWord, MetricWord] = {
+    "better": "probably better",
+    "worse": "probably worse",
+    "changed": "probably changed",
+}
 """What is said at most if one group ran after the other, so that the change contains the drift, or if a task
 is steady on one side only.
 """
@@ -87,30 +92,23 @@ def decided(
 ) -> tuple[MetricComparison, ...]:
     """Returns the metrics with their changes and verdicts.
 
-    Primary metrics decide together, with Holm's weighted correction, and secondary ones with that of
-    Benjamini and Hochberg. That a metric is the same is shown by its interval of `options.confidence`: the
-    probability of saying so of one that changed by what matters is not larger because others are said to be
-    the same, too. Metrics without an estimate do not take part.
+    Primary metrics decide together, with Holm's weighted correction, so do quality metrics, and secondary
+    ones with that of Benjamini and Hochberg. That a metric is the same is shown by its interval of
+    `options.confidence`: the probability of saying so of one that changed by what matters is not larger
+    because others are said to be the same, too. Metrics without an estimate do not take part.
     """
     alone = 1 - options.level(1 - options.confidence)
     effects = [_effect(each, alone) for each in metrics]
     estimated = [(each, effect) for each, effect in zip(metrics, effects, strict=True) if effect is not None]
-    primary = [(each, effect) for each, effect in estimated if each.metric.role == "primary"]
     secondary = [effect for each, effect in estimated if each.metric.role == "secondary"]
-    confidences = iter(
-        weighted_holm_confidences(
-            [_in_units_of_what_matters(effect, each.metric) for each, effect in primary],
-            options.confidence,
-            options.level,
-        )
-    )
+    families = {role: iter(_family(estimated, role, options)) for role in _FAMILIES}
     others = iter(benjamini_hochberg_confidences([effect.p for effect in secondary], alone))
     found = []
     for each, effect in zip(metrics, effects, strict=True):
         if effect is None:
             found.append(_decided(each, None, None))
-        elif each.metric.role == "primary":
-            found.append(_decided(each, effect, next(confidences)))
+        elif each.metric.role in families:
+            found.append(_decided(each, effect, next(families[each.metric.role])))
         else:
             own = next(others)
             found.append(_decided(each, effect, FamilyConfidence(own, own)))
@@ -119,6 +117,22 @@ def decided(
     return tuple(
         replace(each, usual_change=_usual_change(each, options), shift=_shift(own))
         for own, each in zip(metrics, found, strict=True)
+    )
+
+
+_FAMILIES: tuple[MetricRole, ...] = ("primary", "quality")
+"""Roles of metrics of which none may be said to have changed by chance."""
+
+
+def _family(
+    estimated: Iterable[tuple[Measured, _AnyEffect]], role: MetricRole, options: ComparisonOptions
+) -> tuple[FamilyConfidence, ...]:
+    """Returns the confidences that the metrics with a role need, because they decide together."""
+    own = [(each, effect) for each, effect in estimated if each.metric.role == role]
+    return weighted_holm_confidences(
+        [_in_units_of_what_matters(effect, each.metric) for each, effect in own],
+        options.confidence,
+        options.level,
     )
 
 
@@ -138,7 +152,7 @@ def _shift(each: Measured) -> PercentileShift | None:
 def _usual_change(metric: MetricComparison, options: ComparisonOptions) -> float | None:
     """Returns by how much two races of one configuration differ at most, predicted from their noise."""
     noise = options.noise.get(metric.metric.label)
-    if noise is None or noise.races < MIN_RACES or metric.metric.kind == "error rate":
+    if noise is None or noise.races < MIN_RACES or metric.is_absolute:
         return None
     half = t_quantile(noise.races - 1, (1 + options.confidence) / 2) * noise.spread * math.sqrt(2)
     return _finite(math.expm1(min(half, _MAX_LOG)))
@@ -152,7 +166,7 @@ def _effect(each: Measured, confidence: float) -> _AnyEffect | None:
     old, new = each.metric.baseline, each.metric.contender
     if each.is_void or each.has_backlog or each.samples_needed or races.design == "one race each":
         return None
-    if each.metric.metric.kind == "error rate":
+    if each.metric.is_absolute:
         found = None if each.metric.is_zero else _difference(each)
         return found and found.at(confidence)
     if races.design == "paired":
@@ -161,9 +175,14 @@ def _effect(each: Measured, confidence: float) -> _AnyEffect | None:
 
 
 def _difference(each: Measured) -> AbsoluteEffect | None:
-    """Returns the difference of error rates, in points of a percentage."""
+    """Returns the difference of error rates, in points of a percentage, or of custom metrics, in their
+    unit.
+    """
     old, new = each.metric.baseline, each.metric.contender
     error = counting_error(*each.failures) * 100 if each.failures else 0.0
+    if each.metric.metric.kind == "custom":
+        # Equal values do not prove that nothing varies.
+        error = RESOLUTION / 2 * max(map(abs, (*old, *new)))
     if each.races.design == "paired":
         return paired_difference(old, new, error, each.races.lags)
     return unpaired_difference(old, new, error)

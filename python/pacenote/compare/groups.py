@@ -16,26 +16,31 @@ from pacenote.compare.metrics import (
     expanded_primary,
     metric_hint,
     operation_count,
+    quality_labels,
     race_metrics,
     smallest_effect_of,
 )
 from pacenote.compare.opposite_medians import opposite_median_notes
 from pacenote.compare.pairing import PairedRaces, block_of, pair_races
+from pacenote.compare.quality import quality_limits, quality_problems
 from pacenote.compare.race_findings import is_disturbed, is_doubtful, listed, names_text, shape, voids
 from pacenote.compare.task_validity import differently_steady
 from pacenote.compare.validity import limiting_findings, order_findings, voiding_findings
 from pacenote.errors import UsageError
 from pacenote.model.comparison import (
+    WORSE_WORDS,
     ComparedRace,
     Comparison,
     ComparisonAnswer,
     ComparisonOptions,
     MetricComparison,
     MetricId,
+    MetricRole,
     MetricWord,
     RaceGroup,
     RaceInGroup,
 )
+from pacenote.model.custom_metrics import CustomMetrics, declared_metrics
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.user_tags import tag_texts
 from pacenote.model.warmup_backlog import BACKLOG_MARK, BACKLOG_REASON
@@ -62,7 +67,11 @@ def compare_groups(
     whole = _part(races, options)
     measured, own = _measured(whole, options)
     metrics = decided(measured, races, options)
-    limits = (*limiting_findings(races, differences, options), *drift_findings(measured, metrics))
+    limits = (
+        *limiting_findings(races, differences, options),
+        *drift_findings(measured, metrics),
+        *quality_limits(metrics),
+    )
     findings = (*whole.findings, *limits)
     shown = tuple(_concerning(findings, metrics))
     return Comparison(
@@ -70,7 +79,7 @@ def compare_groups(
         contender=_group(races.contender, is_paired=races.design == "paired"),
         design=races.design,
         run_order=races.order,
-        answer=_answer([each for each in metrics if each.role == "primary"], shown),
+        answer=_answer(metrics, shown),
         metrics=metrics,
         findings=tuple(sorted((*shown, *own, *copies), key=_rank)),
         differences=differences,
@@ -139,9 +148,15 @@ def _part(races: PairedRaces, options: ComparisonOptions) -> _Part:
 def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured], list[Finding]]:
     """Returns the metrics that every race has, and findings about those that are to decide."""
     races = whole.races
-    sides = [[race_metrics(race.record) for race in side] for side in (races.baseline, races.contender)]
+    customs = _customs(races, options)
+    sides = [
+        [race_metrics(race.record, customs) for race in side] for side in (races.baseline, races.contender)
+    ]
     common = [metric for metric in sides[0][0] if all(metric in each for side in sides for each in side)]
     primary, unknown = _primary(common, races, options)
+    quality = quality_labels(common, customs) - primary
+    roles: dict[str, MetricRole] = dict.fromkeys(quality, "quality")
+    roles |= dict.fromkeys(primary, "primary")
     every = tuple(range(len(races.baseline)))
     parts = {every: whole}
     measured = list[Measured]()
@@ -154,14 +169,17 @@ def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured],
         if sound not in parts:
             parts[sound] = _part(races.part(sound), options)
         part = parts[sound]
-        if metric.label in primary:
+        if metric.label in roles:
             for finding in _only_of_part(metric, part, whole):
                 of_parts.setdefault(finding, []).append(metric.label)
         own = sides if sound == every else [[side[pair] for pair in sound] for side in sides]
         lost = tuple(block_of(races.baseline[pair]) for pair in every if pair not in sound)
         measured.append(
             Measured(
-                _undecided(metric, own, options, is_primary=metric.label in primary, lost_blocks=lost),
+                replace(
+                    _undecided(metric, own, options, role=roles.get(metric.label, "secondary")),
+                    lost_blocks=lost,
+                ),
                 part.races,
                 is_void=any(voids(finding, metric) for finding in part.findings),
                 is_at_most_probable=metric.task in part.differently_steady,
@@ -178,10 +196,16 @@ def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured],
             for finding, labels in of_parts.items()
         ),
         *unknown,
+        *quality_problems(customs, [metrics for side in sides for metrics in side]),
         *_backlogs(measured),
         *_too_few_samples(measured),
         *_lost_blocks(measured, races, options),
     ]
+
+
+def _customs(races: PairedRaces, options: ComparisonOptions) -> CustomMetrics:
+    """Returns what is declared of custom metrics: by options, and by the tracks of the races."""
+    return declared_metrics([race.record.task_meta for race in races.all], options.quality)
 
 
 def _only_of_part(metric: MetricId, part: _Part, whole: _Part) -> Iterator[Finding]:
@@ -296,24 +320,25 @@ def _undecided(
     metric: MetricId,
     sides: Sequence[Sequence[Mapping[MetricId, Datum]]],
     options: ComparisonOptions,
-    *,
-    is_primary: bool,
-    lost_blocks: tuple[str, ...],
+    role: MetricRole,
 ) -> MetricComparison:
     old, new = (tuple(each[metric].value for each in side) for side in sides)
     smallest = smallest_effect_of(metric)
-    if options.smallest_effect is not None and metric.kind != "error rate":
+    # What matters of a speed says nothing about quality.
+    if options.smallest_effect is not None and metric.kind != "error rate" and role != "quality":
         smallest = options.smallest_effect
+    if metric.kind == "custom" and min((*old, *new)) <= 0:
+        # It is compared by differences, in its unit.
+        smallest *= max(abs(median(old)), abs(median(new)))
     return MetricComparison(
         metric=metric,
-        role="primary" if is_primary else "secondary",
+        role=role,
         baseline=old,
         contender=new,
         baseline_value=median(old),
         contender_value=median(new),
         word="no verdict",
         smallest_effect=smallest,
-        lost_blocks=lost_blocks,
     )
 
 
@@ -343,15 +368,17 @@ def _primary(
     return found, []
 
 
-def _answer(primary: Sequence[MetricComparison], findings: Iterable[Finding]) -> ComparisonAnswer:
-    """Returns the word for all primary metrics. Those without an interval do not count: they have no verdict,
-    or are 0 in all races. Void ones only leave an answer if another one is worse. If none counts, findings
-    that void everything do.
+def _answer(metrics: Sequence[MetricComparison], findings: Iterable[Finding]) -> ComparisonAnswer:
+    """Returns the word for all primary metrics, and for quality metrics that became worse. Those without an
+    interval do not count: they have no verdict, or are 0 in all races. Void ones only leave an answer if
+    another one is worse. If none counts, findings that void everything do.
     """
+    primary = [each for each in metrics if each.role == "primary"]
     void = {each.word == "void" for each in primary if not each.is_zero}
     if void == {True} or (not void and any(map(_voids_all, findings))):
         return "void"
     said = {each.word for each in primary if each.change is not None}
+    said |= {each.word for each in metrics if each.role == "quality" and each.word in WORSE_WORDS}
     if True in void and "worse" not in said:
         return "partly void"
     if not said:
@@ -359,7 +386,10 @@ def _answer(primary: Sequence[MetricComparison], findings: Iterable[Finding]) ->
     good, bad = said & {"better", "probably better"}, said & {"worse", "probably worse"}
     if good and bad:
         return "mixed"
-    order: tuple[MetricWord, ...] = ("worse", "probably worse", "better", "probably better", "unclear")
+    order: tuple[MetricWord, ...] = (
+        *(*WORSE_WORDS, "better", "probably better"),
+        *("changed", "probably changed", "unclear"),
+    )
     return next((word for word in order if word in said), "same")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pacenote.model.comparison import PRIMARY_PERCENTILES, MetricId
+from pacenote.model.custom_metrics import CustomMetric, CustomMetrics, custom_key, known_direction
 from pacenote.model.imported import (
     ERROR_RATE,
     ImportedResults,
@@ -37,16 +38,16 @@ class ImportedMetric:
     """Whether it is known that there are enough samples for it."""
 
 
-def imported_metrics(imported: ImportedResults) -> Iterator[ImportedMetric]:
+def imported_metrics(imported: ImportedResults, customs: CustomMetrics) -> Iterator[ImportedMetric]:
     """Yields the metrics in the order of the file. Latency that equals service time is left out, because the
     task has no target rate.
     """
     tasks = {task.task: task for task in imported_tasks(imported.values)}
     for value in imported.values:
         task = tasks.get(value.task)
-        if task is None:
+        if task is None and not (value.task and known_direction(custom_key(value.metric))):
             yield from _system_metric(value)
-        elif found := percentile_of(value.metric):
+        elif task is not None and (found := percentile_of(value.metric)):
             kind, q = found
             if kind == "latency" and not is_paced(task):
                 continue
@@ -61,6 +62,22 @@ def imported_metrics(imported: ImportedResults) -> Iterator[ImportedMetric]:
         elif value.metric == ERROR_RATE:
             metric = MetricId(value.task, value.metric, value.unit, "error-rate", "error rate")
             yield ImportedMetric(metric, value.value)
+        else:
+            yield ImportedMetric(
+                custom_metric(value.task, customs.of(value.task, value.metric), value.unit), value.value
+            )
+
+
+def custom_metric(task: str, custom: CustomMetric, unit: str = "") -> MetricId:
+    """Returns a custom metric of a task as a metric; `unit` is that of the file if no other one is known."""
+    return MetricId(
+        task,
+        custom.name,
+        custom.unit or unit,
+        custom.key,
+        "custom",
+        higher_is_better=custom.higher_is_better,
+    )
 
 
 def imported_primary(imported: ImportedResults) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pacenote.compare.metrics import smallest_effect_of
@@ -24,11 +25,17 @@ class MetricScale:
     """The resolution of differences; None for ratios."""
 
     @classmethod
-    def of(cls, metric: MetricId, options: TrendOptions) -> MetricScale:
-        """Returns how a metric is compared."""
+    def of(cls, metric: MetricId, options: TrendOptions, values: Sequence[float] = ()) -> MetricScale:
+        """Returns how a metric with these values is compared."""
         smallest = smallest_effect_of(metric)
         if metric.kind == "error rate":
             return cls(metric, smallest, smallest)
+        if metric.kind == "custom":
+            if values and min(values) <= 0:
+                # It is compared in its unit.
+                smallest *= max(map(abs, values)) or 1.0
+                return cls(metric, smallest, smallest)
+            return cls(metric, smallest, None)
         return cls(metric, options.smallest_effect or smallest, None)
 
     @property
@@ -42,7 +49,9 @@ class MetricScale:
 
     def value(self, level: float) -> float:
         """Returns the value of a level in the unit of the metric."""
-        return max(level, 0.0) if self.resolution is not None else math.exp(level)
+        if self.resolution is None:
+            return math.exp(level)
+        return max(level, 0.0) if self.metric.kind == "error rate" else level
 
     def is_worse(self, step: float) -> bool:
         """Returns whether a step is a worsening."""
@@ -52,6 +61,8 @@ class MetricScale:
         """Returns the verdict on a step that is certain: `same` if it is too small to matter."""
         if abs(step) < self.margin:
             return "same"
+        if self.metric.higher_is_better is None:
+            return "changed"
         return "worse" if self.is_worse(step) else "better"
 
     def step(self, change: float) -> float:
@@ -60,5 +71,5 @@ class MetricScale:
 
     @property
     def worse_sign(self) -> int:
-        """1 if larger values are worse, -1 if smaller ones are."""
+        """1 if larger values are worse, or neither are, and -1 if smaller ones are."""
         return -1 if self.metric.higher_is_better else 1

@@ -197,8 +197,10 @@ class _Series:
         return AlarmOptions(per_year, self.scale.margin, RESOLUTION, increase_is_worse=increase_is_worse)
 
     def alarms(self) -> tuple[OnlineAlarm, ...]:
-        """Returns the alarms of the online detector. Error rates, which are mostly 0, have none."""
-        if self.scale.resolution is not None:
+        """Returns the alarms of the online detector. Error rates, which are mostly 0, have none, and neither
+        has what cannot become worse.
+        """
+        if self.scale.resolution is not None or self.scale.metric.higher_is_better is None:
             return ()
         return find_alarms([math.log(value) for value in self.values], self._alarm_options)
 

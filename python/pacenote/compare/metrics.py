@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pacenote.compare.imported_metrics import imported_metrics, imported_primary
+from pacenote.compare.imported_metrics import custom_metric, imported_metrics, imported_primary
 from pacenote.model.comparison import PRIMARY_PERCENTILES, MetricId, PercentileTime
+from pacenote.model.custom_metrics import CustomMetrics, declared_metrics, is_figure
 from pacenote.model.imported import ImportedResults
 from pacenote.model.messages import list_with_rest, similar_names
 from pacenote.model.race_record import RaceRecord
@@ -47,7 +48,9 @@ class Datum:
     """Whether it is a latency that includes the backlog of the warm-up."""
 
     bounds: tuple[float | None, float | None] = (None, None)
-    """The 95 % interval of a percentile, from the operations of its race; None for a bound without one."""
+    """The 95 % interval of a percentile, or of the mean of a custom metric, from the operations of its race;
+    None for a bound without one.
+    """
 
     @property
     def is_usable(self) -> bool:
@@ -65,18 +68,43 @@ def operation_count(data: Sequence[Datum]) -> OperationCount | None:
     return OperationCount(failed, sum(each.operations for each in data))
 
 
-def race_metrics(record: RaceRecord) -> dict[MetricId, Datum]:
-    """Returns the metrics of a race that have a value, in the order of Rally's table."""
+def race_metrics(record: RaceRecord, customs: CustomMetrics | None = None) -> dict[MetricId, Datum]:
+    """Returns the metrics of a race that have a value, in the order of Rally's table.
+
+    `customs` is what is declared of custom metrics; None for what the track of the race declares.
+    """
+    customs = declared_metrics([record.task_meta]) if customs is None else customs
     if record.imported is not None:
-        return dict(_imported_metrics(record.imported))
+        return dict(_imported_metrics(record.imported, customs))
     found = dict(_system_metrics(record.system))
     for task in reported_tasks(record):
         found.update(_task_metrics(task))
+        found.update(_custom_metrics(task, customs))
     return found
 
 
-def _imported_metrics(imported: ImportedResults) -> Iterator[tuple[MetricId, Datum]]:
-    for found in imported_metrics(imported):
+def _custom_metrics(task: TaskResult, customs: CustomMetrics) -> Iterator[tuple[MetricId, Datum]]:
+    for name, summary in task.values.items():
+        if is_figure(name):
+            yield (
+                custom_metric(task.task, customs.of(task.task, name)),
+                Datum(summary.mean, bounds=(summary.low, summary.high)),
+            )
+
+
+def quality_labels(metrics: Iterable[MetricId], customs: CustomMetrics) -> frozenset[str]:
+    """Returns the labels of the quality metrics among some: custom metrics with a direction, `neutral`
+    included.
+    """
+    return frozenset(
+        metric.label
+        for metric in metrics
+        if metric.kind == "custom" and customs.of(metric.task, metric.key).direction is not None
+    )
+
+
+def _imported_metrics(imported: ImportedResults, customs: CustomMetrics) -> Iterator[tuple[MetricId, Datum]]:
+    for found in imported_metrics(imported, customs):
         needed = 0 if found.is_supported else samples_for(found.metric.q)
         yield found.metric, Datum(found.value, needed, is_count_known=False)
 
@@ -276,10 +304,12 @@ def _scaled(value: float | None, factor: float) -> float | None:
 
 def smallest_effect_of(metric: MetricId) -> float:
     """Returns the smallest change of a metric that matters by default: relative, or of an error rate in
-    points of a percentage.
+    points of a percentage. For a custom metric without a direction, it is that of a usual time.
     """
     if metric.kind == "throughput":
         return 0.03
     if metric.kind == "error rate":
         return 0.1
+    if metric.kind == "custom" and metric.higher_is_better is not None:
+        return 0.01
     return 0.10 if metric.q >= 99 else 0.05

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pacenote.model.comparison import EstimatedChange, MetricComparison
 from pacenote.units import format_change, format_count
 
-_SAID = ("better", "probably better", "probably worse", "worse")
+_SAID = ("better", "probably better", "probably worse", "worse", "changed", "probably changed")
 
 _SHOWN = 3
 """Number of metrics that have a note of their own."""

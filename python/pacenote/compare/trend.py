@@ -13,6 +13,7 @@ from pacenote.compare.race_series import RaceSeries, race_series
 from pacenote.errors import StoreError, UsageError
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.comparison import ComparedRace, MetricId
+from pacenote.model.custom_metrics import declared_metrics
 from pacenote.model.messages import list_with_rest
 from pacenote.model.trend import (
     ChangedFact,
@@ -52,11 +53,16 @@ def find_trend(races: Sequence[ComparedRace], options: TrendOptions) -> Trend:
     series = race_series(races, options)
     if not series.races:
         raise StoreError("no race can be used for a trend", hint="; ".join(series.left_out))
-    values = [race_metrics(race.record) for race in series.races]
+    customs = declared_metrics([race.record.task_meta for race in series.races])
+    values = [race_metrics(race.record, customs) for race in series.races]
     metrics = _metrics(series.races, values, options)
     criteria = _criteria(series, len(metrics), options)
     found = [
-        metric_trend(MetricScale.of(metric, options), _points(metric, series.races, values), criteria)
+        metric_trend(
+            MetricScale.of(metric, options, [own[metric].value for own in values if metric in own]),
+            _points(metric, series.races, values),
+            criteria,
+        )
         for metric in metrics
     ]
     first = series.races[-1].record
@@ -89,6 +95,11 @@ def _metrics(
             raise UsageError(f"the races have no metric '{unknown[0]}'", hint=metric_hint(unknown[0], known))
     else:
         labels, _ = primary_metrics([race.record for race in races], known)
+        labels |= {
+            metric.label
+            for metric in known
+            if metric.kind == "custom" and metric.higher_is_better is not None
+        }
     return [metric for metric in known if metric.label in labels]
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from pacenote.model.codec import encode
+from pacenote.model.custom_metrics import Direction
 from pacenote.model.finding import Finding
 from pacenote.model.imported import UNSTATED_TIME
 from pacenote.model.race_record import RaceRecord, VerdictState
@@ -26,21 +27,35 @@ PRIMARY_PERCENTILES = (50.0, 90.0, 99.0)
 DECIDING_PERCENTILES = (90.0, 50.0)
 """The percentile of a task with a target rate that decides: the first of these that its samples carry."""
 
-MetricKind = Literal["throughput", "percentile", "error rate", "system"]
+MetricKind = Literal["throughput", "percentile", "error rate", "system", "custom"]
 """What a metric measures."""
 
 PercentileTime = Literal["latency", "service time"]
 """The kinds of time that races have histograms of."""
 
-MetricRole = Literal["primary", "secondary"]
-"""Whether a metric takes part in the answer."""
+MetricRole = Literal["primary", "quality", "secondary"]
+"""Whether a metric takes part in the answer: a primary one does, and a quality metric does if it became
+worse.
+"""
 
 MetricWord = Literal[
-    "better", "probably better", "same", "unclear", "probably worse", "worse", "void", "no verdict"
+    "better",
+    "probably better",
+    "same",
+    "unclear",
+    "probably worse",
+    "worse",
+    "void",
+    "no verdict",
+    "changed",
+    "probably changed",
 ]
 """The verdict on a metric: none with too few races for an interval, and `void` if the races must not be
-compared.
+compared. One that is neither better nor worse with higher values has `changed` for `better` and `worse`.
 """
+
+WORSE_WORDS: tuple[MetricWord, ...] = ("worse", "probably worse")
+"""The words for a metric that became worse."""
 
 ComparisonAnswer = MetricWord | Literal["mixed", "partly void"]
 """The word for all primary metrics: `mixed` if one is better and another one is worse, `partly void` if none
@@ -80,8 +95,8 @@ class MetricId:
     q: float = 0.0
     """Which percentile it is, from 0 to 100; 0 for other metrics."""
 
-    higher_is_better: bool = False
-    """Whether an increase is an improvement."""
+    higher_is_better: bool | None = False
+    """Whether an increase is an improvement; None if neither an increase nor a decrease is."""
 
     @property
     def label(self) -> str:
@@ -216,6 +231,20 @@ class MetricComparison:
     def is_zero(self) -> bool:
         """Whether it is 0 in all races, such as the error rate of operations that did not fail."""
         return not any((*self.baseline, *self.contender))
+
+    @property
+    def decides(self) -> bool:
+        """Whether it must not be worse: it is primary, or a quality metric with a direction."""
+        return self.role == "primary" or (self.role == "quality" and self.metric.higher_is_better is not None)
+
+    @property
+    def is_absolute(self) -> bool:
+        """Whether its change is a difference: an error rate, or a custom metric that is not above 0 in all
+        races.
+        """
+        if self.metric.kind == "custom":
+            return min((*self.baseline, *self.contender)) <= 0
+        return self.metric.kind == "error rate"
 
     @property
     def relative_change(self) -> float | None:
@@ -357,6 +386,16 @@ class Comparison:
         """The primary metrics."""
         return tuple(each for each in self.metrics if each.role == "primary")
 
+    @property
+    def worse_quality(self) -> tuple[MetricComparison, ...]:
+        """The quality metrics that are worse or probably worse."""
+        return tuple(each for each in self.metrics if each.role == "quality" and each.word in WORSE_WORDS)
+
+    @property
+    def deciding(self) -> tuple[MetricComparison, ...]:
+        """The metrics that must not be worse: the primary ones, and the quality metrics with a direction."""
+        return tuple(each for each in self.metrics if each.decides)
+
     def is_void(self, each: MetricComparison) -> bool:
         """Returns whether a metric is void and counts: one that is always 0 only does if all are."""
         return each.word == "void" and (self.answer == "void" or not each.is_zero)
@@ -454,6 +493,11 @@ class ComparisonOptions:
     spare_blocks: int = 0
     """Number of blocks that a metric may leave out because a race of theirs makes it doubtful. With more of
     them, these races make it void.
+    """
+
+    quality: Mapping[tuple[str, str], Direction] = field(default_factory=dict)
+    """The directions of custom metrics by task, or empty text for all tasks, and key; they replace those that
+    tracks declare and those that are known.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)

@@ -47,7 +47,8 @@ def _redact_values(
     """
     public = dict[str, ValueSummary]()
     for name, value in values.items():
-        if any(is_secret_number(each, secrets) for each in (value.min, value.mean, value.max)):
+        numbers = (value.min, value.mean, value.max, value.standard_deviation, value.low, value.high)
+        if any(is_secret_number(number, secrets) for number in numbers if number is not None):
             continue
         unique = hidden = _redact_text(name, secrets)
         for number in count(2):

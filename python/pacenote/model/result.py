@@ -382,6 +382,16 @@ class ValueSummary:
     """The arithmetic mean."""
     max: float
     """The largest value."""
+    standard_deviation: float | None = None
+    """Standard deviation over the operations; None of one operation, or if an older version did not record
+    it.
+    """
+    low: float | None = None
+    """Lower bound of the 95 % interval of the mean, from means of consecutive operations; None with fewer
+    than eight operations, or if an older version did not record it.
+    """
+    high: float | None = None
+    """Upper bound of the interval; None if `low` is."""
 
 
 @dataclass(frozen=True, slots=True)

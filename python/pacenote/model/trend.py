@@ -214,6 +214,15 @@ class MetricTrend:
     """Whether earlier races have a value that counts, but the newest one does not, which nobody accepted."""
 
     @property
+    def is_absolute(self) -> bool:
+        """Whether its changes are differences: an error rate, or a custom metric that is not above 0 in all
+        races.
+        """
+        if self.metric.kind == "custom":
+            return any(point.value <= 0 for point in self.points)
+        return self.metric.kind == "error rate"
+
+    @property
     def last_change(self) -> TrendChange | None:
         """The last change that matters."""
         return next((change for change in reversed(self.changes) if change.matters), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from pacenote.operations.runner import (
 )
 from pacenote.plugins.failures import describe
 from pacenote.plugins.rally_api.errors import RallyTaskAssertionError
+from pacenote.python_tasks.batch_means import BatchMeans
 from pacenote.python_tasks.reported_work import ReportedWork
 from pacenote.python_tasks.response_errors import ResponseError, parse_response_error
 from pacenote.units import OPS
@@ -336,10 +338,43 @@ class TaskUnits:
 class _NumberSummary:
     """Running summary of one returned number."""
 
-    count: int
-    minimum: float
-    total: float
-    maximum: float
+    count: int = 0
+    minimum: float = math.inf
+    total: float = 0.0
+    maximum: float = -math.inf
+    mean: float = 0.0
+    squares: float = 0.0
+    batches: BatchMeans = field(default_factory=BatchMeans)
+
+    def add(self, value: float) -> None:
+        """Adds the number of an operation."""
+        self.count += 1
+        self.minimum, self.maximum = min(self.minimum, value), max(self.maximum, value)
+        self.total += value
+        # B. P. Welford, Technometrics 4, 1962: sums of squares of large numbers would lose the digits.
+        off = value - self.mean
+        self.mean += off / self.count
+        self.squares += off * (value - self.mean)
+        self.batches.add(value)
+
+    def summary(self) -> ValueSummary:
+        """Returns the summary of all operations."""
+        mean, half = self.total / self.count, self.batches.half_width()
+        return ValueSummary(
+            count=self.count,
+            min=self.minimum,
+            mean=mean,
+            max=self.maximum,
+            standard_deviation=self._deviation(),
+            low=None if half is None else mean - half,
+            high=None if half is None else mean + half,
+        )
+
+    def _deviation(self) -> float | None:
+        # The squares of the largest numbers that a runner may return are infinite.
+        if self.count < 2 or not math.isfinite(self.squares):
+            return None
+        return math.sqrt(self.squares / (self.count - 1))
 
 
 class ReturnedResults:
@@ -353,14 +388,9 @@ class ReturnedResults:
         """Adds the result of a successful operation."""
         self._work.add(result.weight, result.reported_s)
         for name, value in result.values.items():
-            summary = self._summaries.get(name)
-            if summary is None:
-                self._summaries[name] = _NumberSummary(1, value, value, value)
-                continue
-            summary.count += 1
-            summary.minimum = min(summary.minimum, value)
-            summary.total += value
-            summary.maximum = max(summary.maximum, value)
+            if name not in self._summaries:
+                self._summaries[name] = _NumberSummary()
+            self._summaries[name].add(value)
 
     def add_to(self, result: TaskResult) -> TaskResult:
         """Returns the result of the task with the numbers, and with the throughput by the reported times."""
@@ -368,7 +398,4 @@ class ReturnedResults:
         return self._work.replace_throughput(result)
 
     def _values(self) -> dict[str, ValueSummary]:
-        return {
-            name: ValueSummary(count=one.count, min=one.minimum, mean=one.total / one.count, max=one.maximum)
-            for name, one in self._summaries.items()
-        }
+        return {name: summary.summary() for name, summary in self._summaries.items()}

@@ -68,7 +68,7 @@ class ComparisonRow:
     """The smallest effect that would have been seen; empty if it is unknown."""
 
     verdict: str
-    """The word; of a secondary metric in parentheses."""
+    """The word; of a metric that does not decide in parentheses."""
 
     is_primary: bool
     """Whether it takes part in the answer."""
@@ -88,7 +88,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[ComparisonRow]:
             change=change_text(each.change),
             interval=interval_text(each.change),
             detectable=detectable_text(each.change),
-            verdict=each.word if each.role == "primary" else f"({each.word})",
+            verdict=each.word if each.decides else f"({each.word})",
             is_primary=each.role == "primary",
         )
 

@@ -42,6 +42,8 @@ _ANSWERS = {
     "probably worse": "probably not: {contender} is worse than {baseline}, but {reason}",
     "worse": "no: {contender} is worse than {baseline}",
     "mixed": "mixed: {contender} is better than {baseline} in one respect and worse in another",
+    "changed": "it depends: {contender} differs from {baseline}, and neither is known to be better",
+    "probably changed": "it depends: {contender} probably differs from {baseline}, but {reason}",
     "void": "no answer: the races of {contender} and {baseline} must not be compared",
     "partly void": "no answer as a whole: some metrics of {contender} and {baseline} must not be compared",
     "no verdict": "no verdict on {contender} against {baseline}",
@@ -89,8 +91,12 @@ def answer_text(comparison: Comparison) -> str:
     # That all races have an error rate of 0 is shown, but answers nothing.
     counts = Counter(each.word for each in comparison.primary if not each.is_zero)
     listed = ", ".join(f"{counts[word]} {word}" for word in _ORDER if counts[word])
+    worse = Counter(each.word for each in comparison.worse_quality)
+    quality = "; ".join(f"quality: {count} {word}" for word, count in worse.items())
     answer = named_answer(comparison, "the contender", "the baseline")
-    return f"{answer} ({listed})" if len(comparison.primary) > 1 else answer
+    counted = listed if len(comparison.primary) > 1 or quality else ""
+    shown = "; ".join(filter(None, (counted, quality)))
+    return f"{answer} ({shown})" if shown else answer
 
 
 def part_text(comparison: Comparison) -> str:
@@ -107,7 +113,8 @@ _NOT_WORSE: tuple[MetricWord, ...] = ("better", "probably better", "same")
 """The answers which say that nothing is worse."""
 
 _ORDER: tuple[MetricWord, ...] = (
-    *("better", "probably better", "worse", "probably worse", "unclear", "same", "void", "no verdict"),
+    *("better", "probably better", "worse", "probably worse", "changed", "probably changed"),
+    *("unclear", "same", "void", "no verdict"),
 )
 """The order in which words are counted."""
 
@@ -121,14 +128,19 @@ def answer_sentence(comparison: Comparison) -> str:
     if found is None:
         return f"{comparison.answer}: {answer_text(comparison).partition(': ')[2]}"
     part = part_text(comparison)
-    return f"{comparison.answer}{part}: {metric_name(found)} {change_of(found)}"
+    # A quality that became worse is said before a speed that became better.
+    worse = [each for each in comparison.worse_quality if each is not found]
+    named = [*worse[:1], found]
+    changes = "; ".join(f"{metric_name(each)} {change_of(each)}" for each in named)
+    return f"{comparison.answer}{part}: {changes}"
 
 
 def main_metric(comparison: Comparison) -> MetricComparison | None:
     """Returns the primary metric that says most: of those with the word of the answer, the one whose change
     is the largest compared with what matters; if all are the same, the one of which a change that matters is
     excluded most narrowly; if it is unclear, the one that is nearest to being decided, by its p-value; the
-    first one if nothing can be decided; None if there is no metric.
+    first one if nothing can be decided; None if there is no metric. If only quality metrics are worse, it is
+    one of them.
     """
     primary = [
         each
@@ -140,7 +152,10 @@ def main_metric(comparison: Comparison) -> MetricComparison | None:
     )
     # The change of an error rate is absolute, and there is no relative one from 0.
     known = [each for each in primary if each.change is not None or each.relative_change is not None]
-    chosen = [each for each in known if each.word in words] or known
+    chosen = [each for each in known if each.word in words] or [
+        *(each for each in comparison.worse_quality if each.word == comparison.answer),
+    ]
+    chosen = chosen or known
     if comparison.answer == "unclear":
         return min(chosen, key=_p, default=None)
     if comparison.answer in _UNDECIDED:
@@ -165,7 +180,7 @@ def _reach(each: MetricComparison) -> float:
 def _size(each: MetricComparison) -> float:
     """Returns the size of a change compared with the smallest one that matters."""
     change = each.relative_change
-    if change is None or change <= -1 or each.metric.kind == "error rate":
+    if change is None or change <= -1 or each.is_absolute:
         return 0.0
     return abs(math.log1p(change)) / each.smallest_effect
 
@@ -223,7 +238,7 @@ def shown_change(each: MetricComparison) -> str:
     """Returns the change of a metric without its interval: as estimated, or else that of the medians."""
     if each.change is not None:
         return change_text(each.change)
-    if each.metric.kind == "error rate":
+    if each.is_absolute:
         return f"{each.contender_value - each.baseline_value:+.3g} points"
     change = "from 0" if each.relative_change is None else format_change(each.relative_change)
     return f"{change} {BACKLOG_MARK}" if each.has_backlog else change
@@ -250,11 +265,7 @@ def certainty_text(comparison: Comparison) -> str:
 
 def _excluded_text(comparison: Comparison, least: MetricComparison) -> str:
     """Returns which change is excluded in the metric of which it is so most narrowly, and in the others."""
-    size = (
-        f"{least.smallest_effect:g} points"
-        if least.metric.kind == "error rate"
-        else format_share(least.smallest_effect)
-    )
+    size = f"{least.smallest_effect:g} points" if least.is_absolute else format_share(least.smallest_effect)
     others = sum(each.word == "same" for each in comparison.primary) - 1
     if not others:
         return size
@@ -343,7 +354,10 @@ def races_needed(comparison: Comparison) -> int | None:
     """Returns how many races of each side are needed to decide the undecided primary metrics, or None if that
     is unknown or too many.
     """
-    undecided, count = ("unclear", "probably better", "probably worse"), len(comparison.baseline.races)
+    undecided, count = (
+        ("unclear", "probably better", "probably worse", "probably changed"),
+        len(comparison.baseline.races),
+    )
     numbers = [
         (count - len(each.lost_blocks)) * (each.change.detectable / each.smallest_effect) ** 2
         for each in comparison.primary
@@ -398,8 +412,9 @@ def smallest_effects_text(metrics: Sequence[MetricComparison]) -> str:
     """Returns the smallest changes of each kind of metric that matter; empty without metrics."""
     names: dict[str, dict[str, None]] = {}
     for each in metrics:
-        if each.metric.kind == "error rate":
-            effect, name = f"≥ {each.smallest_effect:g} points", "error rates"
+        if each.is_absolute:
+            name = "error rates" if each.metric.kind == "error rate" else short_name(each)
+            effect = f"≥ {each.smallest_effect:.3g} points"
         else:
             # A decrease to 1 / 1.03 counts like an increase by 3 %.
             decrease = each.smallest_effect / (1 + each.smallest_effect)

@@ -23,6 +23,7 @@ from pacenote.report.comparison_texts import (
     trust_text,
 )
 from pacenote.report.machine_changes import machine_change_texts
+from pacenote.report.quality_texts import quality_text
 from pacenote.units import format_change, format_count, format_number, format_seconds, format_share
 
 _AGAIN = "remove what limits the answer, and run a new experiment"
@@ -200,6 +201,8 @@ def _region_answer(result: ExperimentResult) -> Iterator[str]:
     metric = own and result.main_metric and own.metric(result.main_metric)
     if metric:
         yield f"  against {result.baseline}: {metric.word}, {change_of(metric)}"
+    if own and own.worse_quality:
+        yield f"  but {quality_text(own)}"
     if region := [cell.name for cell in result.cells if cell.in_best_region and not cell.is_best]:
         yield f"  not shown to be worse: {', '.join(region)}"
     if worse := [cell.name for cell in result.cells if not cell.in_best_region and not _is_lost(cell)]:
@@ -231,7 +234,7 @@ def _tables(result: ExperimentResult) -> Iterator[TextTable]:
 
 
 def _pair_table(baseline: str, contender: str, comparison: Comparison) -> TextTable:
-    rows = tuple(_metric_row(each) for each in comparison.primary)
+    rows = tuple(_metric_row(each) for each in comparison.deciding)
     headers = ("Metric", "Task", baseline, contender, "Unit", "Change", "Interval", "Verdict")
     return TextTable(f"{contender} against {baseline}: primary metrics", headers, rows)
 

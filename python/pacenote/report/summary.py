@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pacenote.model.custom_metrics import is_figure
 from pacenote.model.printable import whole_line
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import PERCENTILES, DurationSummary, Percentile, TaskResult, percentiles_for
@@ -41,7 +42,6 @@ from pacenote.report.rows import (
 )
 
 _MINUTE_MS = 60_000.0
-_POINT_IN_TIME = "_time_millis"
 
 
 def build_report(
@@ -210,8 +210,8 @@ def _additional_task_rows(task: TaskResult) -> Iterator[Row]:
         yield from _percentile_rows(label, "service-time", part.service_time)
         yield Row("error rate", label, _percent(part.error_rate), "%")
     for name, value in task.values.items():
-        if name.endswith(_POINT_IN_TIME):
-            continue  # Its mean says nothing.
+        if not is_figure(name):
+            continue
         yield Row(name if value.count == 1 else f"mean {name}", task.task, value.mean, "")
 
 

@@ -141,15 +141,13 @@ def _deviation_text(each: MetricTrend) -> str:
     if each.deviation is None:
         return ""
     value = each.deviation.change
-    return f"{value:+.3g} points" if each.metric.kind == "error rate" else format_change(value)
+    return f"{value:+.3g} points" if each.is_absolute else format_change(value)
 
 
 def power_text(trend: Trend) -> str:
     """Returns which changes would be found; empty if no metric has levels."""
     relative = [
-        each.detectable
-        for each in trend.metrics
-        if each.detectable is not None and each.metric.kind != "error rate"
+        each.detectable for each in trend.metrics if each.detectable is not None and not each.is_absolute
     ]
     if not relative:
         return ""

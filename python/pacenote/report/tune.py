@@ -12,6 +12,7 @@ from pacenote.report.comparison_rows import change_text, interval_text
 from pacenote.report.comparison_texts import change_of, metric_name, why_probable
 from pacenote.report.experiment import ExperimentReport, TextTable
 from pacenote.report.machine_changes import machine_change_texts
+from pacenote.report.quality_texts import quality_text
 from pacenote.units import format_count, format_number, format_seconds
 
 _ANSWERS = {
@@ -67,6 +68,8 @@ def _answers(result: TuneResult) -> Iterator[str]:
     if primary and result.confirmation is not None and result.answer not in ("void", "none yet"):
         blocks = format_count(len(primary[0].contender), "block")
         yield f"  {metric_name(primary[0])}: {change_of(primary[0])}, from {blocks} of fresh races"
+    if (comparison := _comparison(result)) is not None and comparison.worse_quality:
+        yield f"  {quality_text(comparison)}"
     words = {"kept": "kept", "broken": "broken", "unclear": "not shown to be kept"}
     for limit in result.limits:
         side = "at most" if limit.constraint.relation == "<" else "at least"

@@ -6,6 +6,8 @@
     entirely within the smallest effect            same
     otherwise                                      unclear
 
+A metric that is neither better nor worse with higher values has changed or probably changed instead.
+
 "Same" is a result like "worse" and needs as many races: it is said only if the interval proves that the
 change is smaller than what matters. It also holds for a change that is certain, but too small to matter.
 Source: D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach", Journal
@@ -18,7 +20,7 @@ from typing import Protocol
 
 from pacenote.model.comparison import MetricWord
 
-SETTLED: frozenset[MetricWord] = frozenset({"better", "same", "worse"})
+SETTLED: frozenset[MetricWord] = frozenset({"better", "same", "worse", "changed"})
 """Words that more races seldom change."""
 
 
@@ -35,11 +37,12 @@ class Change(Protocol):
         ...
 
 
-def word_of(change: Change | None, smallest_effect: float, *, higher_is_better: bool) -> MetricWord:
+def word_of(change: Change | None, smallest_effect: float, *, higher_is_better: bool | None) -> MetricWord:
     """Returns the word for a change, or for too few races to have one.
 
     `smallest_effect` is the smallest effect that matters: of a ratio, relative to the baseline (0.03 is 3 %);
-    of a difference, in its unit. A decrease to 1 / 1.03 counts like an increase by 3 %.
+    of a difference, in its unit. A decrease to 1 / 1.03 counts like an increase by 3 %. `higher_is_better` is
+    None if neither direction is.
     """
     if not smallest_effect >= 0:
         raise ValueError(f"the smallest effect that matters must be 0 or more, not {smallest_effect}")
@@ -47,6 +50,12 @@ def word_of(change: Change | None, smallest_effect: float, *, higher_is_better: 
         return "no verdict"
     low, high = change.interval
     margin = change.margin(smallest_effect)
+    if higher_is_better is None:
+        if (low > 0 and low >= margin) or (high < 0 and high <= -margin):
+            return "changed"
+        if -margin < low and high < margin:
+            return "same"
+        return "probably changed" if low > 0 or high < 0 else "unclear"
     if not higher_is_better:
         low, high = -high, -low
     if low > 0 and low >= margin:

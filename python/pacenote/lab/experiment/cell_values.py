@@ -63,7 +63,7 @@ def cell_values(experiment: Experiment, races: CellRaces, main: MetricId | None)
     rivals = [
         cell.name for cell in found if cell.value is not None and not cell.is_void and not cell.is_left_out
     ]
-    region = best_region(*races.by_block(rivals, main), higher_is_better=main.higher_is_better)
+    region = best_region(*races.by_block(rivals, main), higher_is_better=bool(main.higher_is_better))
     means = {cell.name: cell.value for cell in found if cell.name in rivals}
     if region is not None:
         means = {name: math.exp(mean) for name, mean in zip(rivals, region.fit.means, strict=True)}

@@ -107,7 +107,7 @@ class Evaluation:
         changes = [
             (one.relative_change, one.smallest_effect)
             for one in (found.primary if found else ())
-            if one.metric.kind != "error rate"
+            if not one.is_absolute
         ]
         return bool(changes) and all(
             change is not None and abs(change) < smallest for change, smallest in changes
@@ -518,7 +518,7 @@ def _half_width(primary: Sequence[MetricComparison]) -> float | None:
 
     Error rates do not count: their changes are not relative.
     """
-    changes = [one.change for one in primary if one.metric.kind != "error rate"]
+    changes = [one.change for one in primary if not one.is_absolute]
     widths = [(one.high - one.low) / 2 for one in changes if one is not None and one.high is not None]
     return max(widths) if widths and len(widths) == len(changes) else None
 

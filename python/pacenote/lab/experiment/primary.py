@@ -67,8 +67,12 @@ def usable_metrics(race: RaceRecord, metrics: Metrics) -> dict[MetricId, float]:
 
 
 def leading_metric(metrics: Iterable[MetricId]) -> MetricId | None:
-    """Returns the metric that stands for the others: throughput, or else the first percentile."""
-    kinds = ("throughput", "percentile", "system")
+    """Returns the metric that stands for the others: throughput, or else the first percentile or the first
+    custom metric with a direction.
+    """
+    kinds = ("throughput", "percentile", "custom", "system")
     return min(
-        (one for one in metrics if one.kind in kinds), key=lambda one: kinds.index(one.kind), default=None
+        (one for one in metrics if one.kind in kinds and one.higher_is_better is not None),
+        key=lambda one: kinds.index(one.kind),
+        default=None,
     )

@@ -133,7 +133,7 @@ def _answer(
     if any(one.word == "broken" for one in limits):
         return "limit broken"
     is_kept = len(limits) == len(state.plan.constraints) and all(one.word == "kept" for one in limits)
-    if not is_kept or more_errors(state.plan, comparison):
+    if not is_kept or more_errors(state.plan, comparison) or lower_quality(state.plan, comparison):
         return "not shown"
     match objective.word:
         case "better" | "probably better":
@@ -152,6 +152,14 @@ def more_errors(plan: TunePlan, comparison: Comparison) -> tuple[MetricCompariso
         and not each.is_zero
         and each.word in ("worse", "probably worse", "void")
         and limited.isdisjoint((each.metric.label, each.metric.key))
+    )
+
+
+def lower_quality(plan: TunePlan, comparison: Comparison) -> tuple[MetricComparison, ...]:
+    """Returns the quality metrics that are worse with the winner, and that no limit allows to be."""
+    limited = {one.metric for one in plan.constraints}
+    return tuple(
+        each for each in comparison.worse_quality if limited.isdisjoint((each.metric.label, each.metric.key))
     )
 
 

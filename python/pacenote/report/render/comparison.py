@@ -33,6 +33,7 @@ from pacenote.report.comparison_texts import (
     trust_text,
 )
 from pacenote.report.formatting import format_value
+from pacenote.report.quality_texts import quality_text
 from pacenote.report.render.markdown import escape, pipe_table
 from pacenote.report.rows import Alignment
 from pacenote.units import format_change
@@ -61,6 +62,7 @@ def render_comparison(comparison: Comparison, align: Alignment = "decimal") -> s
     facts = (
         ("Baseline", _group(comparison.baseline)),
         ("Contender", _group(comparison.contender)),
+        ("Quality", quality_text(comparison)),
         ("Design", comparison.design),
         ("Order", order_text(comparison)),
         ("Trust", trust_text(comparison)),

@@ -39,7 +39,7 @@ def suite(
 ) -> list[str]:
     """Returns the lines of the test suite of a comparison."""
     fails = frozenset(failed)
-    chosen = [each for each in comparison.metrics if each.role == "primary" or each.metric.label in fails]
+    chosen = [each for each in comparison.metrics if each.decides or each.metric.label in fails]
     if not chosen:
         return error_suite(name, answer_sentence(comparison))
     results = [_result(comparison, each, fails) for each in chosen]

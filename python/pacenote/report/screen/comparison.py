@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pacenote.model.comparison import (
+    WORSE_WORDS,
     Comparison,
     ComparisonAnswer,
     MetricComparison,
@@ -35,6 +36,7 @@ from pacenote.report.comparison_texts import (
     smallest_effects_text,
     trust_text,
 )
+from pacenote.report.quality_texts import quality_text
 from pacenote.report.screen.layout import MAX_WIDTH, MIN_WIDTH
 from pacenote.report.screen.screen import Command
 from pacenote.report.screen.text import Line, Span, Style, hanging, shortened
@@ -71,7 +73,9 @@ _RANKS: Mapping[MetricWord, int] = {
     "better": 1,
     "probably worse": 2,
     "probably better": 3,
-    "unclear": 4,
+    "changed": 4,
+    "probably changed": 5,
+    "unclear": 6,
 }
 """The order in which words are shown, if there is not enough room for all metrics."""
 
@@ -83,7 +87,7 @@ _BLANK: Line = ()
 STYLES: Mapping[ComparisonAnswer, Style] = {
     **{"better": "good", "probably better": "good", "same": "title", "unclear": "doubtful"},
     **{"probably worse": "bad", "worse": "bad", "mixed": "doubtful", "void": "bad", "no verdict": "doubtful"},
-    "partly void": "doubtful",
+    **{"partly void": "doubtful", "changed": "doubtful", "probably changed": "doubtful"},
 }
 """The styles of words."""
 
@@ -103,6 +107,7 @@ def comparison_lines(
     sections = (
         list(_headline(comparison, width)),
         [*_answers(comparison, width), *_sides(comparison, width)],
+        list(_table(_shown_quality(comparison), width, "Quality")),
         [*_table(comparison.primary, width), *_shifts(_shifted(comparison), width)],
         list(_secondary(comparison, width)),
         list(_findings(comparison.findings, width)),
@@ -125,6 +130,7 @@ def _headline(comparison: Comparison, width: int) -> Iterator[Line]:
 def _answers(comparison: Comparison, width: int, reasons: str = "below") -> Iterator[Line]:
     """Yields the answers; `reasons` says where the findings are."""
     found = (
+        ("Quality", quality_text(comparison)),
         ("Better?", answer_text(comparison)),
         ("How much?", amount_text(comparison)),
         ("How sure?", certainty_text(comparison)),
@@ -153,8 +159,16 @@ def _labelled(texts: Iterable[tuple[str, str]], width: int) -> Iterator[Line]:
             yield from hanging(Span(f"  {label:{_LABEL}}", "quiet"), text, width)
 
 
-def _table(metrics: Sequence[MetricComparison], width: int) -> Iterator[Line]:
-    """Yields the primary metrics; error rates of 0 share a line."""
+def _shown_quality(comparison: Comparison) -> list[MetricComparison]:
+    """Returns the quality metrics, those that became worse first."""
+    quality = [each for each in comparison.metrics if each.role == "quality"]
+    return sorted(quality, key=lambda each: each.word not in WORSE_WORDS)
+
+
+def _table(metrics: Sequence[MetricComparison], width: int, title: str = "") -> Iterator[Line]:
+    """Yields metrics below a title; error rates of 0 share a line."""
+    if title and metrics:
+        yield (Span(f" {title}", "title"),)
     without_errors = [each for each in metrics if each.metric.kind == "error rate" and each.is_zero]
     others = [each for each in metrics if each not in without_errors]
     shown = _most_telling(others)

@@ -43,6 +43,7 @@ from pacenote.report.page.page import (
     Text,
 )
 from pacenote.report.page.texts import command_blocks, sentence
+from pacenote.report.quality_texts import quality_text
 from pacenote.report.trend import capitalized
 from pacenote.units import format_count
 
@@ -107,6 +108,10 @@ def answer_figures(found: Comparison, others: int = 0) -> Iterator[KeyFigure]:
     the answer; `others` is the number of those besides the findings.
     """
     main = main_metric(found)
+    for each in found.worse_quality[:1] if found.answer != "void" else ():
+        if each is not main:
+            detail = f"interval {interval_text(each.change)}"
+            yield KeyFigure(capitalized(metric_name(each)), shown_change(each), detail, TONES[each.word])
     if main is not None and found.answer != "void":
         interval = interval_text(main.change)
         of = races_text(found, main)
@@ -123,6 +128,8 @@ def answer_figures(found: Comparison, others: int = 0) -> Iterator[KeyFigure]:
 
 
 def _answer(found: Comparison) -> Iterator[Text]:
+    if found.worse_quality:
+        yield Text(sentence(quality_text(found)), "doubtful")
     text = answer_text(found)
     yield Text(sentence(text))
     if amount := amount_text(found):

@@ -34,12 +34,14 @@ from pacenote.report.page.page import Block, PageCell, PageColumn, PageTable, Ro
 from pacenote.report.page.scale import Scale
 from pacenote.report.page.texts import sentence
 from pacenote.report.page.tone import Tone
+from pacenote.report.quality_texts import quality_text
 from pacenote.units import format_change, format_count, format_number
 
 TONES: Mapping[ComparisonAnswer, Tone] = {
     **{"better": "good", "probably better": "good", "same": "", "unclear": "doubtful"},
     **{"probably worse": "wrong", "worse": "wrong", "mixed": "doubtful", "void": "wrong"},
     **{"partly void": "doubtful", "no verdict": "doubtful"},
+    **{"changed": "doubtful", "probably changed": "doubtful"},
 }
 """How words are shown."""
 
@@ -53,7 +55,7 @@ _LEAST_PERCENTILES = 3
 _WIDEST = 3.0
 """How much wider than the largest estimate an axis may be: an interval that ends beyond it is cut off."""
 
-_SAID = ("better", "probably better", "probably worse", "worse")
+_SAID = ("better", "probably better", "probably worse", "worse", "changed", "probably changed")
 _PX_OF_SHIFT = 150
 
 
@@ -95,7 +97,7 @@ class ShownEffect:
 
 def metric_effect(each: MetricComparison, prefix: str = "") -> ShownEffect:
     """Returns the effect on a metric; `prefix` names the contender if there are several."""
-    is_relative = each.metric.kind != "error rate"
+    is_relative = not each.is_absolute
     return ShownEffect(
         label=f"{prefix}{metric_name(each)}",
         word=each.word,
@@ -112,6 +114,10 @@ def effect_blocks(comparison: Comparison, prefix: str, most_rows: int = MOST_ROW
     `prefix` begins ids.
     """
     table = f"{prefix}data-metrics"
+    quality = [metric_effect(each) for each in comparison.metrics if each.role == "quality"]
+    if quality:
+        text = f"{_words(quality)}. {sentence(quality_text(comparison))}"
+        yield forest(f"{prefix}quality", "Quality", text, table, quality[:_MOST_PRIMARY])
     zero = [each for each in comparison.primary if each.is_zero and each.word != "void"]
     primary = [metric_effect(each) for each in comparison.primary if each not in zero]
     if primary:
@@ -298,7 +304,7 @@ def metric_table(comparison: Comparison, name: str, most_rows: int = MOST_ROWS) 
     texts = {"Metric", "Task", "Unit", "Verdict"}
     columns = tuple(PageColumn(head, head not in texts) for head in (*heads, "Verdict"))
     has_shifts = any(each.shift for each in comparison.metrics)
-    ordered = sorted(comparison.metrics, key=lambda each: (each.role != "primary", each.word not in _SAID))
+    ordered = sorted(comparison.metrics, key=lambda each: (not each.decides, each.word not in _SAID))
     rows = tuple(_metric_row(each) for each in ordered[:most_rows])
     count = format_count(len(ordered), "metric")
     caption = f"All {count}" if len(rows) == len(ordered) else f"{len(rows)} of {count}"
@@ -312,7 +318,6 @@ def _metric_row(each: MetricComparison) -> tuple[PageCell | str, ...]:
     interval = interval_text(each.change)
     if each.change is None and each.shift is not None:
         interval = shift_text(each.shift)
-    is_primary = each.role == "primary"
     return (
         PageCell(each.metric.name),
         PageCell(single_line(each.metric.task)),
@@ -322,5 +327,7 @@ def _metric_row(each: MetricComparison) -> tuple[PageCell | str, ...]:
         PageCell(change_text(each.change) or shown_change(each), each.relative_change),
         PageCell(interval, each.change.low if each.change else None),
         PageCell(detectable_text(each.change), each.change.detectable if each.change else None),
-        PageCell(each.word if is_primary else f"({each.word})", tone=TONES[each.word] if is_primary else ""),
+        PageCell(
+            each.word if each.decides else f"({each.word})", tone=TONES[each.word] if each.decides else ""
+        ),
     )

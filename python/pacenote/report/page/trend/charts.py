@@ -45,7 +45,7 @@ _MOST_BARS = 40
 
 _TONES: Mapping[str, Tone] = {
     **{"worse": "wrong", "unclear": "doubtful", "no verdict": "quiet", "better": "good"},
-    "probably better": "good",
+    **{"probably better": "good", "changed": "doubtful", "probably changed": "doubtful"},
 }
 _KEY = (
     KeyEntry("accent", "a race"),

@@ -1,0 +1,64 @@
+"""What is not known of the quality of two groups of races, which limits what a comparison says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pacenote.compare.metrics import Datum, quality_labels
+from pacenote.model.comparison import MetricComparison, MetricId
+from pacenote.model.custom_metrics import QUALITY_KEY, CustomMetrics
+from pacenote.model.finding import Finding
+from pacenote.units import format_number
+
+
+def quality_problems(customs: CustomMetrics, races: Sequence[Mapping[MetricId, Datum]]) -> Iterator[Finding]:
+    """Yields which quality metrics are declared wrongly, or cannot be compared because races lack them.
+
+    `races` has the metrics of each race.
+    """
+    advice = f"correct {QUALITY_KEY} in the metadata of the task"
+    yield from (Finding(problem, "track", advice) for problem in customs.problems)
+    own: dict[str, dict[MetricId, None]] = {
+        metric.task: {} for metrics in races for metric in metrics if metric.task
+    }
+    for metrics in races:
+        for metric in metrics:
+            if metric.kind == "custom":
+                own[metric.task][metric] = None
+    for task, returned in own.items():
+        quality = quality_labels(returned, customs)
+        lacking = [
+            metric.key
+            for metric in returned
+            if metric.label in quality and not all(metric in metrics for metrics in races)
+        ]
+        lacking += customs.missing(task, [metric.key for metric in returned])
+        if lacking:
+            text = f"not all races have {', '.join(lacking)}, so that it is not known whether quality changed"
+            yield Finding(text, "track", "let the runner return it in every race", (task,))
+
+
+def quality_limits(metrics: Sequence[MetricComparison]) -> Iterator[Finding]:
+    """Yields which quality metrics may have become worse, although the races do not show it, and which
+    changed although neither direction is better.
+    """
+    for each in metrics:
+        if each.role != "quality":
+            continue
+        values = f"{format_number(each.baseline_value)} → {format_number(each.contender_value)}"
+        tasks = (each.metric.task,)
+        if each.word in ("changed", "probably changed"):
+            text = f"{each.metric.name} {each.word} ({values}): the sides do not return the same"
+            yield Finding(text, "unknown", "find out why before you compare speeds", tasks)
+        elif each.word in ("unclear", "no verdict") and _may_be_worse(each):
+            text = f"{each.metric.name} may be worse ({values}), but the races do not decide it"
+            yield Finding(text, "user", "run more races", tasks)
+
+
+def _may_be_worse(each: MetricComparison) -> bool:
+    """Returns whether the medians differ in a direction that is not better, by what matters."""
+    moved = each.contender_value - each.baseline_value
+    limit = each.smallest_effect if each.is_absolute else each.smallest_effect * abs(each.baseline_value)
+    if abs(moved) < limit or not moved:
+        return False
+    return each.metric.higher_is_better is None or (moved < 0) == each.metric.higher_is_better

@@ -1,0 +1,168 @@
+"""Custom metrics: the numbers that runners return with their operations, such as a recall, and those that
+OpenSearch Benchmark reports of a task.
+
+What is known of such a number is said here, once: its key in options, its name in tables, its unit, its
+statistic, and in which direction it is better. A custom metric with a direction is a quality metric: a
+comparison says first that it became worse, and says `better` of nothing else then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pacenote.model.messages import quoted
+
+QUALITY_KEY = "quality-metrics"
+"""Key of the metadata (`meta`) of a track, challenge, operation or task: a mapping of the names of custom
+metrics to their directions. Rally passes it to its metrics store, and ignores it otherwise.
+"""
+
+STATISTIC = "mean"
+"""The statistic of every custom metric: the mean over the measured operations that have the number."""
+
+Direction = Literal["higher", "lower", "neutral"]
+"""What is better: higher or lower values, or neither: that the number changes is said, but is not worse."""
+
+DIRECTIONS: tuple[Direction, ...] = ("higher", "lower", "neutral")
+"""All directions."""
+
+_KNOWN: tuple[tuple[re.Pattern[str], Direction], ...] = (
+    # `recall@k` and `recall@1` are those of OpenSearch Benchmark.
+    (
+        re.compile(r"((avg|min|max|mean|median)[ _-])?(recall|precision|ndcg|mrr)(@.*)?", re.IGNORECASE),
+        "higher",
+    ),
+    (re.compile(r"hits(\.total(\.value)?)?"), "neutral"),
+)
+"""Names whose direction is known unless a track or an option says another one."""
+
+_TIMESTAMP = "_time_millis"
+"""End of the names of points in time, such as the start of a recovery: their mean says nothing."""
+
+_RESERVED = re.compile(r"(throughput(-.*)?|error-rate|p[0-9.]+(-.*)?|primary)")
+"""Keys of other metrics of tasks."""
+
+_OPENSEARCH_MEAN = "Mean "
+"""Beginning of the names of custom metrics in results of OpenSearch Benchmark."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomMetric:
+    """What is known of a custom metric of a task."""
+
+    key: str
+    """Its name in options."""
+
+    name: str
+    """Its name in tables."""
+
+    direction: Direction | None = None
+    """In which direction it is better; None if that is unknown."""
+
+    unit: str = ""
+    """Its unit; empty if it has none."""
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """Whether an increase is an improvement; None if neither an increase nor a decrease is."""
+        return None if self.direction in (None, "neutral") else self.direction == "higher"
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    direction: Direction
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomMetrics:
+    """What tracks and options declare of custom metrics; everything else is known or unknown."""
+
+    declared: Mapping[tuple[str, str], _Declared] = field(default_factory=dict)
+    """By the name of the task, or empty text for all tasks, and the name of the number."""
+
+    problems: tuple[str, ...] = ()
+    """What is wrong with the declarations of tracks, one sentence each."""
+
+    def of(self, task: str, name: str) -> CustomMetric:
+        """Returns what is known of a number that a runner returned under this name."""
+        key = custom_key(name)
+        given = next(filter(None, (self.declared.get((where, key)) for where in (task, ""))), None)
+        direction = given.direction if given else known_direction(key)
+        shown = name if name.startswith(_OPENSEARCH_MEAN) else f"{STATISTIC} {name}"
+        return CustomMetric(key, shown, direction, given.unit if given else "")
+
+    def missing(self, task: str, keys: Iterable[str]) -> list[str]:
+        """Returns the keys that are declared for a task and are not among `keys`."""
+        known = set(keys)
+        return [key for where, key in self.declared if where == task and key not in known]
+
+
+def custom_key(name: str) -> str:
+    """Returns the key of a custom metric: its name, unless another metric of tasks has that key."""
+    key = name.removeprefix(_OPENSEARCH_MEAN)
+    return f"returned-{key}" if _RESERVED.fullmatch(key) else key
+
+
+def known_direction(key: str) -> Direction | None:
+    """Returns the direction of a usual name; None if it is not one. Of a name with dots, the part after the
+    last dot counts.
+    """
+    names = (key, key.rpartition(".")[2])
+    return next((way for form, way in _KNOWN if any(map(form.fullmatch, names))), None)
+
+
+def is_figure(name: str) -> bool:
+    """Returns whether the mean of a returned number says something: that of points in time does not."""
+    return not name.endswith(_TIMESTAMP)
+
+
+def declared_metrics(
+    task_meta: Iterable[Mapping[str, Mapping[str, object]]],
+    given: Mapping[tuple[str, str], Direction] | None = None,
+) -> CustomMetrics:
+    """Returns what races declare of custom metrics, the later ones first, and `given` by options before all.
+
+    `task_meta` has the metadata of each race, by task. Options name a number by its task, or by empty text
+    for all tasks, and its key.
+    """
+    declared: dict[tuple[str, str], _Declared] = {}
+    problems: dict[str, None] = {}
+    for metadata in task_meta:
+        for task, meta in metadata.items():
+            for key, found in _declarations(task, meta.get(QUALITY_KEY)):
+                if isinstance(found, str):
+                    problems[found] = None
+                else:
+                    declared[task, key] = found
+    for (task, key), direction in (given or {}).items():
+        for where in [own for own in declared if own[1] == key and task in ("", own[0])]:
+            del declared[where]
+        declared[task, key] = _Declared(direction)
+    return CustomMetrics(declared, tuple(problems))
+
+
+def _declarations(task: str, value: object) -> Iterator[tuple[str, _Declared | str]]:
+    """Yields the keys of a declaration, each with its meaning or with what is wrong with it."""
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
+        yield "", f"{QUALITY_KEY} of {task} is not a mapping of names to directions"
+        return
+    for name, stated in value.items():
+        direction, unit = stated, ""
+        if isinstance(stated, Mapping):
+            direction, unit = stated.get("direction"), str(stated.get("unit", ""))
+        known = next((one for one in DIRECTIONS if one == direction), None)
+        if known is None:
+            text = f"the direction of {quoted(str(name))} in {QUALITY_KEY} of {task} is not {_ways()}"
+            yield str(name), f"{text}, but {quoted(str(direction))}"
+        else:
+            yield custom_key(str(name)), _Declared(known, unit)
+
+
+def _ways() -> str:
+    return f"{', '.join(DIRECTIONS[:-1])} or {DIRECTIONS[-1]}"

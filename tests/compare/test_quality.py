@@ -1,0 +1,234 @@
+"""Quality metrics: a speed that is paid for with quality is not better."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from compare.quality_races import quality_blocks, with_values
+from compare.races import changed, compared, search
+from pacenote.cli.comparison_gates import gate_result, parse_gates
+from pacenote.cli.comparison_requirements import parse_requirements
+from pacenote.compare.groups import compare_groups
+from pacenote.compare.metrics import race_metrics
+from pacenote.errors import UsageError
+from pacenote.model.comparison import Comparison, ComparisonOptions, MetricComparison
+from pacenote.report.comparison_texts import answer_sentence, answer_text
+from pacenote.report.page.comparison.build import ComparisonPageSources, build_comparison_page
+from pacenote.report.quality_texts import quality_text
+from pacenote.report.render.comparison import render_comparisons_csv
+from pacenote.report.render.page import render_small_page
+from pacenote.report.screen.comparison import comparison_lines
+from pacenote.report.screen.text import plain_text
+
+
+def of(sides, **options) -> Comparison:
+    return compare_groups(compared(*sides[0]), compared(*sides[1]), ComparisonOptions(**options))
+
+
+def metric(comparison: Comparison, label: str) -> MetricComparison:
+    return next(each for each in comparison.metrics if each.metric.label == label)
+
+
+def with_meta(sides, meta):
+    return tuple(changed(side, task_meta={"knn": meta}) for side in sides)
+
+
+def screen(comparison: Comparison) -> list[str]:
+    return plain_text(comparison_lines(comparison, (), 120)).splitlines()
+
+
+def test_a_faster_search_that_finds_less_is_not_better():
+    found = of(quality_blocks({"recall": 0.93}, {"recall": 0.56}))
+    recall = metric(found, "recall:knn")
+    assert (found.answer, recall.word, recall.role) == ("mixed", "worse", "quality")
+    assert metric(found, "p90-latency:knn").word == "better"
+    assert recall.change is not None
+    assert recall.change.value == pytest.approx(0.56 / 0.93 - 1, abs=0.01)
+    # It is said first, everywhere.
+    assert answer_sentence(found).startswith("mixed: mean recall of knn -39.")
+    assert "p90 latency of knn -2" in answer_sentence(found)
+    lines = screen(found)
+    assert lines[0].startswith(" MIXED  mean recall of knn -39.")
+    assert next(line for line in lines[1:] if line.startswith("  ") and "Quality" in line).split()[:6] == [
+        "Quality",
+        "mean",
+        "recall",
+        "of",
+        "knn",
+        "is",
+    ]
+    assert "quality: 1 worse" in answer_text(found)
+    page = render_small_page(build_comparison_page(ComparisonPageSources(found, (), "")))
+    assert page.index("Mean recall of knn") < page.index("90 latency of knn")
+    (row,) = [row for row in render_comparisons_csv({"b": found}, full=True).splitlines() if "recall" in row]
+    assert row.startswith("mean recall,knn,0.93")
+    assert ",quality,worse," in row
+
+
+def test_a_faster_search_that_finds_as_much_is_better():
+    found = of(quality_blocks({"recall": 0.93}, {"recall": 0.9302}))
+    assert (found.answer, metric(found, "recall:knn").word) == ("better", "same")
+    assert quality_text(found) == "mean recall of knn does not differ by what matters"
+
+
+def test_quality_that_improves_does_not_make_anything_better():
+    sides = quality_blocks({"recall": 0.56}, {"recall": 0.93}, faster=1 / 1.5)
+    found = of(sides)
+    assert (found.answer, metric(found, "recall:knn").word) == ("worse", "better")
+    assert "mean recall of knn is better" in quality_text(found)
+
+
+def test_lower_quality_alone_is_worse():
+    found = of(quality_blocks({"recall": 0.93}, {"recall": 0.56}, faster=1.0))
+    assert found.answer == "worse"
+    assert answer_sentence(found).startswith("worse: mean recall of knn")
+
+
+def test_a_quality_that_is_probably_worse_blocks_better_too():
+    first, second = quality_blocks({"recall": 0.93}, {"recall": 0.56})
+    apart = (changed(first, user_tags={}), changed(second, user_tags={}))
+    days = [replace(each, timestamp=each.timestamp.replace(day=20)) for each in apart[1]]
+    found = of((apart[0], days))
+    assert found.run_order == "baseline first"
+    assert (found.answer, metric(found, "recall:knn").word) == ("mixed", "probably worse")
+
+
+def test_gates_and_requirements_include_quality():
+    found = of(quality_blocks({"recall": 0.93}, {"recall": 0.56}))
+    for gate in ("worse", "worse:recall:knn", "probably-worse:recall"):
+        assert gate_result(found, parse_gates(gate)).text == "--fail-on: recall:knn is worse"
+    assert gate_result(found, parse_gates("worse:p90:knn")).text == ""
+    for text in ("no-worse:5%", "no-worse:5%:recall:knn"):
+        problem = gate_result(found, None, parse_requirements(text)).text
+        assert f"--require={text} is not shown of recall:knn" in problem
+    same = of(quality_blocks({"recall": 0.93}, {"recall": 0.93}))
+    assert gate_result(same, parse_gates("worse"), parse_requirements("no-worse:5%")).text == ""
+
+
+def test_quality_can_decide():
+    found = of(quality_blocks({"recall": 0.93}, {"recall": 0.56}), primary=("recall:knn",))
+    assert (found.answer, [each.metric.label for each in found.primary]) == ("worse", ["recall:knn"])
+    found = of(quality_blocks({"recall": 0.56}, {"recall": 0.93}), primary=("recall",))
+    assert found.answer == "better"
+
+
+@pytest.mark.parametrize(
+    ("declared", "word"),
+    [
+        ({"distance": "lower"}, "worse"),
+        ({"distance": {"direction": "lower", "unit": "m"}}, "worse"),
+        ({"distance": "higher"}, "better"),
+        ({"distance": "neutral"}, "changed"),
+    ],
+)
+def test_the_direction_is_declared_by_the_track(declared, word):
+    sides = quality_blocks({"distance": 2.0}, {"distance": 3.0})
+    found = of(with_meta(sides, {"quality-metrics": declared}))
+    distance = metric(found, "distance:knn")
+    assert (distance.word, distance.role) == (word, "quality")
+    assert distance.metric.unit == ("m" if isinstance(declared["distance"], dict) else "")
+    assert found.answer == ("mixed" if word == "worse" else "better")
+
+
+def test_an_option_says_the_direction_before_the_track():
+    sides = with_meta(
+        quality_blocks({"distance": 2.0}, {"distance": 3.0}), {"quality-metrics": {"distance": "lower"}}
+    )
+    assert of(sides, quality={("", "distance"): "higher"}).answer == "better"
+    assert of(sides, quality={("knn", "distance"): "neutral"}).answer == "better"
+    assert of(sides, quality={("other", "distance"): "higher"}).answer == "mixed"
+
+
+def test_only_one_side_may_declare_it():
+    old, new = quality_blocks({"distance": 2.0}, {"distance": 3.0})
+    declared = changed(new, task_meta={"knn": {"quality-metrics": {"distance": "lower"}}})
+    assert of((old, declared)).answer == "mixed"
+
+
+def test_a_number_of_unknown_direction_has_changed_and_decides_nothing():
+    found = of(quality_blocks({"x": 2.0}, {"x": 3.0}))
+    number = metric(found, "x:knn")
+    assert (number.word, number.role, number.metric.higher_is_better) == ("changed", "secondary", None)
+    assert (found.answer, quality_text(found)) == ("better", "")
+
+
+def test_that_the_number_of_hits_changed_is_said():
+    found = of(quality_blocks({"hits": 10.0}, {"hits": 8.0}))
+    assert (found.answer, metric(found, "hits:knn").word) == ("better", "changed")
+    assert any("mean hits changed (10" in finding.text for finding in found.findings)
+    assert gate_result(found, parse_gates("worse")).text == ""
+
+
+def test_values_that_are_not_above_zero_are_compared_by_their_difference():
+    found = of(quality_blocks({"recall": 0.9}, {"recall": 0.0}))
+    recall = metric(found, "recall:knn")
+    assert (found.answer, recall.word, recall.is_absolute) == ("mixed", "worse", True)
+    assert recall.change is not None
+    assert recall.change.value == pytest.approx(-0.9, abs=0.01)
+    assert "-0.9" in answer_sentence(found)
+    assert any("points" in line for line in screen(found))
+    unmet = gate_result(found, None, parse_requirements("no-worse:5%:recall")).text
+    assert "is not shown of recall:knn" in unmet
+
+
+def test_what_matters_of_a_speed_does_not_matter_for_quality():
+    sides = quality_blocks({"recall": 0.93}, {"recall": 0.88})
+    found = of(sides, smallest_effect=0.2)
+    assert (found.answer, metric(found, "recall:knn").smallest_effect) == ("mixed", 0.01)
+
+
+def test_few_races_do_not_hide_that_quality_may_be_worse():
+    found = of(quality_blocks({"recall": 0.93}, {"recall": 0.56}, count=1))
+    assert found.design == "one race each"
+    assert any("mean recall may be worse (0.93" in finding.text for finding in found.findings)
+    assert quality_text(found).startswith("not decided: mean recall of knn: 0.93")
+
+
+def test_quality_that_only_one_side_has_is_said():
+    old, new = quality_blocks({"recall": 0.93}, {})
+    found = of((old, new))
+    (finding,) = [each for each in found.findings if "recall" in each.text]
+    assert finding.text == "not all races have recall, so that it is not known whether quality changed"
+    assert finding.tasks == ("knn",)
+    declared = with_meta(quality_blocks({}, {}), {"quality-metrics": {"ndcg@10": "higher"}})
+    assert any("not all races have ndcg@10" in each.text for each in of(declared).findings)
+
+
+@pytest.mark.parametrize("wrong", ["up", ["recall"], {"recall": "up"}, {"recall": {"unit": "m"}}])
+def test_a_wrong_declaration_is_said(wrong):
+    found = of(with_meta(quality_blocks({"recall": 0.9}, {"recall": 0.9}), {"quality-metrics": wrong}))
+    (finding,) = [each for each in found.findings if "quality-metrics" in each.text]
+    assert finding.cause == "track"
+    assert " is not " in finding.text
+
+
+def test_names_of_other_metrics_are_not_taken():
+    task = with_values(search(task="knn"), {"throughput": 3.0, "error-rate": 0.1, "p99": 4.0, "recall": 0.9})
+    record = replace(quality_blocks({}, {})[0][0], tasks=(task,))
+    labels = [metric.label for metric in race_metrics(record)]
+    assert len(set(labels)) == len(labels)
+    assert {"returned-throughput:knn", "returned-error-rate:knn", "returned-p99:knn", "recall:knn"} <= set(
+        labels
+    )
+
+
+def test_points_in_time_are_not_compared():
+    task = with_values(search(task="knn"), {"start_time_millis": 1.0, "duration": 2.0})
+    record = replace(quality_blocks({}, {})[0][0], tasks=(task,))
+    assert [metric.key for metric in race_metrics(record) if metric.kind == "custom"] == ["duration"]
+
+
+def test_equal_values_have_an_interval_that_is_not_empty():
+    found = of(quality_blocks({"recall": 0.93}, {"recall": 0.56}, noise=0.0))
+    recall = metric(found, "recall:knn")
+    assert recall.change is not None
+    assert recall.change.low < math.fsum((0.56 / 0.93, -1)) < (recall.change.high or math.inf)
+
+
+def test_a_quality_metric_that_does_not_exist_cannot_be_a_gate():
+    found = of(quality_blocks({"recall": 0.93}, {"recall": 0.93}))
+    with pytest.raises(UsageError, match="no common metric 'ndcg:knn'"):
+        gate_result(found, parse_gates("worse:ndcg:knn"))
