@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from pacenote.compare.plan_differences import plan_differences
 from pacenote.compare.race_diff import (
@@ -15,6 +14,7 @@ from pacenote.compare.race_diff import (
 )
 from pacenote.compare.value_shares import shares_differ, shown_values
 from pacenote.model.comparison import ComparedRace, FactDifference
+from pacenote.model.snapshot import UnreadGroups
 
 _TAGS = "race.user_tags."
 _SEED, _CORPORA = "race.seed", "race.corpora."
@@ -77,16 +77,22 @@ def _completed(first: RaceConfiguration, others: Sequence[RaceConfiguration]) ->
     that could read them: what differs between the others must not be hidden.
     """
     facts, unread = dict(first.facts), dict(first.unread)
+    groups = [(each, _by_group(each.facts, first.groups)) for each in others]
     for pattern in first.unread:
-        read = (dict(_matching(each, pattern)) for each in others if pattern not in each.unread)
+        read = (found.get(pattern, {}) for each, found in groups if pattern not in each.unread)
         if known := next(filter(None, read), None):
             del unread[pattern]
             facts = known | facts
     return replace(first, facts=facts, unread=unread)
 
 
-def _matching(side: RaceConfiguration, pattern: str) -> Iterator[tuple[str, str]]:
-    yield from ((key, value) for key, value in side.facts.items() if fnmatchcase(key, pattern))
+def _by_group(facts: Mapping[str, str], groups: UnreadGroups) -> dict[str, dict[str, str]]:
+    """Returns the facts that another race could not read, by the entry of its `unread`."""
+    found: dict[str, dict[str, str]] = {}
+    for key, value in facts.items():
+        for group in groups.of(key):
+            found.setdefault(group, {})[key] = value
+    return found
 
 
 def _values(side: Sequence[RaceConfiguration], key: str) -> _Values:

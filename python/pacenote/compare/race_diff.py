@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from pacenote.model.codec import encode
 from pacenote.model.driver_scheduling import obtained_scheduling
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.snapshot import INDEX, READING, RaceSnapshot, Snapshot
+from pacenote.model.snapshot import INDEX, MAX_NODES, READING, RaceSnapshot, Snapshot, UnreadGroups
 
 _OPTIONS = (
     *("car", "car_params", "challenge", "client", "corpora", "max_error_rate", "max_shortfall", "options"),
@@ -82,6 +82,12 @@ class RaceConfiguration:
 
     unread: Mapping[str, str]
     """Why facts, or groups of facts, could not be read."""
+
+    groups: UnreadGroups = field(init=False, repr=False, compare=False)
+    """Finds the entries of `unread`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", UnreadGroups(self.unread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +229,13 @@ def _added_nodes(side: RaceConfiguration, other: RaceConfiguration) -> _AddedNod
 
 
 def _node_names(facts: Mapping[str, str]) -> set[str]:
-    return {
+    names = (
         name
         for key in facts
         if key.endswith(_NODE_SUFFIX) and key.startswith(_NODE_PREFIX)
         if (name := key[len(_NODE_PREFIX) : -len(_NODE_SUFFIX)])
-    }
+    )
+    return set(islice(names, MAX_NODES))
 
 
 def _grouped(differences: list[Difference]) -> Iterator[DifferenceGroup]:
@@ -290,8 +297,7 @@ def _matters(key: str, values: tuple[str | None, str | None]) -> bool:
 
 def unread_reason(side: RaceConfiguration, key: str) -> str | None:
     """Returns why a side does not have a fact, or None if it just does not exist there."""
-    patterns = (pattern for pattern in side.unread if fnmatchcase(key, pattern))
-    pattern = next(patterns, None)
+    pattern = next(side.groups.of(key), None)
     return None if pattern is None else f"{pattern} ({side.unread[pattern]})"
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.model.cpu_list import parse_cpus
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.snapshot import MAPPING, RaceSnapshot
+from pacenote.model.snapshot import MAPPING, MAX_NODES, RaceSnapshot
 from pacenote.units import whole_number
 
 NO_SNAPSHOT = "the race has no snapshot of engine and machine that can be read"
@@ -70,9 +71,9 @@ def add_snapshot_figures(builder: EvidenceBuilder, record: RaceRecord, snapshot:
 
 
 def node_names(facts: _Facts) -> tuple[str, ...]:
-    """Returns the names of the nodes of which a snapshot has facts."""
+    """Returns the names of the nodes of which a snapshot has facts, at most `MAX_NODES`."""
     found = [match[1] for key in facts if (match := _NODE.fullmatch(key))]
-    return tuple(dict.fromkeys(found))
+    return tuple(islice(dict.fromkeys(found), MAX_NODES))
 
 
 def _number(facts: _Facts, key: str, factor: float = 1.0) -> float | None:
@@ -130,8 +131,10 @@ def _node_figures(facts: _Facts, node: str) -> _Figures:
     yield "engine.index_buffer_bytes", _size(buffer, largest)
     compression = facts.get(f"{setting}.http.compression") or facts.get("setting.http.compression")
     yield "engine.http_compression", None if compression is None else compression == "true"
-    paths = [key for key in facts if re.fullmatch(rf"disk\.data\.{re.escape(node)}\.\d+\.mount_point", key)]
-    yield "engine.data_paths", len(paths) or None
+    beginning, end = f"disk.data.{node}.", ".mount_point"
+    paths = [key for key in facts if key.startswith(beginning) and key.endswith(end)]
+    numbers = [key[len(beginning) : -len(end)] for key in paths]
+    yield "engine.data_paths", sum(map(str.isdigit, numbers)) or None
 
 
 def _openj9_figures(facts: _Facts, jvm: str) -> _Figures:

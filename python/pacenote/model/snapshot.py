@@ -6,8 +6,10 @@ A key consists of words separated by dots; the first one is its group, such as `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import islice
 from typing import Any
 
 from pacenote.errors import PacenoteError
@@ -29,12 +31,40 @@ INDEX = "index."
 """Prefix of the keys of index settings: a race creates and deletes indices."""
 
 
+MAX_NODES = 40
+"""Nodes of a race whose facts are told apart: a snapshot has at most 20, before and after the race."""
+
+_MAX_GROUPS = 16
+"""Groups within each other that a fact may be in; a hostile key has a million."""
+
+_MAX_PATTERNS = 16
+"""Entries with a `*` in their middle, such as `node.*.process.*`, that are used; Pacenote writes two."""
+
 _MACHINE = ("kernel.", "sysctl.", "cpu.", "memory.", "disk.", "network.", "machine.", "software.")
 
 
 def is_of_machine(key: str) -> bool:
     """Returns whether a fact, or a text that begins with its key, is about the machine."""
     return key.startswith(_MACHINE)
+
+
+class UnreadGroups:
+    """Finds the entries of `Snapshot.unread` that a fact belongs to.
+
+    They are looked up, because comparing all entries with all facts can take hours.
+    """
+
+    def __init__(self, unread: Mapping[str, str]) -> None:
+        self._unread = unread
+        patterns = (each for each in unread if "*" in each.removesuffix("*"))
+        self._patterns = tuple(islice(patterns, _MAX_PATTERNS))
+
+    def of(self, key: str) -> Iterator[str]:
+        """Yields the entries, the largest group first, and then those with a `*` in their middle."""
+        words = key.split(".", _MAX_GROUPS)
+        groups = (".".join((*words[:number], "*")) for number in range(1, len(words)))
+        yield from (each for each in (*groups, key) if each in self._unread)
+        yield from (each for each in self._patterns if fnmatchcase(key, each))
 
 
 @dataclass(frozen=True, slots=True)
