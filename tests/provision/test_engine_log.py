@@ -112,3 +112,9 @@ def test_the_end_of_a_log_begins_with_a_whole_line(tmp_path, monkeypatch):
     log.write_bytes(b"before\nown\n")
     assert read_tail(log, 7) == "own\n"
     assert read_tail(tmp_path / "missing") == ""
+
+
+@pytest.mark.parametrize("word", ["a.", "Exceptional.", "a"])
+def test_a_log_with_one_word_of_256_kib_is_read_at_once(word: str) -> None:
+    line = word * (262_144 // len(word))
+    assert cause_lines(f"java.io.IOException: full\n{line}") == ("java.io.IOException: full",)

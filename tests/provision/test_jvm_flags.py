@@ -45,3 +45,8 @@ def test_a_jvm_is_asked_for_its_flags(folder: Path) -> None:
 def test_a_jvm_that_reports_an_error_is_an_error(folder: Path) -> None:
     with running_jvm(folder, "1\nno such command") as pid, pytest.raises(EngineError, match="no such"):
         read_jvm_flags(pid)
+
+
+@pytest.mark.parametrize("text", ["\n" * (1 << 20), " " * (1 << 20), "a" * (1 << 20), "a b={" * 200_000])
+def test_a_reply_of_a_mebibyte_without_a_flag_is_read_at_once(text: str) -> None:
+    assert parse_flags(text) == {}

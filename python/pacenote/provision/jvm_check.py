@@ -46,7 +46,7 @@ _ALL_FLAGS = (
     *("-XX:-UsePerfData", "-XX:+PrintFlagsFinal", "-version"),
 )
 
-_FLAG = re.compile(r"^\s*(\w+)\s+(\w+)\s*:?=.*?\{([^{}]*)\}", re.MULTILINE)
+_FLAG = re.compile(r"\s*(\w+)\s+(\w+)\s*:?=.*?\{([^{}]*)\}")
 # Sizes of generations are compared with the small initial heap of the check.
 _WARNING = re.compile(r"^.*\bVM warning: (?!Sharing is only|\w*NewSize )(.*)$", re.MULTILINE)
 
@@ -112,7 +112,8 @@ def check_jvm_options(java: JavaRuntime, options: Sequence[str]) -> tuple[str, .
 
 def parse_jvm_flags(text: str) -> dict[str, JvmFlag]:
     """Returns the flags in the output of `-XX:+PrintFlagsFinal` by name."""
-    return {name: JvmFlag(name, kind, found) for kind, name, found in _FLAG.findall(text)}
+    matches = filter(None, map(_FLAG.match, text.splitlines()))
+    return {match[2]: JvmFlag(match[2], match[1], match[3]) for match in matches}
 
 
 def _is_checked(option: str) -> bool:

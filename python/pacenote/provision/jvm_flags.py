@@ -12,7 +12,7 @@ ATTACH_TIMEOUT_S = 3.0
 """Seconds within which the JVM must answer."""
 
 _MAX_BYTES = 1 << 20
-_FLAG = re.compile(r"^\s*\S+\s+(\w+)\s*:?=(.*?)\{[^{}]*\}\s*(?:\{[^{}]*\}\s*)?$", re.MULTILINE)
+_FLAG = re.compile(r"\s*\S+\s+(\w+)\s*:?=(.*?)\{[^{}]*\}\s*(?:\{[^{}]*\}\s*)?")
 
 
 def read_jvm_flags(pid: int, timeout_s: float = ATTACH_TIMEOUT_S) -> dict[str, str]:
@@ -30,4 +30,6 @@ def read_jvm_flags(pid: int, timeout_s: float = ATTACH_TIMEOUT_S) -> dict[str, s
 
 def parse_flags(text: str) -> dict[str, str]:
     """Returns the flags in the reply to `VM.flags -all`, or the output of `-XX:+PrintFlagsFinal`."""
-    return {name: value.strip() for name, value in _FLAG.findall(text)}
+    # By lines: a pattern for the whole text would try each line break of a million with all others.
+    found = filter(None, map(_FLAG.fullmatch, text.splitlines()))
+    return {match[1]: match[2].strip() for match in found}

@@ -29,6 +29,9 @@ _GAUGE = re.compile(
 )
 """Names that resemble those of counters."""
 
+_LONGEST_END = 256
+"""Characters at the end of a name that tell its kind: the time of the patterns grows with their square."""
+
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)%?")
 
 
@@ -57,7 +60,8 @@ def split_unit(name: str) -> tuple[str, str]:
 
 def kind_of(name: str) -> SampleKind:
     """Returns whether a value with this name, without its unit, only grows while its node runs."""
-    return "counter" if _COUNTER.search(name) and not _GAUGE.search(name) else "gauge"
+    end = name[-_LONGEST_END:]
+    return "counter" if _COUNTER.search(end) and not _GAUGE.search(end) else "gauge"
 
 
 def number(value: object) -> float | None:
