@@ -89,3 +89,8 @@ def test_toml_that_cannot_be_used_has_a_reason(text: str, reason: str) -> None:
 
 def test_toml_that_can_be_used_is_returned() -> None:
     assert parse_toml("a.b = [1, 2.5, inf]\n") == {"a": {"b": [1, 2.5, float("inf")]}}
+
+
+def test_toml_of_more_than_a_mebibyte_is_refused_because_of_the_memory_that_it_takes() -> None:
+    with pytest.raises(ValueError, match="larger than 1 MiB"):
+        parse_toml("[a.b.c.d]\n" + "#" * (1 << 20))

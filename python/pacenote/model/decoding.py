@@ -23,6 +23,9 @@ MAX_MEMORY_BYTES = 512 << 20
 values of twenty characters takes 300 MiB.
 """
 
+MAX_TOML_BYTES = 1 << 20
+"""Size of the largest TOML document, which takes up to 300 MiB and seconds: people write a few kilobytes."""
+
 _COSTS = {b"{": 200, b"[": 64, b",": 60}
 """Bytes of memory for each character outside and inside of texts: those of an object with one key, of a list,
 and of a short text or a number with its place in a list.
@@ -70,6 +73,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Returns a TOML document, which may have numbers that are not finite. Raises ValueError, whose text has
     the line if the text is not TOML.
     """
+    if len(text.encode("utf-8", "replace")) > MAX_TOML_BYTES:
+        raise ValueError(f"it is larger than {MAX_TOML_BYTES >> 20} MiB")
     import tomllib  # Not needed for most commands.
 
     try:
