@@ -18,6 +18,15 @@ const PIECE: usize = 64 << 10;
 /// wait for the disk.
 const WARMED_BYTES: u64 = 1 << 20;
 
+/// The longest line, with its line break: by default, engines reject a request that is larger.
+pub(crate) const MAX_LINE_BYTES: usize = 100 << 20;
+
+/// The most bytes of a file in one bulk: no engine can be set to accept more (`http.max_content_length`).
+pub(crate) const MAX_BULK_BYTES: usize = 2 << 30;
+
+/// The largest body for which room is reserved by the mean length of lines: those that are read may be far shorter.
+const MAX_RESERVED_BYTES: usize = 128 << 20;
+
 thread_local! {
     /// The bytes that the thread's readers have read last.
     static PIECE_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -117,7 +126,7 @@ impl BulkBody {
     fn clear_and_reserve(&mut self, expected: usize) -> &mut Vec<u8> {
         self.length = 0;
         self.buffer.clear();
-        self.buffer.reserve(expected);
+        self.buffer.reserve(expected.min(MAX_RESERVED_BYTES));
         &mut self.buffer
     }
 }
@@ -226,7 +235,8 @@ impl BulkReader {
     ///
     /// # Errors
     ///
-    /// [`CorpusError::Read`] or [`CorpusError::Changed`] if the file cannot be read; the body is then undefined.
+    /// [`CorpusError::Read`] or [`CorpusError::Changed`] if the file cannot be read, and [`CorpusError::TooLongLine`] or
+    /// [`CorpusError::TooLargeBulk`] if it would take too much memory; the body is then undefined.
     pub fn next_into(&mut self, body: &mut BulkBody) -> Result<Option<u32>, CorpusError> {
         let Some(current) = self.ranges.get_mut(self.range_index) else { return Ok(None) };
         let documents = u32::try_from(self.documents_left).unwrap_or(u32::MAX).min(self.bulk_size);
@@ -331,18 +341,31 @@ impl FileLines<'_> {
                 let whole = append(Piece { bytes, ends_file }, lines_left);
                 offset += whole.bytes as u64;
                 lines_left -= whole.count;
+                self.check_lengths(to_usize(offset - self.start), if whole.count == 0 { length } else { 0 })?;
                 // A line that is longer than the piece is read again as a whole.
-                let longer = to_usize(self.file.end_offset() - offset).min(length.saturating_mul(2));
+                let longer = to_usize(self.file.end_offset() - offset).min((2 * length).min(MAX_LINE_BYTES));
                 min_length = if whole.count == 0 { longer } else { 1 };
             }
             Ok(offset - self.start)
         })
     }
 
+    /// Returns an error if the bytes of a bulk, or of a line that has not ended yet, would take too much memory.
+    fn check_lengths(&self, bulk: usize, line: usize) -> Result<(), CorpusError> {
+        let path = || self.file.path().to_path_buf();
+        if line >= MAX_LINE_BYTES {
+            return Err(CorpusError::TooLongLine { path: path(), limit: MAX_LINE_BYTES >> 20 });
+        }
+        if bulk > MAX_BULK_BYTES {
+            return Err(CorpusError::TooLargeBulk { path: path(), limit: MAX_BULK_BYTES >> 20 });
+        }
+        Ok(())
+    }
+
     /// Reads `lines` lines into `body`. Adds a newline to a last line that has none. Returns the number of bytes
     /// consumed.
     fn read_into(self, body: &mut BulkBody, lines: usize) -> Result<u64, CorpusError> {
-        let (mut filled, mut lines_left) = (0, lines);
+        let (mut filled, mut lines_left, mut line_start) = (0, lines, 0);
         body.length = 0;
         while lines_left > 0 {
             let offset = self.start + filled as u64;
@@ -357,7 +380,9 @@ impl FileLines<'_> {
                 last = Some(newline);
                 lines_left -= 1;
             }
+            line_start = last.map_or(line_start, |newline| filled + newline + 1);
             filled += last.filter(|_| lines_left == 0).map_or(length, |newline| newline + 1);
+            self.check_lengths(filled, filled.saturating_sub(line_start))?;
             let ends_file = self.start + filled as u64 == self.file.end_offset();
             if lines_left == 1 && ends_file && body.buffer[filled - 1] != b'\n' {
                 body.buffer.truncate(filled);
@@ -424,4 +449,15 @@ fn append_with_ids(
         count += 1;
     }
     WholeLines { count, bytes: start }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_huge_mean_length_of_lines_reserves_little_memory() {
+        let mut body = BulkBody::new();
+        assert_eq!(body.clear_and_reserve(1 << 50).capacity(), MAX_RESERVED_BYTES);
+    }
 }

@@ -130,6 +130,25 @@ pub enum CorpusError {
         /// What is wrong, and how to correct it.
         reason: &'static str,
     },
+    /// A line of a data file is too long for a request.
+    #[error(
+        "{} has a line of more than {limit} MiB; it must have one JSON document per line, as `jq -c` writes them",
+        path.display()
+    )]
+    TooLongLine {
+        /// The data file.
+        path: PathBuf,
+        /// The length of the longest line, in MiB.
+        limit: usize,
+    },
+    /// The documents of a bulk are too large for a request.
+    #[error("a bulk of {} has more than {limit} MiB; send smaller bulks", path.display())]
+    TooLargeBulk {
+        /// The data file.
+        path: PathBuf,
+        /// The size of the largest bulk, in MiB.
+        limit: usize,
+    },
     /// The name of a file to generate is invalid.
     #[error("cannot generate {}: {reason}; correct the name", path.display())]
     BadFileName {
@@ -186,6 +205,8 @@ impl CorpusError {
             | Self::Interrupted { path }
             | Self::TooFewLines { path, .. }
             | Self::BadBulk { path, .. }
+            | Self::TooLongLine { path, .. }
+            | Self::TooLargeBulk { path, .. }
             | Self::BadFileName { path, .. }
             | Self::WrongCount { path, .. } => path,
         }

@@ -222,3 +222,27 @@ fn invalid_ranges_and_settings_are_rejected() {
         assert!(matches!(error(part(&file, 0, 10, action_lines), 5), CorpusError::BadBulk { .. }));
     }
 }
+
+/// Returns a sparse file with 10 documents, of which the last one is as long as this.
+fn with_long_line(length: u64) -> Arc<LineFile> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data.json");
+    fs::write(&path, "{\"a\":1}\n".repeat(9)).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(72 + length).unwrap();
+    Arc::new(LineFile::open(&path).unwrap())
+}
+
+#[test]
+fn a_line_that_no_request_may_have_is_an_error_and_not_kept_in_memory() {
+    let file = with_long_line((100 << 20) + 1);
+    for (action_lines, documents, bulks) in [(one_line(), 10, 9), (ActionLines::InFile, 5, 4)] {
+        let mut reader = BulkReader::new(vec![part(&file, 0, documents, action_lines)], 1).unwrap();
+        let mut body = BulkBody::new();
+        for _ in 0..bulks {
+            reader.next_into(&mut body).unwrap();
+        }
+        let error = reader.next_into(&mut body).unwrap_err();
+        assert!(matches!(error, CorpusError::TooLongLine { .. }), "{error}");
+        assert!(error.to_string().contains("data.json has a line of more than 100 MiB"), "{error}");
+    }
+}
