@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from compare.quality_races import returned
 from compare.races import index, race, search
 from pacenote.compare.thresholds import judge_thresholds, parse_threshold
 from pacenote.errors import UsageError
@@ -114,3 +115,29 @@ def test_junit_has_a_case_for_each_threshold_and_task():
     text = render_thresholds_junit("r", results)
     assert 'tests="3" failures="1"' in text
     assert '<testcase classname="term" name="p90:term&lt;1us">' in text
+
+
+def test_a_custom_metric_has_a_limit_on_its_interval():
+    knn = replace(search(task="knn"), values={"recall": returned(0.93, 0.02), "few": returned(0.93)})
+    tasks = (index(), knn)
+    assert problems("recall:knn>0.9", tasks=tasks) == [""]
+    # Without a task, it is one of the tasks that return it.
+    assert problems("recall>0.9", tasks=tasks) == [""]
+    assert problems("recall<0.96", tasks=tasks) == [""]
+    assert problems("recall:knn>0.92", tasks=tasks) == ["it is not shown to be above 0.92"]
+    assert problems("recall:knn<0.94", tasks=tasks) == ["it is not shown to be below 0.94"]
+    assert problems("few:knn>0.5", tasks=tasks) == [
+        "its mean has no interval: fewer than eight operations returned it"
+    ]
+    assert problems("ndcg>0.5", tasks=tasks) == ["no task has ndcg"]
+    assert problems("ndcg:knn>0.5", tasks=tasks) == ["its operations did not return ndcg"]
+    assert problems("recall:other>0.5", tasks=tasks)[0].startswith("the race has no task other")
+    assert problems("recall>0.5", tasks=tasks, complete=False) == ["the race is not complete"]
+
+
+@pytest.mark.parametrize(
+    "text", ["recall:knn>0.9%", "recall", "throughput>5", "p99:term<5", "errors<1", "recall>0.9.1"]
+)
+def test_what_is_no_threshold_of_a_custom_metric_is_refused(text):
+    with pytest.raises(UsageError, match="--threshold cannot be"):
+        parse_threshold(text)

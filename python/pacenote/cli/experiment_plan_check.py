@@ -11,6 +11,7 @@ from pacenote.errors import EngineError, PacenoteError, TrackError, UsageError
 from pacenote.lab.experiment.design import all_variants
 from pacenote.lab.experiment.options import joined
 from pacenote.lab.experiment.read_file import mistakes
+from pacenote.model.custom_metrics import known_direction
 from pacenote.model.experiment import COMPARING, Experiment, Variant
 from pacenote.model.race_request import RaceRequest
 from pacenote.race.dry_run import DryRun, dry_run
@@ -109,7 +110,9 @@ def _check_metrics(given_as: str, names: Sequence[str], tasks: set[str]) -> None
     of_tasks, of_races = metric_keys()
     for name in names:
         key, colon, task = name.partition(":")
-        if key not in of_tasks and not (key in of_races and not colon):
+        # What runners return is not known before the race, except for its usual names.
+        is_known = key in of_tasks or known_direction(key) or (key in of_races and not colon)
+        if not is_known:
             hint = similar(key, sorted(of_tasks | of_races)) or "such as throughput:TASK or p99:TASK"
             raise UsageError(f"{given_as}: there is no metric '{key}'", hint=hint)
         if colon and task not in tasks:

@@ -1,4 +1,5 @@
-"""Thresholds of one race, such as `p99:term<100ms`: whether the interval of a figure is within them.
+"""Thresholds of one race, such as `p99:term<100ms` or `recall:knn>0.9`: whether the interval of a figure is
+within them.
 
 They fail closed: a figure that is missing, doubtful, or known too imprecisely is not within its threshold.
 """
@@ -9,13 +10,15 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
+from pacenote.compare.imported_metrics import custom_metric
 from pacenote.compare.metrics import percentile_metric
 from pacenote.compare.race_findings import is_disturbed
 from pacenote.errors import UsageError
 from pacenote.model.comparison import MetricId
+from pacenote.model.custom_metrics import custom_key, declared_metrics
 from pacenote.model.messages import list_with_rest
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import PERCENTILES, Percentile, TaskResult
+from pacenote.model.result import PERCENTILES, Percentile, TaskResult, ValueSummary
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.threshold import Threshold, ThresholdResult
 from pacenote.stats.binomial import upper_bound
@@ -26,9 +29,13 @@ _FORM = re.compile(
     r"\s*<\s*(?P<limit>[0-9.]+)\s*(?P<unit>us|µs|ms|s|%)\s*"
 )
 
+_CUSTOM = re.compile(
+    r"\s*(?P<key>[^\s:<>]+)(?::(?P<task>[^<>]*?))?\s*(?P<relation>[<>])\s*(?P<limit>-?[0-9.]+)\s*"
+)
+
 _UNITS_MS = {"us": 0.001, "µs": 0.001, "ms": 1.0, "s": 1000.0}
 
-HINT = "write it as p99:term<100ms or errors:term<0.1%, without :term for all tasks"
+HINT = "write it as p99:term<100ms, errors:term<0.1% or recall:knn>0.9, without :term for all tasks"
 """How a threshold is written."""
 
 _NAMED = 10
@@ -43,6 +50,8 @@ FEW_STRETCHES = (
 def parse_threshold(text: str) -> Threshold:
     """Returns a threshold. Raises UsageError if it has another form."""
     match = _FORM.fullmatch(text)
+    if match is None and (custom := _custom_threshold(text)) is not None:
+        return custom
     if match is None or (match["unit"] == "%") != bool(match["errors"]):
         raise UsageError(f"--threshold cannot be '{text}'", hint=HINT)
     try:
@@ -60,6 +69,19 @@ def parse_threshold(text: str) -> Threshold:
     return Threshold(known, limit * _UNITS_MS[match["unit"]], task, text.strip())
 
 
+def _custom_threshold(text: str) -> Threshold | None:
+    """Returns a threshold of a custom metric, or None if it is none, or has the key of a time or an error."""
+    match = _CUSTOM.fullmatch(text)
+    if match is None or custom_key(match["key"]) != match["key"] or match["key"] == "errors":
+        return None
+    try:
+        limit = float(match["limit"])
+    except ValueError:
+        return None
+    task = (match["task"] or "").strip()
+    return Threshold(None, limit, task, text.strip(), match["key"], match["relation"] == ">")
+
+
 def judge_thresholds(record: RaceRecord, thresholds: Sequence[Threshold]) -> list[ThresholdResult]:
     """Returns what each threshold says of each of its tasks."""
     return [result for threshold in thresholds for result in _results(record, threshold)]
@@ -68,12 +90,20 @@ def judge_thresholds(record: RaceRecord, thresholds: Sequence[Threshold]) -> lis
 def _results(record: RaceRecord, threshold: Threshold) -> Iterator[ThresholdResult]:
     tasks = {task.task: task for task in reported_tasks(record)}
     named = [threshold.task] if threshold.task else list(tasks)
+    if threshold.key and not threshold.task and tasks:
+        # Not every task returns it, but one must.
+        named = [name for name in named if threshold.key in _custom_values(tasks[name])]
+        if not named:
+            yield ThresholdResult(threshold, "", f"no task has {threshold.key}")
+            return
     if not named:
         yield ThresholdResult(threshold, "", "the race has no task with figures")
     for name in named:
         if name not in tasks:
             known = list_with_rest([*tasks], _NAMED) or "none"
             yield ThresholdResult(threshold, name, f"the race has no task {name}; its tasks: {known}")
+        elif threshold.key:
+            yield _custom(record, threshold, tasks[name])
         elif threshold.q is not None:
             yield _percentile(record, threshold, threshold.q, tasks[name])
         else:
@@ -99,6 +129,28 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
         problem = "latency includes the backlog of the warm-up"
     if not problem and not (found.high_ms or 0.0) < threshold.limit:
         problem = f"it is not shown to be below {format_number(threshold.limit)} ms"
+    return ThresholdResult(threshold, task.task, problem, value)
+
+
+def _custom_values(task: TaskResult) -> dict[str, ValueSummary]:
+    return {custom_key(name): value for name, value in task.values.items()}
+
+
+def _custom(record: RaceRecord, threshold: Threshold, task: TaskResult) -> ThresholdResult:
+    found = _custom_values(task).get(threshold.key)
+    if found is None:
+        return ThresholdResult(threshold, task.task, f"its operations did not return {threshold.key}")
+    name = f"mean {threshold.key} {format_number(found.mean)}"
+    if found.low is None or found.high is None:
+        problem = "its mean has no interval: fewer than eight operations returned it"
+        return ThresholdResult(threshold, task.task, problem, name)
+    value = f"{name} (95 % interval {format_number(found.low)} … {format_number(found.high)})"
+    customs = declared_metrics([record.task_meta])
+    problem = _doubt(record, custom_metric(task.task, customs.of(task.task, threshold.key)))
+    is_kept = found.low > threshold.limit if threshold.is_minimum else found.high < threshold.limit
+    if not problem and not is_kept:
+        side = "above" if threshold.is_minimum else "below"
+        problem = f"it is not shown to be {side} {format_number(threshold.limit)}"
     return ThresholdResult(threshold, task.task, problem, value)
 
 

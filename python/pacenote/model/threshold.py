@@ -7,19 +7,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What a figure of one race must be below."""
+    """What a figure of one race must be below or, of a custom metric, above."""
 
     q: float | None
-    """The percentile of latency, or of service time without a target rate, from 0 to 100; None for errors."""
+    """The percentile of latency, or of service time without a target rate, from 0 to 100; None for errors and
+    custom metrics.
+    """
 
     limit: float
-    """The limit in milliseconds, or as a share of the operations from 0 to 1."""
+    """The limit in milliseconds, as a share of the operations from 0 to 1, or of a custom metric in its unit.
+    """
 
     task: str = ""
     """Name of the task; empty for each task of the report."""
 
     text: str = ""
     """As it was given."""
+
+    key: str = ""
+    """The key of a custom metric; empty for times and errors."""
+
+    is_minimum: bool = False
+    """Whether a custom metric must be above the limit, and not below it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pacenote.model.codec import decode, encode
 from pacenote.model.comparison import MetricId
+from pacenote.model.custom_metrics import known_direction
 from pacenote.model.experiment import MachineFacts, Options, RaceOutcome
 from pacenote.model.experiment_result import ExperimentResult
 
@@ -83,7 +84,8 @@ class TuneObjective:
     @property
     def higher_is_better(self) -> bool:
         """Whether an increase is an improvement."""
-        return self.metric.startswith("throughput")
+        key = self.metric.partition(":")[0]
+        return key.startswith("throughput") or known_direction(key) == "higher"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from compare.quality_races import with_values
 from compare.races import index, race, search
 from pacenote.errors import UsageError
 from pacenote.lab.tune.measure import measured, parse_constraint, parse_objective
@@ -78,3 +79,21 @@ def test_races_that_do_not_count_say_why():
     assert not measured(behind, TuneObjective("p50-service-time:term"), []).problem
     void = replace(found, verdict=replace(found.verdict, state="void"))
     assert measured(void, THROUGHPUT, []).problem.startswith("race a is void")
+
+
+def test_a_quality_limits_a_search_and_may_be_its_objective():
+    knn = with_values(search(task="knn"), {"recall@10": 0.93, "distance": 2.0})
+    record = replace(race("a"), tasks=(index(), knn))
+    limit = parse_constraint("recall@10:knn>0.9")
+    assert limit == Constraint("recall@10:knn", ">", 0.9)
+    assert not limit.is_broken_by(0.93)
+    assert limit.is_broken_by(0.56)
+    assert measured(record, THROUGHPUT, [limit]).limits == (0.93,)
+    recall, distance = map(parse_objective, ("recall@10:knn", "distance:knn"))
+    assert recall.higher_is_better
+    assert measured(record, recall, []).objective == 0.93
+    assert "it is not known that lower values are better" in measured(record, distance, []).problem
+    declared = replace(record, task_meta={"knn": {"quality-metrics": {"distance": "lower"}}})
+    assert measured(declared, distance, []).objective == 2.0
+    with pytest.raises(UsageError, match="--constraint must be a metric and its limit"):
+        parse_constraint("recall:knn>0.9ms")

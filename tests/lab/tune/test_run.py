@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from compare.quality_races import with_values
 from lab.tune.searches import MACHINE, RACE_S, RECORDS, Search, knob, limit, search_plan
 from pacenote.errors import StoreError
 from pacenote.lab.child_command import ChildExit
@@ -161,6 +162,23 @@ def test_a_faster_winner_with_more_errors_is_not_recommended(tmp_path):
     words = {each.metric.label: each.word for each in result.confirmation.variants[1].comparison.primary}
     assert words == {"throughput:index-append": "better", "error-rate:index-append": "worse"}
     assert result.answer == "not shown"
+
+
+def test_a_faster_winner_that_finds_less_is_not_recommended(tmp_path):
+    def finding_less(record, tags):
+        recall = 0.56 if tags.get("variant") == "winner" else 0.93
+        return replace(record, tasks=tuple(with_values(task, {"recall": recall}) for task in record.tasks))
+
+    result = confirmed(Search.of(tmp_path, SMALL, effect=good), finding_less)
+    comparison = result.confirmation.variants[1].comparison
+    words = {each.metric.label: each.word for each in comparison.deciding if each.word != "no verdict"}
+    assert words == {
+        "throughput:index-append": "better",
+        "recall:index-append": "worse",
+        "recall:term": "worse",
+    }
+    assert (comparison.answer, result.answer) == ("mixed", "not shown")
+    assert any("mean recall of index-append is worse" in line for line in build_tune_report(result).answers)
 
 
 @pytest.mark.process

@@ -17,7 +17,7 @@ from pacenote.model.warmup_backlog import BACKLOG_REASON
 _CONSTRAINT = re.compile(r"\s*([^<>\s]+)\s*([<>]=?)\s*(\d+(?:\.\d+)?)\s*([^\s\d]*)\s*")
 _MS = {"ms": 1.0, "s": 1000.0, "us": 0.001, "µs": 0.001}
 _TIME = re.compile(r"p\d+(\.\d+)?(-|:|$)")
-_NAME = re.compile(r"(throughput|p\d+(\.\d+)?|error-rate|[a-z0-9.-]+)(:.+)?")
+_NAME = re.compile(r"[^\s:<>]+(:.+)?")
 _OBJECTIVE_HINT = "for example --objective=throughput:index-append, or --objective=p99:term"
 
 
@@ -80,7 +80,12 @@ def measured(record: RaceRecord, objective: TuneObjective, constraints: Iterable
         found = _chosen(name, metrics)
         if isinstance(found, str):
             return RaceMeasures(problem=found)
-        datum = found[1]
+        metric, datum = found
+        if name == objective.metric and _is_opposite(metric, objective):
+            return RaceMeasures(
+                problem=f"{name} cannot be an objective: it is not known that "
+                f"{'higher' if objective.higher_is_better else 'lower'} values are better"
+            )
         if datum.has_backlog:
             return RaceMeasures(
                 problem=f"{name} of race {record.race_id}: {BACKLOG_REASON}; lengthen the warm-up"
@@ -96,13 +101,22 @@ def measured(record: RaceRecord, objective: TuneObjective, constraints: Iterable
     return RaceMeasures(values[0], tuple(values[1:]))
 
 
+def _is_opposite(metric: MetricId, objective: TuneObjective) -> bool:
+    """Returns whether a custom metric is not better in the direction in which an objective is."""
+    return metric.kind == "custom" and metric.higher_is_better != objective.higher_is_better
+
+
 def _chosen(name: str, metrics: dict[MetricId, Datum]) -> tuple[MetricId, Datum] | str:
     """Returns the metric with this name and its value, or what is wrong with the name."""
     labels, unknown = expanded_primary([name], metrics)
     known = [metric.label for metric in metrics if metric.task and metric.kind != "system"]
     if unknown:
         meant = did_you_mean(name, known)
-        shown = ", ".join(label for label in known if label.startswith(("throughput:", "p99", "error-rate")))
+        shown = ", ".join(
+            metric.label
+            for metric in metrics
+            if metric.kind == "custom" or metric.label.startswith(("throughput:", "p99", "error-rate"))
+        )
         return f"the races have no metric '{name}'{meant or f'; they have {shown}'}"
     if len(labels) > 1:
         return f"{name} is a metric of several tasks: choose one, such as {sorted(labels)[0]}"
