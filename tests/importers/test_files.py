@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 
@@ -71,3 +72,22 @@ def test_a_text_may_contain_a_table_of_a_web_page(tmp_path):
     cells = "<tr><th>Metric<th>Task<th>Value</tr><tr><td>Mean Throughput<td>a<td>5</tr>"
     path.write_text(f"Results:\n\n<table>{cells}</table>\n", "utf-8")
     assert [value.value for value in read_file(path).races[0].values] == [5.0]
+
+
+def test_the_number_of_races_of_one_document_is_limited(tmp_path):
+    task = {"task": "index", "operation": "index", "throughput": {"mean": 1, "unit": "docs/s"}}
+    results = [{"cluster_name": str(number), "op_metrics": [task]} for number in range(1_001)]
+    path = tmp_path / "race.json"
+    path.write_text(json.dumps({"race-id": "a", "track": "t", "results": results}))
+    with pytest.raises(PacenoteError, match="more than 1,000 races or 200,000 figures"):
+        read_file(path)
+
+
+def test_the_number_of_figures_is_limited(tmp_path, monkeypatch):
+    path = tmp_path / "summary.md"
+    rows = "".join(f"| Mean Throughput | index-{number} | 1 | docs/s |\n" for number in range(4))
+    path.write_text(f"| Metric | Task | Value | Unit |\n|---|---|---|---|\n{rows}")
+    assert len(read_file(path).races) == 1
+    monkeypatch.setattr(files, "MAX_FIGURES", 3)
+    with pytest.raises(PacenoteError, match="more than 1,000 races or 3 figures"):
+        read_file(path)

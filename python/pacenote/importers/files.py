@@ -13,12 +13,15 @@ from pacenote.errors import PacenoteError
 from pacenote.importers.documents import FILE_NAMES, is_race_document, races_in_document
 from pacenote.importers.found_race import FoundRace
 from pacenote.importers.html_text import has_tags, is_page, text_of_html
-from pacenote.importers.table_races import races_in_text
+from pacenote.importers.table_races import MAX_RACES, races_in_text
 from pacenote.model.decoding import parse_json
 from pacenote.store.atomic_files import read_regular_file
 
 MAX_FILES = 10_000
 """Number of races that a folder may have."""
+
+MAX_FIGURES = 200_000
+"""Number of figures that a file may have: 5,000 tasks have 75,000. Each is searched for secrets."""
 
 _DEPTH = 4
 """Levels of folders that are searched: `~/.rally` has its races in `benchmarks/races/ID`."""
@@ -85,6 +88,10 @@ def read_file(path: Path) -> ReadFile:
         races, problems = _races(data)
     except PacenoteError as error:
         raise PacenoteError(f"{path}: {error.message}", hint=error.hint) from error
+    if len(races) > MAX_RACES or sum(len(race.values) for race in races) > MAX_FIGURES:
+        raise PacenoteError(
+            f"{path} has more than {MAX_RACES:,} races or {MAX_FIGURES:,} figures", hint="split the file"
+        )
     return ReadFile(hashlib.sha256(data).hexdigest(), races, problems)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -71,11 +72,11 @@ def race_records(
     A race keeps its id if that is unique in the file and `is_race_id` accepts it; other ids follow from the
     content of the file, so that the same file gives the same ids.
     """
-    named = [race.facts.race_id for race in races]
+    named = Counter(race.facts.race_id for race in races)
     records = []
     for number, race in enumerate(races):
         given = race.facts.race_id
-        keeps = given is not None and is_race_id(given) and named.count(given) == 1
+        keeps = given is not None and is_race_id(given) and named[given] == 1
         race_id = given if given is not None and keeps else _derived_id(file.sha256, number)
         replaced = "" if keeps else _name(given)
         records.append(NewRace(_record(race, race_id, file, user_tags), race.side, replaced))
