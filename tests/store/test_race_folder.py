@@ -288,3 +288,24 @@ def test_a_plan_that_was_changed_is_stated(store):
     assert folder.plan_problem(started) == changed
     folder.plan_json.unlink()
     assert folder.plan_problem(started) == f"{folder.plan_json} is missing"
+
+
+@pytest.mark.parametrize("name", [5, None, True, ["a"], {"a": 1}])
+def test_a_plan_whose_tasks_have_no_names_is_not_used(store, name):
+    folder = store.create(unfinished())
+    allocation = {"slots": [{"allocations": [{"task": 0}]}]}
+    plan = {"tasks": [{"name": name}], "steps": [allocation]}
+    folder.plan_json.write_text(json.dumps(plan))
+    assert folder.planned_steps() == ()
+    assert folder.reached(folder.read()) is None
+
+
+def test_a_result_without_clients_is_damaged(store):
+    folder = store.create(unfinished())
+    folder.append(dataclasses.replace(bulk(), clients=0))
+    found = folder.read()
+    assert found.tasks == ()
+    assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
+    folder.write(dataclasses.replace(found, tasks=(dataclasses.replace(bulk(), clients=0),)))
+    with pytest.raises(StoreError, match="a task has at least one client"):
+        folder.read()

@@ -178,3 +178,25 @@ def test_half_of_a_surrogate_pair_is_replaced(store: RaceStore) -> None:
     odd = next(race for race in store.list(RaceFilter()) if race.race_id == "odd")
     assert (odd.track, odd.challenge, odd.user_tags) == ("a\ufffd", "\ufffdb", {"\ufffd": "😀 \ufffd"})
     assert store.load("odd").track.name == "a\ufffd"
+
+
+def test_a_row_that_an_index_of_the_database_lacks_is_not_listed(store: RaceStore) -> None:
+    path = store.races / INDEX_FILES[0]
+    with closing(sqlite3.connect(path)) as database:
+        (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'stamps'").fetchone()
+        (statement,) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'stamps'").fetchone()
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("DELETE FROM sqlite_master WHERE name = 'stamps'")
+        database.commit()
+    with closing(sqlite3.connect(path)) as database:
+        row = list(database.execute("SELECT * FROM races WHERE id = 'a'").fetchone())
+        row[:2] = "ghost", "29990101T000000Z"
+        database.execute(f"INSERT INTO races VALUES ({', '.join('?' * len(row))})", row)
+        database.execute("PRAGMA writable_schema = ON")
+        values = ("index", "stamps", "races", page, statement)
+        database.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", values)
+        database.commit()
+    # A copy of the folder has other inodes.
+    os.utime(store.races / "a" / "race.json")
+    assert _ids(store) == ["b", "a"]
+    assert store.folder("latest").path.name == "b"

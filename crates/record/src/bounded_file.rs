@@ -11,7 +11,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use crate::column_reader::ReadError;
 use crate::files::durable;
-use crate::page_headers::PageHeader;
+use crate::page_headers::{PageHeader, check_schema};
 
 /// Rows of a file that are never too many for its size.
 const ALWAYS_ROWS: u64 = 1 << 20;
@@ -25,6 +25,9 @@ const GROUP_BYTES: u64 = 128 << 20;
 const DICTIONARY_BYTES: u64 = 8 << 20;
 /// Bytes that are read for the header of a page: first so many, then more if it is longer.
 const HEADER_BYTES: [usize; 3] = [512, 64 << 10, 16 << 20];
+
+/// Bytes after a footer: its length, of four bytes, and the four that end the file.
+const FOOTER_END: u64 = 8;
 
 /// Rows of `samples.parquet`: a week of 50,000 operations per second.
 pub const SAMPLE_ROWS: u64 = 1 << 35;
@@ -48,6 +51,7 @@ impl BoundedFile {
     pub fn open(path: &Path, most_rows: u64) -> Result<Self, ReadError> {
         let file = durable::open_regular(path)?;
         let bytes = file.metadata()?.len();
+        check_footer(&file)?;
         let reader = SerializedFileReader::new(file.try_clone()?)?;
         let opened = Self { reader, file };
         let rows = opened.checked_rows()?;
@@ -143,6 +147,24 @@ impl BoundedFile {
         }
         Err(ReadError::Damaged("a page is cut off".into()))
     }
+}
+
+/// Checks the schema in the footer of a file before the Parquet library reads it, which calls itself for each level. A
+/// file without a footer is left to the library.
+///
+/// # Errors
+///
+/// An error if the file cannot be read, or if the schema has more columns and groups than are read.
+pub fn check_footer(file: &File) -> Result<(), ReadError> {
+    let size = file.metadata()?.len();
+    let Some(end) = size.checked_sub(FOOTER_END) else { return Ok(()) };
+    let mut length = [0; 4];
+    read_at(file, &mut length, end)?;
+    let length = u32::from_le_bytes(length);
+    let Some(begin) = end.checked_sub(u64::from(length)) else { return Ok(()) };
+    let mut footer = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+    let read = read_at(file, &mut footer, begin)?;
+    check_schema(&footer[..read])
 }
 
 /// Reads as many bytes as there are, and returns their number.

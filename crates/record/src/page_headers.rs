@@ -9,6 +9,16 @@ use crate::column_reader::ReadError;
 const DICTIONARY: i64 = 2;
 /// Type of a field that is an integer of 32 bits.
 const INT32: u8 = 5;
+/// Type of a field that is a list.
+const LIST: u8 = 9;
+/// Number of the field of a footer that contains the schema.
+const SCHEMA: i64 = 2;
+/// Numbers of the fields of a footer, with room for those of later versions.
+const FOOTER_FIELDS: std::ops::Range<i64> = 1..100;
+/// Deepest nesting of structures and lists in a footer: that of sizes of a column is 8.
+const FOOTER_LEVELS: u32 = 16;
+/// Largest number of columns and groups in a schema; those of Pacenote have up to 20.
+const MOST_ELEMENTS: u64 = 256;
 /// Deepest nesting of structures: that of statistics in a header is 2.
 const MOST_LEVELS: u32 = 8;
 
@@ -32,7 +42,7 @@ impl PageHeader {
     ///
     /// An error if it is not a header.
     pub fn parse(bytes: &[u8]) -> Result<Option<Self>, ReadError> {
-        let mut input = Input { bytes, position: 0 };
+        let mut input = Input { bytes, position: 0, is_footer: false };
         let (mut kind, mut uncompressed, mut stored) = (None, None, None);
         let mut fields = Fields::default();
         loop {
@@ -73,6 +83,43 @@ impl PageHeader {
     }
 }
 
+/// Checks that the schema in a footer has so few elements that its levels can be read by a function that calls itself.
+///
+/// # Errors
+///
+/// An error if it has too many, or if it is not a footer of the form that Pacenote writes.
+pub fn check_schema(footer: &[u8]) -> Result<(), ReadError> {
+    let mut input = Input { bytes: footer, position: 0, is_footer: true };
+    let mut fields = Fields::default();
+    loop {
+        let (number, of_type) = match fields.next(&mut input) {
+            Next::Field(number, of_type) => (number, of_type),
+            Next::End => return Ok(()),
+            Next::Cut => return Err(not_a_footer()),
+        };
+        if !FOOTER_FIELDS.contains(&number) || (number == SCHEMA && of_type != LIST) {
+            return Err(not_a_footer());
+        }
+        if number == SCHEMA {
+            let begin = input.position;
+            let count = input.list().map_or(0, |(count, _)| count);
+            if count > MOST_ELEMENTS {
+                return Err(ReadError::TooLarge(format!(
+                    "has a schema of {count} elements; at most {MOST_ELEMENTS} are read"
+                )));
+            }
+            input.position = begin;
+        }
+        if input.skip(of_type, FOOTER_LEVELS)?.is_none() {
+            return Err(not_a_footer());
+        }
+    }
+}
+
+fn not_a_footer() -> ReadError {
+    ReadError::Damaged("its footer is not valid".into())
+}
+
 fn not_a_header() -> ReadError {
     ReadError::Damaged("a page has no valid header".into())
 }
@@ -110,6 +157,8 @@ impl Fields {
 struct Input<'a> {
     bytes: &'a [u8],
     position: usize,
+    /// Whether this is a footer: it may have lists, and its numbers are read as the Parquet library reads them.
+    is_footer: bool,
 }
 
 impl Input<'_> {
@@ -124,6 +173,9 @@ impl Input<'_> {
         let mut value = 0_u64;
         for shift in (0_u32..).step_by(7) {
             let byte = self.byte()?;
+            if self.is_footer && shift >= u64::BITS {
+                return None;
+            }
             value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
             if byte & 0x80 == 0 {
                 break;
@@ -136,6 +188,13 @@ impl Input<'_> {
     fn integer(&mut self) -> Option<i64> {
         let value = self.unsigned()?;
         Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+
+    /// Returns the number and the type of the elements of a list.
+    fn list(&mut self) -> Option<(u64, u8)> {
+        let byte = self.byte()?;
+        let count = if byte >> 4 == 15 { self.unsigned()? } else { u64::from(byte >> 4) };
+        Some((count, byte & 0xf))
     }
 
     fn advance(&mut self, bytes: u64) -> Option<()> {
@@ -165,6 +224,19 @@ impl Input<'_> {
                         Next::Field(..) | Next::Cut => return Ok(None),
                     }
                 }
+            }
+            LIST if self.is_footer => {
+                let Some((count, of_type)) = self.list() else { return Ok(None) };
+                // No footer has a list of booleans, whose values could have any length.
+                if of_type < 3 {
+                    return Err(not_a_footer());
+                }
+                for _ in 0..count {
+                    if self.skip(of_type, levels)?.is_none() {
+                        return Ok(None);
+                    }
+                }
+                Ok(Some(()))
             }
             // Headers of pages contain neither lists nor maps.
             _ => Err(not_a_header()),

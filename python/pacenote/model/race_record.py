@@ -25,7 +25,7 @@ from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.recorded_nodes import recorded_nodes
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.recorded_sources import RecordedSources
-from pacenote.model.result import TaskResult, check_times
+from pacenote.model.result import TaskResult, check_result
 from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.model.secrets import redact_params
 from pacenote.model.snapshot import RecordedSnapshot
@@ -458,7 +458,7 @@ class RaceRecord:
             if key in document:
                 values[name] = decode(types[name], document[key], f"race.{key}")
         for number, task in enumerate(values.get("tasks", ())):
-            check_times(task, f"race.tasks[{number}]")
+            check_result(task, f"race.tasks[{number}]")
         values["timestamp"] = _read_timestamp(document.get("race-timestamp"))
         values["track"] = _read_track(document)
         values["cluster"] = _read_cluster(document)

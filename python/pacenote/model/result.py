@@ -531,7 +531,7 @@ class TaskResult:
         name = document.get("task") if isinstance(document, Mapping) else None
         path = f"result of task '{name}'" if name else "task result"
         result = decode(cls, document, path)
-        check_times(result, path)
+        check_result(result, path)
         return result
 
     def to_document(self) -> dict[str, Any]:
@@ -544,8 +544,12 @@ _LONGEST_S = 10 * 366 * 86_400.0
 """The longest time in a result, in seconds: ten years."""
 
 
-def check_times(result: TaskResult, path: str) -> None:
-    """Raises PacenoteError if the task ran at a time at which no race does; `path` is where it is stored."""
+def check_result(result: TaskResult, path: str) -> None:
+    """Raises PacenoteError if the task had no clients, or ran at a time at which no race does; `path` is where
+    it is stored.
+    """
+    if result.clients < 1:
+        raise PacenoteError(f"{path}.clients is {result.clients}, but a task has at least one client")
     for name in ("started_s", "duration_s", "window_s"):
         if not -_LONGEST_S <= getattr(result, name) <= _LONGEST_S:
             raise PacenoteError(f"{path}.{name} is not a time of a race: {getattr(result, name):g} s")

@@ -443,7 +443,7 @@ class RaceFolder:
         try:
             plan = read_json(self.plan_json)
             names = [task["name"] for task in plan["tasks"]]
-            return tuple(
+            steps = tuple(
                 tuple(
                     dict.fromkeys(names[one["task"]] for slot in step["slots"] for one in slot["allocations"])
                 )
@@ -451,6 +451,7 @@ class RaceFolder:
             )
         except (OSError, ValueError, RecursionError, LookupError, TypeError):
             return ()
+        return steps if all(isinstance(name, str) for step in steps for name in step) else ()
 
     def reached(self, record: RaceRecord) -> ReachedStep | None:
         """Returns how far a race got that is still running or ended early, or None if its plan is

@@ -284,12 +284,14 @@ def _update(database: sqlite3.Connection, races: Path) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version == _SCHEMA_VERSION:
         _check_schema(database)
-        if _indexed(database) == present:
+        # A row that the index of stamps lacks is only found by the check below.
+        if present and _indexed(database) == present:
             return
     # The write lock is acquired first so that only one of two processes reads the changed folders.
     database.execute("BEGIN IMMEDIATE")
     try:
         _prepare_table(database)
+        _check_integrity(database)
         # Folders that changed since they were looked at are noticed by the next query.
         indexed = _indexed(database)
         # Another process may have added races since then.
@@ -327,6 +329,17 @@ def _check_schema(database: sqlite3.Connection) -> None:
     """
     statements = [text for (text,) in database.execute("SELECT sql FROM sqlite_master") if text is not None]
     if sorted(map(str, statements)) != sorted(_SCHEMA):
+        raise _DamagedIndex
+
+
+def _check_integrity(database: sqlite3.Connection) -> None:
+    """Raises _DamagedIndex if the tables and the indices of the database do not have the same rows, so that it
+    would list races that do not exist, or hide others.
+
+    Only called if folders have changed: it reads the whole file.
+    """
+    (result,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    if result != "ok":
         raise _DamagedIndex
 
 

@@ -23,6 +23,8 @@ use parquet::file::writer::{
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
+use crate::bounded_file::check_footer;
+
 /// The name of the program that writes the files, for their footers.
 pub const CREATED_BY: &str = "pacenote";
 
@@ -47,6 +49,7 @@ pub fn begin<W: Write + Send>(
 
 /// Returns the number of rows if the file has a footer.
 pub fn rows_if_complete(file: &File) -> Option<u64> {
+    check_footer(file).ok()?;
     let metadata = ParquetMetaDataReader::new().parse_and_finish(file).ok()?;
     u64::try_from(metadata.file_metadata().num_rows()).ok()
 }

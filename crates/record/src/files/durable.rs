@@ -5,11 +5,11 @@
 //! operation that changes a folder is in this module, so that the tests can interrupt each of them.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, SeekFrom as Whence, seek};
 use rustix::io::Errno;
 
 /// Mode of files that only their owner may read.
@@ -18,6 +18,16 @@ const PRIVATE_FILE: u32 = 0o600;
 pub const DAMAGED: &str = ".damaged";
 /// What follows the name of a file whose end cannot be read, in the name of the file that keeps this end.
 pub const UNREADABLE: &str = ".unreadable";
+
+/// Size from which on a file is refused that consists of holes but for a part of it, in bytes.
+const MAX_HOLES: u64 = 1 << 30;
+/// The least part of such a file that must be on the disk, as a divisor of its size: file systems may compress.
+const LEAST_STORED: u64 = 16;
+/// Size of the blocks in which the system counts what is on the disk.
+const BLOCK_BYTES: u64 = 512;
+
+/// Largest length of a line of a journal, in bytes; a longer one is damaged.
+pub const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// Number of bytes of a file that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -150,6 +160,17 @@ impl Write for OutputFile {
     }
 }
 
+/// Reads the next line of a journal, with its end. A longer one than `MAX_LINE_BYTES` is read in parts without an end,
+/// so that a file cannot fill the memory. Returns 0 at the end of the file.
+///
+/// # Errors
+///
+/// An error if the file cannot be read.
+pub fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    line.clear();
+    reader.take(MAX_LINE_BYTES as u64).read_until(b'\n', line)
+}
+
 /// Opens a file for reading, unless it is a pipe or a device, which could be read for ever, or a link, which may lead
 /// out of the race folder.
 ///
@@ -162,11 +183,29 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 
 fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = options.custom_flags(flags.bits().cast_signed()).open(path).map_err(|error| {
+    let mut file = options.custom_flags(flags.bits().cast_signed()).open(path).map_err(|error| {
         let is_link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
         if is_link { io::Error::other("it is a symbolic link; replace it with the file") } else { error }
     })?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    let status = file.metadata()?;
+    if !status.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    // A few bytes can be a file of many terabytes, which would be read, or copied to the disk, for hours.
+    if status.len() > MAX_HOLES
+        && status.len() / LEAST_STORED > status.blocks().saturating_mul(BLOCK_BYTES)
+        && has_hole(&mut file, status.len())?
+    {
+        return Err(io::Error::other(format!("it has {} bytes, nearly all of them in holes", status.len())));
+    }
+    Ok(file)
+}
+
+/// Returns whether a file has a hole, if its file system tells. The file is then read from its beginning.
+fn has_hole(file: &mut File, length: u64) -> io::Result<bool> {
+    let hole = seek(&*file, Whence::Hole(0)).unwrap_or(length);
+    file.rewind()?;
+    Ok(hole < length)
 }
 
 /// Returns the name under which a damaged file is kept.

@@ -11,6 +11,8 @@ pub mod columns;
 pub mod durable;
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod hostile_tests;
 mod losses;
 #[cfg(test)]
 mod recovery_tests;

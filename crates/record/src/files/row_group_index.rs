@@ -6,7 +6,7 @@
 //! versions have neither. The last line is followed by [`FOOTER_BEGIN`] before the race writes the footer of the file.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -16,7 +16,8 @@ use parquet::file::metadata::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::files::columns;
+use crate::files::{columns, durable};
+use crate::page_headers::check_schema;
 
 /// Number of bytes of a file that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -119,12 +120,11 @@ pub enum Unfinished {
 pub fn read_index(index: &File, samples: &mut File) -> io::Result<Result<RowGroupIndex, String>> {
     let (mut groups, mut contents) = (Vec::new(), FileContents::new(samples)?);
     let (mut reader, mut text) = (BufReader::new(index), Vec::new());
-    while reader.read_until(b'\n', &mut text)? > 0 && text.last() == Some(&b'\n') {
+    while durable::read_line(&mut reader, &mut text)? > 0 && text.last() == Some(&b'\n') {
         match contents.check(&text)? {
             Ok(group) => groups.push(group),
             Err(problem) => return Ok(Err(format!("line {} {problem}", groups.len() + 1))),
         }
-        text.clear();
     }
     let unfinished = unfinished(&text, contents.is_of_earlier_version);
     let problem = || format!("line {} is not readable", groups.len() + 1);
@@ -212,6 +212,7 @@ impl<'a> FileContents<'a> {
 /// Returns the row group in a footer written by [`footer`], or `None` if it does not contain exactly one.
 fn row_group(footer: &[u8]) -> Option<RowGroupMetaData> {
     let thrift = &footer[..footer.len().checked_sub(FOOTER_END_BYTES)?];
+    check_schema(thrift).ok()?;
     let metadata = ParquetMetaDataReader::decode_metadata(thrift).ok()?;
     match metadata.row_groups() {
         [group] => Some(group.clone()),

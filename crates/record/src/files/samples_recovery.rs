@@ -21,6 +21,10 @@ use crate::files::samples_schema::{PARQUET, ROW_GROUP_INDEX, ROW_GROUP_ROWS, emp
 /// Bytes of a file system that a copy of the samples must leave free for others.
 const KEEP_FREE: u64 = 1 << 20;
 
+/// Largest end of a file that is copied to a file of its own, in bytes: that of a row group has some 10 MiB. With a larger
+/// one, the index does not fit the file.
+const MOST_UNREADABLE: u64 = 1 << 30;
+
 /// Where the completed samples are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FooterPlacement {
@@ -217,6 +221,9 @@ fn completion(
     let is_end =
         !lost_groups && cut_bytes <= end.len() as u64 && end.starts_with(&read_end(file, cut_bytes)?);
     let unreadable_bytes = if is_end || index.unfinished == Unfinished::Footer { 0 } else { cut_bytes };
+    if place == FooterPlacement::Beside && unreadable_bytes > MOST_UNREADABLE {
+        return Ok(Err(format!("{unreadable_bytes} bytes follow the last row group that it names")));
+    }
     match index.unfinished {
         _ if is_end && cut_bytes > 0 => {}
         Unfinished::Rows(rows) => losses.push(format!(

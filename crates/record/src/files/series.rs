@@ -5,7 +5,7 @@
 //! Parquet file.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::OperationNames;
 use crate::error::RecordError;
 use crate::files::columns::{self, write};
-use crate::files::durable::{self, OutputFile};
+use crate::files::durable::{self, MAX_LINE_BYTES, OutputFile};
 use crate::files::losses::add_losses;
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::SecondStats;
@@ -312,14 +312,16 @@ fn read_lines(
 ) -> io::Result<JournalLines> {
     let mut reader = BufReader::new(durable::open_regular(journal)?);
     let (mut line, mut lines) = (Vec::new(), JournalLines::default());
-    while reader.read_until(b'\n', &mut line)? > 0 && line.last() == Some(&b'\n') {
-        if let Some(row) = lines.parse(&line) {
-            receive(row, line.len())?;
+    loop {
+        let length = durable::read_line(&mut reader, &mut line)?;
+        if line.last() != Some(&b'\n') && length < MAX_LINE_BYTES {
+            lines.incomplete_bytes = length as u64;
+            return Ok(lines);
         }
-        line.clear();
+        if let Some(row) = lines.parse(&line) {
+            receive(row, length)?;
+        }
     }
-    lines.incomplete_bytes = line.len() as u64;
-    Ok(lines)
 }
 
 fn convert(journal: &Path, target: OutputFile) -> io::Result<(OutputFile, JournalLines)> {

@@ -30,6 +30,13 @@ pub const TASKS: &str = "pacenote.tasks";
 /// Number of rows of a row group.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 
+/// Largest number of tasks whose times are kept: a track has some hundred.
+const MAX_TASKS: usize = 10_000;
+/// Largest length of the names of all tasks that run at a time, in bytes.
+const MAX_TASK_BYTES: usize = 64 << 10;
+/// Largest length of all distinct values of the column `task`, in bytes. Rows with further ones have none.
+const MAX_NAME_BYTES: usize = 64 << 20;
+
 /// The columns.
 const SCHEMA: &str = "message telemetry {
     required int64 time;
@@ -95,6 +102,8 @@ pub fn complete_telemetry(folder: &Path) -> Result<u64, RecordError> {
 struct Journal {
     series: HashMap<SeriesNumber, TelemetrySeries>,
     tasks: Vec<TaskWindow>,
+    /// Number of times of tasks that are not kept.
+    tasks_left_out: u64,
     /// Number of values with a series.
     values: u64,
     /// Number of values whose series is not in the journal.
@@ -126,27 +135,64 @@ struct SeriesColumns {
 #[derive(Debug, Default)]
 struct TaskNames {
     names: Vec<String>,
+    positions: HashMap<String, usize>,
+    /// Length of all names, in bytes.
+    bytes: usize,
 }
 
 impl TaskNames {
-    /// Returns the position of the tasks that ran at a time, or `None` if no task ran.
+    /// Returns the position of the tasks that ran at a time, or `None` if no task ran, or more than are named.
     fn at(&mut self, time_ns: i64, tasks: &[TaskWindow]) -> Option<usize> {
-        let running: Vec<&str> =
-            tasks.iter().filter(|task| task.contains(time_ns)).map(|task| task.task.as_str()).collect();
-        let name = running.join(", ");
-        if name.is_empty() {
+        let running = || tasks.iter().filter(|task| task.contains(time_ns)).map(|task| task.task.as_str());
+        let length: usize = running().map(|name| name.len() + 2).sum();
+        if length == 0 || length > MAX_TASK_BYTES {
             return None;
         }
-        self.names.iter().position(|known| *known == name).or_else(|| {
-            self.names.push(name);
-            Some(self.names.len() - 1)
-        })
+        let name = running().collect::<Vec<_>>().join(", ");
+        if let Some(known) = self.positions.get(&name) {
+            return Some(*known);
+        }
+        if self.bytes + name.len() > MAX_NAME_BYTES {
+            return None;
+        }
+        self.bytes += name.len();
+        self.positions.insert(name.clone(), self.names.len());
+        self.names.push(name);
+        Some(self.names.len() - 1)
+    }
+}
+
+/// The times of tasks, of which the last one of a name counts.
+#[derive(Debug, Default)]
+struct TaskTimes {
+    positions: HashMap<String, usize>,
+    /// In the order of the journal; `None` for those that were replaced.
+    tasks: Vec<Option<TaskWindow>>,
+    /// Number of times that are not kept.
+    left_out: u64,
+}
+
+impl TaskTimes {
+    fn add(&mut self, task: TaskWindow) {
+        let is_new = !self.positions.contains_key(&task.task);
+        if (is_new && self.positions.len() >= MAX_TASKS) || task.task.len() > MAX_TASK_BYTES {
+            self.left_out += 1;
+            return;
+        }
+        if let Some(earlier) = self.positions.insert(task.task.clone(), self.tasks.len()) {
+            self.tasks[earlier] = None;
+        }
+        self.tasks.push(Some(task));
+    }
+
+    fn into_tasks(self) -> Vec<TaskWindow> {
+        self.tasks.into_iter().flatten().collect()
     }
 }
 
 impl Journal {
     fn read(path: &Path) -> io::Result<Self> {
-        let mut journal = Self::default();
+        let (mut journal, mut times) = (Self::default(), TaskTimes::default());
         let lines = read_lines(path, |line| {
             match line {
                 TelemetryLine::Series { number, series } => {
@@ -160,13 +206,14 @@ impl Journal {
                 }
                 TelemetryLine::Task(task) => {
                     // Its times when it ended are replaced by more exact ones at the end of the race.
-                    journal.tasks.retain(|known| known.task != task.task);
-                    journal.tasks.push(task);
+                    times.add(task);
                 }
             }
             Ok(())
         })?;
         journal.lines = lines;
+        journal.tasks_left_out = times.left_out;
+        journal.tasks = times.into_tasks();
         Ok(journal)
     }
 
@@ -183,6 +230,12 @@ impl Journal {
             let lines = if damaged == 1 { "line is" } else { "lines are" };
             losses.push(format!(
                 "{damaged} damaged {lines} of {JOURNAL} ({damaged_bytes} bytes) not in {PARQUET}"
+            ));
+        }
+        if self.tasks_left_out > 0 {
+            losses.push(format!(
+                "{} times of tasks of {JOURNAL} are not in {PARQUET}, which has those of at most {MAX_TASKS} tasks",
+                self.tasks_left_out
             ));
         }
         if self.orphans > 0 {

@@ -3,19 +3,16 @@
 //! Each line is a series, the samples of one instant, or the times of a task that has ended. Samples refer to their
 //! series by its number, so that a line has about ten bytes per value.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::durable;
+use crate::files::durable::{self, MAX_LINE_BYTES};
 use crate::telemetry::{SeriesNumber, TaskWindow, TelemetrySeries};
 
 /// Name of the journal.
 pub const JOURNAL: &str = "telemetry.jsonl";
-
-/// Largest length of a line, in bytes; a longer one is damaged.
-const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// A line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -63,17 +60,16 @@ pub fn read_lines(
     let mut reader = BufReader::new(durable::open_regular(journal)?);
     let (mut line, mut losses) = (Vec::new(), JournalLosses::default());
     loop {
-        line.clear();
-        let length = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? as u64;
+        let length = durable::read_line(&mut reader, &mut line)?;
         if line.last() != Some(&b'\n') && length < MAX_LINE_BYTES {
-            losses.incomplete_bytes = length;
+            losses.incomplete_bytes = length as u64;
             return Ok(losses);
         }
         if let Ok(line) = serde_json::from_slice(&line) {
             receive(line)?;
         } else {
             losses.damaged += 1;
-            losses.damaged_bytes += length;
+            losses.damaged_bytes += length as u64;
         }
     }
 }
