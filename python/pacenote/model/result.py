@@ -545,8 +545,8 @@ _LONGEST_S = 10 * 366 * 86_400.0
 
 
 def check_result(result: TaskResult, path: str) -> None:
-    """Raises PacenoteError if the task had no clients, or ran at a time at which no race does; `path` is where
-    it is stored.
+    """Raises PacenoteError if the task had no clients, or ran at a time at which no race does; `path` is
+    where it is stored.
     """
     if result.clients < 1:
         raise PacenoteError(f"{path}.clients is {result.clients}, but a task has at least one client")

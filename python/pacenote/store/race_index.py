@@ -333,8 +333,8 @@ def _check_schema(database: sqlite3.Connection) -> None:
 
 
 def _check_integrity(database: sqlite3.Connection) -> None:
-    """Raises _DamagedIndex if the tables and the indices of the database do not have the same rows, so that it
-    would list races that do not exist, or hide others.
+    """Raises _DamagedIndex if the tables and the indices of the database do not have the same rows, so that
+    it would list races that do not exist, or hide others.
 
     Only called if folders have changed: it reads the whole file.
     """
