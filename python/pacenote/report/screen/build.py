@@ -16,6 +16,7 @@ from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.report.notes import printable_finding
 from pacenote.report.race_evidence import RaceEvidence
+from pacenote.report.returned_numbers import returned_numbers
 from pacenote.report.screen import imported as imported_screen
 from pacenote.report.screen.answers import answers
 from pacenote.report.screen.engine import engine_paragraph
@@ -63,7 +64,11 @@ def build_screen(record: RaceRecord, location: RaceLocation, evidence: RaceEvide
         limits=limit_lines(evidence.diagnosis),
         columns=COLUMNS,
         tables=task_tables(record, reported, timeline),
-        footnotes=(*footnotes(reported, timeline), *race_notes(record)),
+        footnotes=(
+            *returned_numbers(record, reported),
+            *footnotes(reported, timeline),
+            *race_notes(record),
+        ),
         paragraphs=tuple(paragraph for paragraph in paragraphs if paragraph.groups),
         results=stored_race(record, location),
         commands=tuple(

@@ -30,6 +30,7 @@ from pacenote.report.page.race.operations import TimedTask
 from pacenote.report.page.race.stalls import find_stalls
 from pacenote.report.page.time_charts import TimeAxis
 from pacenote.report.page.tone import Tone
+from pacenote.report.returned_numbers import returned_numbers
 from pacenote.report.rows import note_lines
 from pacenote.report.screen.answers import answers
 from pacenote.report.screen.build import RaceLocation, build_screen
@@ -190,6 +191,7 @@ def _tasks(record: RaceRecord) -> Iterator[Block]:
         return
     yield tasks.task_table(record, reported)
     yield Text(tasks.NOTE, "quiet")
+    yield from (Text(text) for text in returned_numbers(record, reported))
     yield from (Text(note) for note in tasks.backlog_notes(reported))
     yield from (Text(f"{note}.") for note in race_notes(record))
     hidden = [single_line(task.task) for task in record.tasks if task not in reported]
