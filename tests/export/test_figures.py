@@ -141,3 +141,14 @@ def test_each_figure_is_exported_once():
 def test_every_metric_is_one_of_the_table():
     race = record(tasks=(bulk(), paced(), task(parts=(part("a"),))))
     assert {each.metric for each in race_figures(race)} <= METRICS.keys()
+
+
+def test_the_mean_of_what_a_runner_returned_has_its_interval():
+    own = task(values={"recall": ValueSummary(900, 0.5, 0.75, 1.0, 0.1, 0.74, 0.76)})
+    bounds = {
+        figure.statistic: (figure.low, figure.high)
+        for figure in race_figures(record(tasks=(own,)))
+        if figure.part == "recall"
+    }
+    assert bounds["mean"] == (0.74, 0.76)
+    assert {bounds[which] for which in ("count", "min", "max")} == {(None, None)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacenote.export.metrics import METRICS, VALUE, shard_metric
 from pacenote.model.imported import (
@@ -51,10 +51,14 @@ class ExportedFigure:
     """
 
     low: float | None = None
-    """Lower bound of the 95 % interval of a percentile in `unit`, or null if it has none."""
+    """Lower bound of the 95 % interval of a percentile, or of the mean of what a runner returned, in `unit`;
+    null if it has none.
+    """
 
     high: float | None = None
-    """Upper bound of the 95 % interval of a percentile in `unit`, or null if it has none."""
+    """Upper bound of the 95 % interval of a percentile, or of the mean of what a runner returned, in `unit`;
+    null if it has none.
+    """
 
     supported: bool = True
     """Whether there are enough samples for this percentile; true for other figures."""
@@ -171,7 +175,8 @@ def _task_figures(task: TaskResult, of_task: _FigureMaker) -> Iterator[ExportedF
         of_value = _FigureMaker(task.task, task.operation, name)
         yield from of_value.values("runner_value", value.count, "count", unit="")
         for which in ("min", "mean", "max"):
-            yield from of_value.values("runner_value", getattr(value, which), which, unit="")
+            for figure in of_value.values("runner_value", getattr(value, which), which, unit=""):
+                yield replace(figure, low=value.low, high=value.high) if which == "mean" else figure
 
 
 def _totals(task: TaskResult, of_task: _FigureMaker) -> Iterator[ExportedFigure]:

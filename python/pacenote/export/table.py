@@ -63,7 +63,11 @@ COLUMNS = (
     ExportColumn("value", "number", "the figure", None, lambda each: each.value),
     ExportColumn("unit", "text", "its unit; empty for a number of things", None, lambda each: each.unit),
     ExportColumn(
-        "low", "number", "lower bound of the 95 % interval of a percentile", None, lambda each: each.low
+        "low",
+        "number",
+        "lower bound of the 95 % interval of a percentile or mean",
+        None,
+        lambda each: each.low,
     ),
     ExportColumn("high", "number", "upper bound of the interval", None, lambda each: each.high),
     ExportColumn(
