@@ -5,15 +5,20 @@ use std::hash::{Hash, Hasher};
 use super::events::{EVENTS, EventKind};
 use super::gauges::{Gauges, ThreadAllocations};
 use super::hash::{IndexedMap, two_words};
+use super::jvms::JvmTable;
 use super::recording::{
     AllocationGroup, EventState, EventType, GaugeKind, IoGroup, IoKind, LockGroup, RecordedCollection,
     RecordedPause, RecordedStack, RecordedThread, RecordedValues, Recording, RecordingFile, SampleGroup,
-    StackFrame, VmOperationGroup,
+    StackFrame, ThreadState, VmOperationGroup,
 };
+use super::settings::SamplingSettings;
 use super::tables::{MemoryBudget, NameTable, RecordingTables, cost};
 
+/// The subject of samples of threads that wait; those of running threads have none.
+pub(super) const WAITING: u32 = 0;
+
 /// What events of one group have in common: the position of their type in [`EVENTS`], and indexes in the tables. The
-/// subject is a class, or the text of a file, a peer or an operation.
+/// subject is a class, or the text of a file, a peer or an operation, or [`WAITING`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupKey {
     pub(super) event: usize,
@@ -67,6 +72,10 @@ pub(super) struct RecordingBuilder {
     pub(super) tables: RecordingTables,
     /// Facts about each of [`EVENTS`].
     pub(super) types: Vec<TypeFacts>,
+    /// How often the events of the types are taken.
+    pub(super) sampling: SamplingSettings,
+    /// The JVMs that wrote the chunks.
+    pub(super) jvms: JvmTable,
     gauges: Gauges,
     budget: MemoryBudget,
     thread_allocations: ThreadAllocations,
@@ -86,6 +95,8 @@ impl RecordingBuilder {
             tables: RecordingTables::new(budget),
             budget: budget.clone(),
             types: vec![TypeFacts::default(); EVENTS.len()],
+            sampling: SamplingSettings::default(),
+            jvms: JvmTable::default(),
             gauges: Gauges::default(),
             thread_allocations: ThreadAllocations::default(),
             groups: IndexedMap::default(),
@@ -113,6 +124,8 @@ impl RecordingBuilder {
         for (own, others) in self.types.iter_mut().zip(&other.types) {
             *own = TypeFacts { counted: own.counted, ..*others };
         }
+        self.sampling.clone_from(&other.sampling);
+        self.jvms.clone_from(&other.jvms);
         (self.start_ns, self.end_ns) = (other.start_ns, other.end_ns);
     }
 
@@ -176,7 +189,8 @@ impl RecordingBuilder {
 
     /// Adds a file that has been read.
     pub(super) fn add_file(&mut self, file: RecordingFile) {
-        self.files.push(file);
+        let jvms = self.jvms.take_file();
+        self.files.push(RecordingFile { jvms, ..file });
     }
 
     /// Returns the recording.
@@ -197,6 +211,7 @@ impl RecordingBuilder {
             start_ns: self.start_ns,
             end_ns: self.end_ns,
             window_ns: self.window_ns,
+            jvms: self.jvms.into_jvms(),
             event_types,
             names: Vec::new(),
             classes: classes.into_iter().map(|class| names.name(Some(class.0))).collect(),
@@ -249,11 +264,13 @@ impl RecordingBuilder {
         EVENTS
             .iter()
             .zip(&self.types)
-            .filter(|(spec, _)| spec.kind != EventKind::Setting)
-            .map(|(spec, facts)| EventType {
-                name: format!("jdk.{}", spec.name),
+            .enumerate()
+            .filter(|(_, (spec, _))| !spec.kind.is_about_recording())
+            .map(|(event, (spec, facts))| EventType {
+                name: spec.name.to_owned(),
                 state: state(facts),
                 count: facts.counted,
+                settings: self.sampling.of(event),
             })
             .collect()
     }
@@ -282,7 +299,8 @@ fn add_to(
         EventKind::OutsideTlab => recording.outside_tlab.push(allocation),
         EventKind::SampledAllocation => recording.sampled.push(allocation),
         EventKind::Sample(kind) => {
-            recording.samples.push(SampleGroup { kind, thread, stack, count: values.count });
+            let state = if subject == Some(WAITING) { ThreadState::Waiting } else { ThreadState::Running };
+            recording.samples.push(SampleGroup { kind, state, thread, stack, count: values.count });
         }
         EventKind::Lock(kind) => {
             recording.locks.push(LockGroup { kind, lock_class: subject, thread, stack, values });
@@ -302,6 +320,7 @@ fn add_to(
         | EventKind::ThreadCpuLoad
         | EventKind::HeapSummary
         | EventKind::ThreadAllocation
-        | EventKind::Setting => {}
+        | EventKind::Setting
+        | EventKind::Jvm => {}
     }
 }

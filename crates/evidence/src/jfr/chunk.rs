@@ -20,9 +20,20 @@ const MAX_CHUNK: u64 = 128 << 20;
 /// Number of problems of a file that are described.
 const MAX_PROBLEMS: usize = 20;
 
+/// What identifies a chunk, wherever it was copied: when it began, by two clocks of the JVM that wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ChunkId {
+    start_ns: u64,
+    start_ticks: u64,
+    ticks_per_second: u64,
+}
+
 /// A chunk in memory.
 #[derive(Debug)]
 pub(super) struct Chunk {
+    pub(super) id: ChunkId,
+    /// What of it cannot be read, as a sentence.
+    pub(super) problem: Option<String>,
     /// The clock of its events.
     pub(super) clock: ChunkClock,
     /// Its bytes including the header, which may be fewer than the header says.
@@ -107,6 +118,11 @@ impl Header {
         self.size() == 0 || self.bytes[64] != 0
     }
 
+    fn id(&self) -> ChunkId {
+        let [start_ns, start_ticks, ticks_per_second] = [32, 48, 56].map(|at| self.u64_at(at));
+        ChunkId { start_ns, start_ticks, ticks_per_second }
+    }
+
     fn clock(&self) -> ChunkClock {
         let ns = |at| i64::try_from(self.u64_at(at)).unwrap_or(0);
         ChunkClock {
@@ -136,7 +152,7 @@ pub(super) struct ChunkReader {
     source: Source,
     /// Bytes of the next header that have been read.
     ahead: Vec<u8>,
-    chunks: usize,
+    chunks: u64,
     /// What could not be read, as sentences.
     pub(super) problems: Vec<String>,
 }
@@ -161,17 +177,19 @@ impl ChunkReader {
         let size = if header.size() < HEADER as u64 { u64::MAX } else { header.size() };
         self.read_until(&mut bytes, size)?;
         self.read_ahead()?;
+        let mut problem = None;
         if header.is_in_progress() && !self.ahead.starts_with(MAGIC) {
             bytes.append(&mut self.ahead);
             self.read_until(&mut bytes, u64::MAX)?;
-            self.problem(format!(
+            problem = Some(format!(
                 "chunk {} was still being written; events that are missing are not counted",
                 self.chunks
             ));
         } else if (bytes.len() as u64) < size {
-            self.problem(format!("chunk {} is cut after {} of {size} bytes", self.chunks, bytes.len()));
+            problem = Some(format!("chunk {} is cut after {} of {size} bytes", self.chunks, bytes.len()));
         }
         if bytes.len() as u64 > MAX_CHUNK {
+            problem.into_iter().for_each(|text| self.problem(text));
             self.problem(format!(
                 "chunk {} is larger than {MAX_CHUNK} bytes, and neither it nor what follows was read; record with a \
                  smaller maxchunksize",
@@ -179,7 +197,7 @@ impl ChunkReader {
             ));
             return Ok(None);
         }
-        Ok(Some(Chunk { clock: header.clock(), bytes }))
+        Ok(Some(Chunk { id: header.id(), problem, clock: header.clock(), bytes }))
     }
 
     /// Adds a problem, unless the file has very many.
@@ -192,7 +210,7 @@ impl ChunkReader {
     }
 
     /// Returns the number of the chunk that was read last, from 1.
-    pub(super) fn chunks(&self) -> usize {
+    pub(super) fn chunks(&self) -> u64 {
         self.chunks
     }
 

@@ -385,7 +385,8 @@ fn encoded_frame(
     Some(EncodedFrame { method: values[method], line: values[line], kind: values[kind] })
 }
 
-/// Returns a class name as Java writes it: `byte[]` for `[B`, `java.lang.String` for `java/lang/String`.
+/// Returns a class name as Java writes it: `byte[]` for `[B`, `java.lang.String` for `java/lang/String`. The number of a
+/// hidden class stays behind its slash, as in `a.B$$Lambda/0x7f`: a dot would make it look like a part of the name.
 fn java_name(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();
@@ -401,7 +402,10 @@ fn java_name(name: &str) -> String {
         "D" => "double",
         _ => element.strip_prefix('L').and_then(|name| name.strip_suffix(';')).unwrap_or(element),
     };
-    format!("{}{}", plain.replace('/', "."), "[]".repeat(dimensions.min(MAX_DIMENSIONS)))
+    let suffix =
+        plain.rfind('/').filter(|&at| plain[at + 1..].starts_with(|first: char| first.is_ascii_digit()));
+    let (name, suffix) = plain.split_at(suffix.unwrap_or(plain.len()));
+    format!("{}{suffix}{}", name.replace('/', "."), "[]".repeat(dimensions.min(MAX_DIMENSIONS)))
 }
 
 #[cfg(test)]
@@ -416,6 +420,11 @@ mod tests {
             ("[[J", "long[][]"),
             ("[Ljava/util/Map$Entry;", "java.util.Map$Entry[]"),
             ("B", "B"),
+            ("a/B$$Lambda$14/1234567", "a.B$$Lambda$14/1234567"),
+            ("[La/B$$Lambda/0x7f;", "a.B$$Lambda/0x7f[]"),
+            ("a/B$$Lambda$14+0x7f/12", "a.B$$Lambda$14+0x7f/12"),
+            ("libpthread-2.17.so", "libpthread-2.17.so"),
+            ("a/", "a."),
             ("[", "[]"),
             ("[LB", "LB[]"),
             ("", ""),

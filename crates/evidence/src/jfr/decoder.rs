@@ -2,14 +2,15 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::builder::{GroupKey, GroupValues, RecordingBuilder};
+use super::builder::{GroupKey, GroupValues, RecordingBuilder, WAITING};
 use super::bytes::ByteReader;
 use super::chunk::{Chunk, FIRST_EVENT};
 use super::constants::{ConstantId, ConstantMaps, Constants};
 use super::events::{DETAIL, DURATION, EventKind, SECOND, STACK, START, SUBJECT, THIRD, THREAD, VALUE};
 use super::hash::{IndexedMap, two_words};
 use super::layout::{SLOTS, Slots};
-use super::recording::{GaugeKind, IoKind, RecordedCollection, RecordedPause, RecordedValues};
+use super::recording::{GaugeKind, IoKind, RecordedCollection, RecordedPause, RecordedValues, ThreadState};
+use super::settings::SamplingSettings;
 use super::types::{ChunkTypes, Handler};
 
 /// Id of metadata events.
@@ -260,8 +261,8 @@ impl EventReader<'_> {
         self.begin =
             Some(self.begin.map_or((began, began), |(first, last)| (first.min(began), last.max(began))));
         self.builder.types[handler.event].events += 1;
-        if handler.kind == EventKind::Setting {
-            self.setting(handler, slots, end);
+        if handler.kind.is_about_recording() {
+            self.describe_recording(handler, slots, end);
             return;
         }
         if self.builder.window_ns.is_some() && !self.is_in_window(slots[START]) {
@@ -278,7 +279,7 @@ impl EventReader<'_> {
             EventKind::InNewTlab | EventKind::OutsideTlab | EventKind::SampledAllocation => {
                 self.add(key, size(slots[VALUE]), 0);
             }
-            EventKind::Sample(_) => self.add(key, 1, 0),
+            EventKind::Sample(_) => self.samples(key, slots),
             EventKind::Lock(_) => {
                 self.add(key, self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]), 0);
             }
@@ -293,7 +294,17 @@ impl EventReader<'_> {
             EventKind::ThreadCpuLoad => self.thread_cpu_load(handler, slots),
             EventKind::HeapSummary => self.heap_summary(handler, slots, end),
             EventKind::ThreadAllocation => self.thread_allocation(handler, slots),
-            EventKind::Setting => {}
+            EventKind::Setting | EventKind::Jvm => {}
+        }
+    }
+
+    fn describe_recording(&mut self, handler: &Handler, slots: &Slots, end: usize) {
+        if handler.kind == EventKind::Setting {
+            self.setting(handler, slots, end);
+        } else {
+            let known = |slot: usize| Some(slots[slot]).filter(|&value| value != 0);
+            let start_ms = known(VALUE).and_then(|value| i64::try_from(value).ok());
+            self.builder.jvms.add(known(SECOND), start_ms.map(|value| value.saturating_mul(1_000_000)));
         }
     }
 
@@ -303,11 +314,22 @@ impl EventReader<'_> {
 
     #[inline]
     fn add(&mut self, key: ChunkGroupKey, value: u64, bytes: u64) {
-        let added = GroupValues { values: RecordedValues::of(value), bytes };
+        self.add_values(key, GroupValues { values: RecordedValues::of(value), bytes });
+    }
+
+    #[inline]
+    fn add_values(&mut self, key: ChunkGroupKey, added: GroupValues) {
         self.groups.update_or_add(key, added, GroupValues::add);
         if self.groups.len() >= MAX_CHUNK_GROUPS {
             self.merge_groups();
         }
+    }
+
+    /// Adds a sample, or several equal ones that the profiler has written as one event.
+    fn samples(&mut self, key: ChunkGroupKey, slots: &Slots) {
+        let count = size(slots[VALUE]).max(1);
+        let values = RecordedValues { count, total: count, min: 1, max: 1 };
+        self.add_values(key, GroupValues { values, bytes: 0 });
     }
 
     fn io(&mut self, (key, kind): (ChunkGroupKey, IoKind), handler: &Handler, (slots, end): (&Slots, usize)) {
@@ -350,16 +372,23 @@ impl EventReader<'_> {
         self.builder.add_collection(collection);
     }
 
-    /// Notes whether a type is enabled.
+    /// Notes whether a type is enabled, and how its events are sampled.
     fn setting(&mut self, handler: &Handler, slots: &Slots, end: usize) {
         let Some(event) = self.types.event_of(slots[VALUE]) else { return };
         let name = self.text(handler, slots, (SUBJECT, end));
-        if self.builder.tables.text(name) != "enabled" {
+        let is_enabled = self.builder.tables.text(name) == "enabled";
+        let sampling = SamplingSettings::name(self.builder.tables.text(name));
+        if !is_enabled && sampling.is_none() {
             return;
         }
         let value = self.text(handler, slots, (DETAIL, end));
-        let enabled = self.builder.tables.text(value) == "true";
-        let known = &mut self.builder.types[event].enabled;
+        let RecordingBuilder { tables, types, sampling: settings, .. } = &mut *self.builder;
+        if let Some(name) = sampling {
+            settings.add(event, name, tables.text(value));
+            return;
+        }
+        let enabled = tables.text(value) == "true";
+        let known = &mut types[event].enabled;
         *known = Some(enabled || *known == Some(true));
     }
 
@@ -426,6 +455,10 @@ impl EventReader<'_> {
                 EventKind::Io(_) => u32::try_from(key.subject).ok(),
                 EventKind::VmOperation => pools[SUBJECT]
                     .and_then(|pool| constants.label(ConstantId::new(pool, key.subject), tables)),
+                EventKind::Sample(_) => pools[SUBJECT]
+                    .and_then(|pool| constants.label(ConstantId::new(pool, key.subject), tables))
+                    .filter(|&state| ThreadState::of(tables.text(Some(state))) == ThreadState::Waiting)
+                    .map(|_| WAITING),
                 _ => pools[SUBJECT]
                     .and_then(|pool| constants.class(ConstantId::new(pool, key.subject), tables)),
             };

@@ -39,12 +39,20 @@ pub(super) enum EventKind {
     HeapSummary,
     ThreadAllocation,
     Setting,
+    Jvm,
+}
+
+impl EventKind {
+    /// Returns whether events of the kind describe the recording, whatever its window is.
+    pub(super) fn is_about_recording(self) -> bool {
+        matches!(self, Self::Setting | Self::Jvm)
+    }
 }
 
 /// A type of events that is read.
 #[derive(Debug)]
 pub(super) struct EventSpec {
-    /// Its name without `jdk.`.
+    /// Its name in current JVMs and profilers.
     pub(super) name: &'static str,
     pub(super) kind: EventKind,
     /// Its fields, in addition to those of all events.
@@ -58,70 +66,79 @@ const COMMON: [NeededField; 4] =
 /// All types of events that are read.
 pub(super) const EVENTS: &[EventSpec] = &[
     EventSpec {
-        name: "ObjectAllocationInNewTLAB",
+        name: "jdk.ObjectAllocationInNewTLAB",
         kind: EventKind::InNewTlab,
         fields: &[("objectClass", SUBJECT), ("tlabSize", VALUE)],
     },
     EventSpec {
-        name: "ObjectAllocationOutsideTLAB",
+        name: "jdk.ObjectAllocationOutsideTLAB",
         kind: EventKind::OutsideTlab,
         fields: &[("objectClass", SUBJECT), ("allocationSize", VALUE)],
     },
     EventSpec {
-        name: "ObjectAllocationSample",
+        name: "jdk.ObjectAllocationSample",
         kind: EventKind::SampledAllocation,
         fields: &[("objectClass", SUBJECT), ("weight", VALUE)],
     },
     EventSpec {
-        name: "ExecutionSample",
+        name: "jdk.ExecutionSample",
         kind: EventKind::Sample(SampleKind::Java),
-        fields: &[("sampledThread", THREAD)],
+        fields: &[("sampledThread", THREAD), ("state", SUBJECT)],
     },
     EventSpec {
-        name: "NativeMethodSample",
+        name: "jdk.NativeMethodSample",
         kind: EventKind::Sample(SampleKind::Native),
         fields: &[("sampledThread", THREAD)],
     },
-    EventSpec { name: "CPUTimeSample", kind: EventKind::Sample(SampleKind::CpuTime), fields: &[] },
+    EventSpec { name: "jdk.CPUTimeSample", kind: EventKind::Sample(SampleKind::CpuTime), fields: &[] },
     EventSpec {
-        name: "JavaMonitorEnter",
+        name: "profiler.WallClockSample",
+        kind: EventKind::Sample(SampleKind::Wall),
+        fields: &[("sampledThread", THREAD), ("state", SUBJECT), ("samples", VALUE)],
+    },
+    EventSpec {
+        name: "jdk.JavaMonitorEnter",
         kind: EventKind::Lock(LockKind::MonitorEnter),
         fields: &[("monitorClass", SUBJECT)],
     },
     EventSpec {
-        name: "JavaMonitorWait",
+        name: "jdk.JavaMonitorWait",
         kind: EventKind::Lock(LockKind::MonitorWait),
         fields: &[("monitorClass", SUBJECT)],
     },
     EventSpec {
-        name: "ThreadPark",
+        name: "jdk.ThreadPark",
         kind: EventKind::Lock(LockKind::Park),
         fields: &[("parkedClass", SUBJECT)],
     },
     EventSpec {
-        name: "FileRead",
+        name: "jdk.FileRead",
         kind: EventKind::Io(IoKind::FileRead),
         fields: &[("path", SUBJECT), ("bytesRead", VALUE)],
     },
     EventSpec {
-        name: "FileWrite",
+        name: "jdk.FileWrite",
         kind: EventKind::Io(IoKind::FileWrite),
         fields: &[("path", SUBJECT), ("bytesWritten", VALUE)],
     },
-    EventSpec { name: "FileForce", kind: EventKind::Io(IoKind::FileForce), fields: &[("path", SUBJECT)] },
+    EventSpec { name: "jdk.FileForce", kind: EventKind::Io(IoKind::FileForce), fields: &[("path", SUBJECT)] },
     EventSpec {
-        name: "SocketRead",
+        name: "jdk.SocketRead",
         kind: EventKind::Io(IoKind::SocketRead),
         fields: &[("host", SUBJECT), ("address", DETAIL), ("port", SECOND), ("bytesRead", VALUE)],
     },
     EventSpec {
-        name: "SocketWrite",
+        name: "jdk.SocketWrite",
         kind: EventKind::Io(IoKind::SocketWrite),
         fields: &[("host", SUBJECT), ("address", DETAIL), ("port", SECOND), ("bytesWritten", VALUE)],
     },
-    EventSpec { name: "GCPhasePause", kind: EventKind::Pause, fields: &[("gcId", VALUE), ("name", SUBJECT)] },
     EventSpec {
-        name: "GarbageCollection",
+        name: "jdk.GCPhasePause",
+        kind: EventKind::Pause,
+        fields: &[("gcId", VALUE), ("name", SUBJECT)],
+    },
+    EventSpec {
+        name: "jdk.GarbageCollection",
         kind: EventKind::Collection,
         fields: &[
             ("gcId", VALUE),
@@ -132,41 +149,47 @@ pub(super) const EVENTS: &[EventSpec] = &[
         ],
     },
     EventSpec {
-        name: "ExecuteVMOperation",
+        name: "jdk.ExecuteVMOperation",
         kind: EventKind::VmOperation,
         fields: &[("operation", SUBJECT), ("safepoint", VALUE)],
     },
     EventSpec {
-        name: "CPULoad",
+        name: "jdk.CPULoad",
         kind: EventKind::CpuLoad,
         fields: &[("jvmUser", VALUE), ("jvmSystem", SECOND), ("machineTotal", THIRD)],
     },
     EventSpec {
-        name: "ThreadCPULoad",
+        name: "jdk.ThreadCPULoad",
         kind: EventKind::ThreadCpuLoad,
         fields: &[("user", VALUE), ("system", SECOND)],
     },
     EventSpec {
-        name: "GCHeapSummary",
+        name: "jdk.GCHeapSummary",
         kind: EventKind::HeapSummary,
         fields: &[("when", SUBJECT), ("heapUsed", VALUE), ("heapSpace.committedSize", SECOND)],
     },
     EventSpec {
-        name: "ThreadAllocationStatistics",
+        name: "jdk.ThreadAllocationStatistics",
         kind: EventKind::ThreadAllocation,
         fields: &[("thread", THREAD), ("allocated", VALUE)],
     },
     EventSpec {
-        name: "ActiveSetting",
+        name: "jdk.ActiveSetting",
         kind: EventKind::Setting,
         fields: &[("id", VALUE), ("name", SUBJECT), ("value", DETAIL)],
+    },
+    EventSpec {
+        name: "jdk.JVMInformation",
+        kind: EventKind::Jvm,
+        fields: &[("jvmStartTime", VALUE), ("pid", SECOND)],
     },
 ];
 
 impl EventSpec {
     /// Returns the position in [`EVENTS`] of the events of a type, by its name in any version of the JVM.
     pub(super) fn find(type_name: &str) -> Option<usize> {
-        let name = type_name.strip_prefix("jdk.").or_else(|| type_name.strip_prefix("com.oracle.jdk."))?;
+        let current = type_name.strip_prefix("com.oracle.").filter(|name| name.starts_with("jdk."));
+        let name = current.unwrap_or(type_name);
         EVENTS.iter().position(|each| each.name == name)
     }
 
@@ -190,7 +213,7 @@ impl EventSpec {
             START => true,
             DURATION => takes_time,
             THREAD | STACK => false,
-            _ => !matches!(self.kind, EventKind::Lock(_)),
+            _ => !matches!(self.kind, EventKind::Lock(_) | EventKind::Sample(_) | EventKind::Jvm),
         };
         self.needed()
             .into_iter()

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::test_chunk::{ALLOCATION, PAUSE, STACK_TYPE, TestChunk, text, varint, varints};
+use super::test_chunk::{ALLOCATION, PAUSE, STACK_TYPE, TestChunk, begun_later, text, varint, varints};
 use super::*;
 
 const SYMBOL: u64 = 5;
@@ -151,7 +151,8 @@ fn a_name_that_occurs_often_is_returned_once() {
 fn what_is_returned_is_limited_and_the_limit_stated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jfr");
-    std::fs::write(&path, [long_names(200, 50).bytes(), long_names(200, 50).bytes()].concat()).unwrap();
+    let chunk = long_names(200, 50).bytes();
+    std::fs::write(&path, [chunk.clone(), begun_later(chunk, 1)].concat()).unwrap();
     let windows = [None, Some((0, i64::MAX)), None];
     let read = |bytes| {
         let budget = MemoryBudget::of(bytes);

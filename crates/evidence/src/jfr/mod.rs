@@ -15,6 +15,7 @@
 //! | --- | --- |
 //! | `chunk.rs` | the chunks of a file, and the clock of a chunk |
 //! | `metadata.rs`, `layout.rs`, `types.rs` | the types of a chunk, how their values are encoded, and what is read of them |
+//! | `repeats.rs`, `jvms.rs`, `settings.rs` | chunks that occur several times, the JVMs that wrote them, and how often they took events |
 //! | `constants.rs`, `constant_fields.rs` | stacks, methods, classes, threads and texts |
 //! | `events.rs` | the events that are read |
 //! | `decoder.rs` | decodes and groups the events of a chunk |
@@ -34,9 +35,12 @@ mod gauges;
 mod hash;
 #[cfg(test)]
 mod hostile_tests;
+mod jvms;
 mod layout;
 mod metadata;
 mod recording;
+mod repeats;
+mod settings;
 mod tables;
 #[cfg(test)]
 mod test_chunk;
@@ -48,9 +52,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub use recording::{
-    AllocationGroup, EventState, EventType, GaugeKind, GaugeValues, IoGroup, IoKind, LockGroup, LockKind,
-    RecordedCollection, RecordedGauge, RecordedPause, RecordedStack, RecordedThread, RecordedValues,
-    Recording, RecordingFile, SampleGroup, SampleKind, StackFrame, ThreadAllocation, VmOperationGroup,
+    AllocationGroup, EventSetting, EventState, EventType, GaugeKind, GaugeValues, IoGroup, IoKind, LockGroup,
+    LockKind, RecordedCollection, RecordedGauge, RecordedJvm, RecordedPause, RecordedStack, RecordedThread,
+    RecordedValues, Recording, RecordingFile, RepeatedChunks, SampleGroup, SampleKind, StackFrame,
+    ThreadAllocation, ThreadState, VmOperationGroup,
 };
 
 use crate::error::EvidenceError;
@@ -58,6 +63,7 @@ use crate::source::Source;
 use builder::RecordingBuilder;
 use chunk::ChunkReader;
 use decoder::ChunkDecoder;
+use repeats::{ChunkPlace, ChunkPlaces, add_repeated};
 use tables::MemoryBudget;
 
 /// Reads recordings of one JVM, plain or compressed with gzip, as one recording, as [`read_recording_windows`] does for one
@@ -79,8 +85,10 @@ pub fn read_recordings(
 /// the events that begin between two times in ns since 1970, or with all events for `None`. `progress` is called after
 /// each chunk and can end the reading.
 ///
-/// The files are read once. The events of a chunk are decoded for the first window, and again for each other one in which
-/// some of them begin.
+/// The files are decoded once. The events of a chunk are decoded for the first window, and again for each other one in
+/// which some of them begin. A chunk that occurs several times, as in two dumps of a recording that is still running, is
+/// read where it has most bytes, and is one of [`RecordingFile::repeated`] elsewhere. [`Recording::jvms`] has all JVMs
+/// that wrote chunks: their events are added up.
 ///
 /// What cannot be read of a file is named in [`RecordingFile::problems`]; the rest is read.
 ///
@@ -106,28 +114,62 @@ fn read_within(
     let new = |window_ns: &Option<(i64, i64)>| RecordingBuilder::new(*window_ns, budget);
     let mut builders: Vec<_> = windows_ns.iter().map(new).collect();
     let mut decoder = ChunkDecoder::default();
-    for path in paths {
+    let mut places = find_chunks(paths, progress)?;
+    for (file, path) in (0..).zip(paths) {
         let mut reader = ChunkReader::new(Source::open(path)?);
-        let (mut chunks, mut events) = (0, 0);
+        let (mut chunks, mut events, mut repeated, mut unnamed) = (0, 0, Vec::new(), 0_u64);
         let mut buffer = Vec::new();
         while let Some(chunk) = reader.next(buffer)? {
-            let summary = decoder.read(&chunk, &mut builders);
             let number = reader.chunks();
-            for problem in summary.problems {
-                reader.problem(format!("chunk {number} {problem}"));
+            if let Some(read) = places.instead_of(chunk.id, ChunkPlace { file, number }) {
+                unnamed += u64::from(!add_repeated(&mut repeated, number, read));
+            } else {
+                let summary = decoder.read(&chunk, &mut builders);
+                chunk.problem.into_iter().for_each(|problem| reader.problem(problem));
+                for problem in summary.problems {
+                    reader.problem(format!("chunk {number} {problem}"));
+                }
+                chunks += u64::from(summary.events.is_some());
+                events += summary.events.unwrap_or(0);
             }
-            chunks += u64::from(summary.events.is_some());
-            events += summary.events.unwrap_or(0);
             buffer = chunk.bytes;
             if progress().is_break() {
                 return Err(EvidenceError::Interrupted { path: path.clone() });
             }
         }
+        if unnamed > 0 {
+            reader.problem(format!("{unnamed} further chunks were left out, because they were read before"));
+        }
         let path = path.to_string_lossy().into_owned();
         for builder in &mut builders {
-            let problems = reader.problems.clone();
-            builder.add_file(RecordingFile { path: path.clone(), chunks, events, problems });
+            let (repeated, problems) = (repeated.clone(), reader.problems.clone());
+            let file =
+                RecordingFile { path: path.clone(), chunks, repeated, events, jvms: Vec::new(), problems };
+            builder.add_file(file);
         }
     }
     Ok(builders.into_iter().map(RecordingBuilder::build).collect())
+}
+
+/// Finds where each chunk of several files is read. In a single file, it is read where it occurs first.
+fn find_chunks(
+    paths: &[PathBuf],
+    progress: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<ChunkPlaces, EvidenceError> {
+    let mut places = ChunkPlaces::default();
+    if paths.len() < 2 {
+        return Ok(places);
+    }
+    for (file, path) in (0..).zip(paths) {
+        let mut reader = ChunkReader::new(Source::open(path)?);
+        let mut buffer = Vec::new();
+        while let Some(chunk) = reader.next(buffer)? {
+            places.add(chunk.id, ChunkPlace { file, number: reader.chunks() }, chunk.bytes.len());
+            buffer = chunk.bytes;
+            if progress().is_break() {
+                return Err(EvidenceError::Interrupted { path: path.clone() });
+            }
+        }
+    }
+    Ok(places)
 }

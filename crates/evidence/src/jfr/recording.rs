@@ -29,6 +29,27 @@ pub enum SampleKind {
     Native,
     /// A thread that has used a certain CPU time.
     CpuTime,
+    /// Any thread, running or waiting, at intervals of wall-clock time, as async-profiler writes it.
+    Wall,
+}
+
+/// Whether a sampled thread was running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThreadState {
+    /// The thread was running, or the recording does not say that it was not.
+    Running,
+    /// The thread slept, was parked, waited for a monitor or a notification, or was in a system call that waits.
+    Waiting,
+}
+
+impl ThreadState {
+    /// Returns the state that a constant of `jdk.types.ThreadState` names.
+    pub(super) fn of(name: &str) -> Self {
+        const WAITING: [&str; 6] = ["SLEEPING", "IN_OBJECT_WAIT", "PARKED", "BLOCKED", "NEW", "TERMINATED"];
+        let state = name.strip_prefix("STATE_").unwrap_or(name);
+        if WAITING.iter().any(|waiting| state.starts_with(waiting)) { Self::Waiting } else { Self::Running }
+    }
 }
 
 /// How a thread waits.
@@ -78,7 +99,7 @@ impl RecordedValues {
     }
 
     pub(super) fn add(&mut self, other: Self) {
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.total = self.total.saturating_add(other.total);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -94,6 +115,17 @@ pub struct EventType {
     pub state: EventState,
     /// Number of events within the window.
     pub count: u64,
+    /// How often its events are taken, as far as the recording states it.
+    pub settings: Vec<EventSetting>,
+}
+
+/// A setting of a type of events that decides which of them are recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EventSetting {
+    /// Its name: `period`, `threshold`, `throttle`, or that of a profiler.
+    pub name: String,
+    /// Its values, in the order of their texts; more than one if it was changed.
+    pub values: Vec<String>,
 }
 
 /// A thread of the recorded JVM.
@@ -145,6 +177,8 @@ pub struct AllocationGroup {
 pub struct SampleGroup {
     /// What the samples are based on.
     pub kind: SampleKind,
+    /// Whether the thread was running.
+    pub state: ThreadState,
     /// Index of the thread.
     pub thread: Option<u32>,
     /// Index of the stack.
@@ -297,6 +331,28 @@ pub struct ThreadAllocation {
     pub bytes: Option<u64>,
 }
 
+/// A JVM that wrote chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordedJvm {
+    /// Its process id, if the recording states it.
+    pub pid: Option<u64>,
+    /// When it started in ns since 1970, if the recording states it.
+    pub start_ns: Option<i64>,
+}
+
+/// Chunks of a file that were not read, because other chunks that were read are the same part of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RepeatedChunks {
+    /// Number of the first one in its file, from 1.
+    pub first: u64,
+    /// How many consecutive ones there are.
+    pub count: u64,
+    /// Index of the file with the chunks that were read.
+    pub file: u32,
+    /// Number of the first of these in their file, from 1.
+    pub original: u64,
+}
+
 /// A recording file, and what of it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordingFile {
@@ -304,13 +360,17 @@ pub struct RecordingFile {
     pub path: String,
     /// Number of chunks that were read.
     pub chunks: u64,
+    /// Chunks that were left out.
+    pub repeated: Vec<RepeatedChunks>,
+    /// Indexes of the JVMs that wrote the chunks that were read.
+    pub jvms: Vec<u32>,
     /// Number of events in these chunks.
     pub events: u64,
     /// What could not be read, and why.
     pub problems: Vec<String>,
 }
 
-/// The events of one or several recordings of the same JVM, within a window of time.
+/// The events of one or several recordings within a window of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recording {
     /// The files that were read.
@@ -321,6 +381,8 @@ pub struct Recording {
     pub end_ns: Option<i64>,
     /// Start and end of the window in ns since 1970.
     pub window_ns: Option<(i64, i64)>,
+    /// The JVMs that wrote the chunks, as far as they say so.
+    pub jvms: Vec<RecordedJvm>,
     /// All types of events that are read.
     pub event_types: Vec<EventType>,
     /// The names to which all others refer, each once.

@@ -60,6 +60,14 @@ pub(super) fn event(type_id: u64, content: &[u8]) -> Vec<u8> {
     [size.as_slice(), &varint(type_id), content].concat()
 }
 
+/// Returns the bytes of a chunk as another one, which begins some ns later; its events keep their times.
+pub(super) fn begun_later(mut bytes: Vec<u8>, by_ns: u64) -> Vec<u8> {
+    for (at, value) in [(32, 1_000_000 + by_ns), (48, 500 + 2 * by_ns)] {
+        bytes[at..at + 8].copy_from_slice(&value.to_be_bytes());
+    }
+    bytes
+}
+
 impl TestChunk {
     /// Returns a chunk whose events have names with a prefix, without constants and events.
     pub(super) fn new(prefix: &str) -> Self {

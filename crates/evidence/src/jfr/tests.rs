@@ -6,7 +6,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::test_chunk::{
-    ALLOCATION, FILE_READ, PARK, PAUSE, SETTING, STACK_TYPE, TestChunk, event, text, varint, varints,
+    ALLOCATION, FILE_READ, PARK, PAUSE, SETTING, STACK_TYPE, TestChunk, begun_later, event, text, varint,
+    varints,
 };
 use super::*;
 
@@ -112,8 +113,8 @@ fn all_versions_of_the_format_are_read() {
 fn chunks_and_files_are_one_recording() {
     let (first, second) = (sample("jdk.", 1).bytes(), sample("jdk.", 1000).bytes());
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(&[first.clone(), second.clone()].concat()).unwrap();
-    let recording = read_window(&[&encoder.finish().unwrap(), &second], None);
+    encoder.write_all(&[first, begun_later(second.clone(), 1)].concat()).unwrap();
+    let recording = read_window(&[&encoder.finish().unwrap(), &begun_later(second, 2)], None);
     assert_eq!(problems(&recording), "");
     assert_eq!(recording.files.iter().map(|file| file.chunks).collect::<Vec<_>>(), [2, 1]);
     let found: Vec<_> =
@@ -146,7 +147,8 @@ fn only_events_that_begin_in_the_window_are_counted() {
 fn windows_that_are_read_together_have_what_each_has_alone() {
     let mut other = sample("com.oracle.jdk.", 1000);
     other.version = (1, 0);
-    let files = [&*sample("jdk.", 1).bytes(), &*other.bytes(), b"FLR\0 but no recording"];
+    let other = begun_later(other.bytes(), 1);
+    let files = [&*sample("jdk.", 1).bytes(), &*other, b"FLR\0 but no recording"];
     let windows = [
         Some((1_000_101, i64::MAX)),
         Some((1_000_000, 1_000_050)),
@@ -202,7 +204,8 @@ fn chunks_may_have_different_types() {
             content.push(9);
         }
     }
-    let chunks = [&same, &same, &other, &same].map(TestChunk::bytes).concat();
+    let chunks = [&same, &same, &other, &same].into_iter().zip(0..);
+    let chunks: Vec<u8> = chunks.flat_map(|(chunk, by_ns)| begun_later(chunk.bytes(), by_ns)).collect();
     let recording = read(&chunks);
     assert_eq!((recording.files[0].chunks, problems(&recording)), (4, String::new()));
     assert_eq!(allocations(&recording)[0].3, values(8, 1600, 100, 300));
@@ -298,7 +301,7 @@ fn virtual_threads_of_one_name_are_one() {
 
 #[test]
 fn a_recording_that_is_cut_anywhere_is_read_up_to_there() {
-    let whole = [sample("jdk.", 1).bytes(), sample("jdk.", 9).bytes()].concat();
+    let whole = [sample("jdk.", 1).bytes(), begun_later(sample("jdk.", 9).bytes(), 1)].concat();
     let first = whole.len() / 2;
     // Every position would take a while in a debug build.
     for end in (0..whole.len()).step_by(5).chain([first - 1, first, first + 1]) {
@@ -336,7 +339,7 @@ fn a_chunk_in_progress_is_read_as_far_as_it_was_written() {
         let recording = read(&[begun.as_slice(), &later, &[0x85]].concat());
         assert_eq!(allocations(&recording)[0].3, values(3, 1400, 100, 1000));
     }
-    let finished = read(&[sized(bytes.len() as u64, 255), bytes.clone()].concat());
+    let finished = read(&[sized(bytes.len() as u64, 255), begun_later(bytes.clone(), 1)].concat());
     assert_eq!((finished.files[0].chunks, problems(&finished)), (2, String::new()));
     let followed = read(&[bytes.as_slice(), &later].concat());
     assert_eq!(allocations(&followed), expected);
@@ -414,4 +417,106 @@ fn reading_can_be_interrupted() {
     std::fs::write(&path, sample("jdk.", 1).bytes()).unwrap();
     let read = read_recordings(std::slice::from_ref(&path), None, &mut || ControlFlow::Break(()));
     assert!(matches!(read, Err(EvidenceError::Interrupted { .. })));
+}
+
+#[test]
+fn a_chunk_that_occurs_several_times_is_counted_once() {
+    let chunk = |number: u64| begun_later(sample("jdk.", 1).bytes(), number);
+    let [early, later] = [[chunk(0), chunk(1)].concat(), [chunk(0), chunk(1), chunk(2)].concat()];
+    let repeated = |recording: &Recording| {
+        let files = recording.files.iter().map(|file| (file.chunks, file.repeated.clone()));
+        files.collect::<Vec<_>>()
+    };
+    let once = read(&later);
+    let range = |count| RepeatedChunks { first: 1, count, file: 0, original: 1 };
+    for (files, expected) in [
+        (vec![&early, &later], vec![(2, vec![]), (1, vec![range(2)])]),
+        (vec![&later, &early, &later], vec![(3, vec![]), (0, vec![range(2)]), (0, vec![range(3)])]),
+        (vec![&early, &early], vec![(2, vec![]), (0, vec![range(2)])]),
+    ] {
+        let files: Vec<&[u8]> = files.into_iter().map(Vec::as_slice).collect();
+        let recording = read_window(&files, None);
+        assert_eq!((repeated(&recording), problems(&recording)), (expected, String::new()));
+        let is_whole = files.contains(&&*later);
+        let all = if is_whole { &once } else { &read(&early) };
+        assert_eq!(allocations(&recording), allocations(all));
+        assert_eq!(recording.pauses, all.pauses);
+    }
+    let joined = read(&[early.clone(), later].concat());
+    assert_eq!(allocations(&joined), allocations(&once));
+    let again = RepeatedChunks { first: 3, count: 2, file: 0, original: 1 };
+    assert_eq!(repeated(&joined), [(3, vec![again])]);
+}
+
+#[test]
+fn of_the_copies_of_a_chunk_the_largest_is_read() {
+    let whole = sample("jdk.", 1).bytes();
+    let mut begun = whole[..whole.len() - 7].to_vec();
+    begun[8..16].copy_from_slice(&[0; 8]);
+    for files in [[&*begun, &*whole], [&*whole, &*begun]] {
+        let recording = read_window(&files, None);
+        assert_eq!(
+            (allocations(&recording), problems(&recording)),
+            (allocations(&read(&whole)), String::new())
+        );
+        assert_eq!(recording.files.iter().map(|file| file.repeated.len()).sum::<usize>(), 1);
+    }
+}
+
+/// Returns a chunk with the samples of a profiler, and what it says about its JVM and its settings.
+fn profiled(pid: u64, period: &str) -> TestChunk {
+    let mut chunk = TestChunk::with_constants("jdk.", 1);
+    let new_type = |id, name: &str, fields: &[test_chunk::TestField]| (id, name.to_owned(), fields.to_vec());
+    let sampled = [
+        ("startTime", 2, ""),
+        ("sampledThread", 7, "pooled"),
+        ("stackTrace", STACK_TYPE, "pooled"),
+        ("state", 50, "pooled"),
+    ];
+    let start = ("startTime", 2, "");
+    chunk.types.extend([
+        new_type(50, "jdk.types.ThreadState", &[("name", 4, "")]),
+        new_type(51, "jdk.ExecutionSample", &sampled),
+        new_type(52, "profiler.WallClockSample", &[&sampled[..], &[("samples", 1, "")]].concat()),
+        new_type(53, "jdk.JVMInformation", &[start, ("jvmStartTime", 2, ""), ("pid", 2, "")]),
+    ]);
+    let states = ["STATE_RUNNABLE", "STATE_SLEEPING", "STATE_DEFAULT"].map(text);
+    chunk.add_pool(50, &states);
+    for state in [1, 2, 2, 3] {
+        chunk.events.push((51, varints(&[600, 1, 1, state])));
+    }
+    for (state, samples) in [(1, 2), (2, 40), (2, 2)] {
+        chunk.events.push((52, varints(&[700, 1, 1, state, samples])));
+    }
+    chunk.events.push((53, varints(&[500, 1_700_000_000_000, pid])));
+    chunk.events.push((SETTING, [varints(&[500, 51]), text("period"), text(period)].concat()));
+    chunk
+}
+
+#[test]
+fn samples_of_threads_that_wait_are_apart() {
+    let recording = read(&profiled(7, "10 ms").bytes());
+    let found: Vec<_> = recording.samples.iter().map(|each| (each.kind, each.state, each.count)).collect();
+    let (java, wall) = (SampleKind::Java, SampleKind::Wall);
+    let (running, waiting) = (ThreadState::Running, ThreadState::Waiting);
+    assert_eq!(found, [(wall, waiting, 42), (java, running, 2), (java, waiting, 2), (wall, running, 2)]);
+    let types: Vec<_> = recording.event_types.iter().filter(|each| each.count > 0).collect();
+    let counts: Vec<_> = types.iter().map(|each| (each.name.as_str(), each.count)).collect();
+    assert_eq!(counts, [("jdk.ExecutionSample", 4), ("profiler.WallClockSample", 3)]);
+}
+
+#[test]
+fn jvms_and_settings_are_those_of_all_files_and_windows() {
+    let file = |by_ns, pid, period| begun_later(profiled(pid, period).bytes(), by_ns);
+    let files = [file(0, 7, "10 ms"), file(1, 8, "20 ms"), file(2, 7, "10 ms")];
+    let files: Vec<_> = files.iter().map(Vec::as_slice).collect();
+    for recording in read_windows(&files, &[None, Some((0, 1))]) {
+        let start_ns = Some(1_700_000_000_000_000_000);
+        assert_eq!(recording.jvms, [7, 8].map(|pid| RecordedJvm { pid: Some(pid), start_ns }));
+        assert_eq!(recording.files.iter().map(|file| file.jvms[0]).collect::<Vec<_>>(), [0, 1, 0]);
+        let settings = recording.event_types.iter().flat_map(|each| each.settings.clone());
+        let values = ["10 ms", "20 ms"].map(str::to_owned).to_vec();
+        let period = EventSetting { name: "period".to_owned(), values };
+        assert_eq!(settings.collect::<Vec<_>>(), [period]);
+    }
 }
