@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from pacenote.model.recording import LockKind
+from pacenote.model.recording import LockKind, RecordedJvm
 from pacenote.store.race_store import RaceStore
 from support.recordings import SECOND, START_NS, RecordingBuilder, without
 from support.records import record as race
@@ -212,3 +212,13 @@ def test_events_of_tables_and_graphs_have_the_same_names(run):
 
     assert set(jfr._EVENTS) == set(EVENT_KINDS)
     assert all(name in run("jfr", "--help")[1].replace("\n", " ") for name in ("--event", "--flame-graph"))
+
+
+def test_recordings_of_two_jvms_are_not_added_up(run, reader):
+    recordings, _ = reader
+    jvms = (RecordedJvm(7, None), RecordedJvm(8, None))
+    recordings["race.jfr"] = replace(made(3), jvms=jvms)
+    code, out, err = run("jfr", "race.jfr", "old.jfr")
+    assert (code, out) == (64, "")
+    assert "recordings of 2 JVMs: JVM with pid 7; JVM with pid 8" in err
+    assert "--baseline=FILE" in err

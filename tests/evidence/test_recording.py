@@ -25,7 +25,11 @@ def totals(recording):
     def stack(index):
         if index is None:
             return "-"
-        frames = [f"{each.method}:{each.line or '-'}:{each.type}" for each in recording.stack_frames(index)]
+        # The JDK's reader replaces the slash before the number of a hidden class.
+        frames = [
+            f"{each.method.replace('/', '.')}:{each.line or '-'}:{each.type}"
+            for each in recording.stack_frames(index)
+        ]
         return ";".join(frames) + (";…" if recording.stacks[index].truncated else "")
 
     def row(name, subject, group, values, size=0):
@@ -35,7 +39,7 @@ def totals(recording):
         return [f"jdk.{name}", subject, found, stack(group.stack), *map(str, numbers)]
 
     def class_name(index):
-        return "-" if index is None else recording.classes[index]
+        return "-" if index is None else recording.classes[index].replace("/", ".")
 
     for field, name in ALLOCATIONS.items():
         yield from (row(name, class_name(g.object_class), g, g.values) for g in getattr(recording, field))

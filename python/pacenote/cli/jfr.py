@@ -21,7 +21,7 @@ UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 _EVENTS = (
     *("allocation", "allocation-in-new-tlab", "allocation-outside-tlab", "allocation-sample"),
-    *("cpu", "cpu-time", "native", "lock", "park", "wait", "file-io", "socket-io"),
+    *("cpu", "cpu-time", "wall", "native", "lock", "park", "wait", "file-io", "socket-io"),
 )
 """The names of `report.recording.events`, which --help need not import."""
 

@@ -126,6 +126,8 @@ def read(files: RecordingFiles, options: argparse.Namespace) -> Recording:
     if files.window_ns is not None:
         return RecordingReader(files.paths).recording(files.window_ns)
     whole = RecordingReader(files.paths).recording()
+    if not options.race:
+        _check_one_jvm(whole)
     if (options.window_from, options.window_to) == (None, None):
         return whole
     # Seconds count from the start of the recording, which has to be read for it.
@@ -138,6 +140,20 @@ def read(files: RecordingFiles, options: argparse.Namespace) -> Recording:
             "--from and --to leave no time of the recording", hint=f"it begins at {_utc(whole.start_ns)}"
         )
     return RecordingReader(files.paths).recording((first, last))
+
+
+def _check_one_jvm(recording: Recording) -> None:
+    """Raises EvidenceError if the files are of several JVMs, whose events would be added up."""
+    if len(recording.jvms) < 2:
+        return
+    from pacenote.report.recording.build import jvm_text
+
+    names = "; ".join(map(jvm_text, recording.jvms))
+    paths = ", ".join(file.path for file in recording.files)
+    raise EvidenceError(
+        f"{paths}: recordings of {len(recording.jvms)} JVMs: {names}",
+        hint="read those of each JVM alone, or compare them with --baseline=FILE",
+    )
 
 
 def _utc(time_ns: int) -> str:

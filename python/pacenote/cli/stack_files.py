@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from pacenote.cli.console import Console
 from pacenote.errors import DiskError, EvidenceError, UsageError
 from pacenote.model.recording import EventState, Recording
-from pacenote.report.recording.build import RecordingFilter, filtered_groups, recording_facts
+from pacenote.report.recording.build import (
+    RecordingFilter,
+    differing_settings,
+    filtered_groups,
+    recording_facts,
+)
 from pacenote.report.recording.events import EVENT_KINDS, EventKind, event_kind
 from pacenote.report.recording.stack_tree import StackTree, TreeLevels, add_stacks
 from pacenote.units import format_bytes, format_count
@@ -96,6 +101,10 @@ def write_stacks(
 
 
 def _tree(kind: EventKind, sources: Sources, *, by_thread: bool) -> StackTree:
+    if reason := differing_settings(kind, sources.all):
+        raise EvidenceError(
+            f"the recordings cannot be compared: {reason}", hint="record both with the same settings"
+        )
     tree, levels = StackTree(), TreeLevels(by_thread, kind.leaf)
     for number, recording in enumerate(sources.all):
         _check_known(kind, recording)

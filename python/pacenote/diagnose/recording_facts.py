@@ -12,6 +12,7 @@ from pacenote.model.recording import (
     IoKind,
     Recording,
     SampleKind,
+    ThreadState,
     totals_by,
 )
 
@@ -108,6 +109,7 @@ def _outside(recording: Recording, documents: float | None) -> _Figures:
 def _profile(recording: Recording) -> _Figures:
     own = [group for group in recording.samples if group.kind is SampleKind.CPU_TIME]
     own = own or [group for group in recording.samples if group.kind is SampleKind.JAVA]
+    own = [group for group in own if group.state is ThreadState.RUNNING]
     whole = sum(group.count for group in own)
     yield "profile.samples", whole
     if not whole:

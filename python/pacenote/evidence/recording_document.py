@@ -14,6 +14,7 @@ from pacenote.model.recording import (
     LockGroup,
     RecordedCollection,
     RecordedGauge,
+    RecordedJvm,
     RecordedPause,
     RecordedStack,
     RecordedThread,
@@ -94,6 +95,7 @@ class _Document(msgspec.Struct):
     gauges: tuple[RecordedGauge, ...]
     thread_allocations: tuple[ThreadAllocation, ...]
     merged_events: int
+    jvms: tuple[RecordedJvm, ...]
 
 
 def decode_recording(text: str) -> Recording:
@@ -137,6 +139,7 @@ def decode_recording(text: str) -> Recording:
         gauges=document.gauges,
         thread_allocations=document.thread_allocations,
         merged_events=document.merged_events,
+        jvms=document.jvms,
     )
 
 

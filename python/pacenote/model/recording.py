@@ -46,6 +46,19 @@ class SampleKind(StrEnum):
     CPU_TIME = "cpu-time"
     """A thread that has used a certain CPU time (`jdk.CPUTimeSample`, JDK 25)."""
 
+    WALL = "wall"
+    """Any thread, running or waiting, at intervals of wall-clock time (`profiler.WallClockSample`)."""
+
+
+class ThreadState(StrEnum):
+    """Whether a sampled thread was running."""
+
+    RUNNING = "running"
+    """It was running, or the recording does not say that it was not."""
+
+    WAITING = "waiting"
+    """It slept, was parked, or waited for a monitor, a notification or a system call."""
+
 
 class LockKind(StrEnum):
     """How a thread waits."""
@@ -111,6 +124,17 @@ class RecordedValues:
 
 
 @dataclass(frozen=True, slots=True)
+class EventSetting:
+    """A setting of a type of events that decides which of them are recorded."""
+
+    name: str
+    """Its name: `period`, `threshold`, `throttle`, or `interval` of async-profiler."""
+
+    values: tuple[str, ...]
+    """Its values; more than one if it was changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class EventType:
     """A type of event that Pacenote reads."""
 
@@ -122,6 +146,9 @@ class EventType:
 
     count: int
     """Number of events within the window."""
+
+    settings: tuple[EventSetting, ...] = ()
+    """How often its events are taken, as far as the recording states it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +233,9 @@ class SampleGroup:
 
     count: int
     """Number of samples."""
+
+    state: ThreadState = ThreadState.RUNNING
+    """Whether the thread was running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +413,34 @@ class ThreadAllocation:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedJvm:
+    """A JVM that wrote chunks."""
+
+    pid: int | None
+    """Its process id, or None if the recording does not state it."""
+
+    start_ns: int | None
+    """When it started in ns since 1970, or None if the recording does not state it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedChunks:
+    """Consecutive chunks of a file that were left out, because they were read elsewhere."""
+
+    first: int
+    """Number of the first one in its file, from 1."""
+
+    count: int
+    """How many there are."""
+
+    file: int
+    """Index of the file with the chunks that were read, in `Recording.files`."""
+
+    original: int
+    """Number of the first of these in their file, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordingFile:
     """A recording file, and what of it was read."""
 
@@ -398,10 +456,16 @@ class RecordingFile:
     problems: tuple[str, ...]
     """What could not be read, and why; one sentence each."""
 
+    repeated: tuple[RepeatedChunks, ...] = ()
+    """Chunks that were left out, as those of an earlier dump of the same recording."""
+
+    jvms: tuple[int, ...] = ()
+    """Indexes of the JVMs that wrote the chunks that were read, in `Recording.jvms`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The events of one or several recordings of the same JVM, within a window of time."""
+    """The events of one or several recordings, within a window of time."""
 
     files: tuple[RecordingFile, ...]
     """The files that were read, in the order in which they were given."""
@@ -466,9 +530,21 @@ class Recording:
     merged_events: int
     """Number of events without thread and stack, because more groups occurred than are kept apart."""
 
+    jvms: tuple[RecordedJvm, ...] = ()
+    """The JVMs that wrote the chunks, as far as they say so; their events are added up."""
+
     def state_of(self, event: str) -> EventState:
         """Returns whether the recording has events of a type, such as `jdk.ExecutionSample`."""
-        return next(each.state for each in self.event_types if each.name == event)
+        states = (each.state for each in self.event_types if each.name == event)
+        return next(states, EventState.UNSUPPORTED)
+
+    def settings_of(self, event: str) -> tuple[EventSetting, ...]:
+        """Returns how often events of a type are taken; empty if the recording does not state it."""
+        return next((each.settings for each in self.event_types if each.name == event), ())
+
+    def count_of(self, event: str) -> int:
+        """Returns the number of events of a type within the window."""
+        return next((each.count for each in self.event_types if each.name == event), 0)
 
     def class_name(self, index: int | None) -> str:
         """Returns the name of a class, or `(unknown)`."""

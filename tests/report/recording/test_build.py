@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
-from pacenote.model.recording import EventState, GaugeKind, IoKind, LockKind, SampleKind
+from dataclasses import replace
+
+from pacenote.model.recording import (
+    EventSetting,
+    EventState,
+    EventType,
+    GaugeKind,
+    IoKind,
+    LockKind,
+    RecordedJvm,
+    RecordingFile,
+    RepeatedChunks,
+    SampleGroup,
+    SampleKind,
+    ThreadState,
+)
 from pacenote.report.recording.build import RecordingFilter, build_recording_report
+from pacenote.report.recording.events import stable_name
 from pacenote.report.render.recording import gauge_texts, table_notes, table_texts
 from report.recording.field_report import CLASSES, READ, SITE, report_s3
 from support.recordings import SECOND, RecordingBuilder, without
@@ -270,3 +286,78 @@ def test_callers_end_where_no_caller_has_half_of_the_method():
     assert [row[0] for row in texts(found["allocation-outside-tlab-stack-1"])[1:]] == ["a.B.c", "a.B.d"]
     # A method with less than 1 % is left out.
     assert "allocation-outside-tlab-stack-2" not in found
+
+
+def test_repeated_chunks_and_several_jvms_are_named():
+    first = RecordingFile("a.jfr", 3, 9, (), jvms=(0,))
+    repeated = (RepeatedChunks(1, 3, 0, 1), RepeatedChunks(5, 1, 0, 2))
+    second = RecordingFile("b.jfr", 1, 4, (), repeated, (1,))
+    jvms = (RecordedJvm(7, 1_700_000_000 * SECOND), RecordedJvm(8, None))
+    recording = replace(RecordingBuilder().build(), files=(first, second), jvms=jvms)
+    report = build_recording_report(recording, None, ALL)
+    assert report.facts[:2] == (
+        "Recording: a.jfr (3 chunks, 9 events, JVM with pid 7, started 2023-11-14 22:13:20 UTC)",
+        "Recording: b.jfr (1 chunk, 4 events, JVM with pid 8)",
+    )
+    assert report.notes[:2] == (
+        "b.jfr: chunks 1 to 3 left out: the same as chunks 1 to 3 of a.jfr, counted once",
+        "b.jfr: chunk 5 left out: the same as chunk 2 of a.jfr, counted once",
+    )
+
+
+def test_threads_that_wait_are_not_running():
+    made = RecordingBuilder()
+    stack = made.stack("libc.so.6.__futex_wait")
+    made.sample("t", made.stack("a.B.hot"), 6)
+    recording = made.build()
+    for kind in (SampleKind.JAVA, SampleKind.WALL):
+        waiting = SampleGroup(kind, 0, stack, 94, ThreadState.WAITING)
+        found = tables(replace(recording, stacks=made.build().stacks, samples=(*recording.samples, waiting)))
+        assert texts(found["cpu-by-method"])[1:] == [("a.B.hot", "6", "100.00 %")]
+        running = [("running", "6", "6.00 %")] if kind is SampleKind.JAVA else []
+        assert [row[:2] for row in texts(found["wall-by-state"])[1:]] == [
+            ("waiting", "94"),
+            *(row[:2] for row in running),
+        ]
+        assert texts(found["wall-by-method"])[1][0] == "libc.so.6.__futex_wait"
+
+
+def test_recordings_with_other_periods_are_not_compared_by_counts():
+    def sampled(period, count):
+        made = RecordingBuilder()
+        made.sample("t", made.stack("a.B.burn"), count)
+        built = made.build()
+        types = [
+            EventType(each.name, each.state, each.count, (EventSetting("period", (period,)),))
+            if each.name == "jdk.ExecutionSample"
+            else each
+            for each in built.event_types
+        ]
+        return replace(built, event_types=tuple(types))
+
+    report = build_recording_report(sampled("10 ms", 314), sampled("100 ms", 34), ALL)
+    assert not any(table.name.startswith("cpu") for table in report.tables)
+    assert any(
+        note.startswith("Not compared: jdk.ExecutionSample has period 100 ms in the baseline, 10 ms in the")
+        for note in report.notes
+    )
+    assert "cpu-by-method" in tables(sampled("10 ms", 314), sampled("10 ms", 34))
+
+
+def test_waits_for_notifications_have_a_note():
+    made = RecordingBuilder()
+    made.wait(LockKind.MONITOR_WAIT, "a.Lock", None, [SECOND])
+    note = "Recorded, without a table: 1 event of jdk.JavaMonitorWait (`--event=wait` shows them)"
+    assert note in build_recording_report(made.build(), None, ALL).notes
+    assert note not in build_recording_report(made.build(), None, RecordingFilter(("wait",))).notes
+
+
+def test_versions_of_native_libraries_are_kept():
+    for name, expected in (
+        ("libpthread-2.17.so.pthread_cond_wait", "libpthread-2.17.so.pthread_cond_wait"),
+        ("libc.so.6.__futex_wait", "libc.so.6.__futex_wait"),
+        ("a.B$$Lambda$14/1234567.run", "a.B$$Lambda.run"),
+        ("a.B$$Lambda$14+0x00ff/12.run", "a.B$$Lambda.run"),
+        ("a.B$$Lambda/0x00ff[]", "a.B$$Lambda[]"),
+    ):
+        assert stable_name(name) == expected

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pacenote.model.printable import whole_line
-from pacenote.model.recording import EventState, Recording
+from pacenote.model.recording import EventState, RecordedJvm, Recording, RecordingFile
 from pacenote.report.recording import events
 from pacenote.report.recording.breakdown import (
     Breakdown,
@@ -45,7 +45,7 @@ _STACKS = 3
 _USUAL = ("allocation", "cpu", "lock", "park", "file-io", "socket-io")
 """The kinds of events of tables without `--event`. Samples by CPU time are added if there are any."""
 
-_HEADS = {"class": "Class", "lock": "Class", "target": "Operation"}
+_HEADS = {"class": "Class", "lock": "Class", "target": "Operation", "state": "State"}
 
 _TLAB_NOTE = (
     "The sizes in new TLABs are those of the TLABs, an estimate of what the class and the method allocated; "
@@ -101,7 +101,7 @@ def build_recording_report(
     """Returns the report of a recording, with the figures of a baseline if there is one."""
     both = [recording] if baseline is None else [recording, baseline]
     kinds = _kinds(chosen, both)
-    known = [kind for kind in kinds if all(map(kind.is_known, both))]
+    known = [kind for kind in kinds if all(map(kind.is_known, both)) and not differing_settings(kind, both)]
     tables = [table for kind in known for table in _tables(kind, _sides(kind, recording, baseline, chosen))]
     tables = [*_allocation_totals(known, recording, baseline, chosen), *tables]
     names = [name for kind in kinds for name in kind.types]
@@ -118,8 +118,48 @@ def build_recording_report(
         tuple(recording_facts(recording, baseline, chosen)),
         tuple(table for table in tables if table.rows),
         gauges,
-        (*_notes(recording, baseline, names), *_left_out(known, tables, both), *_unread(names, chosen, both)),
+        (
+            *_notes(recording, baseline, names),
+            *_uncompared(kinds, both),
+            *_unshown(kinds, chosen, both),
+            *_left_out(known, tables, both),
+            *_unread(names, chosen, both),
+        ),
     )
+
+
+def differing_settings(kind: EventKind, both: Sequence[Recording]) -> str:
+    """Returns how the settings of a kind of events differ between two recordings, so that their numbers cannot
+    be compared; empty if they do not, or if a recording does not state them.
+    """
+    if len(both) < 2 or kind.leaf == "class":  # The weights of allocations are estimates of all of them.
+        return ""
+    for event in kind.types:
+        new, old = ({each.name: each.values for each in one.settings_of(event)} for one in both)
+        for name in new.keys() & old.keys():
+            if new[name] != old[name]:
+                before, after = " and ".join(old[name]), " and ".join(new[name])
+                return f"{event} has {name} {before} in the baseline, {after} in the contender"
+    return ""
+
+
+def _uncompared(kinds: Iterable[EventKind], both: Sequence[Recording]) -> Iterator[str]:
+    """Yields the kinds of events that are not compared, because they were recorded with other settings."""
+    for kind in kinds:
+        if all(map(kind.is_known, both)) and (reason := differing_settings(kind, both)):
+            yield f"Not compared: {reason}, so that the numbers of events differ for that alone"
+
+
+def _unshown(kinds: Iterable[EventKind], chosen: RecordingFilter, both: Sequence[Recording]) -> Iterator[str]:
+    """Yields the waits and native samples that only `--event` shows."""
+    if chosen.events or chosen.class_name:
+        return
+    for kind in (events.WAIT, events.NATIVE):
+        counts = [sum(one.count_of(name) for name in kind.types) for one in both]
+        if kind not in kinds and any(counts):
+            count = " and ".join(format_count(each, "event") for each in counts)
+            names = ", ".join(kind.types)
+            yield f"Recorded, without a table: {count} of {names} (`--event={kind.name}` shows them)"
 
 
 def _kinds(chosen: RecordingFilter, both: Sequence[Recording]) -> list[EventKind]:
@@ -133,8 +173,10 @@ def _kinds(chosen: RecordingFilter, both: Sequence[Recording]) -> list[EventKind
             kinds += ALLOCATION
         else:
             kinds.append(kind)
-    if not chosen.events and all(events.CPU_TIME.state(one) is EventState.RECORDED for one in both):
-        kinds.append(events.CPU_TIME)
+    if not chosen.events:
+        for kind in (events.CPU_TIME, events.WALL):
+            if all(kind.state(one) is EventState.RECORDED for one in both):
+                kinds.append(kind)
     return list(dict.fromkeys(kinds))
 
 
@@ -161,6 +203,8 @@ def _tables(kind: EventKind, sides: Sides) -> Iterator[Breakdown]:
     if kind.leaf:
         yield breakdown(kind, sides, _HEADS[kind.leaf], leaf_key)
     else:
+        yield breakdown(kind, sides, "Method", method_key)
+    if kind.leaf == "state":
         yield breakdown(kind, sides, "Method", method_key)
     yield breakdown(kind, sides, "Thread", thread_key)
     if kind.leaf == "class":
@@ -287,7 +331,10 @@ def recording_facts(
 def _side_facts(side: str, recording: Recording) -> Iterator[str]:
     for file in recording.files:
         chunks, count = format_count(file.chunks, "chunk"), format_count(file.events, "event")
-        yield f"{side}: {file.path} ({chunks}, {count})"
+        jvms = (
+            [f", {jvm_text(recording.jvms[index])}" for index in file.jvms] if len(recording.jvms) > 1 else ()
+        )
+        yield f"{side}: {file.path} ({chunks}, {count}{''.join(jvms)})"
     if recording.start_ns is None or recording.end_ns is None:
         return
     yield f"{side} time: {_span(recording.start_ns, recording.end_ns)}"
@@ -296,6 +343,26 @@ def _side_facts(side: str, recording: Recording) -> Iterator[str]:
         recorded = max(0, min(end, recording.end_ns) - max(start, recording.start_ns)) / _NS
         shown = _span(max(start, recording.start_ns), max(start, min(end, recording.end_ns)))
         yield f"{side} window: {shown}" if recorded else f"{side} window: outside of what was recorded"
+
+
+def jvm_text(jvm: RecordedJvm) -> str:
+    """Returns what identifies a JVM."""
+    pid = "JVM" if jvm.pid is None else f"JVM with pid {jvm.pid}"
+    if jvm.start_ns is None:
+        return pid
+    return f"{pid}, started {datetime.fromtimestamp(jvm.start_ns / _NS, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _repeated(recording: Recording, file: RecordingFile) -> Iterator[str]:
+    """Yields which chunks of a file were left out."""
+    for each in file.repeated:
+        chunks = _chunk_numbers(each.first, each.count)
+        originals = _chunk_numbers(each.original, each.count)
+        yield f"{chunks} left out: the same as {originals} of {recording.files[each.file].path}, counted once"
+
+
+def _chunk_numbers(first: int, count: int) -> str:
+    return f"chunk {first}" if count == 1 else f"chunks {first} to {first + count - 1}"
 
 
 def _span(start_ns: int, end_ns: int) -> str:
@@ -327,6 +394,7 @@ def _notes(recording: Recording, baseline: Recording | None, names: Sequence[str
     for side, one in both:
         for file in one.files:
             yield from (whole_line(f"{side}{file.path}: {problem}") for problem in file.problems)
+            yield from (whole_line(f"{side}{file.path}: {text}") for text in _repeated(one, file))
         for state, text in _STATES.items():
             if found := [name for name in names if one.state_of(name) is state]:
                 yield f"{side}{text}: {', '.join(dict.fromkeys(found))}"

@@ -17,13 +17,16 @@ from pacenote.model.recording import (
     RecordedValues,
     Recording,
     SampleKind,
+    ThreadState,
 )
 
 Unit = Literal["bytes", "ns", "samples"]
 """What events weigh: bytes, nanoseconds, or 1 for each."""
 
-LeafKind = Literal["class", "lock", "target", ""]
-"""What an event adds to its stack: the allocated class, the class of the lock, a file or peer, or nothing."""
+LeafKind = Literal["class", "lock", "target", "state", ""]
+"""What an event adds to its stack: the allocated class, the class of the lock, a file or peer, the state of
+the thread, or nothing.
+"""
 
 
 KNOWN = frozenset({EventState.RECORDED, EventState.NONE_OCCURRED})
@@ -77,6 +80,8 @@ class EventKind:
 
     def state(self, recording: Recording) -> EventState:
         """Returns whether the recording can have these events: the best state of their types."""
+        if self.name == "wall" and next(_wall_clock(recording), None) is not None:
+            return EventState.RECORDED
         order = list(EventState)
         return min((recording.state_of(name) for name in self.types), key=order.index)
 
@@ -88,9 +93,13 @@ class EventKind:
 NO_STACK = "(no stack)"
 """The frame of events without a stack."""
 
-_HIDDEN = re.compile(r"(?:\$\d+)?[./+](?:0x[0-9a-f]+|\d+)(?=\.|$)")
-"""The part of the name of a hidden class, such as a lambda, that differs in every run of a JVM: an address or
-a number, which no name in Java begins with.
+_HIDDEN = re.compile(
+    r"(?:\$\d+)?(?:[./+]0x[0-9a-f]+|[/+]\d+)+(?=[.\[]|$)"
+    r"|(?<=\$\$Lambda)\$\d+\.\d+|(?<=LambdaForm\$MH)\.\d+|(?<=LambdaForm\$[BD]MH)\.\d+"
+)
+"""The part of the name of a hidden class, such as a lambda, that differs in every run of a JVM: an address,
+or a number behind a slash. Other digits behind a dot are kept: native libraries have versions in their names,
+as `libpthread-2.17.so`.
 """
 
 
@@ -114,10 +123,20 @@ def _allocations(*fields: str) -> Callable[[Recording], Iterator[EventGroup]]:
 def _samples(kind: SampleKind) -> Callable[[Recording], Iterator[EventGroup]]:
     def groups(recording: Recording) -> Iterator[EventGroup]:
         for one in recording.samples:
-            if one.kind is kind:
+            if one.kind is kind and one.state is ThreadState.RUNNING:
                 yield EventGroup("", one.thread, one.stack, RecordedValues(one.count, one.count, 1, 1))
 
     return groups
+
+
+def _wall_clock(recording: Recording) -> Iterator[EventGroup]:
+    """Yields the samples of running and waiting threads; some profilers write ExecutionSample."""
+    java = [one for one in recording.samples if one.kind is SampleKind.JAVA]
+    mixed = any(one.state is ThreadState.WAITING for one in java)
+    for one in recording.samples:
+        if one.kind is SampleKind.WALL or (mixed and one.kind is SampleKind.JAVA):
+            values = RecordedValues(one.count, one.count, 1, 1)
+            yield EventGroup(one.state.value, one.thread, one.stack, values)
 
 
 def _waits(kind: LockKind) -> Callable[[Recording], Iterator[EventGroup]]:
@@ -188,6 +207,13 @@ CPU_TIME = EventKind(
 )
 """Samples of threads by the CPU time that they use."""
 
+WALL = EventKind(
+    "wall",
+    "Threads by wall-clock time",
+    *("Samples", "samples", "state", ("profiler.WallClockSample",), _wall_clock),
+)
+"""Samples of all threads of a profiler, with their states: running or waiting."""
+
 NATIVE = EventKind(
     "native",
     "Threads in native methods, running or waiting",
@@ -235,7 +261,7 @@ SOCKET_IO = EventKind(
 EVENT_KINDS: Mapping[str, EventKind] = {
     kind.name: kind
     for kind in (
-        *(TLAB_ALLOCATION, IN_NEW_TLAB, OUTSIDE_TLAB, SAMPLED_ALLOCATION, CPU, CPU_TIME, NATIVE),
+        *(TLAB_ALLOCATION, IN_NEW_TLAB, OUTSIDE_TLAB, SAMPLED_ALLOCATION, CPU, CPU_TIME, WALL, NATIVE),
         *(LOCK, PARK, WAIT, FILE_IO, SOCKET_IO),
     )
 }

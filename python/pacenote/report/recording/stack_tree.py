@@ -9,7 +9,7 @@ from typing import Literal
 from pacenote.model.recording import Recording
 from pacenote.report.recording.events import NO_STACK, EventGroup, LeafKind, stable_name
 
-FrameKind = Literal["all", "thread", "method", "native", "class", "lock", "target", "rest"]
+FrameKind = Literal["all", "thread", "method", "native", "class", "lock", "target", "state", "rest"]
 """What a frame of a tree is: everything, a thread, a method, what it worked on, or small stacks."""
 
 TRUNCATED = "(deeper frames are not recorded)"
