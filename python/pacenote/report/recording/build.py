@@ -129,8 +129,8 @@ def build_recording_report(
 
 
 def differing_settings(kind: EventKind, both: Sequence[Recording]) -> str:
-    """Returns how the settings of a kind of events differ between two recordings, so that their numbers do
-    not compare; empty if they do not, or if a recording does not state them.
+    """Returns how the settings of a kind of events differ between two recordings, so that their numbers are
+    not comparable; empty if they do not, or if a recording does not state them.
     """
     if len(both) < 2 or kind.leaf == "class":  # The weights of allocations are estimates of all of them.
         return ""
