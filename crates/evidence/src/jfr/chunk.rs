@@ -189,7 +189,9 @@ impl ChunkReader {
             problem = Some(format!("chunk {} is cut after {} of {size} bytes", self.chunks, bytes.len()));
         }
         if bytes.len() as u64 > MAX_CHUNK {
-            problem.into_iter().for_each(|text| self.problem(text));
+            if let Some(text) = problem {
+                self.problem(text);
+            }
             self.problem(format!(
                 "chunk {} is larger than {MAX_CHUNK} bytes, and neither it nor what follows was read; record with a \
                  smaller maxchunksize",

@@ -1,7 +1,7 @@
 //! Files of an interrupted race that its driver did not write, and that end a recovery all the same.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use base64::Engine as _;
@@ -77,19 +77,17 @@ fn a_line_without_end_does_not_fill_the_memory() {
 #[test]
 fn few_of_many_tasks_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let mut journal = File::create(folder.path().join("telemetry.jsonl")).unwrap();
+    let mut journal = BufWriter::new(File::create(folder.path().join("telemetry.jsonl")).unwrap());
     let series = r#"{"source":"s","name":"n","unit":"u","kind":"gauge","labels":{}}"#;
     writeln!(journal, r#"{{"series":{{"number":0,"series":{series}}}}}"#).unwrap();
-    let tasks: String = (0..200_000)
-        .map(|number| {
-            format!("{{\"task\":{{\"task\":\"t{number}\",\"begin_ns\":{number},\"end_ns\":9999999}}}}\n")
-        })
-        .collect();
-    journal.write_all(tasks.as_bytes()).unwrap();
-    let samples: String = (0..10_000)
-        .map(|number| format!("{{\"samples\":{{\"time\":{number},\"values\":[[0,1.0]]}}}}\n"))
-        .collect();
-    journal.write_all(samples.as_bytes()).unwrap();
+    for number in 0..200_000 {
+        let times = format!(r#""begin_ns":{number},"end_ns":9999999"#);
+        writeln!(journal, r#"{{"task":{{"task":"t{number}",{times}}}}}"#).unwrap();
+    }
+    for number in 0..10_000 {
+        writeln!(journal, r#"{{"samples":{{"time":{number},"values":[[0,1.0]]}}}}"#).unwrap();
+    }
+    journal.flush().unwrap();
     recover_files(folder.path()).unwrap();
     let path = folder.path().join("telemetry.parquet");
     let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
