@@ -389,6 +389,14 @@ def test_operations_in_bursts_have_wider_intervals(q):
     assert (dependent.ms, dependent.supported) == (independent.ms, independent.supported)
 
 
+def test_a_probe_whose_seconds_are_not_known_counts_operations_as_independent():
+    """It has too many samples to be read; earlier probes had bursts."""
+    found = result(latency=times(p50=4.3, p99=8.9))
+    unknown = with_seconds(found, [], effects=(3.0,))
+    assert (unknown.outcome, unknown.at(99.0)) == (probe(found).outcome, probe(found).at(99.0))
+    assert unknown.at(99.0).high_ms is not None
+
+
 def test_bursts_of_earlier_probes_make_later_ones_longer():
     assert with_seconds(result(), [0] * 20).outcome == "passed"
     assert with_seconds(result(), [0] * 20, effects=(1.0, 20.0)).outcome == "undecided"

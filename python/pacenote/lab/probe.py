@@ -156,7 +156,8 @@ def _dependent_bounds(
     due = _due(result)
     for percentile in result.latency_with_failures:
         effects = [evidence.effect_above(limit) for limit in objective.latency if limit.q == percentile.q]
-        if percentile.ms is None:
+        # Without the seconds of this probe, nothing can be ranked: operations count as independent.
+        if percentile.ms is None or not evidence.seconds.latencies_ns:
             yield percentile
             continue
         effect = max(effects) if effects else design_effect(evidence.seconds.above(percentile.ms))
