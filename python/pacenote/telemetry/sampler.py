@@ -30,8 +30,9 @@ _LEAST_INTERVAL_S = 2.0
 _END_TIMEOUT_S = 15.0
 """Seconds for which the end of a race waits for a sample that is being read."""
 
-MAX_VALUES = 100_000
-"""Values of a sample, at most; a cluster of 500 nodes has 19,000 by default. A reply can have millions."""
+MAX_VALUES = 500_000
+"""Values of a sample, at most; a cluster of 500 nodes has 19,000 by default, and many times as many with
+`node-stats` or `shard-stats`. A reply can have millions."""
 
 MAX_NAME = 300
 """Characters of a name or a label, at most: each value is stored with them. Engines accept names of 255."""
