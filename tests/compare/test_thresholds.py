@@ -118,7 +118,9 @@ def test_junit_has_a_case_for_each_threshold_and_task():
 
 
 def test_a_custom_metric_has_a_limit_on_its_interval():
-    knn = replace(search(task="knn"), values={"recall": returned(0.93, 0.02), "few": returned(0.93)})
+    few = replace(returned(0.93), count=7)
+    values = {"recall": returned(0.93, 0.02), "few": few, "old": returned(0.93)}
+    knn = replace(search(task="knn"), values=values)
     tasks = (index(), knn)
     assert problems("recall:knn>0.9", tasks=tasks) == [""]
     # Without a task, it is one of the tasks that return it.
@@ -128,6 +130,9 @@ def test_a_custom_metric_has_a_limit_on_its_interval():
     assert problems("recall:knn<0.94", tasks=tasks) == ["it is not shown to be below 0.94"]
     assert problems("few:knn>0.5", tasks=tasks) == [
         "its mean has no interval: fewer than eight operations returned it"
+    ]
+    assert problems("old:knn>0.5", tasks=tasks) == [
+        "its mean has no interval: the race is of an older version, or its values are too large"
     ]
     assert problems("ndcg>0.5", tasks=tasks) == ["no task has ndcg"]
     assert problems("ndcg:knn>0.5", tasks=tasks) == ["its operations did not return ndcg"]

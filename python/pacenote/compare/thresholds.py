@@ -40,6 +40,9 @@ HINT = "write it as p99:term<100ms, errors:term<0.1% or recall:knn>0.9, without 
 
 _NAMED = 10
 
+_LEAST_VALUES = 8
+"""Number of operations from which on the mean of what they returned has an interval."""
+
 FEW_STRETCHES = (
     "it is not known how independent its operations are: they ended in fewer than 8 parts of its time, or an "
     "older version of Pacenote raced"
@@ -142,7 +145,7 @@ def _custom(record: RaceRecord, threshold: Threshold, task: TaskResult) -> Thres
         return ThresholdResult(threshold, task.task, f"its operations did not return {threshold.key}")
     name = f"mean {threshold.key} {format_number(found.mean)}"
     if found.low is None or found.high is None:
-        problem = "its mean has no interval: fewer than eight operations returned it"
+        problem = f"its mean has no interval: {_missing_interval(found)}"
         return ThresholdResult(threshold, task.task, problem, name)
     value = f"{name} (95 % interval {format_number(found.low)} … {format_number(found.high)})"
     customs = declared_metrics([record.task_meta])
@@ -152,6 +155,13 @@ def _custom(record: RaceRecord, threshold: Threshold, task: TaskResult) -> Thres
         side = "above" if threshold.is_minimum else "below"
         problem = f"it is not shown to be {side} {format_number(threshold.limit)}"
     return ThresholdResult(threshold, task.task, problem, value)
+
+
+def _missing_interval(value: ValueSummary) -> str:
+    """Returns why the mean of a custom metric has no interval."""
+    if value.count < _LEAST_VALUES:
+        return "fewer than eight operations returned it"
+    return "the race is of an older version, or its values are too large"
 
 
 def _errors(record: RaceRecord, threshold: Threshold, task: TaskResult) -> ThresholdResult:

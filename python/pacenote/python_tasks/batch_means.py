@@ -18,7 +18,8 @@ class BatchMeans:
     """Running mean of values with its 95 % interval, from the means of batches of consecutive values.
 
     Values of neighbours may resemble each other, as if pauses hit several requests in a row. The means of
-    long batches hardly do, so that their spread shows how precise the mean is. Source: A. M. Law, "Simulation
+    long batches hardly do, so that their spread shows how precise the mean is. Fewer than 64 values are
+    batches of their own, and count as independent. Source: A. M. Law, "Simulation
     Modeling and Analysis", 2014, section 9.5.3 (method of batch means).
     """
 
