@@ -243,6 +243,6 @@ def test_a_recall_of_another_tool_that_falls_is_said_first(run, tmp_path):
     assert neutral.startswith(" BETTER  throughput of term")
     assert "Mean recall@k of knn changed: 0.93 → 0.56" in " ".join(neutral.split())
     assert "--quality=recall@k:knn=neutral" in neutral
-    for wrong in ("recall", "recall=up", "=higher", ","):
+    for wrong in ("recall", "recall=up", "=higher", ",", "recal@k=higher", "recall@k:term=higher"):
         code, _, err = run("compare", *sides, f"--quality={wrong}")
         assert (code, "--quality" in err) == (2, True)

@@ -193,6 +193,12 @@ def test_quality_that_only_one_side_has_is_said():
     (finding,) = [each for each in found.findings if "recall" in each.text]
     assert finding.text == "not all races have recall, so that it is not known whether quality changed"
     assert finding.tasks == ("knn",)
+    assert found.lacking_quality == ("recall:knn",)
+    # It may have fallen: nothing is shown.
+    for requirement in ("no-worse:1%", "no-worse:1%:primary"):
+        result = gate_result(found, None, parse_requirements(requirement))
+        assert result.text.endswith("is not shown of recall:knn (not all races have it)")
+    assert not gate_result(found, None, parse_requirements("no-worse:1%:p90:knn")).text
     declared = with_meta(quality_blocks({}, {}), {"quality-metrics": {"ndcg@10": "higher"}})
     assert any("not all races have ndcg@10" in each.text for each in of(declared).findings)
 

@@ -57,6 +57,8 @@ class NoWorse:
         from pacenote.model.messages import list_with_rest
 
         texts = [f"{each.metric.label} ({unmet_text(each)})" for each in self.unmet(comparison)]
+        if self.metric.lower() == PRIMARY:
+            texts += [f"{label} (not all races have it)" for label in comparison.lacking_quality]
         return f"--require={self} is not shown of {list_with_rest(texts, _NAMED)}" if texts else ""
 
     def _is_shown(self, each: MetricComparison) -> bool:

@@ -11,6 +11,7 @@ from pacenote.cli.parser import Parser, Several
 from pacenote.errors import UsageError
 
 if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.model.comparison import Comparison
     from pacenote.model.custom_metrics import Direction
 
 _HINT = "write it as recall=higher or distance:knn=lower; the third direction is neutral"
@@ -51,6 +52,22 @@ def add_quality_option(parser: Parser) -> None:
 def quality_directions(given: Iterable[QualityDirection]) -> Mapping[tuple[str, str], Direction]:
     """Returns the directions by task, or empty text for all tasks, and key."""
     return {(each.task, each.key): each.direction for each in given}
+
+
+def check_directions(given: Iterable[QualityDirection], comparison: Comparison) -> None:
+    """Raises UsageError if the races of a comparison have no common custom metric that a direction is for: a
+    name with a typing error would hide that quality fell.
+    """
+    known = [each.metric for each in comparison.metrics if each.metric.kind == "custom"]
+    for each in given:
+        names = {(metric.key, task) for metric in known for task in ("", metric.task)}
+        if (each.key, each.task) not in names and comparison.answer != "void":
+            from pacenote.compare.metrics import metric_hint
+
+            raise UsageError(
+                f"--quality={each}: the races have no common metric '{each.key}'",
+                hint=metric_hint(each.key, known),
+            )
 
 
 def _directions(text: str) -> tuple[QualityDirection, ...]:

@@ -22,7 +22,7 @@ from pacenote.compare.metrics import (
 )
 from pacenote.compare.opposite_medians import opposite_median_notes
 from pacenote.compare.pairing import PairedRaces, block_of, pair_races
-from pacenote.compare.quality import quality_limits, quality_problems
+from pacenote.compare.quality import lacking_quality, quality_limits, quality_problems
 from pacenote.compare.race_findings import is_disturbed, is_doubtful, listed, names_text, shape, voids
 from pacenote.compare.task_validity import differently_steady
 from pacenote.compare.validity import limiting_findings, order_findings, voiding_findings
@@ -88,6 +88,7 @@ def compare_groups(
             *opposite_median_notes(metrics, is_paired=races.design == "paired"),
             *notes,
         ),
+        lacking_quality=_lacking_quality(races, options),
     )
 
 
@@ -206,6 +207,13 @@ def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured],
 def _customs(races: PairedRaces, options: ComparisonOptions) -> CustomMetrics:
     """Returns what is declared of custom metrics: by options, and by the tracks of the races."""
     return declared_metrics([race.record.task_meta for race in races.all], options.quality)
+
+
+def _lacking_quality(races: PairedRaces, options: ComparisonOptions) -> tuple[str, ...]:
+    """Returns the labels of the quality metrics that not all races have."""
+    customs = _customs(races, options)
+    lacking = lacking_quality(customs, [race_metrics(race.record, customs) for race in races.all])
+    return tuple(f"{key}:{task}" for task, keys in lacking.items() for key in keys)
 
 
 def _only_of_part(metric: MetricId, part: _Part, whole: _Part) -> Iterator[Finding]:

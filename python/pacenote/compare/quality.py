@@ -18,6 +18,15 @@ def quality_problems(customs: CustomMetrics, races: Sequence[Mapping[MetricId, D
     """
     advice = f"correct {QUALITY_KEY} in the metadata of the task"
     yield from (Finding(problem, "track", advice) for problem in customs.problems)
+    for task, keys in lacking_quality(customs, races).items():
+        text = f"not all races have {', '.join(keys)}, so that it is not known whether quality changed"
+        yield Finding(text, "track", "let the runner return it in every race", (task,))
+
+
+def lacking_quality(
+    customs: CustomMetrics, races: Sequence[Mapping[MetricId, Datum]]
+) -> dict[str, list[str]]:
+    """Returns, by task, the keys of the quality metrics that not all races have."""
     own: dict[str, dict[MetricId, None]] = {
         metric.task: {} for metrics in races for metric in metrics if metric.task
     }
@@ -25,6 +34,7 @@ def quality_problems(customs: CustomMetrics, races: Sequence[Mapping[MetricId, D
         for metric in metrics:
             if metric.kind == "custom":
                 own[metric.task][metric] = None
+    found = {}
     for task, returned in own.items():
         quality = quality_labels(returned, customs)
         lacking = [
@@ -34,8 +44,8 @@ def quality_problems(customs: CustomMetrics, races: Sequence[Mapping[MetricId, D
         ]
         lacking += customs.missing(task, [metric.key for metric in returned])
         if lacking:
-            text = f"not all races have {', '.join(lacking)}, so that it is not known whether quality changed"
-            yield Finding(text, "track", "let the runner return it in every race", (task,))
+            found[task] = lacking
+    return found
 
 
 def quality_limits(metrics: Sequence[MetricComparison]) -> Iterator[Finding]:

@@ -248,10 +248,10 @@ class MetricComparison:
 
     @property
     def relative_change(self) -> float | None:
-        """The estimated relative change, or else that of the medians; None if the baseline is 0."""
+        """The estimated relative change, or else that of the medians; None if the baseline is not above 0."""
         if self.change is not None and not self.change.is_absolute:
             return self.change.value
-        return self.contender_value / self.baseline_value - 1 if self.baseline_value else None
+        return self.contender_value / self.baseline_value - 1 if self.baseline_value > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +380,9 @@ class Comparison:
 
     notes: tuple[str, ...] = ()
     """Which races and what of the configurations could not be compared, one sentence each."""
+
+    lacking_quality: tuple[str, ...] = ()
+    """The labels of the quality metrics that not all races have: it is not known whether they changed."""
 
     @property
     def primary(self) -> tuple[MetricComparison, ...]:
