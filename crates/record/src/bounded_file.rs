@@ -26,8 +26,11 @@ const DICTIONARY_BYTES: u64 = 8 << 20;
 /// Bytes that are read for the header of a page: first so many, then more if it is longer.
 const HEADER_BYTES: [usize; 3] = [512, 64 << 10, 16 << 20];
 
-/// Bytes after a footer: its length, of four bytes, and the four that end the file.
+/// Bytes after a footer: its length, of four bytes, and [`MAGIC`].
 const FOOTER_END: u64 = 8;
+
+/// What ends a file that has a footer.
+const MAGIC: [u8; 4] = *b"PAR1";
 
 /// Rows of `samples.parquet`: a week of 50,000 operations per second.
 pub const SAMPLE_ROWS: u64 = 1 << 35;
@@ -158,8 +161,13 @@ impl BoundedFile {
 pub fn check_footer(file: &File) -> Result<(), ReadError> {
     let size = file.metadata()?.len();
     let Some(end) = size.checked_sub(FOOTER_END) else { return Ok(()) };
-    let mut length = [0; 4];
+    let (mut length, mut magic) = ([0; 4], [0; 4]);
     read_at(file, &mut length, end)?;
+    read_at(file, &mut magic, end + 4)?;
+    // Without it, as in the file of a race that was killed, the length is any number, and can be that of gigabytes.
+    if magic != MAGIC {
+        return Ok(());
+    }
     let length = u32::from_le_bytes(length);
     let Some(begin) = end.checked_sub(u64::from(length)) else { return Ok(()) };
     let mut footer = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];

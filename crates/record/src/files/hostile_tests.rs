@@ -10,7 +10,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::durable::{MAX_LINE_BYTES, open_regular};
 use super::recover_files;
-use crate::bounded_file::{BoundedFile, TELEMETRY_ROWS};
+use crate::bounded_file::{BoundedFile, TELEMETRY_ROWS, check_footer};
 
 /// Makes a file that begins with some bytes and has this size; the rest is a hole.
 fn sparse(path: &Path, begin: &[u8], size: u64) {
@@ -115,4 +115,17 @@ fn schemas_of_many_levels_are_refused() {
     fs::write(folder.path().join("samples.directory"), line).unwrap();
     recover_files(folder.path()).unwrap();
     assert!(folder.path().join("samples.directory.damaged").exists());
+}
+
+#[test]
+fn what_ends_a_file_without_a_footer_is_not_read_as_its_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("samples.parquet");
+    let mut bytes = nested(300_000);
+    fs::write(&path, &bytes).unwrap();
+    assert!(check_footer(&File::open(&path).unwrap()).is_err());
+    *bytes.last_mut().unwrap() = b'2';
+    fs::write(&path, &bytes).unwrap();
+    assert!(check_footer(&File::open(&path).unwrap()).is_ok());
+    assert!(BoundedFile::open(&path, TELEMETRY_ROWS).is_err());
 }

@@ -4,7 +4,7 @@
 //! killed. Within a row group, the rows of a series follow one another, which makes the file small. The footer contains
 //! the times of the tasks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::TryLockError;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -165,9 +165,11 @@ impl TaskNames {
 /// The times of tasks, of which the last one of a name counts.
 #[derive(Debug, Default)]
 struct TaskTimes {
-    positions: HashMap<String, usize>,
-    /// In the order of the journal; `None` for those that were replaced.
-    tasks: Vec<Option<TaskWindow>>,
+    positions: HashMap<String, u64>,
+    /// Those that were not replaced, by their position in the journal.
+    tasks: BTreeMap<u64, TaskWindow>,
+    /// Number of times that were added.
+    added: u64,
     /// Number of times that are not kept.
     left_out: u64,
 }
@@ -179,14 +181,15 @@ impl TaskTimes {
             self.left_out += 1;
             return;
         }
-        if let Some(earlier) = self.positions.insert(task.task.clone(), self.tasks.len()) {
-            self.tasks[earlier] = None;
+        self.added += 1;
+        if let Some(earlier) = self.positions.insert(task.task.clone(), self.added) {
+            self.tasks.remove(&earlier);
         }
-        self.tasks.push(Some(task));
+        self.tasks.insert(self.added, task);
     }
 
     fn into_tasks(self) -> Vec<TaskWindow> {
-        self.tasks.into_iter().flatten().collect()
+        self.tasks.into_values().collect()
     }
 }
 
@@ -324,4 +327,22 @@ fn write_texts(
     let values: Vec<ByteArray> =
         rows.iter().filter_map(|row| texts.get(&row.series)).map(|series| text(series).clone()).collect();
     write::<ByteArrayType, _>(row_group, column, &values, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_times_of_a_task_only_the_last_ones_are_kept() {
+        let mut times = TaskTimes::default();
+        let window = |task: &str, end_ns| TaskWindow { task: task.to_owned(), begin_ns: 0, end_ns };
+        times.add(window("a", 1));
+        times.add(window("b", 2));
+        for end_ns in 3..1_000 {
+            times.add(window("a", end_ns));
+        }
+        assert_eq!((times.positions.len(), times.tasks.len(), times.left_out), (2, 2, 0));
+        assert_eq!(times.into_tasks(), [window("b", 2), window("a", 999)]);
+    }
 }
