@@ -87,7 +87,8 @@ pub fn read_recordings(
 ///
 /// The files are decoded once. The events of a chunk are decoded for the first window, and again for each other one in
 /// which some of them begin. A chunk that occurs several times, as in two dumps of a recording that is still running, is
-/// read where it has most bytes, and is one of [`RecordingFile::repeated`] elsewhere. [`Recording::jvms`] has all JVMs
+/// read where it has most bytes, or where it occurs first if there is a single file, and is one of
+/// [`RecordingFile::repeated`] elsewhere. [`Recording::jvms`] has all JVMs
 /// that wrote chunks: their events are added up.
 ///
 /// What cannot be read of a file is named in [`RecordingFile::problems`]; the rest is read.
@@ -121,7 +122,11 @@ fn read_within(
         let mut buffer = Vec::new();
         while let Some(chunk) = reader.next(buffer)? {
             let number = reader.chunks();
-            if let Some(read) = places.instead_of(chunk.id, ChunkPlace { file, number }) {
+            let (place, bytes) = (ChunkPlace { file, number }, chunk.bytes.len());
+            if let Some(read) = places.instead_of(chunk.id, place, bytes) {
+                if read.file == file && places.is_shorter(chunk.id, bytes) {
+                    reader.problem(longer_copy(number, read.number));
+                }
                 unnamed += u64::from(!add_repeated(&mut repeated, number, read));
             } else {
                 let summary = decoder.read(&chunk, &mut builders);
@@ -172,4 +177,10 @@ fn find_chunks(
         }
     }
     Ok(places)
+}
+
+fn longer_copy(number: u64, read: u64) -> String {
+    format!(
+        "chunk {number} is a longer copy of chunk {read}, which was read instead; remove chunk {read} from the file"
+    )
 }

@@ -39,11 +39,18 @@ impl ChunkPlaces {
         }
     }
 
-    /// Returns where a chunk is read instead of at this place, or `None` if it is read here. One that was not added is
-    /// read where it occurs first.
-    pub(super) fn instead_of(&mut self, id: ChunkId, place: ChunkPlace) -> Option<ChunkPlace> {
-        self.add(id, place, 0);
+    /// Returns where a chunk of so many bytes is read instead of at this place, or `None` if it is read here. One that
+    /// was not added is read where it occurs first.
+    pub(super) fn instead_of(&mut self, id: ChunkId, place: ChunkPlace, bytes: usize) -> Option<ChunkPlace> {
+        if !self.places.contains_key(&id) {
+            self.add(id, place, bytes);
+        }
         self.places.get(&id).map(|&(read, _)| read).filter(|&read| read != place)
+    }
+
+    /// Returns whether a chunk has fewer bytes than these where it is read.
+    pub(super) fn is_shorter(&self, id: ChunkId, bytes: usize) -> bool {
+        self.places.get(&id).is_some_and(|&(_, read)| read < bytes)
     }
 }
 

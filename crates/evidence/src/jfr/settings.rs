@@ -27,8 +27,11 @@ impl SamplingSettings {
 
     /// Adds a value of a setting of a type.
     pub(super) fn add(&mut self, event: usize, name: &'static str, value: &str) {
+        if value.len() > MAX_LENGTH {
+            return;
+        }
         let values = self.values.entry((event, name)).or_default();
-        if value.len() <= MAX_LENGTH && values.len() < MAX_VALUES && !values.contains(value) {
+        if values.len() < MAX_VALUES && !values.contains(value) {
             values.insert(value.to_owned());
         }
     }
@@ -56,6 +59,7 @@ mod tests {
             settings.add(3, "period", value);
         }
         settings.add(4, "threshold", "0 ns");
+        settings.add(6, "period", &"x".repeat(65));
         (0..20).for_each(|number| settings.add(5, "throttle", &number.to_string()));
         let values = ["10 ms", "20 ms"].map(str::to_owned).to_vec();
         assert_eq!(settings.of(3), [EventSetting { name: "period".to_owned(), values }]);

@@ -520,3 +520,17 @@ fn jvms_and_settings_are_those_of_all_files_and_windows() {
         assert_eq!(settings.collect::<Vec<_>>(), [period]);
     }
 }
+
+#[test]
+fn a_longer_copy_of_a_chunk_that_was_read_in_the_same_file_is_stated() {
+    let whole = sample("jdk.", 1).bytes();
+    let mut begun = whole[..whole.len() - 7].to_vec();
+    let size = (begun.len() as u64).to_be_bytes();
+    begun[8..16].copy_from_slice(&size);
+    begun[64] = 255;
+    let stated = "chunk 2 is a longer copy of chunk 1, which was read instead";
+    let recording = read(&[begun.as_slice(), &whole].concat());
+    assert!(problems(&recording).contains(stated), "{}", problems(&recording));
+    let recording = read(&[whole.as_slice(), &begun].concat());
+    assert_eq!(problems(&recording), "");
+}
