@@ -44,3 +44,10 @@ def test_a_task_with_few_readings_has_no_change() -> None:
     gaps: list[Point] = [(time_ns, None) for time_ns, _ in every_5_s(4e9, 3e9)]
     assert frequency_figures({"0": gaps}, frozenset(), TASK) == {}
     assert frequency_figures({}, frozenset(), TASK) == {}
+
+
+def test_a_processor_that_goes_offline_is_not_a_fall() -> None:
+    fast = [(time_ns, value) for time_ns, value in every_5_s(4e9, 4e9) if time_ns < 150 * S]
+    figures = frequency_figures({"0": every_5_s(2e9, 2e9), "1": fast}, frozenset(), TASK)
+    assert figures["cpu.frequency_first_hz"] == 2e9
+    assert figures["cpu.frequency_fall_share"] == 0

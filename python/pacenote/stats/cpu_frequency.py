@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from statistics import fmean
 
 from pacenote.model.telemetry_cuts import TaskTimes
@@ -21,31 +21,50 @@ def frequency_figures(
     points: Mapping[str, Sequence[Point]], cpus: frozenset[int], task: TaskTimes
 ) -> dict[str, float]:
     """Returns the mean frequency within a task, that of its first quarter, and by which part that of its last
-    quarter is lower, negative if it is higher. Of a task that is too short for quarters, only the mean.
+    quarter is lower, negative if it is higher; both of the CPUs that have readings in the two. Of a task that is
+    too short for quarters, only the mean.
 
     `points` has the frequencies by CPU; `cpus` are those that the engine may use, or none for all.
     """
-    own = [
-        (time_ns, value)
+    own = {
+        cpu: [
+            (time_ns, value)
+            for time_ns, value in values
+            if value is not None and value > 0 and task.begin_ns <= time_ns <= task.end_ns
+        ]
         for cpu, values in points.items()
         if not cpus or (cpu.isdecimal() and int(cpu) in cpus)
-        for time_ns, value in values
-        if value is not None and value > 0 and task.begin_ns <= time_ns <= task.end_ns
-    ]
-    if not own:
+    }
+    if not any(own.values()):
         return {}
-    found = {"cpu.frequency_hz": fmean(value for _, value in own)}
+    figures = {"cpu.frequency_hz": fmean(value for values in own.values() for _, value in values)}
     quarter_ns = (task.end_ns - task.begin_ns) / _QUARTERS
-    first = _between(own, task.begin_ns, task.begin_ns + quarter_ns)
-    last = _between(own, task.end_ns - quarter_ns, task.end_ns)
+    first_quarter = _between(own, task.begin_ns, task.begin_ns + quarter_ns)
+    last_quarter = _between(own, task.end_ns - quarter_ns, task.end_ns)
+    # A CPU that was offline in one of them would change the mean, though none ran slower.
+    in_both = first_quarter.keys() & last_quarter.keys()
+    first, last = (_mean(quarter, in_both) for quarter in (first_quarter, last_quarter))
     if first is not None and last is not None:
-        found["cpu.frequency_first_hz"] = first
-        found["cpu.frequency_fall_share"] = 1 - last / first
-    return found
+        figures["cpu.frequency_first_hz"] = first
+        figures["cpu.frequency_fall_share"] = 1 - last / first
+    return figures
 
 
-def _between(readings: Sequence[tuple[int, float]], begin_ns: float, end_ns: float) -> float | None:
-    """Returns the mean of the readings in a part of a task; None if they are of too few moments."""
-    within = [(time_ns, value) for time_ns, value in readings if begin_ns <= time_ns <= end_ns]
-    moments = {round(time_ns / 1e9) for time_ns, _ in within}
-    return fmean(value for _, value in within) if len(moments) >= LEAST_READINGS else None
+def _between(
+    readings: Mapping[str, Sequence[tuple[int, float]]], begin_ns: float, end_ns: float
+) -> dict[str, list[tuple[int, float]]]:
+    """Returns the readings in a part of a task, of the CPUs that have any."""
+    within = {
+        cpu: [(time_ns, value) for time_ns, value in values if begin_ns <= time_ns <= end_ns]
+        for cpu, values in readings.items()
+    }
+    return {cpu: values for cpu, values in within.items() if values}
+
+
+def _mean(readings: Mapping[str, Sequence[tuple[int, float]]], cpus: Set[str]) -> float | None:
+    """Returns the mean over these CPUs, whatever the number of their readings; None if these are of too few
+    moments."""
+    moments = {round(time_ns / 1e9) for cpu in cpus for time_ns, _ in readings[cpu]}
+    if len(moments) < LEAST_READINGS:
+        return None
+    return fmean(fmean(value for _, value in readings[cpu]) for cpu in sorted(cpus))
