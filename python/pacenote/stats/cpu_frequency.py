@@ -21,8 +21,8 @@ def frequency_figures(
     points: Mapping[str, Sequence[Point]], cpus: frozenset[int], task: TaskTimes
 ) -> dict[str, float]:
     """Returns the mean frequency within a task, that of its first quarter, and by which part that of its last
-    quarter is lower, negative if it is higher; both of the CPUs that have readings in the two. Of a task that is
-    too short for quarters, only the mean.
+    quarter is lower, negative if it is higher; both over the CPUs that have readings in the two. Of a task
+    that is too short for quarters, only the mean.
 
     `points` has the frequencies by CPU; `cpus` are those that the engine may use, or none for all.
     """
