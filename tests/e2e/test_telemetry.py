@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from pacenote.evidence.recording import RecordingReader
+
 pytestmark = pytest.mark.engine
 
 DOCUMENTS = 5_000
@@ -30,22 +32,27 @@ OF_EACH_GROUP = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(home: Path) -> Path:
-    """Returns the folder of a race with many devices."""
+def run_race(home: Path, *options: str) -> tuple[Path, str]:
+    """Races, and returns the folder of the race and what was printed."""
     race_id = f"telemetry-{uuid.uuid4().hex[:8]}"
     command = (
         *(sys.executable, "-m", "pacenote", "race", "--track=http_logs", "--track-repository=bundled"),
         *(f"--race-id={race_id}", f"--track-params=docs:{DOCUMENTS}", "--car-params=heap_size:512m"),
-        *("--include-tasks=delete-index,create-index,index-append,refresh-after-index", "--quiet"),
-        f"--telemetry={','.join(DEVICES)}",
-        "--telemetry-params=node-stats-sample-interval:0.2,recording-template:profile",
+        *("--include-tasks=delete-index,create-index,index-append,refresh-after-index", "--quiet", *options),
     )
     environment = {**os.environ, "PACENOTE_HOME": str(home)}
     ended = subprocess.run(command, env=environment, text=True, capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert "a profiling race (jfr, heapdump)" in ended.stdout
-    return home / "races" / race_id
+    return home / "races" / race_id, ended.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(home: Path) -> Path:
+    """Returns the folder of a race with many devices."""
+    params = "--telemetry-params=node-stats-sample-interval:0.2,recording-template:profile"
+    race, printed = run_race(home, f"--telemetry={','.join(DEVICES)}", params)
+    assert "a profiling race (jfr, heapdump)" in printed
+    return race
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +113,14 @@ def test_values_at_the_end_are_in_the_record(race: dict[str, Any]) -> None:
     values = race["telemetry"]
     assert values["cluster.distribution_version"] == race["cluster"]["distribution-version"]
     assert set(values["node.rally-node-0.jvm_memory_pool_stats"]) >= {"young", "old"}
+
+
+def test_the_recording_of_the_profiler_has_samples_of_native_code(home: Path) -> None:
+    race, printed = run_race(home, "--telemetry=profile", "--telemetry-params=profile-event:cpu+alloc")
+    assert "a profiling race (profile)" in printed
+    file = race / "artifacts" / "async-profile.jfr"
+    recording = RecordingReader([file]).recording()
+    assert sum(group.count for group in recording.samples) > 100
+    assert recording.sampled
+    frames = {frame.method for frame in recording.frames}
+    assert any("::" in method for method in frames), "no frame of native code"

@@ -35,4 +35,4 @@ def test_agents_and_recordings_make_a_race_a_profiling_race(option: str, names: 
 
 def test_each_of_them_is_named_once() -> None:
     options = ("-XX:StartFlightRecording", "-javaagent:/a/x.jar=1", "-javaagent:/a/x.jar=2")
-    assert profilers(("jfr", "gc"), options) == ("jfr", "agent x.jar")
+    assert profilers(("jfr", "gc", "profile"), options) == ("jfr", "profile", "agent x.jar")

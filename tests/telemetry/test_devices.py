@@ -44,8 +44,9 @@ def test_every_device_of_the_package_is_in_one_table():
 
 
 def test_the_devices_are_those_of_rally_and_their_parameters_have_its_names():
-    """The names of Rally 2.13, in the order of its documentation."""
+    """The names of Rally 2.13, in the order of its documentation, and one of Pacenote."""
     assert {device.name for device in OPTIONAL} == {
+        "profile",
         *("jfr", "jit", "gc", "heapdump", "node-stats", "recovery-stats", "ccr-stats", "segment-stats"),
         *("transform-stats", "searchable-snapshots-stats", "shard-stats", "data-stream-stats"),
         *("disk-usage-stats", "blob-store-stats", "geoip-stats"),
@@ -82,6 +83,12 @@ def test_the_devices_are_those_of_rally_and_their_parameters_have_its_names():
         ((), {"ccr-stats-indices": 5}, True, "cannot be 5", "a list"),
         (("jfr",), {"jfr-delay": "soon"}, True, "jfr-delay .* cannot be 'soon'", "jfr-delay:30s"),
         (("jfr",), {"recording-template": "a,b"}, True, "cannot be 'a,b'", "profile"),
+        (("profile",), {}, False, "--telemetry=profile needs an engine that the race starts", "omit it"),
+        (("profile",), {"profile-event": "cpu,file=/x"}, True, "cannot be 'cpu,file=/x'", "profile-event:cpu"),
+        (("profile",), {"profile-event": "cpu+cpu"}, True, r"cannot be 'cpu\+cpu'", "profile-event:cpu"),
+        (("profile",), {"profile-event": "cpu+wall"}, True, "cannot be cpu and wall", "race once with each"),
+        (("jfr", "profile"), {}, True, "cannot have jfr and profile", "race once with each"),
+        (("profile",), {"profile-interval": "0ms"}, True, "cannot be '0ms'", "profile-interval:10ms"),
         (("gc",), {"gc-log-config": "gc:file=/etc/passwd"}, True, "gc-log-config .* cannot be", "tags"),
     ],
 )

@@ -37,6 +37,13 @@ def test_options_of_the_devices_are_those_of_rally():
     assert jvm_options(TelemetryOptions(), "/l") == ()
 
 
+def test_events_of_the_profiler_are_its_arguments():
+    params = {"profile-event": "wall+alloc+lock", "profile-interval": "5ms"}
+    assert jvm_options(TelemetryOptions(devices=("profile",), params=params), "/l")[-1] == (
+        "-agentpath:{profiler}=start,event=wall,interval=5ms,alloc=512k,lock=1ms,jfr,file=/l/async-profile.jfr"
+    )
+
+
 @pytest.mark.parametrize("logs", [LOGS, "/node/logs"])
 def test_the_log_of_the_device_replaces_the_one_that_every_engine_writes(logs):
     java = java_runtime(INSTALLED[0])

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-PROFILERS = ("jfr", "jit", "heapdump")
+PROFILERS = ("jfr", "profile", "jit", "heapdump")
 """Devices that change how the engine runs: the figures of a race with one of them include its cost."""
+
+PROFILER_LIBRARY = "{profiler}"
+"""What stands for the path of async-profiler's library in the JVM options of a car."""
 
 _RECORDING_OPTION = "-XX:StartFlightRecording"
 _AGENT = re.compile(r"-(?:agentpath:|agentlib:|javaagent:|Xrun)(?P<file>[^=:]+)")

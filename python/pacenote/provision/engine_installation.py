@@ -27,6 +27,7 @@ from pacenote.provision.java import JavaRuntime, make_reachable, read_java
 from pacenote.provision.layout import EngineLayout, create_layout
 from pacenote.provision.maven import fetch_artifacts
 from pacenote.provision.plugin_archives import AssembledEngineFolder, prune_copies, unpack_plugins
+from pacenote.provision.profiler import install_profiler
 from pacenote.provision.update_lock import LockSource, resolve_lock
 
 _MAX_NAMED_MODULES = 5
@@ -64,6 +65,7 @@ def install_engine(request: EngineRequest, progress: ProgressCallback = no_progr
     """
     layout = create_layout(request.home)
     remove_stale_files(layout)
+    install_profiler(request, layout, progress)
     request = look_up_parts(request, layout)
     source = select_archive(request, layout)
     if source is not None:

@@ -19,6 +19,7 @@ from types import TracebackType
 
 from pacenote.errors import DiskError, EngineError, UsageError
 from pacenote.fetch.disk import disk_error
+from pacenote.model.telemetry_options import PROFILER_LIBRARY
 from pacenote.net.hosts import HttpHost
 from pacenote.provision import engine_log, node_registry, resources
 from pacenote.provision.control_groups import ControlGroup, find_method, group_of_process, ran_out_of_memory
@@ -34,6 +35,7 @@ from pacenote.provision.node_logs import keep_logs
 from pacenote.provision.node_plan import Membership
 from pacenote.provision.node_spec import NodeSpec
 from pacenote.provision.process import ChildCommand, ChildProcess, spawn_child
+from pacenote.provision.profiler import profiler_library
 from pacenote.units import format_bytes
 
 STOP_TIMEOUT_S = 10.0
@@ -301,7 +303,10 @@ class Node:
             ports,
             heap=resources.parse_heap(self.spec.heap),
             jvm_options=tuple(
-                option.replace(LOGS, str(self._entry.logs_folder)) for option in self.spec.jvm_options
+                option.replace(LOGS, str(self._entry.logs_folder)).replace(
+                    PROFILER_LIBRARY, str(profiler_library(self._layout))
+                )
+                for option in self.spec.jvm_options
             ),
             settings={**names, **self.spec.settings, **member.settings},
             environment=self.spec.environment,

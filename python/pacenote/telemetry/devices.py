@@ -15,7 +15,7 @@ from pacenote.telemetry.environment_info import ClusterEnvironmentInfo, NodeEnvi
 from pacenote.telemetry.geoip_stats import GeoIpStats
 from pacenote.telemetry.index_stats import IndexStats
 from pacenote.telemetry.ingest_stats import IngestStats
-from pacenote.telemetry.jvm_devices import FlightRecorder, GcLogDevice, HeapDump, JitCompiler
+from pacenote.telemetry.jvm_devices import FlightRecorder, GcLogDevice, HeapDump, JitCompiler, Profiler
 from pacenote.telemetry.jvm_stats import JvmStats
 from pacenote.telemetry.master_node import MasterNodeStats
 from pacenote.telemetry.memory_pools import MemoryPools
@@ -50,6 +50,7 @@ ALWAYS_ON: tuple[type[TelemetryDevice], ...] = (
 
 OPTIONAL: tuple[type[TelemetryDevice], ...] = (
     FlightRecorder,
+    Profiler,
     JitCompiler,
     GcLogDevice,
     NodeStats,
@@ -82,7 +83,7 @@ def devices_of(
 
 def check_telemetry(options: TelemetryOptions, *, starts_engine: bool) -> None:
     """Raises UsageError for unknown devices and parameters, for values that a parameter cannot have, and for
-    devices that need an engine which Pacenote starts on this host.
+    devices that need an engine which Pacenote starts on this host, or that exclude each other.
     """
     by_name = _by_name()
     for name in options.devices:
@@ -93,6 +94,11 @@ def check_telemetry(options: TelemetryOptions, *, starts_engine: bool) -> None:
                 f"--telemetry={name} needs an engine that the race starts on this host",
                 hint="omit it with --pipeline=benchmark-only or docker",
             )
+    if {FlightRecorder.name, Profiler.name} <= set(options.devices):
+        raise UsageError(
+            "--telemetry cannot have jfr and profile: the samples of both would be counted together",
+            hint="race once with each",
+        )
     known = {parameter.name: parameter for device in by_name.values() for parameter in device.parameters}
     for name, value in options.params.items():
         if name not in known:

@@ -1,7 +1,7 @@
 """Rally's devices of the JVM: recordings and logs of the nodes that Pacenote starts.
 
 The files are in the artifacts of the race afterwards, like all files in the logs folder of a node. The engine
-runs differently with `jfr`, `jit` and `heapdump`, so that these make a race a profiling race.
+runs differently with `jfr`, `profile`, `jit` and `heapdump`, so that these make a race a profiling race.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 
 from pacenote.errors import UsageError
+from pacenote.model.telemetry_options import PROFILER_LIBRARY
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice
 from pacenote.telemetry.heap_dump import dump_heap
 from pacenote.telemetry.parameters import DeviceParameter, TelemetryParams
 
 _DURATION = re.compile(r"\d+(ns|us|ms|s|m|h|d)")
+_INTERVAL = re.compile(r"[1-9]\d{0,8}(ns|us|ms|s)")
 _SETTINGS = re.compile(r"[^,\s\"]+")
 
 _TEMPLATE = DeviceParameter(
@@ -24,6 +26,12 @@ _DELAY = DeviceParameter(
 )
 _DURATION_OF_RECORDING = DeviceParameter(
     "jfr-duration", "text", "", "how long it takes; by default until the end"
+)
+_PROFILE_EVENT = DeviceParameter(
+    "profile-event", "text", "cpu", "`cpu`, `wall`, `alloc` or `lock`, or several with `+`, such as cpu+alloc"
+)
+_PROFILE_INTERVAL = DeviceParameter(
+    "profile-interval", "text", "10ms", "time of a thread between two of its samples, of cpu and wall"
 )
 _GC_CONFIG = DeviceParameter(
     "gc-log-config", "text", "gc*=info,safepoint=info,age*=trace", "tags and levels of -Xlog"
@@ -71,6 +79,53 @@ class FlightRecorder(_JvmDevice):
         # Without them, samples of the profiler are attributed to the next safepoint.
         accurate = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints")
         return (*accurate, f"-XX:StartFlightRecording={','.join(parts)}")
+
+
+class Profiler(_JvmDevice):
+    """A recording of async-profiler, from the start of the node to its end."""
+
+    name = "profile"
+    description = (
+        "A recording of async-profiler: artifacts/async-profile.jfr. The race is a profiling race."
+    )
+    parameters = (_PROFILE_EVENT, _PROFILE_INTERVAL)
+
+    @classmethod
+    def jvm_options(cls, params: TelemetryParams, logs: str, /) -> tuple[str, ...]:
+        """Returns the option that loads the profiler. Raises UsageError for events that it does not have.
+
+        Allocations are sampled every 512 KiB, which is its default, and waits for locks from 1 ms on.
+        """
+        events, interval = params.text(_PROFILE_EVENT).split("+"), params.text(_PROFILE_INTERVAL)
+        if len(set(events)) != len(events) or not _PROFILE_EVENTS.keys() >= set(events):
+            raise UsageError(
+                f"{_PROFILE_EVENT.name} in --telemetry-params cannot be '{'+'.join(events)}'",
+                hint="for example profile-event:cpu or profile-event:wall+alloc+lock",
+            )
+        if {"cpu", "wall"} <= set(events):
+            raise UsageError(
+                f"{_PROFILE_EVENT.name} in --telemetry-params cannot be cpu and wall: samples of threads that "
+                "wait would be among those of the CPUs",
+                hint="race once with each",
+            )
+        if not _INTERVAL.fullmatch(interval):
+            raise UsageError(
+                f"{_PROFILE_INTERVAL.name} in --telemetry-params cannot be '{interval}'",
+                hint=f"for example {_PROFILE_INTERVAL.name}:10ms",
+            )
+        chosen = [_PROFILE_EVENTS[event].format(interval=interval) for event in events]
+        arguments = ",".join(["start", *chosen, "jfr", f"file={logs}/async-profile.jfr"])
+        accurate = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints")
+        return (*accurate, f"-agentpath:{PROFILER_LIBRARY}={arguments}")
+
+
+_PROFILE_EVENTS = {
+    "cpu": "event=cpu,interval={interval}",
+    "wall": "event=wall,interval={interval}",
+    "alloc": "alloc=512k",
+    "lock": "lock=1ms",
+}
+"""What async-profiler's argument is for each event."""
 
 
 class JitCompiler(_JvmDevice):
