@@ -177,7 +177,7 @@ def test_limits_from_below_and_limits_that_are_not_kept():
 
 def test_a_search_that_runs_is_not_called_abandoned():
     shown = text(found(answer="none yet", is_running=True))
-    assert "it is running: this is its state so far" in shown
+    assert "not final, because it is running: this is its state so far" in shown
     assert "pacenote tune resume" not in shown
 
 

@@ -412,10 +412,10 @@ def _next(result: ExperimentResult) -> Iterator[str]:
     if result.state == "unfinished":
         reason = f" ({result.paused})" if result.paused else ""
         more = " --budget=TIME" if result.paused.startswith(OUT_OF_BUDGET) else ""
-        yield f"races are left{reason}: pacenote experiment resume {own_id}{more}"
+        yield f"not final, because races are left{reason}: pacenote experiment resume {own_id}{more}"
         return
     if result.state == "running":
-        yield f"it is running; the answer so far, again: pacenote experiment report {own_id}"
+        yield f"not final, because it is running; the answer so far, again: pacenote experiment report {own_id}"
         return
     if left_out := [variant for variant in result.variants if variant.is_left_out]:
         ids = [variant.failed_race for variant in left_out if variant.failed_race]

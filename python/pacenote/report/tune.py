@@ -184,7 +184,7 @@ def _notes(result: TuneResult) -> Iterator[str]:
 
 def _next(result: TuneResult) -> Iterator[str]:
     if result.is_running:
-        yield "it is running: this is its state so far"
+        yield "not final, because it is running: this is its state so far"
     elif result.answer == "none yet":
         yield f"races are left: pacenote tune resume {_quoted(result.tune_id)}"
     elif result.answer == "void":
