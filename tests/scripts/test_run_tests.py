@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -127,5 +128,11 @@ def run_tests(tmp_path, files, *arguments):
     for number, text in enumerate(files):
         (tmp_path / "tests" / f"test_{number}.py").write_text(text, "utf-8")
     return subprocess.run(
-        [sys.executable, SCRIPT, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, SCRIPT, *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        # A command that a shell started with `&` ignores interruptions, and so do the commands that it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
