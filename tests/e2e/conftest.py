@@ -15,7 +15,7 @@ import pytest
 
 from pacenote.provision.layout import plan_layout
 
-QUICK_JVM = 'jvm = ["-XX:TieredStopAtLevel=1"]\n'
+QUICK_JVM = "".join(f'[{command}]\njvm = ["-XX:TieredStopAtLevel=1"]\n' for command in ("race", "install"))
 """Configuration for engines that need not be fast: a race in test mode takes 20 s of CPU time instead of 33 s
 if the JVM compiles quickly instead of well.
 """

@@ -63,7 +63,7 @@ def test_the_library_is_downloaded_once_and_can_be_read_by_nodes(
 @pytest.mark.usefixtures("jar")
 def test_another_file_is_not_loaded(layout: EngineLayout, server: ScriptedServer) -> None:
     server.put(f"/{profiler.ARTIFACT.repository_path}", b"x" * profiler.ARTIFACT.size)
-    with pytest.raises(EngineError, match="tools.profiler:async-profiler:4.3 has the"):
+    with pytest.raises(EngineError, match=r"tools\.profiler:async-profiler:4\.3 has the"):
         profiler.install_profiler(request(layout, mirror=server.url), layout)
     assert not profiler.profiler_library(layout).exists()
 
@@ -71,7 +71,9 @@ def test_another_file_is_not_loaded(layout: EngineLayout, server: ScriptedServer
 def test_a_library_that_is_missing_is_named_before_the_race(
     layout: EngineLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(EngineError, match="async-profiler:4.3 is not on this machine, and --offline") as caught:
+    with pytest.raises(
+        EngineError, match=r"async-profiler:4\.3 is not on this machine, and --offline"
+    ) as caught:
         profiler.install_profiler(request(layout, offline=True), layout)
     assert caught.value.hint == "run once without --offline"
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")

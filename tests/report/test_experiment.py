@@ -69,7 +69,9 @@ def test_an_unfinished_experiment_says_how_to_go_on():
         result(state="unfinished", paused="stopped by the user", races_done=0, order=())
     )
     assert report.answers == ("No answer yet: no race has ended.",)
-    assert report.next == ("not final, because races are left (stopped by the user): pacenote experiment resume heap-1",)
+    assert report.next == (
+        "not final, because races are left (stopped by the user): pacenote experiment resume heap-1",
+    )
 
 
 def test_commands_can_be_copied_whatever_the_folder_of_the_experiment_is_named():
@@ -86,7 +88,7 @@ def test_a_running_experiment_says_that_it_runs_and_not_what_to_do_after_it():
     void = replace(comparison(1.1), answer="void")
     variants = (VariantResult("1g", 3), VariantResult("2g", 3, void))
     assert build_experiment_report(result(state="running", variants=variants)).next == (
-        "not final, because it is running; the answer so far, again: pacenote experiment report heap-1",
+        "not final, because it is running; again: pacenote experiment report heap-1",
     )
 
 

@@ -133,6 +133,6 @@ def run_tests(tmp_path, files, *arguments):
         capture_output=True,
         text=True,
         check=False,
-        # A command that a shell started with `&` ignores interruptions, and so do the commands that it starts.
+        # A command that a shell started with `&` ignores interruptions, and so do those that it starts.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )

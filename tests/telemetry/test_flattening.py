@@ -23,4 +23,5 @@ def test_the_end_of_a_name_tells_its_kind(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("key", ["_" * 1_000_000, "a_" * 500_000, "time." * 200_000])
 def test_a_key_of_a_megabyte_is_read_at_once(key: str) -> None:
-    assert [(each.name, each.kind) for each in figures({key: 1})] == [(key, "gauge")]
+    assert kind_of(key) == "gauge"
+    assert list(figures({key: 1, "docs": 2})) == list(figures({"docs": 2}))

@@ -5,7 +5,6 @@ It comes from Maven Central, for Linux on x86-64 and ARM64: https://github.com/a
 
 from __future__ import annotations
 
-import os
 import platform
 import zipfile
 from pathlib import Path
@@ -72,8 +71,8 @@ def install_profiler(
 
 
 def _is_named(car: Car) -> bool:
-    """Returns whether an option of the JVM names the library: one of the car, or one that overrides the templates
-    of a team repository.
+    """Returns whether an option of the JVM names the library: one of the car, or one that overrides the
+    templates of a team repository.
     """
     overrides = car.template.overrides.jvm_options if isinstance(car.template, TeamTemplate) else ()
     return any(PROFILER_LIBRARY in option for option in (*car.jvm_options, *overrides))
@@ -85,4 +84,4 @@ def _unpack(jar: Path, member: str, library: Path) -> None:
     written = library.with_suffix(".part")
     written.write_bytes(data)
     written.chmod(0o755)
-    os.replace(written, library)
+    written.replace(library)

@@ -415,7 +415,7 @@ def _next(result: ExperimentResult) -> Iterator[str]:
         yield f"not final, because races are left{reason}: pacenote experiment resume {own_id}{more}"
         return
     if result.state == "running":
-        yield f"not final, because it is running; the answer so far, again: pacenote experiment report {own_id}"
+        yield f"not final, because it is running; again: pacenote experiment report {own_id}"
         return
     if left_out := [variant for variant in result.variants if variant.is_left_out]:
         ids = [variant.failed_race for variant in left_out if variant.failed_race]

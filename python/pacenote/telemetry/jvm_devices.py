@@ -85,9 +85,7 @@ class Profiler(_JvmDevice):
     """A recording of async-profiler, from the start of the node to its end."""
 
     name = "profile"
-    description = (
-        "A recording of async-profiler: artifacts/async-profile.jfr. The race is a profiling race."
-    )
+    description = "A recording of async-profiler: artifacts/async-profile.jfr. The race is a profiling race."
     parameters = (_PROFILE_EVENT, _PROFILE_INTERVAL)
 
     @classmethod
@@ -104,8 +102,8 @@ class Profiler(_JvmDevice):
             )
         if {"cpu", "wall"} <= set(events):
             raise UsageError(
-                f"{_PROFILE_EVENT.name} in --telemetry-params cannot be cpu and wall: samples of threads that "
-                "wait would be among those of the CPUs",
+                f"{_PROFILE_EVENT.name} in --telemetry-params cannot be cpu and wall: samples of "
+                "threads that wait would be among those of the CPUs",
                 hint="race once with each",
             )
         if not _INTERVAL.fullmatch(interval):
