@@ -20,8 +20,8 @@ def add_threshold_option(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="LIMIT",
-        help='exit with 3 unless intervals are within it: "p99:term<100ms", "p90<50ms", "errors<0.1%%", '
-        '"recall>0.9"; can be repeated (default: none)',
+        help='exit with 3 unless intervals are within it: "p99:term<100ms", "errors<0.1%%", "recall>0.9"; '
+        "can be repeated (default: none)",
     )
 
 
