@@ -129,7 +129,7 @@ def test_a_custom_metric_has_a_limit_on_its_interval():
     assert problems("recall:knn>0.92", tasks=tasks) == ["it is not shown to be above 0.92"]
     assert problems("recall:knn<0.94", tasks=tasks) == ["it is not shown to be below 0.94"]
     assert problems("few:knn>0.5", tasks=tasks) == [
-        "its mean has no interval: fewer than eight operations returned it"
+        "its mean has no interval: fewer than 8 operations returned it"
     ]
     assert problems("old:knn>0.5", tasks=tasks) == [
         "its mean has no interval: the race is of an older version, or its values are too large"

@@ -77,8 +77,20 @@ def test_few_values_have_no_interval_and_large_ones_do_not_overflow():
     for _ in range(7):
         means.add(1.0)
     assert means.half_width() is None
-    means.add(1.0)
-    assert means.half_width() == 0.0
+    means.add(0.5)
+    half = means.half_width()
+    assert half is not None
+    assert half > 0
     for sign in (1, 1, -1, 1) * 40:
         means.add(sign * 1e200)
     assert means.half_width() is None or math.isfinite(means.half_width())
+
+
+def test_a_few_equal_values_have_no_interval():
+    means = BatchMeans()
+    widths = []
+    for _ in range(200):
+        means.add(0.95)
+        widths.append(means.half_width())
+    assert set(widths[:63]) == {None}
+    assert all(width is not None and width < 1e-9 for width in widths[63:])

@@ -18,7 +18,14 @@ from pacenote.model.comparison import MetricId
 from pacenote.model.custom_metrics import custom_key, declared_metrics
 from pacenote.model.messages import list_with_rest
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import PERCENTILES, Percentile, TaskResult, ValueSummary
+from pacenote.model.result import (
+    LEAST_EQUAL_VALUES,
+    LEAST_VALUES,
+    PERCENTILES,
+    Percentile,
+    TaskResult,
+    ValueSummary,
+)
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.threshold import Threshold, ThresholdResult
 from pacenote.stats.binomial import upper_bound
@@ -39,9 +46,6 @@ HINT = "write it as p99:term<100ms, errors:term<0.1% or recall:knn>0.9, without 
 """How a threshold is written."""
 
 _NAMED = 10
-
-_LEAST_VALUES = 8
-"""Number of operations from which on the mean of what they returned has an interval."""
 
 FEW_STRETCHES = (
     "it is not known how independent its operations are: they ended in fewer than 8 parts of its time, or an "
@@ -159,8 +163,10 @@ def _custom(record: RaceRecord, threshold: Threshold, task: TaskResult) -> Thres
 
 def _missing_interval(value: ValueSummary) -> str:
     """Returns why the mean of a custom metric has no interval."""
-    if value.count < _LEAST_VALUES:
-        return "fewer than eight operations returned it"
+    if value.count < LEAST_VALUES:
+        return f"fewer than {LEAST_VALUES} operations returned it"
+    if value.min == value.max and value.count < LEAST_EQUAL_VALUES:
+        return f"its values are equal, and fewer than {LEAST_EQUAL_VALUES} operations returned it"
     return "the race is of an older version, or its values are too large"
 
 

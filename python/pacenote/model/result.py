@@ -370,6 +370,13 @@ class SampleCounts:
     """
 
 
+LEAST_VALUES = 8
+"""Number of operations from which on the mean of the numbers that they returned has an interval."""
+
+LEAST_EQUAL_VALUES = 64
+"""The same if all numbers are equal."""
+
+
 @dataclass(frozen=True, slots=True)
 class ValueSummary:
     """A number that the runner of a plug-in returned with its operations, such as a recall."""
@@ -388,7 +395,8 @@ class ValueSummary:
     """
     low: float | None = None
     """Lower bound of the 95 % interval of the mean, from means of consecutive operations; None with fewer
-    than eight operations, or if an older version did not record it.
+    operations than `LEAST_VALUES`, or than `LEAST_EQUAL_VALUES` if all numbers are equal, or if an older
+    version did not record it.
     """
     high: float | None = None
     """Upper bound of the interval; None if `low` is."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
+from pacenote.model.result import LEAST_EQUAL_VALUES, LEAST_VALUES
+
 _MAX_BATCHES = 64
 """Number of batches at which neighbours are joined: an even number, so that the memory is bounded."""
-
-_MIN_BATCHES = 8
-"""With fewer batches, the mean has no interval."""
 
 _Z = 1.959963984540054
 """The quantile of the normal distribution below which 97.5 % of it lie."""
@@ -43,11 +42,11 @@ class BatchMeans:
             self._size *= 2
 
     def half_width(self) -> float | None:
-        """Returns half the width of the 95 % interval of the mean; None with fewer than eight values, or
-        if they are too large.
+        """Returns half the width of the 95 % interval of the mean; None with too few values, more of which
+        are needed if all are equal, or if they are too large.
         """
         count = len(self._sums)
-        if count < _MIN_BATCHES:
+        if count < LEAST_VALUES:
             return None
         means = [one / self._size for one in self._sums]
         mean = sum(means) / count
@@ -55,12 +54,15 @@ class BatchMeans:
         # The squares of the largest numbers that a runner may return are infinite.
         if not math.isfinite(variance):
             return None
+        # A few equal values do not show that others would be equal, too.
+        if min(means) == max(means) and count * self._size < LEAST_EQUAL_VALUES:
+            return None
         return _student_975(count - 1) * math.sqrt(variance / count)
 
 
 def _student_975(degrees: int) -> float:
     """Returns the quantile of Student's distribution below which 97.5 % of it lie, within 0.002 for at least
-    seven degrees of freedom.
+    seven degrees of freedom. It is needed within a race, in which SciPy would take too long to import.
 
     Source: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 1964, formula 26.7.5.
     """
