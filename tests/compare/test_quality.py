@@ -203,6 +203,19 @@ def test_quality_that_only_one_side_has_is_said():
     assert any("not all races have ndcg@10" in each.text for each in of(declared).findings)
 
 
+def test_sides_that_declare_opposite_directions_are_named():
+    old, new = (
+        changed(side, task_meta={"knn": {"quality-metrics": {"distance": direction}}})
+        for side, direction in zip(
+            quality_blocks({"distance": 2.0}, {"distance": 3.0}), ("higher", "lower"), strict=True
+        )
+    )
+    text = 'races declare "distance" in quality-metrics of knn differently: that of the last one counts'
+    assert text in [each.text for each in of((old, new)).findings]
+    given = of((old, new), quality={("", "distance"): "lower"})
+    assert text not in [each.text for each in given.findings]
+
+
 @pytest.mark.parametrize("wrong", ["up", ["recall"], {"recall": "up"}, {"recall": {"unit": "m"}}])
 def test_a_wrong_declaration_is_said(wrong):
     found = of(with_meta(quality_blocks({"recall": 0.9}, {"recall": 0.9}), {"quality-metrics": wrong}))

@@ -11,6 +11,7 @@ import pytest
 
 from pacenote.errors import StoreError
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
+from pacenote.model.task_observations import KEY as OBSERVATIONS
 from pacenote.race.record import recorded_plan
 from pacenote.store import atomic_files, race_folder
 from pacenote.store.race_folder import RaceFolder
@@ -178,11 +179,13 @@ def test_a_record_that_would_be_too_large_to_be_read_is_stored_without_what_the_
 ):
     monkeypatch.setattr(race_folder, "MAX_FILE_BYTES", 64 << 10)
     monkeypatch.setattr(atomic_files, "MAX_FILE_BYTES", 64 << 10)
-    complete = record(tasks=(task(), bulk()), telemetry={"node": "n" * (64 << 10)})
+    complete = record(
+        tasks=(task(), bulk()), telemetry={"node": "n" * (64 << 10), OBSERVATIONS: {"term": {}}}
+    )
     store.create(unfinished()).finish(complete)
     stored = store.load("race-1")
     assert stored.tasks == complete.tasks
-    assert stored.telemetry == {}
+    assert stored.telemetry == {OBSERVATIONS: {"term": {}}}
     (problem,) = stored.telemetry_errors
     assert problem.startswith("what the cluster reports is left out: with it, the record exceeds 64")
 

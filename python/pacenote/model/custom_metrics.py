@@ -129,6 +129,7 @@ def declared_metrics(
     `task_meta` has the metadata of each race, by task. Options name a number by its task, or by empty text
     for all tasks, and its key.
     """
+    given = given or {}
     declared: dict[tuple[str, str], _Declared] = {}
     problems: dict[str, None] = {}
     for metadata in task_meta:
@@ -136,9 +137,13 @@ def declared_metrics(
             for key, found in _declarations(task, meta.get(QUALITY_KEY)):
                 if isinstance(found, str):
                     problems[found] = None
-                else:
-                    declared[task, key] = found
-    for (task, key), direction in (given or {}).items():
+                    continue
+                is_given = any((where, key) in given for where in (task, ""))
+                if declared.setdefault((task, key), found) != found and not is_given:
+                    text = f"races declare {quoted(key)} in {QUALITY_KEY} of {task} differently"
+                    problems[f"{text}: that of the last one counts"] = None
+                declared[task, key] = found
+    for (task, key), direction in given.items():
         for where in [own for own in declared if own[1] == key and task in ("", own[0])]:
             del declared[where]
         declared[task, key] = _Declared(direction)

@@ -45,6 +45,7 @@ from pacenote.model.result import TaskResult, in_plan_order
 from pacenote.model.saturation import SaturationResult
 from pacenote.model.secrets import redact_value
 from pacenote.model.snapshot import RaceSnapshot
+from pacenote.model.task_observations import KEY as OBSERVATIONS
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import (
     MAX_FILE_BYTES,
@@ -267,7 +268,8 @@ class RaceFolder:
         reported = dataclasses.replace(
             record,
             cluster=dataclasses.replace(record.cluster, nodes=()),
-            telemetry={},
+            # What the verdict depends on is Pacenote's own.
+            telemetry={key: value for key, value in record.telemetry.items() if key == OBSERVATIONS},
             telemetry_errors=(f"what the cluster reports is left out: with it, the record exceeds {size}",),
         )
         return self._complete_text(reported)
