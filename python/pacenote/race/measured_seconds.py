@@ -34,9 +34,11 @@ class MeasuredSeconds:
 
     def above(self, ms: float) -> tuple[Block, ...]:
         """Returns how many operations of each second failed or took longer than `ms`."""
+        import numpy as np  # Slow to import; without it, counting millions takes seconds.
+
         limit_ns = ms * _NS_PER_MS
         return tuple(
-            Block(len(second), sum(latency_ns > limit_ns for latency_ns in second))
+            Block(len(second), int(np.count_nonzero(np.asarray(second) > limit_ns)))
             for second in self.latencies_ns
         )
 
@@ -46,9 +48,9 @@ class MeasuredSeconds:
         """
         if not 1 <= rank <= sum(map(len, self.latencies_ns)):
             return None
-        import numpy as np  # Slow to import, and most probes have no burst.
+        import numpy as np
 
-        latencies = np.concatenate([np.array(second, np.int64) for second in self.latencies_ns])
+        latencies = np.concatenate(self.latencies_ns)
         latency_ns = int(np.partition(latencies, rank - 1)[rank - 1])
         return None if latency_ns == ENDLESS_NS else latency_ns / _NS_PER_MS
 

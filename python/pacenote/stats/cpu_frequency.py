@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence, Set
+from operator import itemgetter
 from statistics import fmean
 
 from pacenote.model.telemetry_cuts import TaskTimes
@@ -27,11 +29,7 @@ def frequency_figures(
     `points` has the frequencies by CPU; `cpus` are those that the engine may use, or none for all.
     """
     own = {
-        cpu: [
-            (time_ns, value)
-            for time_ns, value in values
-            if value is not None and value > 0 and task.begin_ns <= time_ns <= task.end_ns
-        ]
+        cpu: [(time_ns, value) for time_ns, value in _within(values, task) if value is not None and value > 0]
         for cpu, values in points.items()
         if not cpus or (cpu.isdecimal() and int(cpu) in cpus)
     }
@@ -48,6 +46,12 @@ def frequency_figures(
         figures["cpu.frequency_first_hz"] = first
         figures["cpu.frequency_fall_share"] = 1 - last / first
     return figures
+
+
+def _within(values: Sequence[Point], task: TaskTimes) -> Sequence[Point]:
+    """Returns the readings within a task; `values` are those of the whole race, in the order of time."""
+    begin = bisect_left(values, task.begin_ns, key=itemgetter(0))
+    return values[begin : bisect_right(values, task.end_ns, key=itemgetter(0))]
 
 
 def _between(
