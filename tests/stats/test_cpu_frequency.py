@@ -51,3 +51,8 @@ def test_a_processor_that_goes_offline_is_not_a_fall() -> None:
     figures = frequency_figures({"0": every_5_s(2e9, 2e9), "1": fast}, frozenset(), TASK)
     assert figures["cpu.frequency_first_hz"] == 2e9
     assert figures["cpu.frequency_fall_share"] == 0
+
+
+def test_a_task_with_two_readings_has_no_frequency() -> None:
+    shorter = TaskTimes("index", 145 * S, 152 * S)
+    assert frequency_figures({"0": every_5_s(4e9, 3e9), "1": every_5_s(4e9, 4e9)}, frozenset(), shorter) == {}

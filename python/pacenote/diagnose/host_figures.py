@@ -115,7 +115,10 @@ HOST_SAMPLER: FigureTable = {
         "part of the window in which a thread waited for a core (PSI some), likewise",
     ),
     "cpu.migrations_per_s": ("1/s", "threads of the engine that moved to another core"),
-    "cpu.frequency_hz": ("Hz", "frequency of those cores, mean, idle ones included; of at most 16"),
+    "cpu.frequency_hz": (
+        "Hz",
+        "frequency of those cores, mean, idle ones included; of at most 16, from three readings on",
+    ),
     "cpu.frequency_first_hz": ("Hz", "the same of the first quarter of the task"),
     "cpu.frequency_fall_share": (
         "share",

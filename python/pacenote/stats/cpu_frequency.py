@@ -14,7 +14,9 @@ SERIES = "cpu.frequency"
 """The series of the host sampler that has them, in Hz; its label `cpu` is the number of the CPU."""
 
 LEAST_READINGS = 3
-"""Number of readings in the first and in the last quarter of a task from which on a change says something."""
+"""Number of readings of a task from which on their mean says something, and of its first and its last quarter
+from which on a change does.
+"""
 
 _QUARTERS = 4
 
@@ -24,7 +26,7 @@ def frequency_figures(
 ) -> dict[str, float]:
     """Returns the mean frequency within a task, that of its first quarter, and by which part that of its last
     quarter is lower, negative if it is higher; both over the CPUs that have readings in the two. Of a task
-    that is too short for quarters, only the mean.
+    that is too short for quarters, only the mean, and nothing with fewer readings than `LEAST_READINGS`.
 
     `points` has the frequencies by CPU; `cpus` are those that the engine may use, or none for all.
     """
@@ -33,7 +35,7 @@ def frequency_figures(
         for cpu, values in points.items()
         if not cpus or (cpu.isdecimal() and int(cpu) in cpus)
     }
-    if not any(own.values()):
+    if _moments(own, own.keys()) < LEAST_READINGS:
         return {}
     figures = {"cpu.frequency_hz": fmean(value for values in own.values() for _, value in values)}
     quarter_ns = (task.end_ns - task.begin_ns) / _QUARTERS
@@ -68,7 +70,11 @@ def _between(
 def _mean(readings: Mapping[str, Sequence[tuple[int, float]]], cpus: Set[str]) -> float | None:
     """Returns the mean over these CPUs, whatever the number of their readings; None if these are of too few
     moments."""
-    moments = {round(time_ns / 1e9) for cpu in cpus for time_ns, _ in readings[cpu]}
-    if len(moments) < LEAST_READINGS:
+    if _moments(readings, cpus) < LEAST_READINGS:
         return None
     return fmean(fmean(value for _, value in readings[cpu]) for cpu in sorted(cpus))
+
+
+def _moments(readings: Mapping[str, Sequence[tuple[int, float]]], cpus: Set[str]) -> int:
+    """Returns at how many moments these CPUs were read: they are read together."""
+    return len({round(time_ns / 1e9) for cpu in cpus for time_ns, _ in readings[cpu]})
