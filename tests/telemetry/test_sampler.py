@@ -14,7 +14,6 @@ from pacenote.telemetry.sampler import (
     SampledDevice,
     SampledValue,
     interval_parameter,
-    limited,
 )
 from support.http_server import HttpResponse, http_server, json_response
 from telemetry.sampling import ListSink, observed, run_device
@@ -90,7 +89,7 @@ class Loads(Load):
 
     def sample(self, connection):
         reply = connection.get("/load")
-        return limited(figures(reply, labels={"node": reply["name"]}))
+        yield from figures(reply, labels={"node": reply["name"]})
 
 
 def test_a_reply_with_too_many_values_is_a_gap():

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 from pacenote.telemetry.shard_stats import index_path
 
 _INDICES = DeviceParameter("ccr-stats-indices", "names", (), "the following indices; all by default")
@@ -30,7 +30,7 @@ class CcrStats(SampledDevice):
         with expected_form('"indices" of "follow_stats" with their "shards"'):
             # A reply about certain indices has no statistics of the cluster around it.
             followed = reply.get("follow_stats", reply)["indices"]
-            return limited(
+            yield from (
                 figure
                 for index in followed
                 for shard in index["shards"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pacenote.telemetry.device import ControlConnection, expected_form
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 
 
 class DataStreamStats(SampledDevice):
@@ -23,7 +23,7 @@ class DataStreamStats(SampledDevice):
         """Reads all data streams. Raises EngineError."""
         reply = connection.get("/_data_stream/*/_stats")
         with expected_form('"data_streams" and their numbers'):
-            return limited(_figures(reply))
+            yield from _figures(reply)
 
 
 def _figures(reply: Mapping[str, Any]) -> Iterator[SampledValue]:

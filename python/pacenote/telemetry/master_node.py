@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pacenote.telemetry.device import ControlConnection, expected_form
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 
 _PATH = "/_nodes/_master/process?filter_path=nodes.*.name"
 
@@ -22,7 +22,7 @@ class MasterNodeStats(SampledDevice):
         """Reads the name of the node. Raises EngineError."""
         reply = connection.get(_PATH)
         with expected_form('"nodes" with the name of the managing node'):
-            return limited(
+            yield from (
                 SampledValue("master_node", 1.0, labels={"node": str(node["name"])})
                 for node in reply.get("nodes", {}).values()
             )

@@ -150,10 +150,10 @@ class EngineCounters(SampledDevice):
 
     def sample(self, connection: ControlConnection) -> Iterable[SampledValue]:
         """Reads the counters of all nodes, and the health. Raises EngineError."""
-        found = self._statistics.read(connection)
+        yield from self._statistics.read(connection)
         health = connection.get(_HEALTH_PATH)
         with expected_form("an object with the health of the cluster"):
-            return [*found, *_health(health)]
+            yield from _health(health)
 
 
 def _health(reply: Mapping[str, Any]) -> Iterator[SampledValue]:

@@ -15,7 +15,7 @@ from pacenote.model.telemetry_sample import SampleKind
 from pacenote.net.reply import FailedStatus
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import number, split_unit
-from pacenote.telemetry.sampler import MAX_NAME, SampledValue, limited
+from pacenote.telemetry.sampler import MAX_NAME, SampledValue
 
 _BAD_REQUEST = 400
 
@@ -75,15 +75,12 @@ class NodeStatistics:
         self._groups = tuple((group, tuple(group.path.split("."))) for group in groups)
         self._values: dict[tuple[str, ...], Sequence[_Value]] = {}
 
-    def read(self, connection: ControlConnection) -> Sequence[SampledValue]:
-        """Returns the values of all nodes, each with the label `node`. Raises EngineError."""
+    def read(self, connection: ControlConnection) -> Iterator[SampledValue]:
+        """Yields the values of all nodes, each with the label `node`. Raises EngineError."""
         reply = self._reply(connection)
         with expected_form('"nodes" with the statistics of each'):
-            return limited(
-                value
-                for node_id, node in reply["nodes"].items()
-                for value in self._read_node(node, {"node": str(node.get("name", node_id))})
-            )
+            for node_id, node in reply["nodes"].items():
+                yield from self._read_node(node, {"node": str(node.get("name", node_id))})
 
     def _reply(self, connection: ControlConnection) -> Any:
         try:

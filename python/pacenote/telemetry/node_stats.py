@@ -9,7 +9,7 @@ from typing import Any
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 
 _INDICES = DeviceParameter("node-stats-include-indices", "flag", False, "the statistics of indices")
 _INDICES_METRICS = DeviceParameter(
@@ -63,7 +63,7 @@ class NodeStats(SampledDevice):
         """Reads the statistics of all nodes. Raises EngineError."""
         reply = connection.get("/_nodes/stats")
         with expected_form('"nodes" with the statistics of each'):
-            return limited(
+            yield from (
                 figure
                 for node_id, node in reply["nodes"].items()
                 for figure in self._figures(node, _labels(node, node_id))

@@ -65,9 +65,9 @@ def interval_parameter(device: str, seconds: float) -> DeviceParameter:
     return DeviceParameter(f"{device}-sample-interval", "seconds", seconds, "seconds between two samples")
 
 
-def limited(values: Iterable[SampledValue]) -> Sequence[SampledValue]:
-    """Returns values that are read from a reply one after the other. Raises EngineError for more than
-    `MAX_VALUES`, of which it reads no more.
+def _limited(values: Iterable[SampledValue]) -> Sequence[SampledValue]:
+    """Returns the values of a sample, which its device reads from a reply one after the other. Raises
+    EngineError for more than `MAX_VALUES`, of which it reads no more.
     """
     found = list(islice(values, MAX_VALUES + 1))
     if len(found) > MAX_VALUES:
@@ -97,7 +97,7 @@ class SampledDevice(TelemetryDevice):
 
     @abstractmethod
     def sample(self, connection: ControlConnection) -> Iterable[SampledValue]:
-        """Reads all values once. Raises EngineError, also for more than `limited` allows."""
+        """Yields all values once, one after the other: a reply can have millions. Raises EngineError."""
 
     def conclude(self, _connection: ControlConnection, /) -> DeviceReading:
         """Returns what the device reads after the last sample. Raises EngineError."""
@@ -172,7 +172,7 @@ class SampledDevice(TelemetryDevice):
         now_ns = _clock(self._cluster)
         before_ns = now_ns()
         self._sampled_at = time.monotonic()
-        figures = limited(self.sample(connection))
+        figures = _limited(self.sample(connection))
         at_ns = (before_ns + now_ns()) // 2
         samples = [
             TelemetrySample(

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter, Names
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 
 _STATS = "/_nodes/stats/indices/docs,store,segments?level=shards"
 
@@ -29,7 +29,7 @@ class ShardStats(SampledDevice):
         """Reads the shards of all nodes. Raises EngineError."""
         reply = connection.get(_STATS)
         with expected_form('"indices" with their "shards" for each node'):
-            return limited(
+            yield from (
                 figure
                 for node_id, node in reply["nodes"].items()
                 for index, shards in node["indices"].get("shards", {}).items()
@@ -53,7 +53,7 @@ class RecoveryStats(SampledDevice):
         indices = self._cluster.params.names(_RECOVERY_INDICES)
         reply = connection.get(f"{index_path(indices)}/_recovery?active_only=true")
         with expected_form('"shards" for each index'):
-            return limited(
+            yield from (
                 figure
                 for index, recoveries in reply.items()
                 for shard in recoveries["shards"]

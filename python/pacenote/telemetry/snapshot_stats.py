@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 from pacenote.telemetry.shard_stats import index_path
 
 _INDICES = DeviceParameter(
@@ -40,13 +39,9 @@ class SearchableSnapshotsStats(SampledDevice):
         level = "indices" if names else "cluster"
         reply = connection.get(f"{index_path(names)}/_searchable_snapshots/stats?level={level}")
         with expected_form('"total", or "indices" with theirs'):
-            indices = reply.get("indices", {}).items() if names else ()
-            found = (
-                _file_types(stats["total"], {"level": "index", "index": str(index)})
-                for index, stats in indices
-            )
-            cluster = _file_types(reply["total"], {"level": "cluster"})
-            return limited(chain(cluster, chain.from_iterable(found)))
+            yield from _file_types(reply["total"], {"level": "cluster"})
+            for index, stats in reply.get("indices", {}).items() if names else ():
+                yield from _file_types(stats["total"], {"level": "index", "index": str(index)})
 
 
 class BlobStoreStats(SampledDevice):
@@ -62,12 +57,9 @@ class BlobStoreStats(SampledDevice):
         """Reads the statistics of the cluster and of its nodes. Raises EngineError."""
         reply = connection.get("/_internal/blob_store/stats")
         with expected_form('"_all" and "nodes" with their statistics'):
-            found = (
-                _blob_stores(stats, {"level": "node", "node": str(node_id)})
-                for node_id, stats in reply["nodes"].items()
-            )
-            cluster = _blob_stores(reply.get("_all", {}), {"level": "cluster"})
-            return limited(chain(cluster, chain.from_iterable(found)))
+            yield from _blob_stores(reply.get("_all", {}), {"level": "cluster"})
+            for node_id, stats in reply["nodes"].items():
+                yield from _blob_stores(stats, {"level": "node", "node": str(node_id)})
 
 
 def _file_types(stats: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> Iterator[SampledValue]:

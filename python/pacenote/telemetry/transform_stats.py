@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pacenote.model.system_metrics import TransformFigure
 from pacenote.telemetry.device import ControlConnection, DeviceReading, expected_form
 from pacenote.telemetry.parameters import DeviceParameter
-from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter, limited
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 
 _TRANSFORMS = DeviceParameter(
     "transform-stats-transforms", "names", (), "ids of the transforms; all by default"
@@ -34,7 +34,7 @@ class TransformStats(SampledDevice):
 
     def sample(self, connection: ControlConnection) -> Iterable[SampledValue]:
         """Reads the transforms. Raises EngineError."""
-        return limited(
+        yield from (
             figure for name, stats in self._transforms(connection) for figure in _figures("", name, stats)
         )
 
