@@ -111,6 +111,16 @@ def format_change(share: float) -> str:
     return f"{sign}{format_share(abs(share))}"
 
 
+def format_difference(value: float, unit: str) -> str:
+    """Returns a difference with its sign and its unit, if it has one: `-0.37`, `+1.5 points`."""
+    return with_unit(f"{value:+.3g}", unit)
+
+
+def with_unit(text: str, unit: str) -> str:
+    """Returns a number with its unit, if it has one."""
+    return f"{text} {unit}" if unit else text
+
+
 def format_share(share: float) -> str:
     """Formats a share as a percentage without exponent: 0.31 %, 8.2 %, 120 %, 1,200 %."""
     percent = share * 100

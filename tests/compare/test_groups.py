@@ -388,7 +388,7 @@ def test_the_document_has_every_verdict():
     rate = next(each for each in document["metrics"] if each["metric"]["label"] == "throughput:index-append")
     assert rate["word"] == "better"
     assert set(rate["change"]) == {
-        *("value", "low", "high", "confidence", "p", "detectable", "is_absolute", "alone"),
+        *("value", "low", "high", "confidence", "p", "detectable", "is_absolute", "unit", "alone"),
     }
     assert document["differences"] == [
         {"area": "Race", "key": "race.car_params.heap", "baseline": ["1g"], "contender": ["2g"]}

@@ -54,7 +54,7 @@ def test_of_many_metrics_only_some_have_a_note_and_points_are_points() -> None:
     blocks = comparison_of([1_000.0 * block for block in range(1, 10)], [1_100.0] * 9, blocks=True)
     (metric,) = (each for each in blocks.metrics if each.metric.label == "throughput:index-append")
     assert metric.change is not None
-    change = replace(metric.change, value=0.2, is_absolute=True)
+    change = replace(metric.change, value=0.2, is_absolute=True, unit="points")
     opposite = replace(metric, word="worse", change=change, baseline=(2.0,), contender=(1.0,))
     notes = opposite_median_notes([opposite] * 5, is_paired=True)
     assert len(notes) == 4

@@ -169,7 +169,10 @@ def test_values_that_are_not_above_zero_are_compared_by_their_difference():
     assert recall.change is not None
     assert recall.change.value == pytest.approx(-0.9, abs=0.01)
     assert "-0.9" in answer_sentence(found)
-    assert any("points" in line for line in screen(found))
+    assert "points" not in "".join(screen(found))
+    metres = {"knn": {"quality-metrics": {"distance": {"direction": "lower", "unit": "m"}}}}
+    sides = [changed(side, task_meta=metres) for side in quality_blocks({"distance": 0.0}, {"distance": 2.0})]
+    assert any("+2 m" in line for line in screen(of(sides)))
     unmet = gate_result(found, None, parse_requirements("no-worse:5%:recall")).text
     assert "is not shown of recall:knn" in unmet
 

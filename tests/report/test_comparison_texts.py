@@ -70,7 +70,9 @@ def errors(word="worse", change=0.8) -> MetricComparison:
         contender=(change, change),
         baseline_value=0.0,
         contender_value=change,
-        change=EstimatedChange(change, change - 0.1, change + 0.1, 0.95, 0.5, 0.2, is_absolute=True),
+        change=EstimatedChange(
+            change, change - 0.1, change + 0.1, 0.95, 0.5, 0.2, is_absolute=True, unit="points"
+        ),
     )
 
 

@@ -148,6 +148,7 @@ def _is_insensitive(each: MetricComparison) -> bool:
 
 def _blind_text(metrics: Sequence[MetricComparison]) -> str:
     from pacenote.report.comparison_rows import detectable_text
+    from pacenote.units import with_unit
 
     def seen(each: MetricComparison) -> float:
         own = each.change.detectable if each.change else None
@@ -155,7 +156,9 @@ def _blind_text(metrics: Sequence[MetricComparison]) -> str:
 
     worst = max(metrics, key=seen)
     smallest = worst.smallest_effect
-    matters = f"{smallest:g} points" if worst.is_absolute else f"{smallest * 100:g} %"
+    matters = f"{smallest * 100:g} %"
+    if worst.is_absolute:
+        matters = with_unit(f"{smallest:g}", worst.metric.difference_unit)
     text = detectable_text(worst.change) or "more than 1,000 %"
     others = f" ({len(metrics) - 1} more metrics are like it)" if len(metrics) > 1 else ""
     return f"of {worst.metric.label}, a change of {text} would have been seen, and {matters} matter{others}"

@@ -12,6 +12,7 @@ from pacenote.model.comparison import (
     ComparisonOptions,
     EstimatedChange,
     MetricComparison,
+    MetricId,
     MetricRole,
     MetricWord,
     PercentileShift,
@@ -210,7 +211,8 @@ def _decided(
         if each.is_at_most_probable or (races.design == "unpaired" and races.order != "mixed"):
             word = PROBABLE.get(word, word)
         detectable = _finite(alone.at(confidence.power).detectable)
-        change = replace(estimated_change(effect), detectable=detectable, alone=_interval(alone))
+        own = metric.metric
+        change = replace(estimated_change(effect, own), detectable=detectable, alone=_interval(alone, own))
         return replace(metric, word=word, change=change, reason=reason)
     if each.is_void:
         return replace(metric, word="void", reason="the races must not be compared")
@@ -259,13 +261,13 @@ def _by_ranks(metric: MetricComparison, effect: _AnyEffect, word: MetricWord) ->
     return f"by ranks {other}: {low.removesuffix(' %')} … {high}"
 
 
-def _interval(effect: _AnyEffect) -> ChangeInterval:
-    change = estimated_change(effect)
+def _interval(effect: _AnyEffect, metric: MetricId) -> ChangeInterval:
+    change = estimated_change(effect, metric)
     return ChangeInterval(change.low, change.high, change.confidence)
 
 
-def estimated_change(effect: Effect | AbsoluteEffect) -> EstimatedChange:
-    """Returns a change with its interval, as a comparison shows it."""
+def estimated_change(effect: Effect | AbsoluteEffect, metric: MetricId) -> EstimatedChange:
+    """Returns a change of a metric with its interval, as a comparison shows it."""
     if isinstance(effect, AbsoluteEffect):
         return EstimatedChange(
             effect.difference,
@@ -275,6 +277,7 @@ def estimated_change(effect: Effect | AbsoluteEffect) -> EstimatedChange:
             effect.p,
             effect.detectable,
             is_absolute=True,
+            unit=metric.difference_unit,
         )
     return EstimatedChange(
         value=effect.ratio - 1,

@@ -247,7 +247,7 @@ class _Series:
             before=self.points[cut - 1].race,
             after=self.points[cut].race,
             word=word,
-            change=estimated_change(effect),
+            change=estimated_change(effect, self.scale.metric),
             p=change.p,
             matters=abs(change.step.value) >= scale.margin,
         )
@@ -276,7 +276,13 @@ class _Series:
         word = self._word(effect, (self.points[edges[number] : edges[number + 1]], self.points[edges[-2] :]))
         if word not in _WORSE:
             return shown
-        return replace(shown, word=word, total=estimated_change(effect), matters=True, is_regression=True)
+        return replace(
+            shown,
+            word=word,
+            total=estimated_change(effect, self.scale.metric),
+            matters=True,
+            is_regression=True,
+        )
 
     def _alarmed(self, alarm: OnlineAlarm) -> TrendChange:
         """Returns the change that an alarm is about: it is probable at most."""
@@ -285,7 +291,7 @@ class _Series:
             before=self.points[alarm.at - 1].race,
             after=self.points[alarm.at].race,
             word="probably worse",
-            change=estimated_change(effect),
+            change=estimated_change(effect, self.scale.metric),
             p=alarm.step.p,
             matters=True,
             raised=self.points[alarm.raised].race,

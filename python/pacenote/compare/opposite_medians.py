@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pacenote.model.comparison import EstimatedChange, MetricComparison
-from pacenote.units import format_change, format_count
+from pacenote.units import format_change, format_count, format_difference
 
 _SAID = ("better", "probably better", "probably worse", "worse", "changed", "probably changed")
 
@@ -37,4 +37,4 @@ def opposite_median_notes(metrics: Sequence[MetricComparison], *, is_paired: boo
 
 
 def _change_text(change: EstimatedChange) -> str:
-    return f"{change.value:+.3g} points" if change.is_absolute else format_change(change.value)
+    return format_difference(change.value, change.unit) if change.is_absolute else format_change(change.value)

@@ -99,6 +99,11 @@ class MetricId:
     """Whether an increase is an improvement; None if neither an increase nor a decrease is."""
 
     @property
+    def difference_unit(self) -> str:
+        """The unit of the difference of two values: those of percentages differ by points."""
+        return "points" if self.unit == "%" else self.unit
+
+    @property
     def label(self) -> str:
         """Its name in options with the task: `p99-service-time:term`."""
         return f"{self.key}:{self.task}" if self.task else self.key
@@ -150,6 +155,11 @@ class EstimatedChange:
 
     is_absolute: bool = False
     """Whether the change is a difference, and not relative."""
+
+    unit: str = ""
+    """The unit of a difference, such as `points` of percentages; empty for a relative change, or if the
+    metric has none.
+    """
 
     alone: ChangeInterval | None = None
     """The interval as if no other metric decided, which shows that a metric is the same or not worse than a

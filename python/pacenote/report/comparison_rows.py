@@ -13,7 +13,7 @@ from pacenote.model.comparison import (
     PercentileShift,
 )
 from pacenote.model.printable import whole_line
-from pacenote.units import format_change, format_share
+from pacenote.units import format_change, format_difference, format_share, with_unit
 
 RALLY_COLUMNS = ("Metric", "Task", "Baseline", "Contender", "Diff", "Unit", "Diff %")
 """The columns of Rally's table."""
@@ -108,7 +108,7 @@ def change_text(change: EstimatedChange | None) -> str:
     """Returns the estimated change, such as `+8.2 %`, or empty text."""
     if change is None:
         return ""
-    return format_change(change.value) if not change.is_absolute else f"{change.value:+.3g} points"
+    return format_difference(change.value, change.unit) if change.is_absolute else format_change(change.value)
 
 
 def interval_text(change: EstimatedChange | None) -> str:
@@ -117,7 +117,7 @@ def interval_text(change: EstimatedChange | None) -> str:
         return ""
     if change.is_absolute:
         high = "∞" if change.high is None else f"{change.high:+.3g}"
-        return f"{change.low:+.3g} … {high} points"
+        return with_unit(f"{change.low:+.3g} … {high}", change.unit)
     high = "∞" if change.known_high is None else format_change(change.known_high)
     return f"{format_change(change.low).removesuffix(' %')} … {high}"
 
@@ -139,4 +139,6 @@ def detectable_text(change: EstimatedChange | None) -> str:
     """Returns the smallest effect that would have been seen, such as `1.2 %`, or empty text."""
     if change is None or change.detectable is None or change.detectable > MAX_CHANGE:
         return ""
-    return f"{change.detectable:.2g} points" if change.is_absolute else format_share(change.detectable)
+    if change.is_absolute:
+        return with_unit(f"{change.detectable:.2g}", change.unit)
+    return format_share(change.detectable)

@@ -24,7 +24,14 @@ from pacenote.report.comparison_rows import (
     detectable_text,
     interval_text,
 )
-from pacenote.units import format_change, format_count, format_number, format_share
+from pacenote.units import (
+    format_change,
+    format_count,
+    format_difference,
+    format_number,
+    format_share,
+    with_unit,
+)
 
 _MAX_ADVISED_RACES = 100
 """More races than this are not advised: the effect is too small to be seen in practice."""
@@ -239,7 +246,8 @@ def shown_change(each: MetricComparison) -> str:
     if each.change is not None:
         return change_text(each.change)
     if each.is_absolute:
-        return f"{each.contender_value - each.baseline_value:+.3g} points"
+        difference = each.contender_value - each.baseline_value
+        return format_difference(difference, each.metric.difference_unit)
     change = "from 0" if each.relative_change is None else format_change(each.relative_change)
     return f"{change} {BACKLOG_MARK}" if each.has_backlog else change
 
@@ -265,7 +273,9 @@ def certainty_text(comparison: Comparison) -> str:
 
 def _excluded_text(comparison: Comparison, least: MetricComparison) -> str:
     """Returns which change is excluded in the metric of which it is so most narrowly, and in the others."""
-    size = f"{least.smallest_effect:g} points" if least.is_absolute else format_share(least.smallest_effect)
+    size = format_share(least.smallest_effect)
+    if least.is_absolute:
+        size = with_unit(f"{least.smallest_effect:g}", least.metric.difference_unit)
     others = sum(each.word == "same" for each in comparison.primary) - 1
     if not others:
         return size
@@ -414,7 +424,7 @@ def smallest_effects_text(metrics: Sequence[MetricComparison]) -> str:
     for each in metrics:
         if each.is_absolute:
             name = "error rates" if each.metric.kind == "error rate" else short_name(each)
-            effect = f"≥ {each.smallest_effect:.3g} points"
+            effect = with_unit(f"≥ {each.smallest_effect:.3g}", each.metric.difference_unit)
         else:
             # A decrease to 1 / 1.03 counts like an increase by 3 %.
             decrease = each.smallest_effect / (1 + each.smallest_effect)

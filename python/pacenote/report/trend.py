@@ -15,7 +15,14 @@ from pacenote.model.trend import ChangedFact, MetricTrend, Trend, TrendChange, T
 from pacenote.report.comparison_differences import shown_differences
 from pacenote.report.comparison_rows import change_text, interval_text
 from pacenote.report.comparison_texts import full_metric_name
-from pacenote.units import format_change, format_count, format_number, format_range, format_share
+from pacenote.units import (
+    format_change,
+    format_count,
+    format_difference,
+    format_number,
+    format_range,
+    format_share,
+)
 
 SPARKS = "▁▂▃▄▅▆▇█"
 """The heights of a sparkline."""
@@ -141,7 +148,7 @@ def _deviation_text(each: MetricTrend) -> str:
     if each.deviation is None:
         return ""
     value = each.deviation.change
-    return f"{value:+.3g} points" if each.is_absolute else format_change(value)
+    return format_difference(value, each.metric.difference_unit) if each.is_absolute else format_change(value)
 
 
 def power_text(trend: Trend) -> str:
