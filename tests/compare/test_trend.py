@@ -451,6 +451,16 @@ def test_a_quality_that_falls_is_a_regression(before, after, answer, absolute):
     assert recall.changes[0].before == 14
 
 
+@pytest.mark.parametrize("lost", [0.92, 0.0])
+def test_a_race_without_recall_does_not_end_the_alarms(lost):
+    usual = [0.93, 0.94, 0.92, 0.945, 0.925] * 4
+    usual[3] = lost
+    trend = trend_of(recalls([*usual, 0.88, 0.89]))
+    (recall,) = [each for each in trend.metrics if each.metric.label == "recall:knn"]
+    assert recall.is_absolute == (lost == 0)
+    assert (trend.answer, [change.word for change in recall.changes]) == ("regression", ["probably worse"])
+
+
 def test_the_number_of_hits_has_changes_and_no_regressions():
     trend = trend_of(recalls([10.0] * 15 + [8.0] * 6, "hits"), metrics=("hits",))
     (hits,) = trend.metrics

@@ -194,15 +194,25 @@ class _Series:
     def _alarm_options(self) -> AlarmOptions:
         increase_is_worse = not self.scale.metric.higher_is_better
         per_year = self.criteria.alarms_per_year
-        return AlarmOptions(per_year, self.scale.margin, RESOLUTION, increase_is_worse=increase_is_worse)
+        resolution = self.scale.resolution or RESOLUTION
+        return AlarmOptions(per_year, self.scale.margin, resolution, increase_is_worse=increase_is_worse)
+
+    @property
+    def _has_alarms(self) -> bool:
+        """Whether the online detector watches it. It does not watch error rates, which are mostly 0, and what
+        cannot become worse.
+        """
+        metric = self.scale.metric
+        return metric.kind != "error rate" and metric.higher_is_better is not None
 
     def alarms(self) -> tuple[OnlineAlarm, ...]:
-        """Returns the alarms of the online detector. Error rates, which are mostly 0, have none, and neither
-        has what cannot become worse.
-        """
-        if self.scale.resolution is not None or self.scale.metric.higher_is_better is None:
+        """Returns the alarms of the online detector."""
+        if not self._has_alarms:
             return ()
-        return find_alarms([math.log(value) for value in self.values], self._alarm_options)
+        values = self.values
+        if self.scale.resolution is None:
+            values = [math.log(value) for value in values]
+        return find_alarms(values, self._alarm_options)
 
     def detectable(self, found: Segmentation) -> float | None:
         """Returns the smallest worsening that is found by its third race in 80 % of cases."""
@@ -210,7 +220,7 @@ class _Series:
         after = min(MIN_SEGMENT, end - start - 1)
         least = self.smallest_error(found.outliers)(start, end - after, end)
         steps = [detectable_step(found, end - start, MIN_SEGMENT, self.criteria.level, least)]
-        if self.scale.resolution is None:
+        if self._has_alarms:
             soonest = soonest_step(end - start, found.deviation, found.correlation, self._alarm_options)
             steps += [] if soonest is None else [soonest]
         step = min(steps)
