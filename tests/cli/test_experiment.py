@@ -200,6 +200,15 @@ def test_primary_metrics_of_the_challenge_are_accepted(run, file):
     assert "6 races at most" in out
 
 
+def test_a_primary_metric_that_the_track_declares_is_accepted(run, file):
+    track = file.parent / "track" / "track.json"
+    meta = {"quality-metrics": {"distance": "lower"}}
+    track.write_text(json.dumps({**json.loads(track.read_text()), "meta": meta}))
+    file.write_text(f'primary = ["distance:read"]\n{file.read_text()}')
+    code, _, err = run("experiment", "run", file, "--dry-run")
+    assert code == 0, err
+
+
 @pytest.mark.process
 def test_an_experiment_of_void_races_ends_early_and_its_exit_code_says_so(run, file):
     text = file.read_text().replace('path = "/b"', 'path = "/missing"')

@@ -32,6 +32,7 @@ def check_plans(
     failures: dict[str, EngineError] = {}
     warnings: list[str] = []
     tasks: set[str] = set()
+    declared: set[str] = set()
     variants = _covering(all_variants(experiment))
     for variant in variants:
         try:
@@ -43,6 +44,7 @@ def check_plans(
             problems.append((variant, error_text(error)))
         else:
             tasks |= {task.name for step in plan.steps for task in step.tasks} if plan else set()
+            declared |= set(plan.custom_metrics) if plan else set()
     if problems:
         raise mistakes(file, tuple(_placed(problems, len(variants))))
     baseline = variants[0].name
@@ -50,8 +52,9 @@ def check_plans(
         why = failures[baseline]
         raise EngineError(f"races of {baseline} will fail: {why.message}", hint=why.hint)
     if tasks:
-        _check_metrics("primary", experiment.primary, tasks)
-        _check_metrics("--fail-on", [name for name in gated if name.lower() != "primary"], tasks)
+        _check_metrics("primary", experiment.primary, tasks, declared)
+        named = [name for name in gated if name.lower() != "primary"]
+        _check_metrics("--fail-on", named, tasks, declared)
     return tuple(warnings)
 
 
@@ -106,11 +109,12 @@ def _single_options(variant: Variant) -> Iterator[str]:
         yield from (f"{name}={each!r}" for each in several)
 
 
-def _check_metrics(given_as: str, names: Sequence[str], tasks: set[str]) -> None:
+def _check_metrics(given_as: str, names: Sequence[str], tasks: set[str], declared: set[str]) -> None:
     of_tasks, of_races = metric_keys()
+    of_tasks |= declared
     for name in names:
         key, colon, task = name.partition(":")
-        # What runners return is not known before the race, except for its usual names.
+        # What runners return is not known before the race, except for declared and usual names.
         is_known = key in of_tasks or known_direction(key) or (key in of_races and not colon)
         if not is_known:
             hint = similar(key, sorted(of_tasks | of_races)) or "such as throughput:TASK or p99:TASK"

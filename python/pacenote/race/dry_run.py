@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pacenote.model.custom_metrics import declared_metrics
 from pacenote.model.engine import EngineInfo
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.secrets import redact_urls
@@ -24,6 +25,7 @@ from pacenote.race.engine_request import (
 from pacenote.race.expected_corpora import ExpectedCorpus, expect_corpora
 from pacenote.race.planning import check_searched_indices, expected_engine, plan_challenge
 from pacenote.race.plugins import plugin_names, run_track_processors, source_files, track_plugins
+from pacenote.race.record import task_metadata
 from pacenote.race.run import load_race_track
 from pacenote.race.targets import host_counts, parse_clusters
 from pacenote.race.team import with_team
@@ -53,6 +55,9 @@ class DryRun:
 
     warnings: tuple[str, ...]
     """What is probably not as the user wants it."""
+
+    custom_metrics: tuple[str, ...] = ()
+    """The keys of the custom metrics that the track declares."""
 
 
 def dry_run(request: RaceRequest) -> DryRun:
@@ -98,6 +103,9 @@ def dry_run(request: RaceRequest) -> DryRun:
             *prepared.located.warnings,
             *doubts,
             *engine_warnings(request, prepared.track, prepared.challenge, started),
+        ),
+        tuple(
+            key for _, key in declared_metrics([task_metadata(prepared.track, prepared.challenge)]).declared
         ),
     )
 

@@ -27,6 +27,7 @@ from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.secrets import redact_params, redact_urls, redact_value
 from pacenote.model.source_options import SourceOptions
 from pacenote.model.started_node import StartedNode
+from pacenote.model.track import Challenge, Track
 from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import Call, CallSequence, Composite, OperationStream
 from pacenote.operations.base import include_in_reporting
@@ -45,7 +46,6 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
     """Returns the record before the engine is started."""
     track, challenge = prepared.track, prepared.challenge
     provisioned = request.pipeline != "benchmark-only"
-    metadata = {task.name: track.metadata(challenge, task) for task in challenge.tasks()}
     unreported = [
         task.name
         for task in challenge.tasks()
@@ -67,9 +67,15 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
         max_error_rate=request.max_error_rate,
         max_shortfall=request.max_shortfall,
         corpora=corpora.recorded,
-        task_meta={name: meta for name, meta in metadata.items() if meta},
+        task_meta=task_metadata(track, challenge),
         unreported=tuple(unreported),
     )
+
+
+def task_metadata(track: Track, challenge: Challenge) -> dict[str, dict[str, Any]]:
+    """Returns the metadata of the tasks that have some, by name."""
+    metadata = {task.name: track.metadata(challenge, task) for task in challenge.tasks()}
+    return {name: meta for name, meta in metadata.items() if meta}
 
 
 def recorded_options(request: RaceRequest) -> RecordedOptions:
