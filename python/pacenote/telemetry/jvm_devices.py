@@ -37,6 +37,17 @@ _GC_CONFIG = DeviceParameter(
     "gc-log-config", "text", "gc*=info,safepoint=info,age*=trace", "tags and levels of -Xlog"
 )
 
+_PROFILE_EVENTS = {
+    "cpu": "event=cpu,interval={interval}",
+    "wall": "event=wall,interval={interval}",
+    "alloc": "alloc=512k",
+    "lock": "lock=1ms",
+}
+"""What async-profiler's argument is for each event."""
+
+_ACCURATE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints")
+"""Options without which samples of a profiler are attributed to the next safepoint."""
+
 
 class _JvmDevice(TelemetryDevice):
     """A device that only adds options to the JVMs."""
@@ -76,9 +87,7 @@ class FlightRecorder(_JvmDevice):
                 )
             if value:
                 parts.append(f"{key}={value}")
-        # Without them, samples of the profiler are attributed to the next safepoint.
-        accurate = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints")
-        return (*accurate, f"-XX:StartFlightRecording={','.join(parts)}")
+        return (*_ACCURATE, f"-XX:StartFlightRecording={','.join(parts)}")
 
 
 class Profiler(_JvmDevice):
@@ -113,17 +122,7 @@ class Profiler(_JvmDevice):
             )
         chosen = [_PROFILE_EVENTS[event].format(interval=interval) for event in events]
         arguments = ",".join(["start", *chosen, "jfr", f"file={logs}/async-profile.jfr"])
-        accurate = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints")
-        return (*accurate, f"-agentpath:{PROFILER_LIBRARY}={arguments}")
-
-
-_PROFILE_EVENTS = {
-    "cpu": "event=cpu,interval={interval}",
-    "wall": "event=wall,interval={interval}",
-    "alloc": "alloc=512k",
-    "lock": "lock=1ms",
-}
-"""What async-profiler's argument is for each event."""
+        return (*_ACCURATE, f"-agentpath:{PROFILER_LIBRARY}={arguments}")
 
 
 class JitCompiler(_JvmDevice):

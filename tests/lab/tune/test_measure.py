@@ -92,8 +92,14 @@ def test_a_quality_limits_a_search_and_may_be_its_objective():
     recall, distance = map(parse_objective, ("recall@10:knn", "distance:knn"))
     assert recall.higher_is_better
     assert measured(record, recall, []).objective == 0.93
-    assert "it is not known that lower values are better" in measured(record, distance, []).problem
-    declared = replace(record, task_meta={"knn": {"quality-metrics": {"distance": "lower"}}})
-    assert measured(declared, distance, []).objective == 2.0
+    assert "it is not known which of its values are better" in measured(record, distance, []).problem
+    for direction, objective, problem in (
+        ("lower", 2.0, ""),
+        ("higher", None, "its higher values are better, and `tune` would search for lower ones"),
+    ):
+        declared = replace(record, task_meta={"knn": {"quality-metrics": {"distance": direction}}})
+        found = measured(declared, distance, [])
+        assert found.objective == objective
+        assert problem in found.problem
     with pytest.raises(UsageError, match="--constraint must be a metric and its limit"):
         parse_constraint("recall:knn>0.9ms")

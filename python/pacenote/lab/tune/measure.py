@@ -18,6 +18,11 @@ _CONSTRAINT = re.compile(r"\s*([^<>\s]+)\s*([<>]=?)\s*(\d+(?:\.\d+)?)\s*([^\s\d]
 _MS = {"ms": 1.0, "s": 1000.0, "us": 0.001, "µs": 0.001}
 _TIME = re.compile(r"p\d+(\.\d+)?(-|:|$)")
 _NAME = re.compile(r"[^\s:<>]+(:.+)?")
+_DIRECTIONS = {
+    True: "its higher values are better",
+    False: "its lower values are better",
+    None: "it is not known which of its values are better",
+}
 _OBJECTIVE_HINT = "for example --objective=throughput:index-append, or --objective=p99:term"
 
 
@@ -83,8 +88,8 @@ def measured(record: RaceRecord, objective: TuneObjective, constraints: Iterable
         metric, datum = found
         if name == objective.metric and _is_opposite(metric, objective):
             return RaceMeasures(
-                problem=f"{name} cannot be an objective: it is not known that "
-                f"{'higher' if objective.higher_is_better else 'lower'} values are better"
+                problem=f"{name} cannot be an objective: {_DIRECTIONS[metric.higher_is_better]}, and "
+                f"`tune` would search for {'higher' if objective.higher_is_better else 'lower'} ones"
             )
         if datum.has_backlog:
             return RaceMeasures(
