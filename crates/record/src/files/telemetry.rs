@@ -69,8 +69,8 @@ pub fn recover_telemetry(folder: &Path) -> Result<Option<u64>, RecordError> {
 }
 
 /// Converts the journal to the Parquet file, removes the journal, and returns the number of rows. What the journal has
-/// lost is stored, and a journal that is damaged or lacks its end is kept under another name. A complete file with more rows than the journal
-/// remains.
+/// lost is stored, and a journal that is damaged or lacks its end is kept under another name. A complete file with more
+/// rows than the journal remains.
 ///
 /// # Errors
 ///
@@ -88,8 +88,13 @@ pub fn complete_telemetry(folder: &Path) -> Result<u64, RecordError> {
         let (values, file) = (journal.values, PARQUET);
         losses.push(format!("{JOURNAL} has {values} of the {present} rows of {file}, which is kept"));
     } else {
-        let converted = durable::replace(&target, |file| journal.convert(&path, file).map(|file| (file, ())));
-        converted.map_err(|source| RecordError::file(&target, source))?;
+        let converted = durable::replace(&target, |file| journal.convert(&path, file));
+        let unnamed = converted.map_err(|source| RecordError::file(&target, source))?;
+        if unnamed > 0 {
+            losses.push(format!(
+                "{unnamed} values of {JOURNAL} lack their tasks, because too many ran at their times"
+            ));
+        }
     }
     add_losses(folder, &losses).map_err(journal_error)?;
     let removed = if losses.is_empty() { durable::remove(&path) } else { durable::set_aside(&path) };
@@ -131,34 +136,72 @@ struct SeriesColumns {
     labels: ByteArray,
 }
 
+/// Which tasks ran at a time.
+#[derive(Clone, Copy, Debug)]
+enum RunningTasks {
+    None,
+    /// Their names are the value at this position.
+    Named(usize),
+    /// Their names are too long.
+    Unnamed,
+}
+
 /// The distinct values of the column `task`.
-#[derive(Debug, Default)]
-struct TaskNames {
+#[derive(Debug)]
+struct TaskNames<'a> {
+    tasks: &'a [TaskWindow],
+    /// The times at which a task begins, or has ended, in their order: the same tasks run between two of them.
+    changes: Vec<i64>,
+    /// What runs from the change before a position on, as far as it was asked for.
+    running: HashMap<usize, RunningTasks>,
     names: Vec<String>,
     positions: HashMap<String, usize>,
     /// Length of all names, in bytes.
     bytes: usize,
 }
 
-impl TaskNames {
-    /// Returns the position of the tasks that ran at a time, or `None` if no task ran, or more than are named.
-    fn at(&mut self, time_ns: i64, tasks: &[TaskWindow]) -> Option<usize> {
-        let running = || tasks.iter().filter(|task| task.contains(time_ns)).map(|task| task.task.as_str());
+impl<'a> TaskNames<'a> {
+    fn new(tasks: &'a [TaskWindow]) -> Self {
+        let times = |task: &TaskWindow| [task.begin_ns, task.end_ns.saturating_add(1)];
+        let mut changes: Vec<i64> = tasks.iter().flat_map(times).collect();
+        changes.sort_unstable();
+        changes.dedup();
+        let (running, positions) = (HashMap::new(), HashMap::new());
+        Self { tasks, changes, running, names: Vec::new(), positions, bytes: 0 }
+    }
+
+    /// Returns the tasks that ran at a time.
+    fn at(&mut self, time_ns: i64) -> RunningTasks {
+        let part = self.changes.partition_point(|change| *change <= time_ns);
+        if let Some(known) = self.running.get(&part) {
+            return *known;
+        }
+        let found = self.find(time_ns);
+        self.running.insert(part, found);
+        found
+    }
+
+    fn find(&mut self, time_ns: i64) -> RunningTasks {
+        let running =
+            || self.tasks.iter().filter(|task| task.contains(time_ns)).map(|task| task.task.as_str());
         let length: usize = running().map(|name| name.len() + 2).sum();
-        if length == 0 || length > MAX_TASK_BYTES {
-            return None;
+        if length == 0 {
+            return RunningTasks::None;
+        }
+        if length > MAX_TASK_BYTES {
+            return RunningTasks::Unnamed;
         }
         let name = running().collect::<Vec<_>>().join(", ");
         if let Some(known) = self.positions.get(&name) {
-            return Some(*known);
+            return RunningTasks::Named(*known);
         }
         if self.bytes + name.len() > MAX_NAME_BYTES {
-            return None;
+            return RunningTasks::Unnamed;
         }
         self.bytes += name.len();
         self.positions.insert(name.clone(), self.names.len());
         self.names.push(name);
-        Some(self.names.len() - 1)
+        RunningTasks::Named(self.names.len() - 1)
     }
 }
 
@@ -250,7 +293,8 @@ impl Journal {
         losses
     }
 
-    fn convert(&self, path: &Path, target: OutputFile) -> io::Result<OutputFile> {
+    /// Writes the values to a file, and returns it with the number of values whose tasks have too long names.
+    fn convert(&self, path: &Path, target: OutputFile) -> io::Result<(OutputFile, u64)> {
         let tasks = KeyValue::new(TASKS.to_owned(), serde_json::to_string(&self.tasks)?);
         let properties = columns::properties().set_key_value_metadata(Some(vec![tasks])).build();
         let mut writer = columns::begin(target, SCHEMA, properties)?;
@@ -259,19 +303,22 @@ impl Journal {
             .iter()
             .map(|(number, series)| Ok((*number, SeriesColumns::of(series)?)))
             .collect::<io::Result<_>>()?;
-        let (mut rows, mut names) = (Vec::new(), TaskNames::default());
+        let (mut rows, mut names, mut unnamed) = (Vec::new(), TaskNames::new(&self.tasks), 0);
         read_lines(path, |line| {
             let TelemetryLine::Samples { time, values } = line else { return Ok(()) };
-            let task = names.at(time, &self.tasks);
+            let (before, running) = (rows.len(), names.at(time));
+            let task = if let RunningTasks::Named(position) = running { Some(position) } else { None };
             let known = values.into_iter().filter(|(number, _)| texts.contains_key(number));
             rows.extend(known.map(|(series, value)| Row { series, time_ns: time, task, value }));
+            unnamed +=
+                if matches!(running, RunningTasks::Unnamed) { (rows.len() - before) as u64 } else { 0 };
             if rows.len() >= ROW_GROUP_ROWS {
                 write_row_group(&mut writer, &mut rows, &texts, &names)?;
             }
             Ok(())
         })?;
         write_row_group(&mut writer, &mut rows, &texts, &names)?;
-        Ok(writer.into_inner()?)
+        Ok((writer.into_inner()?, unnamed))
     }
 }
 
@@ -291,7 +338,7 @@ fn write_row_group(
     writer: &mut SerializedFileWriter<OutputFile>,
     rows: &mut Vec<Row>,
     texts: &HashMap<SeriesNumber, SeriesColumns>,
-    names: &TaskNames,
+    names: &TaskNames<'_>,
 ) -> Result<(), ParquetError> {
     if rows.is_empty() {
         return Ok(());
@@ -344,5 +391,26 @@ mod tests {
         }
         assert_eq!((times.positions.len(), times.tasks.len(), times.left_out), (2, 2, 0));
         assert_eq!(times.into_tasks(), [window("b", 2), window("a", 999)]);
+    }
+
+    #[test]
+    fn tasks_are_looked_for_once_between_two_changes() {
+        let window = |task: &str, begin_ns, end_ns| TaskWindow { task: task.to_owned(), begin_ns, end_ns };
+        let tasks =
+            [window("a", 10, 30), window("b", 20, 30), window("c", 31, 31), window("d", 40, i64::MAX)];
+        let mut names = TaskNames::new(&tasks);
+        for _ in 0..2 {
+            for time_ns in (0..50).chain([i64::MAX - 1]) {
+                let running = tasks.iter().filter(|task| task.contains(time_ns));
+                let expected = running.map(|task| task.task.as_str()).collect::<Vec<_>>().join(", ");
+                let name = match names.at(time_ns) {
+                    RunningTasks::Named(position) => names.names[position].clone(),
+                    RunningTasks::None | RunningTasks::Unnamed => String::new(),
+                };
+                assert_eq!(name, expected, "at {time_ns}");
+            }
+        }
+        // None, a, b with a, c, none, and d.
+        assert_eq!((names.running.len(), names.names.len()), (6, 4));
     }
 }
