@@ -25,6 +25,7 @@ from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, Probe, SaturationResult, parse_latency_limits
 from pacenote.model.saturation_answer import answer, tries_text
+from pacenote.model.telemetry_options import TelemetryOptions
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.plan.duration import ExpectedDuration
 from pacenote.race.measured_seconds import MeasuredSeconds, read_measured_seconds
@@ -77,6 +78,8 @@ def request_(tmp_path: Path, server: HttpServer) -> SaturationRequest:
         track_params={"api_key": SECRET},
         pipeline="benchmark-only",
         target_hosts=(server.address,),
+        # As on the command line.
+        telemetry=TelemetryOptions(default_devices=False),
     )
     return SaturationRequest(
         race=race,

@@ -42,7 +42,7 @@ def add_options(parser: Parser) -> None:
     race.add_options(parser)
     for name in _REFUSED:
         parser.hide(f"--{name.replace('_', '-')}")
-    # Probes always run open loop, and without telemetry.
+    # Probes always run open loop, and without telemetry devices; the host is always sampled.
     parser.set_defaults(open_loop=True, max_connections=64, default_telemetry=False)
 
 

@@ -29,8 +29,8 @@ class ProbeHost:
         nodes, others = context.cluster.local_nodes(), context.snapshots.engines
         self._file = folder.telemetry
         self._telemetry = RaceTelemetry(folder, observed_host(nodes, context.request.driver_cpus, others))
-        if context.request.telemetry.default_devices:
-            self._telemetry.start_sampler()
+        # Without it, a search would not know of other programs, whatever telemetry a race has.
+        self._telemetry.start_sampler()
 
     def end(self, driven: DriveResult | None, task: str) -> tuple[Finding, ...]:
         """Ends the sampler, and returns what may have disturbed the task. A host that could not be sampled
