@@ -95,3 +95,15 @@ def test_cpus_that_were_not_sampled_have_no_use(lines: tuple[TelemetryLine, ...]
     assert not use.busy
     assert not use.engine
     assert not use.others
+
+
+def test_time_of_other_guests_of_the_host_is_not_that_of_other_programs() -> None:
+    """Of 2 CPUs, the engine had 0.6, the driver 0.2, others 0.1, and other virtual machines 0.5."""
+    states = (("user", 900.0), ("idle", 600.0), ("steal", 500.0))
+    lines = (
+        *(telemetry(f"cpu.{state}", [ms]) for state, ms in states),
+        telemetry("process.user", [600.0], labels={"process": "node-0"}),
+        telemetry("process.user", [200.0], labels={"process": "driver"}),
+    )
+    use = cpu_use(lines, record(telemetry={"host-sampler": {}}))
+    assert (use.busy, use.others) == ([pytest.approx(0.45)], [pytest.approx(0.05)])

@@ -16,7 +16,9 @@ HOST, NODES, GAUGES = "host", "node-counters", "node-gauges"
 CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """States of a CPU, of which the host counts the time."""
 
-_IDLE = ("idle", "iowait")
+_FREE = ("idle", "iowait", "steal")
+"""States in which no program of this machine runs: in the last one, the hypervisor runs other guests."""
+
 _DRIVER = "driver"
 
 PartValues = Sequence[float | None]
@@ -91,7 +93,9 @@ def _driver_cpus(facts: SamplerFacts, record: RaceRecord) -> frozenset[int]:
 def _cpu_times(
     telemetry: Sequence[TelemetryLine], cpus: frozenset[int]
 ) -> tuple[list[float | None], list[float | None]]:
-    """Returns the time of these CPUs, and their idle time; none means all. Empty if they were not sampled."""
+    """Returns the time of these CPUs, and the part of it in which they ran no program; none means all. Empty
+    if they were not sampled.
+    """
     wanted: list[Mapping[str, str]] = [{"cpu": str(cpu)} for cpu in cpus] or [{}]
     lines = [
         (state, line.mean)
@@ -100,7 +104,7 @@ def _cpu_times(
     ]
     if sum(state == "idle" for state, _ in lines) < len(wanted):
         return [], []
-    return added(mean for _, mean in lines), added(mean for state, mean in lines if state in _IDLE)
+    return added(mean for _, mean in lines), added(mean for state, mean in lines if state in _FREE)
 
 
 def _process_times(
