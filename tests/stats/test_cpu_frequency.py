@@ -56,3 +56,13 @@ def test_a_processor_that_goes_offline_is_not_a_fall() -> None:
 def test_a_task_with_two_readings_has_no_frequency() -> None:
     shorter = TaskTimes("index", 145 * S, 152 * S)
     assert frequency_figures({"0": every_5_s(4e9, 3e9), "1": every_5_s(4e9, 4e9)}, frozenset(), shorter) == {}
+
+
+def test_processors_that_are_read_a_little_apart_are_one_reading() -> None:
+    """Two readings of each, one on either side of the middle of a second."""
+    shorter = TaskTimes("index", 145 * S, 152 * S)
+    both = {
+        cpu: [(at * S + S // 2 + offset_ns, 4e9) for at in (145, 150)]
+        for cpu, offset_ns in (("0", -1_000_000), ("1", 1_000_000))
+    }
+    assert frequency_figures(both, frozenset(), shorter) == {}

@@ -96,6 +96,8 @@ GAUGES: Mapping[str, tuple[float, float, float]] = {
 }
 """Smallest, mean and largest values."""
 
+TAKEN = 0.96 * (0.03 + 0.04 * 0.4 / 0.56)
+
 EXPECTED: Mapping[str, float | str] = {
     "cpu.idle_share": 0.4,
     "cpu.user_share": 0.46,
@@ -105,8 +107,9 @@ EXPECTED: Mapping[str, float | str] = {
     "cpu.driver_share": 0.05,
     "cpu.other_share": 0.11,
     "cpu.engine_waiting": 0.16,
-    # It waited for 0.08 of 2 cores, of which the driver had 0.05, and lacked its part of the stolen time.
-    "cpu.lacked_share": (0.03 + 0.04 * 0.4 / 0.56) / (0.4 + 0.03 + 0.04 * 0.4 / 0.56),
+    # It waited for 0.08 of 2 cores, of which the driver had 0.05, and lacked its part of the stolen time,
+    # except in the 4 % of the periods in which its quota stopped it.
+    "cpu.lacked_share": TAKEN / (0.4 + TAKEN),
     "cpu.runnable": 3.5,
     "cpu.wait_share": 0.25,
     "cpu.frequency_hz": (6 * 3e9 + 15 * 2.4e9) / 21,
@@ -201,7 +204,7 @@ def test_what_the_kernel_lacks_is_left_out(missing: str) -> None:
     found = host_figures(telemetry(counters, gauges), TASK, HOST, HostHistory())
     assert 0 < len(found) < len(EXPECTED)
     for name, value in found.items():
-        if name not in ("cpu.other_share", "disk.util_share"):
+        if name not in ("cpu.other_share", "cpu.lacked_share", "disk.util_share"):
             assert value == (EXPECTED[name] if isinstance(value, str) else pytest.approx(EXPECTED[name])), (
                 name
             )
@@ -349,3 +352,26 @@ def test_earlier_versions_recorded_the_cpus_of_all_nodes_together() -> None:
     # What is recorded of single processes is all.
     values["host-sampler"]["process_cpus"] = {}  # type: ignore[assignment]
     assert SampledHost.from_record(values, "2-3").process_cpus == {}
+
+
+def test_an_engine_that_its_quota_stopped_lacked_nothing() -> None:
+    """The kernel counts that its threads wait for a core, which they could not have used."""
+    stopped = {**COUNTERS, "cgroup.throttled_periods[process=node-0]": 1_000}
+    assert host_figures(telemetry(stopped, GAUGES), TASK, HOST, HISTORY)["cpu.lacked_share"] == 0
+    # The quota of a group around its own.
+    around = {
+        **COUNTERS,
+        "cgroup.cpu_periods[process=node-0,group=/pod]": 1_000,
+        "cgroup.throttled_periods[process=node-0,group=/pod]": 500,
+    }
+    half = TAKEN / 0.96 / 2
+    found = host_figures(telemetry(around, GAUGES), TASK, HOST, HISTORY)
+    assert found["cpu.lacked_share"] == pytest.approx(half / (0.4 + half))
+
+
+def test_the_waits_of_nodes_are_not_known_if_those_of_one_are_not() -> None:
+    nodes = replace(HOST, nodes=("node-0", "node-1"))
+    counters = {**COUNTERS, "process.user[process=node-1]": 10.0, "process.system[process=node-1]": 10.0}
+    found = host_figures(telemetry(counters, GAUGES), TASK, nodes, HISTORY)
+    assert "cpu.engine_waiting" not in found
+    assert "cpu.engine_share" in found

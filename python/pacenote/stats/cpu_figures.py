@@ -138,15 +138,14 @@ def _waits(
     """Returns for how long threads of the engine waited for these CPUs, and how much of the time that they
     could have used others had meanwhile, at most. They also wait for the driver, whose time comes first, and
     for each other, which takes nothing from the engine; of what other guests of the host had, the engine
-    lacked its part of the busy time. It is not known for which CPUs a node waited that may use others, too.
+    lacked its part of the busy time. While its CPU quota stops it, it could not have used more, although the
+    kernel counts that its threads wait. It is not known for which CPUs a node waited that may use others,
+    too.
     """
     nodes = [node for node in wanted.nodes if not wanted.is_outside(node)]
     if not all(wanted.is_within(node) for node in nodes):
         return {}
-    waits = [
-        _per_s(cut) for node in nodes for _, cut in telemetry.counters("process.run_queue_wait", process=node)
-    ]
-    waiting = total_or_none(waits)
+    waiting = total_or_none(_run_queue_wait(telemetry, node) for node in nodes)
     figures = {} if waiting is None else {"cpu.engine_waiting": waiting / _MS}
     engine, others = shares.get("cpu.engine_share"), shares.get("cpu.other_share")
     if engine is None or others is None:
@@ -160,9 +159,27 @@ def _waits(
     steal = shares.get("cpu.steal_share", 0.0)
     busy = 1.0 - shares.get("cpu.idle_share", 0.0) - steal
     taken += steal * engine / busy if busy > 0 else 0.0
+    taken *= 1.0 - min((_stopped_share(telemetry, node) for node in nodes), default=0.0)
     if (share := lacked_share(engine, taken)) is not None:
         figures["cpu.lacked_share"] = share
     return figures
+
+
+def _run_queue_wait(telemetry: TaskTelemetry, node: str) -> float | None:
+    """Returns for how long the threads of a node waited for a CPU, in milliseconds per second."""
+    return total_or_none(_per_s(cut) for _, cut in telemetry.counters("process.run_queue_wait", process=node))
+
+
+def _stopped_share(telemetry: TaskTelemetry, node: str) -> float:
+    """Returns the share of the periods of its CPU quota in which a node was stopped: of the quota of its own
+    group or of one around it that stopped it in most of them.
+    """
+    shares = [0.0]
+    for labels, periods in telemetry.counters("cgroup.cpu_periods", process=node):
+        stopped = telemetry.counter("cgroup.throttled_periods", **labels)
+        if stopped is not None and periods.increase > 0:
+            shares.append(min(1.0, stopped.increase / periods.increase))
+    return max(shares)
 
 
 def _per_s(cut: CounterCut | None) -> float | None:

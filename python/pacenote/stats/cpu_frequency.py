@@ -76,5 +76,7 @@ def _mean(readings: Mapping[str, Sequence[tuple[int, float]]], cpus: Set[str]) -
 
 
 def _moments(readings: Mapping[str, Sequence[tuple[int, float]]], cpus: Set[str]) -> int:
-    """Returns at how many moments these CPUs were read: they are read together."""
-    return len({round(time_ns / 1e9) for cpu in cpus for time_ns, _ in readings[cpu]})
+    """Returns at how many moments these CPUs were read. They are read one after the other, which may take
+    some milliseconds, so that their times are not compared.
+    """
+    return max((len({round(time_ns / 1e9) for time_ns, _ in readings[cpu]}) for cpu in cpus), default=0)
