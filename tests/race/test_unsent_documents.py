@@ -12,6 +12,7 @@ from pacenote.race.unsent_documents import unsent_documents
 from race.test_document_check import bulk, file, plan
 
 WORK = bulk(file("a", 150), file("b", 50))
+SMALL_FILES = bulk(file("a", 10), file("b", 10), file("c", 10))
 
 
 def bounded(work: BulkWork | Sleep, bound: TaskBound) -> Plan:
@@ -25,7 +26,12 @@ def bounded(work: BulkWork | Sleep, bound: TaskBound) -> Plan:
         (WORK, Iterations(0, 2), "40 of 200"),
         (WORK, Iterations(1, 2), "60 of 200"),
         (replace(WORK, limit=IngestDocuments(100)), Iterations(0, 4), "80 of 100"),
-        (replace(WORK, limit=IngestShare(0.5)), Iterations(0, 1), "20 of 100"),
+        # Of its 8 and 3 bulks, a client sends the first half, rounded up.
+        (replace(WORK, limit=IngestShare(0.5)), Iterations(0, 1), "20 of 120"),
+        # A bulk has documents of one file only: the last one of the first file has 5.
+        (WORK, Iterations(0, 9), "170 of 200"),
+        (SMALL_FILES, Iterations(0, 1), "10 of 30"),
+        (SMALL_FILES, Iterations(0, 2), "20 of 30"),
     ],
 )
 def test_documents_beyond_the_iterations_are_told(work: BulkWork, bound: TaskBound, sent: str) -> None:
@@ -39,13 +45,28 @@ def test_documents_beyond_the_iterations_are_told(work: BulkWork, bound: TaskBou
 @pytest.mark.parametrize(
     ("work", "bound"),
     [
-        (WORK, Iterations(0, 10)),
+        (WORK, Iterations(0, 11)),
         (WORK, Iterations(0, UNTIL_EXHAUSTED)),
         (WORK, TimePeriod(0.0, 1.0)),
         (replace(WORK, looped=True), Iterations(0, 1)),
-        (replace(WORK, limit=IngestShare(0.1)), Iterations(0, 1)),
+        (replace(WORK, limit=IngestShare(0.1)), Iterations(0, 2)),
+        (SMALL_FILES, Iterations(0, 3)),
         (Sleep(0), Iterations(0, 1)),
     ],
 )
 def test_tasks_that_send_what_they_are_to_send_are_not(work: BulkWork | Sleep, bound: TaskBound) -> None:
     assert list(unsent_documents(bounded(work, bound), test_mode=False)) == []
+
+
+def test_clients_of_an_open_loop_share_their_iterations() -> None:
+    """Which client sends how many of the 18 bulks is not known: they have at most 180 documents."""
+    shared = bounded(WORK, Iterations(0, 9))
+    shared = replace(shared, tasks=tuple(replace(task, open_loop=True) for task in shared.tasks))
+    assert [task.sent for task in unsent_documents(shared, test_mode=False)] == [180]
+
+
+def test_a_client_that_begins_with_a_small_corpus_sends_fewer_documents() -> None:
+    """In a bulk each, the first client sends 10 documents of the large corpus, the second 2 of the other."""
+    corpora = bulk(file("a", 100), replace(file("b", 4), corpus=1))
+    (found,) = unsent_documents(bounded(corpora, Iterations(0, 1)), test_mode=False)
+    assert (found.sent, found.intended) == (12, 104)

@@ -61,7 +61,7 @@ class UnsentDocuments:
     """Name of the task."""
 
     sent: int
-    """The most documents that its iterations can send."""
+    """Documents that its iterations send; in an open loop, the most that they can send."""
 
     intended: int
     """Number of documents of its operation."""
