@@ -191,16 +191,20 @@ def _other_share(observation: TaskObservation) -> float:
 
 
 def _stolen(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
-    """Reports time that was stolen from the cores of the engine, unless that is reported of all cores."""
+    """Reports time that was stolen from the cores of the engine, unless that is reported of all cores, and
+    makes as many figures doubtful.
+    """
     of_driver = own_cores(driver)
-    if of_driver.numbers is None and of_driver.stolen_share > STOLEN_SHARE:
-        return
+    of_all = of_driver.stolen_share if of_driver.numbers is None else 0.0
     shares = {task: each.steal_share for task, each in found.items() if each.steal_share is not None}
     doubtful = {task: share for task, share in shares.items() if share > STOLEN_SHARE_OF_FIGURES}
     other = {task: share for task, share in shares.items() if STOLEN_SHARE < share <= STOLEN_SHARE_OF_FIGURES}
     # A disturbance of one task says nothing about the figures of another one.
-    for above, doubtful_from in ((doubtful, EVERYTHING), (other, None)):
-        if above:
+    for above, doubtful_from, limit in (
+        (doubtful, EVERYTHING, STOLEN_SHARE_OF_FIGURES),
+        (other, None, STOLEN_SHARE),
+    ):
+        if above and of_all <= limit:
             worst = format_excess(max(above.values()), STOLEN_SHARE)
             up_to = "up to " if len(above) > 1 else ""
             yield Finding(
