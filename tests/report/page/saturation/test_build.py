@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pacenote.model.saturation import VaryingLimit
 from pacenote.report.page.drawing import Stroke, Trace
 from pacenote.report.page.saturation.build import build_saturation_page
 from report.page import examples
@@ -18,6 +19,20 @@ def test_the_answer_is_an_interval_of_rates():
     assert answer(page, 1).startswith("140 ops/s: 1 of 1 probe passed")
     assert answer(page, 2).startswith("The engine.")
     assert "pacenote saturate" in answer(page, 4)
+
+
+def test_the_area_of_the_chart_is_the_interval_of_the_answer():
+    sources = examples.saturation_page()
+
+    def area(**changes):
+        page = build_saturation_page(replace(sources, result=replace(sources.result, **changes)))
+        return [(bar.x, bar.to_x) for bar in bars(drawings(page)["rates-0"].rows[0])]
+
+    ((low, high),) = area()
+    ((wider_low, wider_high),) = area(varying=VaryingLimit(100.0, 190.0))
+    assert wider_low < low < high < wider_high
+    # The answer is at least the lower end: the highest rate may be above the upper one.
+    assert area(limited_by="samples") == area(limited_by="driver") == area(unstable=None) == []
 
 
 def test_each_probe_has_its_outcome_and_its_upper_bound():

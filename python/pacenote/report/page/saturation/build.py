@@ -160,13 +160,14 @@ def _latency_chart(name: str, limit: LatencyLimit, found: SaturationResult) -> I
     known = [(probe, time) for probe, time in probes if time.ms is not None and time.ms > 0]
     if not known:
         return
-    rates = scale_of((probe.rate for probe in found.probes), is_logarithmic=True)
+    ends = _interval_ends(found) or ()
+    rates = scale_of((*(probe.rate for probe in found.probes), *ends), is_logarithmic=True)
     bounds = [time.high_ms for _, time in known if time.high_ms is not None]
     values = (limit.ms, *(time.ms or 0.0 for _, time in known), *bounds)
     times = scale_of(values, is_logarithmic=True)
     marks: list[Mark] = []
-    if found.stable is not None and found.unstable is not None:
-        left, right = sorted((rates.at(found.stable), rates.at(found.unstable)))
+    if ends:
+        left, right = sorted(map(rates.at, ends))
         marks.append(Bar(left, right, 0.0, 1.0, "quiet", is_faint=True, title="The highest rate is in here"))
     marks += _time_lines(times)
     y = 1 - times.at(limit.ms)
@@ -179,12 +180,21 @@ def _latency_chart(name: str, limit: LatencyLimit, found: SaturationResult) -> I
         KeyEntry("wrong", "failed", "cross"),
         KeyEntry("doubtful", "undecided or void", "ring"),
         KeyEntry("", "up to the upper bound of its interval", "line"),
-        KeyEntry("quiet", "between the rates of the answer", "area"),
+        *([KeyEntry("quiet", "between the rates of the answer", "area")] if ends else []),
     )
     title = f"p{limit.q:g} of latency by rate"
     text = f"{capitalized(answer(found))}. A rate passes if the upper bound of p{limit.q:g} keeps the limit."
     row = DrawingRow("", tuple(marks), height_px=_HEIGHT_PX)
     yield Drawing(name, title, text, _PROBES, (row,), rates.ticks(format_rate), "ops/s", key)
+
+
+def _interval_ends(found: SaturationResult) -> tuple[float, float] | None:
+    """Returns the rates between which the answer says that the highest one is, or None if it does not."""
+    if found.varying is not None:
+        return found.varying.low, found.varying.high
+    if found.stable is None or found.unstable is None or found.limited_by in ("samples", "driver"):
+        return None
+    return found.stable, found.unstable
 
 
 def _time_lines(times: Scale) -> Iterator[Mark]:
@@ -226,7 +236,7 @@ def _probe_table(found: SaturationResult) -> PageTable:
         cells.append(PageCell("" if rate is None else f"{rate * 100:.3g}", rate))
         rows.append(tuple(cells))
     columns = tuple(PageColumn(head, head != "Outcome") for head in heads)
-    caption = f"All {format_count(len(rows), 'probe')}; an empty bound means too few samples for one"
+    caption = f"All {format_count(len(rows), 'probe')}; an empty bound means that there is none"
     return PageTable(_PROBES, caption, columns, (RowGroup("", tuple(rows)),), is_sortable=True)
 
 
