@@ -7,7 +7,7 @@ from pacenote.export.figures import race_figures
 from pacenote.export.metrics import METRICS
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RaceRecord, RecordedTrack
-from pacenote.model.result import CensoredPercentile, ValueSummary
+from pacenote.model.result import CensoredPercentile, ValueSummary, WarmupBacklog
 from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.model.system_metrics import FieldUsage, MlProcessingTime, SystemMetrics, TransformFigure
 from pacenote.model.target_rate import TargetRate
@@ -54,6 +54,12 @@ def test_percentiles_say_whether_they_have_enough_samples():
     assert not by_statistic["p99"].supported
     assert by_statistic["max"].supported, "the largest value is no estimate"
     assert (by_statistic["p90"].low, by_statistic["p90"].high) == (3.0, 5.0)
+
+
+def test_a_latency_that_includes_the_backlog_of_a_warm_up_says_so():
+    for marked, expected in ((True, {"value": (135, "")}), (False, {})):
+        delayed = paced(warmup_backlog=WarmupBacklog(135, 12.3, gone=True, marked=marked))
+        assert values(race_figures(record(tasks=(delayed,))), "warmup_backlog", "term") == expected
 
 
 def test_a_percentile_that_never_ended_has_no_figure():

@@ -203,6 +203,8 @@ def _totals(task: TaskResult, of_task: _FigureMaker) -> Iterator[ExportedFigure]
         ("measured_window", task.window_s),
     ):
         yield from of_task.values(metric, value)
+    if task.warmup_backlog.marked:
+        yield from of_task.values("warmup_backlog", task.warmup_backlog.operations)
     yield from of_task.values("work_done", task.work.done, unit=task.unit)
     yield from of_task.values("work_failed", task.work.failed, unit=task.unit)
 

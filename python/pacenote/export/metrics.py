@@ -84,6 +84,12 @@ _TASK = (
     ExportedMetric("operations_measured", "", "counter", "measured operations that ended"),
     ExportedMetric("operations_unsent", "", "counter", "operations that were due, but did not begin"),
     ExportedMetric("operations_waited", "", "counter", "operations that were due when no client was free"),
+    ExportedMetric(
+        "warmup_backlog",
+        "",
+        "gauge",
+        "measured operations that waited for the warm-up, if so many did that `latency` decides nothing",
+    ),
     ExportedMetric("retries", "", "counter", "attempts after the first of each operation", "sub-operation"),
     ExportedMetric("requests", "", "counter", "requests, including those of retries", "sub-operation"),
     ExportedMetric("reconnects", "", "counter", "connections that were reopened"),
