@@ -71,6 +71,19 @@ def test_the_whole_is_the_time_of_the_cores_that_the_node_may_use():
     assert ("too few requests at a time" in found, unexplained) == (False, pytest.approx(0.0))
 
 
+@pytest.mark.parametrize(
+    ("host", "whole"),
+    [
+        ({"cores": 4}, "time of all cores"),
+        ({"cores": 4, "usable_cores": 4}, "time of all cores"),
+        ({"cores": 4, "usable_cores": 1}, "time of the cores that the engine may use"),
+    ],
+)
+def test_what_is_divided_is_named(host, whole):
+    (found,) = task_times(evidence_of(cpu=CPU, host=host))
+    assert found.whole == whole
+
+
 @pytest.mark.parametrize("known", [{}, {"other_least_share": 0.2}, {"driver_share": 0.1}])
 def test_busy_time_of_an_unknown_process_is_not_idle(known):
     """35 % of the time was idle, which is all that too few requests can have left."""

@@ -85,6 +85,7 @@ class _Budget:
             waits,
             tuple(MissingFigure(name, reason) for name, reason in self._missing.items()),
             self._excess,
+            self._may_use_all(),
         )
 
     def _number(self, name: str) -> float | None:
@@ -139,6 +140,11 @@ class _Budget:
         """Returns the number of cores of the host that the node may use."""
         usable = self._evidence.number(self._window, "host.usable_cores")
         return usable or self._number("host.cores")
+
+    def _may_use_all(self) -> bool:
+        usable = self._evidence.number(self._window, "host.usable_cores")
+        every = self._evidence.number(self._window, "host.cores")
+        return usable is None or every is None or usable >= every
 
     def _engine(self, engine: float, source: str, *, divided: bool = True) -> None:
         """Divides the CPU time of a node: the collector's first, then what threads report. They report

@@ -156,7 +156,7 @@ class TimeShare:
     """What the time was used for."""
 
     share: float
-    """Its part of the time of all cores, from 0 to 1."""
+    """Its part of the time of all cores that the node may use, from 0 to 1."""
 
     source: str
     """The figures that it was computed from."""
@@ -186,6 +186,14 @@ class TaskTime:
 
     excess: float = 0.0
     """By how much the counters of busy cores add up to more than 1; the last ones of `shares` lack it."""
+
+    of_all_cores: bool = True
+    """Whether the node may use all cores of its machine, as far as is known."""
+
+    @property
+    def whole(self) -> str:
+        """What the shares are parts of, in words."""
+        return "time of all cores" if self.of_all_cores else "time of the cores that the engine may use"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,8 @@ def _silent(state: str, answers: Sequence[RuleAnswer]) -> DiagnosisSection | Non
 
 
 def _time(times: Sequence[TaskTime]) -> DiagnosisSection:
-    title = "Where the time of all cores goes"
+    whole = next((each.whole for each in times if not each.of_all_cores), "time of all cores")
+    title = f"Where the {whole} goes"
     if not times:
         return DiagnosisSection(f"{title}: no figures of the cores were recorded", ())
     items = []

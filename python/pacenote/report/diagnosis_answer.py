@@ -121,4 +121,4 @@ def _bracket(answer: RuleAnswer) -> str:
 def _time(time: TaskTime) -> str:
     where = f"{time.task} on {time.node}" if time.node else time.task
     shares = (f"{format_share(share.share)} {share.cause}" for share in time.shares[:_MAIN_SHARES])
-    return f"{where}: time of all cores: {', '.join(shares)}"
+    return f"{where}: {time.whole}: {', '.join(shares)}"

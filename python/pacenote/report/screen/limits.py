@@ -37,7 +37,7 @@ def _bottleneck(time: TaskTime) -> Limit:
     where = f"{time.task} on {time.node}" if time.node else time.task
     shares = [f"{format_share(share.share)} {share.cause}" for share in time.shares[:_MAIN_SHARES]]
     return _limit(
-        f"{where}: time of all cores: {', '.join(shares[:number])}" for number in range(len(shares), 0, -1)
+        f"{where}: {time.whole}: {', '.join(shares[:number])}" for number in range(len(shares), 0, -1)
     )
 
 

@@ -85,7 +85,7 @@ def limits(diagnosis: Diagnosis | None, reason: str) -> Question:
 
 def _time_text(time: TaskTime) -> str:
     shares = ", ".join(f"{format_share(each.share)} {each.cause}" for each in time.shares[:_MAIN_SHARES])
-    return f"During {time.task}, the time of all cores went to: {shares}."
+    return f"During {time.task}, the {time.whole} went to: {shares}."
 
 
 def slowest(figure: KeyFigure | None, supported: KeyFigure | None) -> Question:
