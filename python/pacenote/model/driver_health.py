@@ -15,7 +15,7 @@ from pacenote.model.driver_pauses import gap_findings, pause_findings
 from pacenote.model.driver_scheduling import REALTIME, core_advice, obtained_scheduling
 from pacenote.model.finding import EVERYTHING, Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
-from pacenote.units import format_count, format_excess
+from pacenote.units import format_count, format_excess, format_rate
 
 THREAD_CPU_SHARE = 0.80
 """Above this share of ten seconds, a busy driver thread may have queued requests behind its own work."""
@@ -157,7 +157,7 @@ def void_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     clock = part(driver, "clock")
     if slept := number(clock, "suspended_s"):
         yield Finding(
-            f"the machine was suspended for {slept:.3g} s, which measured times do not include",
+            f"the machine was suspended for {format_rate(slept)} s, which measured times do not include",
             "machine",
             "disable its suspension, and repeat the race",
         )
@@ -493,10 +493,10 @@ def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 def _throttled(driver: Mapping[str, object]) -> Iterator[Finding]:
     throttling = part(driver, "throttling")
-    share = number(throttling, "share")
+    share, throttled_s = number(throttling, "share"), number(throttling, "throttled_s")
     if share > THROTTLED_SHARE:
         yield Finding(
-            f"a CPU quota stopped the driver for {number(throttling, 'throttled_s'):.3g} s, added over its "
+            f"a CPU quota stopped the driver for {format_rate(throttled_s)} s, added over its "
             f"cores: {format_excess(share, THROTTLED_SHARE)} of the race (limit "
             f"{THROTTLED_SHARE * 100:.0f} %)",
             "machine",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pacenote.model.driver_facts import listed, number, part
 from pacenote.model.finding import Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
-from pacenote.units import format_count
+from pacenote.units import format_count, format_rate
 
 NOT_RUNNING = "its process was stopped, or its virtual machine was paused"
 """Why the driver does not run for less than a gap."""
@@ -40,11 +40,11 @@ def gap_findings(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> It
     gaps = [gap for gap in listed(clock, "gaps") if isinstance(gap, Mapping)]
     if not gaps:
         return
-    first = f"{number(gaps[0], 'length_s'):.3g} s, {number(gaps[0], 'at_s'):.1f} s after its start"
+    first = f"{format_rate(number(gaps[0], 'length_s'))} s, {number(gaps[0], 'at_s'):.1f} s after its start"
     if len(gaps) == 1:
         times = f"for {first}"
     else:
-        total = f"{number(clock, 'gaps_s'):.3g} s in total"
+        total = f"{format_rate(number(clock, 'gaps_s'))} s in total"
         times = f"{len(gaps)} times, {total}, the first time for {first}"
     finding = Finding(
         f"the driver did not run {times}, and measured times include this: its process was stopped, its "
@@ -71,7 +71,8 @@ def pause_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     if without_time_s > limit_s:
         yield Finding(
             f"the driver did not run in {format_count(int(number(clock, 'pauses')), 'pause')}, "
-            f"{total_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): {NOT_RUNNING}",
+            f"{format_rate(total_s)} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): "
+            f"{NOT_RUNNING}",
             "machine",
             REPEAT_IDLE,
             doubtful_from=doubtful_after(without_time_s / max(number(driver, "wall_s"), 1e-9)),

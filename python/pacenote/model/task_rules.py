@@ -13,7 +13,7 @@ from pacenote.model.finding import EVERYTHING, Cause, Finding, by_doubt
 from pacenote.model.messages import DEFECT
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.model.task_kinds import indexes
-from pacenote.units import format_count, format_range, format_seconds
+from pacenote.units import format_count, format_range, format_rate, format_seconds
 
 LATENESS_SHARE = 0.10
 """Highest acceptable lateness of a paced task as a fraction of its service time, compared at each percentile
@@ -267,7 +267,7 @@ def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
     for alike, doubtful_from in by_doubt(shares):
         total_s, of_s = (sum(found[name][at] for name in alike) for at in (0, 1))
         yield Finding(
-            f"the driver did not run for about {total_s:.2g} s of {of_s:.3g} s (limit "
+            f"the driver did not run for about {_two_digits(total_s)} s of {format_rate(of_s)} s (limit "
             f"{driver_pauses.PAUSED_SHARE * 100:.0f} %): {driver_pauses.NOT_RUNNING}",
             "machine",
             driver_pauses.REPEAT_IDLE,
@@ -283,7 +283,7 @@ def underruns(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     if waiting := [task for task in tasks if waits_for_source(task)]:
         waited_s = sum(task.underrun_s for task in waiting)
         yield Finding(
-            f"clients waited {waited_s:.3g} s for a parameter source in Python, over "
+            f"clients waited {format_rate(waited_s)} s for a parameter source in Python, over "
             f"{UNDERRUN_SHARE * 100:.0f} % of their time",
             "track",
             "make the source faster",
@@ -461,6 +461,10 @@ def _excessive_lateness(
 
 def _milliseconds(value: float) -> str:
     return format_seconds(value / 1000.0)
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2g}" if value < 99.5 else format_rate(value)
 
 
 def _percent(value: float) -> str:

@@ -40,7 +40,7 @@ from pacenote.model.warmup_backlog import (
 )
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.report.starting_state_notes import starting_state_lines
-from pacenote.units import format_bytes, format_count
+from pacenote.units import format_bytes, format_count, format_number, format_rate
 
 _TOP_ERRORS = 3
 """Maximum number of kinds of errors that are shown for each task."""
@@ -234,7 +234,11 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         text = "0, because no operation had succeeded when another task completed the step"
         yield Note("Throughput", text, name)
     if task.reported_s and task.throughput is not None:
-        yield Note("Throughput", f"refers to {task.reported_s:.4g} s that the engine or runner reports", name)
+        yield Note(
+            "Throughput",
+            f"refers to {format_number(task.reported_s)} s that the engine or runner reports",
+            name,
+        )
     if task.accounting.unanswered:
         count = format_count(task.accounting.unanswered, "operation")
         ended = "another task completed the step" if task.ended_by == "completed-by" else "the race ended"
@@ -251,7 +255,7 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         yield Note("Warm-up", text, name)
     if task.underruns:
         count = format_count(task.underruns, "operation")
-        waited = f"{count} waited {task.underrun_s:.3g} s"
+        waited = f"{count} waited {format_rate(task.underrun_s)} s"
         yield Note("Warning", f"the parameter source was too slow: {waited}", name)
     if text := _unsteady_text(task):
         yield Note("Steady state", text, name)
@@ -291,7 +295,9 @@ def _connection_notes(task: TaskResult) -> Iterator[Note]:
     if reconnects := task.accounting.reconnects:
         reopened = f"{format_count(reconnects, 'connection')} had to be opened again"
         yield Note(
-            "Connections", f"{reopened}; requests waited {task.connecting_s:.3g} s for them", task.task
+            "Connections",
+            f"{reopened}; requests waited {format_rate(task.connecting_s)} s for them",
+            task.task,
         )
 
 
