@@ -49,6 +49,11 @@ def test_a_missed_target_is_the_reason_alone():
     [
         ({}, "the last of them due at 12.3 s", "raise warmup-time-period to at least 13 s"),
         ({"until_s": 13.0}, "the last of them due at 13 s", "raise warmup-time-period to at least 14 s"),
+        (
+            {"until_s": 1234.5},
+            "the last of them due at 1,234 s",
+            "raise warmup-time-period to at least 1,235 s",
+        ),
         ({"iterations": 1200}, "due at 12.3 s", "raise warmup-iterations to at least 1,200"),
         (
             {"gone": False},
@@ -62,6 +67,12 @@ def test_the_advice_fits_the_warm_up(changes, text, advice):
     assert backlog_text(one).startswith("135 of 500 measured operations waited for the warm-up, ")
     assert backlog_text(one).endswith(text)
     assert backlog_advice(one) == advice
+
+
+def test_the_advice_does_not_depend_on_the_number_of_connections():
+    """The track has 500 warm-up iterations of one client, which 64 connections share, 8 each."""
+    one = replace(delayed(iterations=11), open_loop=True, clients=64)
+    assert backlog_advice(one) == "raise the warmup-iterations of all clients together to at least 704"
 
 
 def test_it_is_neither_the_slowest_search_nor_the_headline():

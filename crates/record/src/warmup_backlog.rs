@@ -27,7 +27,11 @@ pub struct WarmupBacklog {
     pub last_due_ns: u64,
     /// The largest number of them that one client has begun.
     pub most_of_client: u64,
-    /// Number of clients whose last operation was one of them, so that their backlog may have lasted longer.
+    /// Position of the last of them in the schedule that the clients share, from 1, warm-up included; 0 if each client
+    /// has its own. Not all operations before it have waited.
+    pub last_position: u64,
+    /// Number of clients whose last operation was one of them, so that their backlog may have lasted longer; of clients
+    /// that share their schedule, only the one with the last operation counts.
     pub clients_behind: u32,
     /// Operations that began, and belong to the warm-up only because the window waited for its backlog.
     pub drained: u64,
@@ -40,8 +44,11 @@ pub struct ClientBacklogEnd {
     pub delayed: u64,
     /// Operations that it has begun and that belong to the warm-up only because the window had not begun.
     pub drained: u64,
-    /// Whether its last operation was delayed, so that its backlog may have lasted longer.
+    /// Whether its last operation was delayed, and is the last one of the schedule if the clients share it, so that the
+    /// backlog may have lasted longer.
     pub is_behind: bool,
+    /// Position of the last operation in the schedule that the clients share, from 1, which the warm-up has delayed.
+    pub last_position: u64,
 }
 
 /// When the measured window of a task begins that waits until the backlog of the warm-up is gone.
@@ -81,7 +88,8 @@ pub struct WarmupBacklogSummary {
     pub delayed: u64,
     /// When the last of them was due, in seconds since the task began; `null` if there is none.
     pub until_s: Option<f64>,
-    /// Whether all clients were free for an operation before it was due again.
+    /// Whether all clients were free for an operation before it was due again; if they share their schedule, whether one
+    /// was free for its last operation.
     pub gone: bool,
     /// Warm-up iterations of each client that would have contained them; `null` if the warm-up is limited by time or
     /// there is none of them.
@@ -139,6 +147,7 @@ impl WarmupBacklog {
     pub fn add_client(&mut self, client: ClientBacklogEnd) {
         self.most_of_client = self.most_of_client.max(client.delayed);
         self.clients_behind += u32::from(client.is_behind);
+        self.last_position = self.last_position.max(client.last_position);
         self.drained += client.drained;
     }
 
@@ -147,7 +156,7 @@ impl WarmupBacklog {
         let BacklogContext { measured, warmup, clients, open_loop, is_timed, drained_window, .. } = context;
         let (is_empty, clients) = (self.delayed == 0, u64::from(clients.max(1)));
         let iterations = if open_loop {
-            (warmup + self.delayed).div_ceil(clients)
+            self.last_position.div_ceil(clients)
         } else {
             warmup.div_ceil(clients) + self.most_of_client
         };
@@ -171,6 +180,7 @@ impl AddAssign for WarmupBacklog {
         self.delayed += other.delayed;
         self.last_due_ns = self.last_due_ns.max(other.last_due_ns);
         self.most_of_client = self.most_of_client.max(other.most_of_client);
+        self.last_position = self.last_position.max(other.last_position);
         self.clients_behind += other.clients_behind;
         self.drained += other.drained;
     }
@@ -221,13 +231,15 @@ mod tests {
     fn iterations_that_contain_the_backlog_are_those_of_the_slowest_client() {
         let mut backlog = WarmupBacklog::default();
         (0..6).for_each(|due_ns| backlog.add_operation(due_ns));
-        backlog.add_client(ClientBacklogEnd { delayed: 4, ..ClientBacklogEnd::default() });
-        backlog.add_client(ClientBacklogEnd { delayed: 2, drained: 0, is_behind: true });
+        let ended = ClientBacklogEnd::default();
+        backlog.add_client(ClientBacklogEnd { delayed: 4, last_position: 30, ..ended });
+        backlog.add_client(ClientBacklogEnd { delayed: 2, last_position: 41, is_behind: true, ..ended });
         let by_count = BacklogContext { is_timed: false, ..context(100) };
         assert_eq!(backlog.summary(by_count).iterations, Some(5 + 4));
         assert!(!backlog.summary(by_count).gone);
         let shared = BacklogContext { open_loop: true, ..by_count };
-        assert_eq!(backlog.summary(shared).iterations, Some(7));
+        // Four clients share 20 operations of the warm-up and 21 that follow, of which not all have waited.
+        assert_eq!(backlog.summary(shared).iterations, Some(11));
         assert_eq!(backlog.summary(context(100)).iterations, None);
     }
 }

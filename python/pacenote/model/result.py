@@ -273,7 +273,9 @@ class WarmupBacklog:
     until_s: float | None = None
     """When the last of them was due, in seconds since the task began, or None if there is none."""
     gone: bool = True
-    """Whether each client had caught up with its schedule before it ended."""
+    """Whether each client had caught up with its schedule before it ended; if they share one, whether its
+    last operation did not have to wait for the warm-up.
+    """
     iterations: int | None = None
     """Warm-up iterations of each client that would have contained them, or None if the warm-up is limited by
     time or there is none of them.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
-from pacenote.units import format_count, format_range
+from pacenote.units import format_count, format_range, format_rate
 
 BACKLOG_MARK = "§"
 """Marks a latency that includes the backlog of the warm-up."""
@@ -34,7 +34,7 @@ def backlog_text(task: TaskResult) -> str:
     counts = f"{backlog.operations:,} of {task.accounting.normal:,} measured operations"
     if not backlog.gone or backlog.until_s is None:
         return f"{counts} waited for the warm-up, and some still did when the task ended"
-    return f"{counts} waited for the warm-up, the last of them due at {backlog.until_s:.3g} s"
+    return f"{counts} waited for the warm-up, the last of them due at {format_rate(backlog.until_s)} s"
 
 
 def drain_text(task: TaskResult) -> str:
@@ -47,7 +47,7 @@ def drain_text(task: TaskResult) -> str:
     operations = format_count(drain.operations, "operation")
     if drain.window_from_s is None:
         return f"nothing was measured: the backlog of the warm-up took {operations} more"
-    begin = f"measured from {drain.window_from_s:.3g} s on, {operations} later than planned"
+    begin = f"measured from {format_rate(drain.window_from_s)} s on, {operations} later than planned"
     if drain.gave_up:
         return f"{begin}: the backlog of the warm-up was not gone, but --warmup-drain waits no longer"
     return f"{begin}: the backlog of the warm-up was gone then"
@@ -66,6 +66,10 @@ def backlog_advice(task: TaskResult) -> str:
     backlog = task.warmup_backlog
     if not backlog.gone or backlog.until_s is None:
         return "use a lower rate, more clients or a much longer warm-up"
+    if backlog.iterations is not None and task.open_loop:
+        # Clients that share a schedule share its iterations: --max-connections only distributes them.
+        operations = backlog.iterations * task.clients
+        return f"raise the warmup-iterations of all clients together to at least {operations:,}"
     if backlog.iterations is not None:
         return f"raise warmup-iterations to at least {backlog.iterations:,}"
     # An operation belongs to the warm-up if it is due before the end of it.

@@ -11,7 +11,7 @@
 //! measured operation that waits for one of them is delayed. They do not prolong the wait, unless they are themselves
 //! delayed by the planned warm-up; otherwise, with enough clients, one of them would always be executing.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pacenote_plan::PlannedTask;
 use pacenote_record::{ClientBacklogEnd, SampleType};
@@ -23,12 +23,16 @@ use crate::schedule::warmup_drain::WarmupDrain;
 pub struct TaskBacklog {
     clients_behind: AtomicU32,
     drain: Option<WarmupDrain>,
+    /// Number of operations that the clients have taken from the schedule that they share, warm-up included.
+    taken_count: AtomicU64,
+    /// Position among these, from 1, of the last one that the warm-up delayed.
+    last_delayed: AtomicU64,
 }
 
 impl TaskBacklog {
     /// Creates the state of a task; `drains` is whether its window waits until the backlog is gone.
     pub fn new(task: &PlannedTask, drains: bool) -> Self {
-        Self { clients_behind: AtomicU32::new(0), drain: WarmupDrain::of_task(task).filter(|_| drains) }
+        Self { drain: WarmupDrain::of_task(task).filter(|_| drains), ..Self::default() }
     }
 
     /// Returns the drain of a task whose window waits until the backlog is gone.
@@ -54,6 +58,8 @@ pub struct ClientBacklog<'a> {
     is_delayed: bool,
     /// Number of delayed operations.
     delayed_count: u64,
+    /// Position of the operation in the schedule that the clients share, from 1; 0 without one.
+    position: u64,
     drain: ClientDrain,
 }
 
@@ -78,6 +84,7 @@ impl<'a> ClientBacklog<'a> {
             is_behind: false,
             is_delayed: false,
             delayed_count: 0,
+            position: 0,
             drain: ClientDrain::default(),
         }
     }
@@ -86,6 +93,9 @@ impl<'a> ClientBacklog<'a> {
     /// client was free, and `now_ns` returns the time since the task started. Must be called before the client waits
     /// for the operation to be due.
     pub fn take(&mut self, planned: SampleType, waited: bool, now_ns: impl FnOnce() -> u64) {
+        if self.shares_schedule {
+            self.position = self.task.taken_count.fetch_add(1, Ordering::Relaxed) + 1;
+        }
         let waits = planned == SampleType::Measured && waited;
         let is_chained = waits && self.waits_behind();
         self.is_delayed = is_chained || waits && self.waits_for_drained();
@@ -116,12 +126,19 @@ impl<'a> ClientBacklog<'a> {
             // It may have waited for an operation that was not behind, but belongs to the warm-up.
             self.set_behind(self.is_behind || self.is_delayed);
         }
-        self.delayed_count += u64::from(self.is_delayed);
+        if self.is_delayed {
+            self.delayed_count += 1;
+            self.task.last_delayed.fetch_max(self.position, Ordering::Relaxed);
+        }
         (planned, self.is_delayed)
     }
 
-    /// Withdraws the operation that was begun last, because there was nothing to execute.
+    /// Withdraws the operation that was begun last, because there was nothing to execute. If the clients share their
+    /// schedule, another one takes it.
     pub fn withdraw(&mut self) {
+        if self.shares_schedule {
+            self.task.taken_count.fetch_sub(1, Ordering::Relaxed);
+        }
         if self.drain.is_draining {
             self.drain.drained_count -= 1;
         } else {
@@ -135,10 +152,13 @@ impl<'a> ClientBacklog<'a> {
         self.set_draining(false);
         self.set_behind(false);
         self.catch_up(now_ns);
+        // If another client has taken a later operation, that one shows whether the backlog is gone.
+        let is_last = !self.shares_schedule || self.position >= self.task.taken_count.load(Ordering::Relaxed);
         ClientBacklogEnd {
             delayed: self.delayed_count,
             drained: self.drain.drained_count,
-            is_behind: self.is_delayed,
+            is_behind: self.is_delayed && is_last,
+            last_position: self.task.last_delayed.load(Ordering::Relaxed),
         }
     }
 
@@ -216,7 +236,7 @@ mod tests {
         ];
         let delayed = taken.map(|operation| take(&mut client, operation));
         assert_eq!(delayed, [false, false, true, true, false, false]);
-        assert_eq!(client.leave(|| 0), ClientBacklogEnd { delayed: 2, drained: 0, is_behind: false });
+        assert_eq!(client.leave(|| 0), ClientBacklogEnd { delayed: 2, ..ClientBacklogEnd::default() });
     }
 
     #[test]
@@ -241,8 +261,8 @@ mod tests {
         let task = TaskBacklog::new(&PlannedTask { bound, ..task(paced, 1, 0.0) }, true);
         // The window begins at 2 ns at the latest.
         for (due_ns, expected) in [
-            (1, ClientBacklogEnd { delayed: 0, drained: 1, is_behind: true }),
-            (2, ClientBacklogEnd { delayed: 1, drained: 0, is_behind: true }),
+            (1, ClientBacklogEnd { drained: 1, is_behind: true, ..ClientBacklogEnd::default() }),
+            (2, ClientBacklogEnd { delayed: 1, is_behind: true, ..ClientBacklogEnd::default() }),
         ] {
             for withdraws in [false, true] {
                 let mut client = ClientBacklog::new(&task, false);
@@ -255,6 +275,22 @@ mod tests {
                 let none = ClientBacklogEnd { is_behind: true, ..ClientBacklogEnd::default() };
                 assert_eq!(client.leave(|| 3), if withdraws { none } else { expected }, "{due_ns}");
             }
+        }
+    }
+
+    #[test]
+    fn the_last_operation_of_a_shared_schedule_shows_whether_the_backlog_is_gone() {
+        for (last, is_behind) in [((MEASURED, false), false), ((MEASURED, true), true)] {
+            let task = TaskBacklog::default();
+            let [mut slow, mut quick] = [(); 2].map(|()| ClientBacklog::new(&task, true));
+            take(&mut slow, (WARMUP, false));
+            assert!(take(&mut quick, (MEASURED, true)));
+            take(&mut slow, last);
+            let last_position = if is_behind { 3 } else { 2 };
+            let expected = ClientBacklogEnd { delayed: 1, last_position, ..ClientBacklogEnd::default() };
+            assert_eq!(quick.leave(|| 0), expected);
+            let delayed = u64::from(is_behind);
+            assert_eq!(slow.leave(|| 0), ClientBacklogEnd { delayed, is_behind, ..expected });
         }
     }
 

@@ -34,13 +34,8 @@ fn waited(recorded: &Recorded) -> usize {
 #[test]
 fn operations_that_wait_for_the_warm_up_in_a_chain_are_delayed_by_it() {
     let recorded = Simulation::new(&plan(&[with_warmup(1)]), slow_first).run();
-    let expected = WarmupBacklog {
-        delayed: 19,
-        last_due_ns: 280 * MS,
-        most_of_client: 19,
-        clients_behind: 0,
-        drained: 0,
-    };
+    let expected =
+        WarmupBacklog { delayed: 19, last_due_ns: 280 * MS, most_of_client: 19, ..WarmupBacklog::default() };
     assert_eq!((backlog(&recorded), waited(&recorded)), (expected, 19));
     let without_warmup = timed(paced("search", 1, 10 * MS, 1), 0, SECOND);
     let recorded = Simulation::new(&plan(&[without_warmup]), slow_first).run();
@@ -73,7 +68,7 @@ fn a_client_with_its_own_schedule_is_delayed_by_itself_only() {
     };
     let recorded = Simulation::new(&plan(&[with_warmup(2)]), script).run();
     let expected =
-        WarmupBacklog { delayed: 5, last_due_ns: 180 * MS, most_of_client: 5, clients_behind: 0, drained: 0 };
+        WarmupBacklog { delayed: 5, last_due_ns: 180 * MS, most_of_client: 5, ..WarmupBacklog::default() };
     assert_eq!(backlog(&recorded), expected);
 }
 
@@ -115,6 +110,41 @@ fn in_an_open_loop_operations_wait_for_the_slow_one_of_another_client() {
         (backlog(&recorded).delayed, backlog(&recorded).last_due_ns, waited(&recorded) as u64)
     });
     assert_eq!(runs, [(17, 260 * MS, 17); 2]);
+}
+
+/// While the first operation takes 190 ms, each fourth operation of the other client takes 25 ms, and the next ones wait
+/// for it: a warm-up that contains all that waited is longer than those that it has and those that waited together.
+#[test]
+fn in_an_open_loop_operations_between_delayed_ones_may_not_have_waited() {
+    let script = |attempt: Attempt| {
+        let is_first = (attempt.id.client_number, attempt.number) == (0, 0);
+        let slow = attempt.number.is_multiple_of(4);
+        Response::success(if is_first { 190 * MS } else { [5 * MS, 25 * MS][usize::from(slow)] })
+    };
+    for workers in [1, 2] {
+        let task = open(with_warmup(2));
+        let recorded = Simulation::new(&plan(&[task]), script).on_workers(workers).run();
+        let WarmupBacklog { delayed, last_due_ns, last_position, clients_behind, .. } = backlog(&recorded);
+        // Operation k is due at 10k ms, and the warm-up has the first 10.
+        assert_eq!((last_position, clients_behind), (last_due_ns / (10 * MS) + 1, 0));
+        assert!(delayed >= 5 && 10 + delayed < last_position, "{delayed} {last_position}");
+    }
+}
+
+/// The first operation of each of 8 clients takes 190 ms. When what was due then is done, the idle clients have taken
+/// the last operations before they are due: the others end with one that had waited, although the backlog is gone.
+#[test]
+fn in_an_open_loop_the_last_operation_shows_whether_the_backlog_is_gone() {
+    let script = |attempt: Attempt| Response::success(if attempt.number == 0 { 190 * MS } else { 5 * MS });
+    for workers in [1, 2] {
+        let task = open(timed(paced("search", 8, 10 * MS, 1), 100 * MS, 130 * MS));
+        let recorded = Simulation::new(&plan(&[task]), script).on_workers(workers).run();
+        let last = recorded.of(0).max_by_key(|sample| sample.times.due_ns).unwrap();
+        assert_eq!((last.times.due_ns, last.times.waited()), (220 * MS, false));
+        let WarmupBacklog { delayed, clients_behind, .. } = backlog(&recorded);
+        assert!(delayed >= 10, "{delayed}");
+        assert_eq!(clients_behind, 0);
+    }
 }
 
 /// More is due than the client can send: the backlog of the warm-up is never gone.
