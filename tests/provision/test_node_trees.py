@@ -17,7 +17,7 @@ from pacenote.provision.data_folders import (
     indices_folder,
 )
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.node_trees import remove_tree, take_tree, walk_files
+from pacenote.provision.node_trees import give_tree, remove_tree, take_tree, walk_files
 from pacenote.provision.page_cache import measure_page_cache
 from provision.nested import DEEP, nested, shallow_stack
 
@@ -143,3 +143,49 @@ def test_a_file_that_may_be_of_another_user_is_not_taken(tmp_path: Path, kind: s
     with pytest.raises(OSError, match=f"{kind} is not a regular file with one name"):
         take_tree(tmp_path / "tree")
     assert kind == "pipe" or (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders to other users")
+def test_a_folder_is_given_after_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new owner could otherwise replace a folder in it by a link while its content is given."""
+    (tmp_path / "tree" / "d" / "d").mkdir(parents=True)
+    (tmp_path / "tree" / "d" / "d" / "file").touch()
+    (tmp_path / "tree" / "d" / "link").symlink_to("/etc")
+    chown, fchown, given = os.chown, os.fchown, []
+
+    def chown_inside(name: str, user: int, group: int, *, dir_fd: int, follow_symlinks: bool) -> None:
+        given.append(os.fstat(dir_fd).st_uid)
+        chown(name, user, group, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+
+    def fchown_open(descriptor: int, user: int, group: int) -> None:
+        given.append(os.stat("..", dir_fd=descriptor).st_uid)
+        fchown(descriptor, user, group)
+
+    monkeypatch.setattr(os, "chown", chown_inside)
+    monkeypatch.setattr(os, "fchown", fchown_open)
+    give_tree(tmp_path / "tree", 65534, 65534)
+    assert given == [0] * 5
+    assert {path.lstat().st_uid for path in tmp_path.rglob("*")} == {65534}
+    assert os.stat("/etc").st_uid == 0  # noqa: PTH116
+
+
+_FILLING = (
+    "echo ready; n=0; while [ $n -lt 1000000 ]; do n=$((n+1)); true >f$n; true >d/f$n; done 2>/dev/null"
+)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_a_folder_is_removed_in_which_another_user_creates_files(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "d").mkdir(parents=True)
+    for path in (tree, tree / "d"):
+        os.chown(path, 65534, 65534)
+    command = ["/bin/sh", "-c", _FILLING]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tree, user=65534, group=65534) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        remove_tree(tree)
+        # The removal did not have to wait until it gave up.
+        assert process.poll() is None
+        process.kill()
+    assert not tree.exists()

@@ -69,3 +69,13 @@ def test_pages_that_a_process_has_mapped_remain_and_are_counted(data: Path, tmp_
 def test_no_files_are_not_cached(tmp_path: Path) -> None:
     assert measure_page_cache([tmp_path]) == CachedBytes()
     assert CachedBytes().share == 0.0
+
+
+def test_holes_are_not_read(data: Path) -> None:
+    """The user of a node can make them of any size."""
+    with (data / "index" / "sparse").open("wb") as file:
+        os.ftruncate(file.fileno(), 1 << 43)
+        os.pwrite(file.fileno(), b"x", 1 << 42)
+    fill_page_cache([data])
+    measured = measure_page_cache([data])
+    assert measured == CachedBytes(SIZE + 2 * 4096, SIZE + 2 * 4096)

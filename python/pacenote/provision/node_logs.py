@@ -21,6 +21,7 @@ from pathlib import Path
 from pacenote.fetch.disk import KEEP_FREE
 from pacenote.model.messages import list_with_rest
 from pacenote.model.printable import single_line
+from pacenote.provision.node_trees import data_ranges
 from pacenote.units import format_bytes
 
 MAX_LOG_BYTES = 64 << 30
@@ -131,7 +132,7 @@ def _copy(file: _LogFile, source: int, folder: int, name: str) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         out = os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
         try:
-            for start, end in _data_ranges(opened, now.size):
+            for start, end in data_ranges(opened, now.size):
                 os.lseek(out, start, os.SEEK_SET)
                 while start < end and (
                     sent := os.sendfile(out, opened, start, min(end - start, _LARGEST_COPY))
@@ -146,20 +147,6 @@ def _copy(file: _LogFile, source: int, folder: int, name: str) -> None:
             os.close(out)
     finally:
         os.close(opened)
-
-
-def _data_ranges(file: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yields begin and end of each part of a file that is not a hole."""
-    end = 0
-    while end < size:
-        try:
-            start = os.lseek(file, end, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:
-                return
-            raise
-        end = min(os.lseek(file, start, os.SEEK_HOLE), size)
-        yield start, end
 
 
 def _free_names(names: Iterable[str], existing: Iterable[str]) -> dict[str, str]:

@@ -8,12 +8,16 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 import uuid
 from collections.abc import Generator
 from pathlib import Path
 
 MAX_DEPTH = 64
 """Largest depth of folders that are read: engines need about ten."""
+
+_REMOVAL_TIMEOUT_S = 60.0
+"""Seconds after which a folder to which others still add folders is left as it is."""
 
 
 def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None]:
@@ -26,6 +30,23 @@ def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None
         if len(current.parts) - top > MAX_DEPTH:
             raise too_deep()
         yield current.name, names, descriptor
+
+
+def data_ranges(descriptor: int, size: int) -> Generator[tuple[int, int], None, None]:
+    """Yields begin and end of each part of the first `size` bytes of an open file that is not a hole: the
+    user of the node can make holes of any size. Raises OSError.
+    """
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(descriptor, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return
+            raise
+        end = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
+        if start < end:
+            yield start, end
 
 
 def too_deep() -> OSError:
@@ -63,6 +84,24 @@ def take_tree(folder: Path) -> None:
     finally:
         remove_tree(copy)
         remove_tree(original)
+
+
+def give_tree(folder: Path, user: int, group: int) -> None:
+    """Makes a user the owner of a folder with everything in it. A folder is given after what is in it: until
+    then, that user cannot put a link to another folder there. Raises OSError.
+    """
+    with _opened(folder) as descriptor:
+        _give(descriptor, user, group)
+
+
+def _give(folder: int, user: int, group: int) -> None:
+    for name in os.listdir(folder):
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            with _opened(name, folder) as inner:
+                _give(inner, user, group)
+        else:
+            os.chown(name, user, group, dir_fd=folder, follow_symlinks=False)
+    os.fchown(folder, user, group)
 
 
 def _copy_folder(source: int, target: int, depth: int = 0) -> None:
@@ -103,10 +142,15 @@ def _copy_file(name: str, source: int, target: int) -> None:
 
 
 def _flatten(path: Path | str, parent: int | None) -> None:
-    """Removes what is in a folder: moves the folders in it up, until none contains another one."""
-    top = _open(path, parent)
+    """Removes what is in a folder: moves the folders in it up, until none contains another one.
+
+    A process of another user may still create files and folders there, so that it ends after
+    `_REMOVAL_TIMEOUT_S`.
+    """
+    deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
+    top = _taken(path, parent)
     try:
-        while names := os.listdir(top):  # noqa: PTH208
+        while (names := os.listdir(top)) and time.monotonic() < deadline:  # noqa: PTH208
             for name in names:
                 _empty(name, top)
     finally:
@@ -117,7 +161,7 @@ def _empty(name: str, top: int) -> None:
     if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
         os.unlink(name, dir_fd=top)
         return
-    folder = _open(name, top)
+    folder = _taken(name, top)
     try:
         for inner in os.listdir(folder):  # noqa: PTH208
             if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):
@@ -127,6 +171,17 @@ def _empty(name: str, top: int) -> None:
     finally:
         os.close(folder)
     os.rmdir(name, dir_fd=top)
+
+
+def _taken(path: Path | str, parent: int | None) -> int:
+    """Opens a folder that is removed, to which other users cannot add anything from then on, as far as this
+    process may change that.
+    """
+    descriptor = _open(path, parent)
+    with contextlib.suppress(OSError):
+        os.fchown(descriptor, os.geteuid(), os.getegid())
+        os.fchmod(descriptor, 0o700)
+    return descriptor
 
 
 @contextlib.contextmanager

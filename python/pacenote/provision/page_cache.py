@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.provision.node_trees import walk_files
+from pacenote.provision.node_trees import data_ranges, walk_files
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
@@ -27,7 +27,7 @@ _READ_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CachedBytes:
-    """How much of some files is in the page cache."""
+    """How much of some files is in the page cache. Holes of sparse files do not count."""
 
     bytes: int = 0
     """Sum of the sizes of the files, in whole pages."""
@@ -65,22 +65,22 @@ def drop_page_cache(folders: Iterable[Path], switch: Path = DROP_CACHES) -> str:
 def fill_page_cache(folders: Iterable[Path]) -> None:
     """Reads all files in the folders into the page cache."""
     for descriptor in _data_files(folders):
-        try:
-            while os.read(descriptor, _READ_BYTES):
-                pass
-        except OSError:
-            continue
+        with suppress(OSError):
+            for start, end in data_ranges(descriptor, os.fstat(descriptor).st_size):
+                while start < end and (part := os.pread(descriptor, min(_READ_BYTES, end - start), start)):
+                    start += len(part)
 
 
 def measure_page_cache(folders: Iterable[Path]) -> CachedBytes:
     """Returns how much of the files in the folders is in the page cache."""
     total, cached = 0, 0
     for descriptor in _data_files(folders):
-        pages = -(-os.fstat(descriptor).st_size // _PAGE)
-        total += pages * _PAGE
-        for first in range(0, pages, _WINDOW_PAGES):
-            count = min(_WINDOW_PAGES, pages - first)
-            cached += _resident(descriptor, first * _PAGE, count) * _PAGE
+        for start, end in data_ranges(descriptor, os.fstat(descriptor).st_size):
+            first, last = start // _PAGE, -(-end // _PAGE)
+            total += (last - first) * _PAGE
+            for page in range(first, last, _WINDOW_PAGES):
+                count = min(_WINDOW_PAGES, last - page)
+                cached += _resident(descriptor, page * _PAGE, count) * _PAGE
     return CachedBytes(total, cached)
 
 

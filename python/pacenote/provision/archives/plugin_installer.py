@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from pacenote.provision.engine_log import read_tail
 from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.java import JavaRuntime
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.node_trees import remove_tree, take_tree
+from pacenote.provision.node_trees import give_tree, remove_tree, take_tree
 from pacenote.provision.process import ChildCommand, spawn_child
 from pacenote.provision.public_files import write_public
 
@@ -151,11 +151,5 @@ def _cause(text: str, exit_code: int | None) -> str:
 def _give(folders: Sequence[Path], layout: EngineLayout) -> None:
     """Lets the user of nodes write to folders with everything in them."""
     if layout.user is not None:
-        for path in _all_of(folders):
-            os.lchown(path, layout.user.uid, layout.user.gid)
-
-
-def _all_of(folders: Sequence[Path]) -> Iterator[Path]:
-    for folder in folders:
-        yield from folder.rglob("*")
-        yield folder
+        for folder in folders:
+            give_tree(folder, layout.user.uid, layout.user.gid)
