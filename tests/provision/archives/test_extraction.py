@@ -212,6 +212,16 @@ def test_an_archive_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.M
         extract_archive(archive, tmp_path / "e")
 
 
+def test_what_follows_the_end_of_an_archive_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pacenote.provision.archives.extraction._MIN_LIMIT_BYTES", 1000)
+    archive = archive_of(tmp_path / "a.tar.gz", FOLDER, member("e/a", text="a"))
+    archive.write_bytes(gzip.compress(gzip.decompress(archive.read_bytes()) + bytes(10 << 20)))
+    with pytest.raises(EngineError, match=r"it contains more than .* bytes"):
+        extract_archive(archive, tmp_path / "out" / "e")
+
+
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE])
 def test_an_archive_with_too_many_members_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: bytes

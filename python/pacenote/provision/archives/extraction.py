@@ -130,8 +130,8 @@ def _extract(archive: Path, folder: Path, progress: ProgressCallback) -> None:
                 # They would be kept in memory with their headers.
                 members.members.clear()  # type: ignore[attr-defined]  # not in the stubs of its type
         # The checksum is at the end of the stream, after the end of the tar archive.
-        while stream.read(_COPY_BYTES):
-            pass
+        while part := stream.read(_COPY_BYTES):
+            writer.count(len(part))
     progress(label, size, size)
     if not writer.top:
         raise _Refused("it is empty")
@@ -164,6 +164,12 @@ class _MemberWriter:
             self._create(members, member, name)
         except FileExistsError:
             raise _Refused(f"it contains {member.name} twice") from None
+
+    def count(self, size: int) -> None:
+        """Counts bytes of the archive. Raises _Refused if they are too many."""
+        self.written += size
+        if self.written > self.max_bytes:
+            raise _Refused(f"it contains more than {self.max_bytes:,} bytes")
 
     def _create(self, members: tarfile.TarFile, member: tarfile.TarInfo, name: PurePosixPath) -> None:
         target = self.folder / name
@@ -209,9 +215,7 @@ class _MemberWriter:
         # An extended header may state another size.
         if member.size < 0:
             raise _Refused(f"{member.name} has a size below zero")
-        self.written += member.size
-        if self.written > self.max_bytes:
-            raise _Refused(f"it contains more than {self.max_bytes:,} bytes")
+        self.count(member.size)
         source = members.extractfile(member)
         if source is None:
             raise _Refused(f"{member.name} has no content")
