@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
+from pacenote.net import jvm_attach
 from pacenote.net.jvm_attach import AttachLimits, AttachReply, execute
 from support.fake_jvm import FAKE_JVM, running, running_jvm
 
@@ -135,3 +136,11 @@ def test_a_process_that_has_ended_is_an_error() -> None:
         process.wait()
     with pytest.raises(EngineError, match="does not run"):
         ask(process.pid)
+
+
+def test_a_process_with_endless_arguments_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every process can state that its arguments are all of its memory."""
+    monkeypatch.setattr(jvm_attach, "_MAX_PROC_BYTES", 100_000)
+    arguments = ("0", "x" * 100_000)
+    with running_jvm(folder, *arguments) as pid, pytest.raises(EngineError, match="cmdline is longer than"):
+        ask(pid)

@@ -12,6 +12,7 @@ Every user may create files where the socket is. So the kernel is asked which pr
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import signal
@@ -24,10 +25,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError
+from pacenote.units import format_bytes
 
 _POLL_S = 0.005
 _OTHERS = 0o077
 """Permissions of other users than the owner of a file."""
+
+_MAX_PROC_BYTES = 64 << 20
+"""Bytes of a file in /proc that are read: a process can state that its arguments are all of its memory. Its
+mappings have 40 MiB if it maps as many files as engines ask the kernel to allow.
+"""
 
 _ARGUMENTS = 3
 """Number of arguments of every command."""
@@ -132,9 +139,9 @@ def _find_jvm(pid: int) -> _Jvm:
     """Raises EngineError for a process that is not HotSpot, or that does not expect the signal."""
     folder = Path(f"/proc/{pid}")
     try:
-        arguments = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-        libraries = (folder / "maps").read_text("utf-8", "replace")
-        status = (folder / "status").read_text("utf-8", "replace")
+        arguments = _read(folder / "cmdline").split("\0")
+        libraries = _read(folder / "maps")
+        status = _read(folder / "status")
     except (FileNotFoundError, ProcessLookupError) as error:
         raise EngineError(f"the JVM {pid} does not run") from error
     except OSError as error:
@@ -149,6 +156,17 @@ def _find_jvm(pid: int) -> _Jvm:
         raise EngineError(f"the JVM {pid} does not handle SIGQUIT, by which it is asked")
     # The JVM uses the process id of its own container.
     return _Jvm(pid, inner[1] if inner else str(pid), int(user[1]) if user else -1)
+
+
+def _read(file: Path) -> str:
+    """Returns the text of a file in /proc, which the process can make long. Raises OSError."""
+    with file.open("rb", buffering=0) as stream:
+        data = b""
+        while part := stream.read(1 << 20):
+            data += part
+            if len(data) > _MAX_PROC_BYTES:
+                raise OSError(errno.EFBIG, f"{file} is longer than {format_bytes(_MAX_PROC_BYTES)}")
+    return data.decode("utf-8", "replace")
 
 
 def _make_it_listen(jvm: _Jvm, timeout_s: float) -> None:
