@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.ownership import replaceable_file, replaceable_folder
+from pacenote.ownership import open_lock, replaceable_file, replaceable_folder
 
 OTHER = 65534
 GROUP = 4242
@@ -146,3 +146,27 @@ def test_a_file_is_replaceable_if_others_may_write_to_it(inner: Path, give: Give
     assert replaceable_file(file).startswith(f"{file} belongs to user {OTHER}")
     give(file, mode=0o666)
     assert replaceable_file(file) == f"{file} can be written by other users"
+
+
+def test_code_is_not_named_by_a_folder_in_which_all_users_may_create_files(inner: Path) -> None:
+    inner.chmod(0o1777)
+    assert replaceable_folder(inner) == ""
+    problem = replaceable_folder(inner, trusts_owner=True)
+    assert problem == f"{inner} is a folder in which all users may create files"
+
+
+@pytest.mark.parametrize(
+    ("folder", "lock"), [(0o755, 0o600), (0o700, 0o600), (0o2775, 0o660), (0o1777, 0o660)]
+)
+def test_a_lock_is_opened_by_those_who_can_write_to_its_folder(inner: Path, folder: int, lock: int) -> None:
+    """The others could lock it, too."""
+    inner.chmod(folder)
+    before = os.umask(0)
+    try:
+        os.close(open_lock(inner / "new"))
+        (inner / "old").touch(0o666)
+        os.close(open_lock(inner / "old"))
+    finally:
+        os.umask(before)
+    for name in ("new", "old"):
+        assert (inner / name).stat().st_mode & 0o777 == lock

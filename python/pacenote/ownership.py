@@ -22,7 +22,8 @@ def replaceable_folder(folder: Path, *, trusts_owner: bool = False) -> str:
     the way; empty if there is none. What does not exist yet cannot be replaced.
 
     With `trusts_owner`, the owner of the folder itself is trusted, because the user has named it to run its
-    code; except where all users may create folders.
+    code; except where all users may create folders. The folder itself must not be one of those: others could
+    add code to it.
     """
     trusted = _trusted_users()
     if trusts_owner and folder.exists():
@@ -34,7 +35,12 @@ def replaceable_folder(folder: Path, *, trusts_owner: bool = False) -> str:
         if problem := _problem(status, owners, by_group=not shared):
             return f"{current} {problem}"
         shared = _is_shared(status)
-    return ""
+    return f"{folder} is a folder in which all users may create files" if trusts_owner and shared else ""
+
+
+def is_shared_folder(folder: Path) -> bool:
+    """Returns whether a folder is one such as /tmp, in which all users may create files. Raises OSError."""
+    return _is_shared(folder.stat())
 
 
 def replaceable_file(file: Path) -> str:
@@ -58,6 +64,24 @@ def is_writable_by_others(status: os.stat_result) -> bool:
     """
     own_group = status.st_gid == os.getegid()
     return bool(status.st_mode & (stat.S_IWOTH if own_group else stat.S_IWOTH | stat.S_IWGRP))
+
+
+def open_lock(file: Path) -> int:
+    """Opens a file to lock it, and creates it if it is missing; the file is not opened through a link, and a
+    pipe is not waited for. Raises OSError.
+
+    A user who can open a file can lock it, also one that only reads it, and so keep others waiting for ever.
+    Therefore, only those who can write to its folder can open it.
+    """
+    shared = file.parent.stat().st_mode & stat.S_IWGRP
+    mode = stat.S_IRUSR | stat.S_IWUSR | (stat.S_IRGRP | stat.S_IWGRP if shared else 0)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(file, flags, mode)
+    status = os.fstat(descriptor)
+    if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & ~mode:
+        # One of an earlier version.
+        os.fchmod(descriptor, mode)
+    return descriptor
 
 
 def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result]]:

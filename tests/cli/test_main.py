@@ -438,3 +438,19 @@ def test_help_imports_no_slow_modules(command):
         [sys.executable, "-c", program, command, "--help"], capture_output=True, text=True, check=True
     )
     assert done.stdout.endswith("\n[]\n")
+
+
+@pytest.mark.process
+def test_others_cannot_write_to_what_a_command_creates(tmp_path):
+    """A container may run it with a umask of 0."""
+    code = (
+        "import os, sys; os.umask(0); sys.argv = ['pacenote', 'trust']; "
+        "from pacenote.cli.main import main; main()"
+    )
+    (tmp_path / "pacenote.toml").write_text("offline = true")
+    home = tmp_path / "above" / "home"
+    environment = os.environ | {"PYTHONPATH": str(PYTHON), "PACENOTE_HOME": str(home)}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, timeout=20)
+    created = [home.parent, home, *home.rglob("*")]
+    assert len(created) > 2
+    assert [path for path in created if path.stat().st_mode & 0o002] == []

@@ -1,5 +1,6 @@
 """The Python code of a track is loaded and registered."""
 
+import importlib
 import logging
 import sys
 import types
@@ -196,3 +197,15 @@ def test_loggers_of_runners_are_named_after_their_module(tmp_path):
         """
     with load_plugins(write_track(tmp_path, {"track.py": text}) / "track.py") as plugins:
         assert plugins.registry.runners["some"].logger is logging.getLogger("tour.track")
+
+
+def test_modules_of_others_beside_a_track_are_not_imported(tmp_path):
+    """All users may create files in a folder such as /tmp."""
+    files = {"track.py": "import fractions, tour.other\nfrom . import other\n" + EMPTY, "other.py": ""}
+    root = write_track(tmp_path, {**files, "../fractions.py": "1 / 0", "../unknown.py": "1 / 0"})
+    tmp_path.chmod(0o1777)
+    sys.modules.pop("fractions", None)
+    with load_plugins(root / "track.py"):
+        assert sys.modules["fractions"].__file__ != str(tmp_path / "fractions.py")
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module("unknown")

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pacenote.errors import CorpusError
 from pacenote.race.data_folder import atomic_file, exclusive_folder, path_inside
+
+
+@pytest.fixture
+def corpora() -> Iterator[Path]:
+    """A folder that every user can enter."""
+    with tempfile.TemporaryDirectory(prefix="pacenote-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 def test_paths_outside_the_data_folder_are_rejected(tmp_path: Path) -> None:
@@ -55,3 +67,13 @@ def test_the_mode_of_a_file_that_another_user_links_to_does_not_change(tmp_path:
         partial.unlink()
         partial.symlink_to(secret)
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_another_user_cannot_lock_a_data_folder(corpora: Path) -> None:
+    """A user who can open the lock, also only to read it, could let races wait for ever."""
+    with exclusive_folder(corpora, ()):
+        pass
+    command = ["flock", "--nonblock", str(corpora / ".lock"), "true"]
+    done = subprocess.run(command, user=65534, group=65534, extra_groups=[], capture_output=True, text=True)
+    assert "Permission denied" in done.stderr

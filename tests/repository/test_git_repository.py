@@ -189,6 +189,12 @@ def test_a_process_waits_while_another_uses_the_repository(repository: GitReposi
     assert progress_lines[:1] == ['waiting for another process that uses track repository "mine"']
 
 
+def test_other_users_cannot_lock_a_repository(repository: GitRepository) -> None:
+    """Those who can open the lock, also only to read it, could let races wait for ever."""
+    root = repository.checkout().root
+    assert (root.parent / ".lock").stat().st_mode & 0o077 == 0
+
+
 def test_unused_checkouts_are_removed_unless_changed(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

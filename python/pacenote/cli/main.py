@@ -11,6 +11,7 @@ import argparse
 import errno
 import importlib
 import os
+import stat
 import sys
 import threading
 from collections.abc import Sequence
@@ -85,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     owns_process = arguments is None
     console: Console | None = None
     try:
+        if owns_process:
+            _protect_new_files()
         console = Console()
         arguments = list(sys.argv[1:] if arguments is None else arguments)
         code = _run_guarded(arguments, console, owns_process=owns_process)
@@ -100,6 +103,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BaseException:  # A signal, or there is no memory left.
             os._exit(code)
     return code
+
+
+def _protect_new_files() -> None:
+    """Keeps users outside of the group from writing to what the command creates, also with a umask of 0: what
+    is in the home folder is run.
+    """
+    os.umask(os.umask(stat.S_IRWXO | stat.S_IRWXG) | stat.S_IWOTH)
 
 
 def _ignore_signals() -> None:

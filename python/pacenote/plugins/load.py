@@ -1,7 +1,8 @@
 """Loads the Python code of a track: `track.py` and every module below the track's folder.
 
 Modules are named `TRACK.folder.module`, and the parent of the track's folder is first in `sys.path`, so that
-tracks can import from each other.
+tracks can import from each other. A parent such as /tmp, in which all users may create files, is not: modules
+of others would replace those of Python.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
+from pacenote.ownership import is_shared_folder
 from pacenote.plugins.failures import describe
 from pacenote.plugins.plugin_registry import PluginRegistry, set_current_registry
 from pacenote.plugins.process_guard import protected_process
@@ -70,6 +74,7 @@ def _importable(root: Path, libraries: Sequence[Path]) -> Generator[None, None, 
     end.
     """
     before_path, before = list(sys.path), dict(sys.modules)
+    finder = _TrackFinder(root)
     clashing = sys.modules.get(root.name)
     if (
         clashing is not None
@@ -78,18 +83,42 @@ def _importable(root: Path, libraries: Sequence[Path]) -> Generator[None, None, 
     ):
         for name in [name for name in before if name.partition(".")[0] == root.name]:
             del sys.modules[name]
-    sys.path[:0] = [str(root.parent), *map(str, libraries)]
+    sys.path[:0] = map(str, libraries)
+    if is_shared_folder(root.parent):
+        # The first one serves Rally's modules.
+        sys.meta_path.insert(1, finder)
+    else:
+        sys.path.insert(0, str(root.parent))
     importlib.invalidate_caches()
     try:
         yield
     finally:
         sys.path[:] = before_path
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
         added = [name for name, module in sys.modules.items() if before.get(name) is not module]
         for name in added:
             if _below(sys.modules[name], root.parent):
                 del sys.modules[name]
         for name, module in before.items():
             sys.modules.setdefault(name, module)
+
+
+class _TrackFinder(MetaPathFinder):
+    """Finds the package of a track, and nothing else in the parent of its folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,  # noqa: ARG002  # Python passes it
+    ) -> ModuleSpec | None:
+        """Returns the package, or None for every other name; called by Python."""
+        is_track = path is None and fullname == self._root.name
+        return PathFinder.find_spec(fullname, [str(self._root.parent)]) if is_track else None
 
 
 def _below(module: object, folder: Path) -> bool:

@@ -14,7 +14,7 @@ from typing import IO, TypeVar
 
 from pacenote import _core
 from pacenote.errors import CorpusError
-from pacenote.ownership import replaceable_file, replaceable_folder
+from pacenote.ownership import open_lock, replaceable_file, replaceable_folder
 
 LOCK = ".lock"
 """Name of the file that is locked while a race writes to its folder."""
@@ -33,8 +33,7 @@ def exclusive_folder(folder: Path, names: Sequence[str], *, wait: bool = True) -
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Users may share the folder: one could have put a pipe or a link there.
-        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(folder / LOCK, flags, 0o666)
+        descriptor = open_lock(folder / LOCK)
     except OSError as error:
         raise WriteError(folder, error) from error
     with os.fdopen(descriptor):

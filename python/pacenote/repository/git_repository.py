@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from pacenote.errors import PacenoteError, UsageError
 from pacenote.model.messages import quoted, quoted_list
-from pacenote.ownership import replaceable_folder
+from pacenote.ownership import open_lock, replaceable_folder
 from pacenote.repository.branches import best_branch, version_variants
 from pacenote.repository.foreign_checkout import foreign_checkout
 from pacenote.repository.git import (
@@ -377,7 +377,7 @@ class GitRepository:
     @contextlib.contextmanager
     def _lock(self, folder: Path) -> Generator[None, None, None]:
         """Waits until no other process uses the same repository."""
-        with (folder / ".lock").open("w") as lock:
+        with os.fdopen(open_lock(folder / ".lock"), "w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
