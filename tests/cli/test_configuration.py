@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.test_bad_values import parser_of
+from pacenote.cli.configuration import apply_configuration, read_configuration
+from pacenote.cli.main import COMMANDS
 from support.records import record
 
 
@@ -144,6 +147,7 @@ def test_options_of_other_commands_are_ignored(configured, run, tmp_path):
         ("on-error = 'explode'", "pacenote.toml: on-error must be one of continue, "),
         ("race = 1", "pacenote.toml: race is a command; put its options below [race]"),
         ("[tracks]\nmine = 'x'", "pacenote.toml: [tracks] must contain URLs of track repositories"),
+        ("quiet = true\nrace = 1", "pacenote.toml: race is a command; put its options below [race]"),
         ("[race", "pacenote.toml is not valid TOML: "),
     ],
 )
@@ -208,3 +212,20 @@ def test_a_file_without_permission_is_an_error_of_one_line(configured, run, tmp_
             assert (code, err) == (2, f"error: {folder / 'rally.ini'} cannot be read: Permission denied\n")
     finally:
         folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("configured_text", ['"p99:term<100ms"', '["p99:term<100ms"]'])
+def test_an_option_that_may_be_repeated_is_configured_as_text_or_list(configured, configured_text):
+    configured(in_work=f"threshold = {configured_text}")
+    parser = parser_of("report")
+    apply_configuration(read_configuration("report", COMMANDS, Path("missing")), parser, ())
+    assert parser.parse(["latest"]).threshold == ("p99:term<100ms",)
+    # What is given replaces it.
+    assert parser.parse(["latest", "--threshold=errors<1%"]).threshold == ("errors<1%",)
+
+
+def test_an_option_that_stands_for_a_value_of_another_one_is_configured(configured):
+    configured(in_work="full = true")
+    parser = parser_of("diagnose")
+    apply_configuration(read_configuration("diagnose", COMMANDS, Path("missing")), parser, ())
+    assert parser.parse(["latest"]).report == "full"

@@ -338,7 +338,8 @@ def _file_settings(
 def _options(
     document: Mapping[str, Any], command: str, commands: Collection[str], file: Path
 ) -> Iterator[tuple[str, ConfiguredOption]]:
-    own = document.get(command, {})
+    section = document.get(command)
+    own = section if isinstance(section, dict) else {}
     for name, value in document.items():
         if name in commands:
             if not isinstance(value, dict):

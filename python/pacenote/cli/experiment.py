@@ -16,7 +16,7 @@ from pacenote.cli.comparison_requirements import parse_requirements
 from pacenote.cli.console import Console
 from pacenote.cli.experiment_gates import check_gates, exit_code, gated_exit_code, is_gated
 from pacenote.cli.page_file import IN_FOLDER
-from pacenote.cli.parser import Parser, Several, validate_choice
+from pacenote.cli.parser import EachGiven, Parser, Several, validate_choice
 from pacenote.cli.report_file import check_report_file
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import Interrupted, UsageError
@@ -94,8 +94,8 @@ def _add_run_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--contender",
-        action="append",
-        default=[],
+        action=EachGiven,
+        default=(),
         metavar="OPTIONS",
         help='run: those of a contender, such as "car=2gheap"; can be given several times',
     )

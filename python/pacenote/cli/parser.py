@@ -162,23 +162,32 @@ class Parser(argparse.ArgumentParser):
         if action.nargs == 0:
             if not isinstance(value, bool):
                 raise UsageError(f"{origin} must be true or false")
-            return self._set_default(action, value)
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+            constant = action.const if isinstance(action, argparse._StoreConstAction) else True
+            return self._set_default(action, constant if value else False)
+        if isinstance(action, EachGiven):
+            uses = value if isinstance(value, list) else [value]
+            return self._set_default(action, tuple(self._configured(action, use, origin) for use in uses))
         if isinstance(action, _Unavailable):
-            action.check(text, f"{origin}: {name}")
+            action.check(_as_argument(value), f"{origin}: {name}")
             return False
+        return self._set_default(action, self._configured(action, value, origin))
+
+    def _configured(self, action: argparse.Action, value: object, origin: str) -> object:
+        """Returns the value of an option as if it were given on the command line. Raises UsageError with its
+        origin.
+        """
+        text = _as_argument(value)
         if action.choices is not None and text not in action.choices:
             raise UsageError(f"{origin} must be one of {', '.join(action.choices)}, not '{text}'")
         try:
             check_characters(action, text)
-            typed = action.type(text) if callable(action.type) else text
+            return action.type(text) if callable(action.type) else text
         except UsageError as error:
             raise UsageError(f"{origin}: {error.message}", hint=error.hint) from error
         except argparse.ArgumentTypeError as error:
             raise UsageError(f"{origin} {error}", hint=f"see `{self.prog} --help`") from error
         except (OverflowError, RecursionError, ValueError) as error:
             raise UsageError(f"{origin} cannot be '{text}'", hint=f"see `{self.prog} --help`") from error
-        return self._set_default(action, typed)
 
     def _set_default(self, action: argparse.Action, value: object) -> bool:
         changes: bool = self.get_default(action.dest) != value
@@ -244,6 +253,11 @@ class Parser(argparse.ArgumentParser):
         if _TRACK_NAME.fullmatch(argument) and getattr(options, "track", "") is None:
             return f"a track is given as --track={argument}"
         return f"see `{self.prog} --help`"
+
+
+def _as_argument(value: object) -> str:
+    """Returns a configured value as it is written on the command line."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 class _Help(argparse.HelpFormatter):

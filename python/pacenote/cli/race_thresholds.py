@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
-from pacenote.cli.parser import Parser
+from pacenote.cli.parser import EachGiven, Parser
 from pacenote.errors import UsageError, VoidRace
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -17,8 +17,8 @@ def add_threshold_option(parser: Parser) -> None:
     """Adds the option."""
     parser.add_argument(
         "--threshold",
-        action="append",
-        default=[],
+        action=EachGiven,
+        default=(),
         metavar="LIMIT",
         help='exit with 3 unless intervals are within it: "p99:term<100ms", "errors<0.1%%", "recall>0.9"; '
         "can be repeated (default: none)",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pacenote.cli import race, values
 from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER
-from pacenote.cli.parser import Parser, validate_choice
+from pacenote.cli.parser import EachGiven, Parser, validate_choice
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.store.home import default_home
 from pacenote.units import format_count
@@ -50,8 +50,8 @@ def add_options(parser: Parser) -> None:
         )
         parser.add_argument(
             "--constraint",
-            action="append",
-            default=[],
+            action=EachGiven,
+            default=(),
             metavar="LIMIT",
             help='limit that a winner must keep, such as "p99:term<50ms"; can be repeated (default: none)',
         )
