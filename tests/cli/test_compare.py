@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from compare.quality_races import returned
 from compare.races import blocks, compared, index, race, search
 from pacenote.compare.groups import compare_groups
 from pacenote.lab.experiment.noise import noise_key
@@ -320,6 +321,16 @@ def test_races_without_a_common_task_have_a_junit_case(run):
     store.create(race("b", 1, tasks=(search(),)))
     text = run("compare", "--baseline=a", "--contender=b", "--report-format=junit")[1]
     assert ElementTree.fromstring(text).get("errors") == "1"
+
+
+def test_junit_is_xml_whatever_a_runner_calls_its_numbers(run):
+    store = RaceStore()
+    for name, mean in (("a", 0.9), ("b", 0.8)):
+        values = {"recall@\x08\x1b\uffff": returned(mean)}
+        store.create(race(name, tasks=(replace(search(), values=values),)))
+    text = run("compare", "--baseline=a", "--contender=b", "--report-format=junit")[1]
+    names = [case.get("name") for case in ElementTree.fromstring(text).iter("testcase")]
+    assert "mean recall@" in names
 
 
 @pytest.mark.parametrize(

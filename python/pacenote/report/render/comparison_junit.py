@@ -81,7 +81,7 @@ def _case(each: MetricComparison, result: str) -> Iterator[str]:
     message = quoteattr(whole_line(": ".join(part for part in (each.word, change, each.reason) if part)))
     yield (
         f"  <testcase classname={quoteattr(whole_line(each.metric.task) or 'race')} "
-        f"name={quoteattr(each.metric.name)}>"
+        f"name={quoteattr(whole_line(each.metric.name))}>"
     )
     if result == "system-out":
         yield f"    <system-out>{message[1:-1]}</system-out>"
