@@ -64,6 +64,33 @@ def test_a_pair_has_one_answer_with_what_it_rests_on(factor, answer):
     assert table.headers[2:4] == ("1g", "2g")
 
 
+def test_a_table_whose_medians_move_against_its_change_says_why():
+    found = comparison(1.1)
+    (metric,) = found.primary
+    opposite = replace(metric, baseline_value=11_000.0, contender_value=10_000.0)
+    metrics = tuple(opposite if each is metric else each for each in found.metrics)
+    variants = [VariantResult("1g", 6), VariantResult("2g", 6, replace(found, metrics=metrics))]
+    text = "throughput:index-append: the median falls, although the change is +"
+    notes = build_experiment_report(result(variants=tuple(variants))).notes
+    assert any(note.startswith(text) for note in notes)
+    variants.append(VariantResult("4g", 6, found))
+    notes = build_experiment_report(result(variants=tuple(variants))).notes
+    assert [note.startswith(f"2g: {text}") for note in notes if "the median" in note] == [True]
+
+
+def test_the_answer_of_an_unfinished_sweep_or_screening_is_one_so_far():
+    cell = CellValue("1g", ("1g",), 2, 5_000.0, is_best=True, in_best_region=True)
+    sweep = result(design="sweep", state="unfinished", cells=(cell,), factors=(("heap", ("1g",)),))
+    assert build_experiment_report(sweep).answers[0].startswith("Best so far: 1g, throughput of")
+    change = EstimatedChange(0.3, 0.2, 0.4, 0.95, 0.0001, 0.02)
+    effects = (FactorEffect("heap", "1g", "2g", "better", change),)
+    found = build_experiment_report(result(design="screening", state="running", effects=effects)).answers[0]
+    assert found == "Factors that matter for throughput of index-append so far: heap=2g (better, +30.0 %)."
+    effects = (replace(effects[0], word="unclear"),)
+    found = build_experiment_report(result(design="screening", state="unfinished", effects=effects))
+    assert found.answers[0] == "No factor has an effect that was shown so far."
+
+
 def test_an_unfinished_experiment_says_how_to_go_on():
     report = build_experiment_report(
         result(state="unfinished", paused="stopped by the user", races_done=0, order=())

@@ -20,7 +20,6 @@ from pacenote.compare.metrics import (
     race_metrics,
     smallest_effect_of,
 )
-from pacenote.compare.opposite_medians import opposite_median_notes
 from pacenote.compare.pairing import PairedRaces, block_of, pair_races
 from pacenote.compare.quality import lacking_quality, quality_limits, quality_problems
 from pacenote.compare.race_findings import is_disturbed, is_doubtful, listed, names_text, shape, voids
@@ -42,6 +41,7 @@ from pacenote.model.comparison import (
 )
 from pacenote.model.custom_metrics import CustomMetrics, declared_metrics
 from pacenote.model.finding import EVERYTHING, Finding
+from pacenote.model.opposite_medians import opposite_median_notes
 from pacenote.model.user_tags import tag_texts
 from pacenote.model.warmup_backlog import BACKLOG_MARK, BACKLOG_REASON
 from pacenote.stats.absolute_effect import OperationCount

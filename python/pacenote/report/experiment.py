@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pacenote.model.comparison import CLAIM, Comparison, MetricComparison, MetricId
 from pacenote.model.experiment import COMPARING, OUT_OF_BUDGET, PAIRED
 from pacenote.model.experiment_result import ENOUGH_RACES, CellValue, ExperimentResult, VariantResult
+from pacenote.model.opposite_medians import opposite_median_notes
 from pacenote.model.printable import single_line, whole_line
 from pacenote.report.comparison_rows import change_text, detectable_text, interval_text
 from pacenote.report.comparison_texts import (
@@ -405,6 +406,17 @@ def _notes(result: ExperimentResult) -> Iterator[str]:
         f"{result.races_done} of {format_count(result.races_planned, 'race')} in "
         f"{format_seconds(round(result.seconds))}"
     )
+
+
+def _opposite_medians(result: ExperimentResult) -> Iterator[str]:
+    """Yields why the medians of a table of primary metrics move the other way than their change."""
+    compared = [one for one in result.variants if one.comparison] if result.design in PAIRED else []
+    for variant in compared:
+        assert variant.comparison is not None
+        found = variant.comparison
+        named = f"{variant.name}: " if len(compared) > 1 else ""
+        for note in opposite_median_notes(found.deciding, is_paired=found.design == "paired"):
+            yield f"{named}{note}"
 
 
 def _next(result: ExperimentResult) -> Iterator[str]:

@@ -17,15 +17,14 @@ _OF_ALL = "the change is estimated from all values, and medians are those of the
 
 
 def opposite_median_notes(metrics: Sequence[MetricComparison], *, is_paired: bool) -> list[str]:
-    """Returns why the columns of a table contradict each other, for metrics with a verdict whose medians
-    do.
+    """Returns why the columns of a table contradict each other, for metrics whose medians do: with a verdict
+    or, if they decide, with a change and medians that both matter.
     """
     reason = _WITHIN_BLOCKS if is_paired else _OF_ALL
     notes = []
     for metric in metrics:
-        moved = metric.contender_value - metric.baseline_value
-        if metric.word in _SAID and metric.change is not None and moved * metric.change.value < 0:
-            direction = "rises" if moved > 0 else "falls"
+        if metric.change is not None and _contradicts(metric, metric.change):
+            direction = "rises" if metric.contender_value > metric.baseline_value else "falls"
             change = _change_text(metric.change)
             notes.append(
                 f"{metric.metric.label}: the median {direction}, although the change is {change}: {reason}"
@@ -34,6 +33,15 @@ def opposite_median_notes(metrics: Sequence[MetricComparison], *, is_paired: boo
     if more > 0:
         notes[_SHOWN:] = [f"the medians of {format_count(more, 'more metric')} move the other way, too"]
     return notes
+
+
+def _contradicts(metric: MetricComparison, change: EstimatedChange) -> bool:
+    moved = metric.contender_value - metric.baseline_value
+    if moved * change.value >= 0:
+        return False
+    limit = metric.smallest_effect if change.is_absolute else metric.smallest_effect * metric.baseline_value
+    matters = abs(moved) >= limit and abs(change.value) >= metric.smallest_effect
+    return metric.word in _SAID or (metric.word == "unclear" and metric.decides and matters)
 
 
 def _change_text(change: EstimatedChange) -> str:

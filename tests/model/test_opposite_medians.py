@@ -8,8 +8,8 @@ import pytest
 
 from compare.races import compared, index, race
 from pacenote.compare.groups import compare_groups
-from pacenote.compare.opposite_medians import opposite_median_notes
 from pacenote.model.comparison import Comparison
+from pacenote.model.opposite_medians import opposite_median_notes
 
 
 def comparison_of(baseline: list[float], contender: list[float], *, blocks: bool) -> Comparison:
@@ -42,6 +42,21 @@ def test_a_change_within_blocks_explains_the_opposite_change_of_the_medians() ->
     (note,) = notes_of(comparison)
     assert note.startswith("throughput:index-append: the median falls, although the change is +")
     assert "within blocks" in note
+
+
+@pytest.mark.parametrize(("role", "is_said"), [("primary", True), ("secondary", False)])
+def test_what_decides_is_explained_although_it_is_unclear(role: str, is_said: bool) -> None:
+    # In every block but two, b is slower; the medians say that it is faster.
+    baseline = [10_000.0, 15_000.0, 16_000.0, 20_000.0, 9_000.0]
+    contender = [8_500.0, 13_000.0, 18_000.0, 18_500.0, 18_100.0]
+    comparison = comparison_of(baseline, contender, blocks=True)
+    (metric,) = (each for each in comparison.metrics if each.metric.label == "throughput:index-append")
+    assert metric.change is not None
+    opposite = replace(metric, word="unclear", role=role, change=replace(metric.change, value=-0.15))
+    assert opposite.contender_value > 1.05 * opposite.baseline_value
+    assert bool(opposite_median_notes([opposite], is_paired=True)) == is_said
+    little = replace(opposite, change=replace(metric.change, value=-0.001))
+    assert not opposite_median_notes([little], is_paired=True)
 
 
 @pytest.mark.parametrize("blocks", [True, False])
