@@ -60,6 +60,12 @@ def test_a_rule_is_read(tmp_path):
         ("limit {stopped}", "limit {stopped|km}", "finding: '{stopped|km}' needs a unit"),
         ('"gc.pauses"', '"gc.pause"', "needs: there is no figure 'gc.pause' (did you mean"),
         (
+            "gc.stop_share > ",
+            "total.segments > 1 and gc.stop_share > ",
+            "evidence: there is no figure 'total.segments' (use node.segments)",
+        ),
+        ('"gc.pauses"', '"task.kind"', "needs: there is no figure 'task.kind' (use the key tasks of the"),
+        (
             "value = 0.05",
             'value = "5"',
             "the value of the parameter stopped does not have the unit share",

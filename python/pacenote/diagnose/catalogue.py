@@ -67,6 +67,29 @@ FIGURES: Mapping[str, Figure] = {
 """All figures by name."""
 
 
+RETIRED: Mapping[str, str] = {
+    "node.disk_util_share": "disk.util_share",
+    "node.disk_write_bytes_per_s": "disk.write_bytes_per_s",
+    "task.kind": "the key tasks of the rule",
+    "total.flush_s": "node.flush_share",
+    "total.flushes": "node.flushes_per_min",
+    "total.indexing_s": "node.indexing_share",
+    "total.old_gc_s": "node.old_gc_share",
+    "total.old_gcs": "gc.global_collections or gc.full_collections",
+    "total.refresh_s": "node.refresh_share",
+    "total.refreshes": "node.refreshes_per_s",
+    "total.segments": "node.segments",
+    "total.store_bytes": "node.store_bytes",
+    "total.translog_bytes": "node.translog_bytes",
+    "total.young_gc_s": "node.young_gc_share",
+    "total.young_gcs": "gc.young_interval_s",
+}
+"""What rules of earlier versions may name, with what they use instead."""
+
+
 def figure_named(name: str) -> Figure | str:
-    """Returns a figure, or a message that there is none with this name."""
-    return FIGURES.get(name) or f"there is no figure '{name}'{did_you_mean(name, FIGURES)}"
+    """Returns a figure, or a message that there is none with this name, and what to use instead."""
+    if name in FIGURES:
+        return FIGURES[name]
+    instead = f" (use {RETIRED[name]})" if name in RETIRED else did_you_mean(name, FIGURES)
+    return f"there is no figure '{name}'{instead}"
