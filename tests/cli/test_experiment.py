@@ -209,6 +209,21 @@ def test_a_primary_metric_that_the_track_declares_is_accepted(run, file):
     assert code == 0, err
 
 
+def test_a_direction_on_the_command_line_declares_a_metric(run, file):
+    file.write_text(f'primary = ["distance:read"]\n{file.read_text()}')
+    code, _, err = run("experiment", "run", file, "--dry-run")
+    assert code == 2
+    assert "primary: there is no metric 'distance'" in err
+    code, _, err = run("experiment", "run", file, "--dry-run", "--quality=distance:read=lower")
+    assert code == 0, err
+    code, _, err = run("experiment", "run", file, "--dry-run", "--quality=distance=lower,recall:reed=higher")
+    assert code == 2
+    assert "quality: the challenge has no task 'reed'" in err
+    code, _, err = run("experiment", "resume", "latest", "--quality=distance=lower")
+    assert code == 2
+    assert "--quality is an option of `experiment run` and `experiment report`" in err
+
+
 @pytest.mark.process
 def test_an_experiment_of_void_races_ends_early_and_its_exit_code_says_so(run, file):
     text = file.read_text().replace('path = "/b"', 'path = "/missing"')

@@ -19,6 +19,7 @@ from pacenote.report.comparison_texts import answer_sentence, answer_text
 from pacenote.report.page.comparison.build import ComparisonPageSources, build_comparison_page
 from pacenote.report.quality_texts import quality_text
 from pacenote.report.render.comparison import render_comparisons_csv
+from pacenote.report.render.comparison_junit import render_comparison_junit
 from pacenote.report.render.page import render_small_page
 from pacenote.report.screen.comparison import comparison_lines
 from pacenote.report.screen.text import plain_text
@@ -202,8 +203,25 @@ def test_quality_that_only_one_side_has_is_said():
         result = gate_result(found, None, parse_requirements(requirement))
         assert result.text.endswith("is not shown of recall:knn (not all races have it)")
     assert not gate_result(found, None, parse_requirements("no-worse:1%:p90:knn")).text
+    for gate in ("worse", "worse:primary", "probably-worse", "regression"):
+        result = gate_result(found, parse_gates(gate))
+        assert result.text == "--fail-on: not all races have recall:knn, so that it may be worse"
+        assert result.failed == ("recall:knn",)
+    # What is not about everything that decides, or about what is worse, holds without it.
+    for gate in ("worse:p90:knn", "same", "unclear"):
+        assert not gate_result(found, parse_gates(gate)).failed
     declared = with_meta(quality_blocks({}, {}), {"quality-metrics": {"ndcg@10": "higher"}})
     assert any("not all races have ndcg@10" in each.text for each in of(declared).findings)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_junit_has_a_case_for_quality_that_only_one_side_has(swapped):
+    sides = quality_blocks({"recall": 0.93}, {})
+    found = of(sides[::-1] if swapped else sides)
+    fails = gate_result(found, parse_gates("worse")).failed
+    case = render_comparison_junit(found, fails).partition('<testcase classname="knn" name="recall">')[2]
+    assert case.splitlines()[1] == '    <failure message="not all races have it, so that it may be worse"/>'
+    assert "<skipped message=" in render_comparison_junit(found, ()).partition('name="recall">')[2]
 
 
 def test_sides_that_declare_opposite_directions_are_named():

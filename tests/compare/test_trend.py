@@ -16,6 +16,7 @@ from compare.races import index, race, search
 from pacenote.compare.trend import find_trend
 from pacenote.errors import StoreError, UsageError
 from pacenote.model.comparison import ComparedRace
+from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults, ImportedValue
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster, Verdict
@@ -473,3 +474,27 @@ def test_the_direction_of_a_trend_is_that_of_the_track():
     declared = {"knn": {"quality-metrics": {"distance": "lower"}}}
     newest = replace(races[-1], task_meta=declared)
     assert trend_of([*races[:-1], newest]).answer == "regression"
+
+
+@pytest.mark.parametrize(
+    ("quality", "answer", "is_shown"),
+    [
+        ("distance=lower", "regression", True),
+        ("distance:knn=lower", "regression", True),
+        ("distance=higher", "no regression", True),
+        ("distance=neutral", "no regression", False),
+    ],
+)
+def test_an_option_says_the_direction_of_a_trend_before_the_track(quality, answer, is_shown):
+    declared = {"knn": {"quality-metrics": {"distance": "higher"}}}
+    races = [replace(each, task_meta=declared) for each in recalls([2.0] * 15 + [3.0] * 6, "distance")]
+    trend = trend_of(races, quality=(QualityDirection.parse(quality),))
+    assert trend.answer == answer
+    assert any(each.metric.label == "distance:knn" for each in trend.metrics) == is_shown
+
+
+def test_a_direction_of_no_metric_of_a_trend_is_refused():
+    races = recalls([2.0] * 3, "distance")
+    for quality in ("distanc=lower", "distance:other=lower"):
+        with pytest.raises(UsageError, match=f"--quality={quality}: the races have no metric 'distanc"):
+            trend_of(races, quality=(QualityDirection.parse(quality),))

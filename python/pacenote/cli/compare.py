@@ -16,7 +16,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import EachGiven, Parser, Several
 from pacenote.cli.program import program
-from pacenote.cli.quality_option import add_quality_option, check_directions, quality_directions
+from pacenote.cli.quality_option import add_quality_option
 from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
 from pacenote.cli.store_options import add_store_option, store_client
 from pacenote.cli.unavailable import UnavailableOption
@@ -238,7 +238,9 @@ def _compared(
     comparisons together are wrong as seldom as one would be (Bonferroni).
     """
     from pacenote.compare.groups import compare_groups
+    from pacenote.compare.quality import check_directions
     from pacenote.model.comparison import ComparisonOptions
+    from pacenote.model.custom_metrics import quality_directions
 
     asked = ComparisonOptions(
         options.primary,
@@ -250,7 +252,8 @@ def _compared(
         left_out=(*baseline.left_out, *contender.left_out),
     )
     comparison = compare_groups(baseline.races, contender.races, asked)
-    check_directions(options.quality, comparison)
+    if comparison.answer != "void":
+        check_directions(options.quality, (each.metric for each in comparison.metrics))
     if contenders > 1 and comparison.design != "one race each":
         note = f"intervals and verdicts allow for {contenders} contenders"
         comparison = replace(comparison, notes=(*comparison.notes, note))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pacenote.cli import values
-from pacenote.cli.comparison_requirements import NoWorse, unmet_metrics
+from pacenote.cli.comparison_requirements import NoWorse, unmet_metrics, unshown_quality
 from pacenote.cli.gate_metrics import PRIMARY, gate_metrics
 from pacenote.errors import UsageError
 
@@ -79,7 +79,9 @@ class GateResult:
     """Which gates cannot fail, and why, and which could only have seen a much larger change than matters."""
 
     failed: tuple[str, ...] = ()
-    """The labels of the metrics for which a gate fires, or of which a requirement is not shown."""
+    """The labels of the metrics for which a gate fires, or of which a requirement is not shown; also those of
+    quality metrics that not all races have.
+    """
 
 
 def parse_gates(text: str) -> list[VerdictGate]:
@@ -117,11 +119,15 @@ def gate_result(
     failed = {
         each.metric.label for each in (*_failed(comparison, gated), *unmet_metrics(comparison, required))
     }
-    labels = tuple(each.metric.label for each in comparison.metrics if each.metric.label in failed)
+    lacking = _unknown_quality(comparison, gated) if asked else ()
+    labels = (
+        *(each.metric.label for each in comparison.metrics if each.metric.label in failed),
+        *(lacking or unshown_quality(comparison, required)),
+    )
     problems = [problem for one in required if (problem := one.problem(comparison))]
     if comparison.answer == "void":
         return GateResult("; ".join([*([_void_text(comparison)] if asked else []), *problems]), (), labels)
-    fired = _fired_text(_failed(comparison, gated)) if asked else ""
+    fired = _fired_text(_failed(comparison, gated), lacking) if asked else ""
     warnings = dict.fromkeys(text for gate in gated if asked for text in _warnings(comparison, *gate))
     return GateResult("; ".join(filter(None, (fired, *problems))), tuple(warnings), labels)
 
@@ -183,10 +189,19 @@ def _void_text(comparison: Comparison) -> str:
     return f"--fail-on: the comparison is {answer_sentence(comparison)}"
 
 
-def _fired_text(failed: Sequence[MetricComparison]) -> str:
+def _unknown_quality(comparison: Comparison, gated: _GateMetrics) -> Sequence[str]:
+    """Returns the labels of the quality metrics that not all races have, if a gate is about all that decide
+    and about what is worse: that they are not worse is not known.
+    """
+    is_asked = any(gate.metric.lower() == PRIMARY and gate.word in GATE_WORDS for gate, _ in gated)
+    return comparison.lacking_quality if is_asked else ()
+
+
+def _fired_text(failed: Sequence[MetricComparison], lacking: Sequence[str]) -> str:
     from pacenote.model.messages import list_with_rest
 
     named = [f"{each.metric.label} is {each.word}" for each in failed]
+    named += [f"not all races have {label}, so that it may be worse" for label in lacking]
     return f"--fail-on: {list_with_rest(named, _NAMED)}" if named else ""
 
 

@@ -57,8 +57,7 @@ class NoWorse:
         from pacenote.model.messages import list_with_rest
 
         texts = [f"{each.metric.label} ({unmet_text(each)})" for each in self.unmet(comparison)]
-        if self.metric.lower() == PRIMARY:
-            texts += [f"{label} (not all races have it)" for label in comparison.lacking_quality]
+        texts += [f"{label} (not all races have it)" for label in unshown_quality(comparison, [self])]
         return f"--require={self} is not shown of {list_with_rest(texts, _NAMED)}" if texts else ""
 
     def _is_shown(self, each: MetricComparison) -> bool:
@@ -100,6 +99,14 @@ def _requirement(text: str) -> NoWorse:
         raise UsageError(f"--require cannot be '{text}'", hint=_FORM)
     percent = values.above_zero(match["percent"])
     return NoWorse(percent / 100, (match["metric"] or PRIMARY).strip() or PRIMARY)
+
+
+def unshown_quality(comparison: Comparison, requirements: Sequence[NoWorse]) -> Sequence[str]:
+    """Returns the labels of the quality metrics that not all races have, if a requirement is about all
+    metrics that decide.
+    """
+    is_asked = any(one.metric.lower() == PRIMARY for one in requirements)
+    return comparison.lacking_quality if is_asked else ()
 
 
 def unmet_metrics(comparison: Comparison, requirements: Sequence[NoWorse]) -> list[MetricComparison]:

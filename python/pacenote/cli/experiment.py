@@ -17,6 +17,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.experiment_gates import check_gates, exit_code, gated_exit_code, is_gated
 from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import EachGiven, Parser, Several, validate_choice
+from pacenote.cli.quality_option import add_quality_option
 from pacenote.cli.report_file import check_report_file
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import Interrupted, UsageError
@@ -81,6 +82,7 @@ def add_options(parser: Parser) -> None:
         help="run, resume, report: exit with 3 unless it is shown that the metrics of each contender became "
         "worse by less than this, as in `pacenote compare`: no-worse:5%% (default: nothing)",
     )
+    add_quality_option(parser, "run, report: ")
     parser.add_flag("--quiet", help="show no progress; the answer is still printed")
 
 
@@ -147,8 +149,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _given_track_params(options: argparse.Namespace) -> Mapping[str, object]:
     """Returns what the command line gives: configured parameters are defaults of the races."""
-    is_given = any(each.partition("=")[0] == "--track-params" for each in options.arguments)
-    return options.track_params if is_given else {}
+    return options.track_params if _is_given(options, "--track-params") else {}
+
+
+def _is_given(options: argparse.Namespace, name: str) -> bool:
+    return any(each.partition("=")[0] == name for each in options.arguments)
 
 
 _OPTIONS: Mapping[str, tuple[Callable[[argparse.Namespace], object], tuple[str, ...]]] = {
@@ -160,6 +165,7 @@ _OPTIONS: Mapping[str, tuple[Callable[[argparse.Namespace], object], tuple[str, 
     "--blocks": (lambda options: options.blocks, ("run",)),
     "--report-file": (lambda options: options.report_file, ("run", "resume", "report")),
     "--html": (lambda options: options.html is not None, ("report",)),
+    "--quality": (lambda options: _is_given(options, "--quality"), ("run", "report")),
     "--fail-on": (lambda options: options.fail_on, ("run", "resume", "report")),
     "--require": (lambda options: options.require, ("run", "resume", "report")),
     "--report-format": (lambda options: options.report_format, ("run", "resume", "report", "list")),
@@ -193,7 +199,11 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.cli.experiment_dry_run import budget_warning, show_plan
     from pacenote.cli.experiment_duet import check_duet
     from pacenote.cli.experiment_plan_check import check_plans, test_mode_warning
-    from pacenote.lab.experiment.given_options import lines_of_file, with_given_options
+    from pacenote.lab.experiment.given_options import (
+        lines_of_file,
+        with_given_options,
+        with_given_quality,
+    )
     from pacenote.lab.experiment.read_file import read_experiment
     from pacenote.lab.experiment.start import create_experiment
     from pacenote.store.experiment_store import ExperimentStore
@@ -203,6 +213,9 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         console.warning(text)
     name, file, original = _file(options.target)
     text = with_given_options(original, file, options.blocks, _given_track_params(options), check)
+    if options.quality:
+        is_default = not _is_given(options, "--quality")
+        text = with_given_quality(text, [str(each) for each in options.quality], is_default=is_default)
     if options.baseline or options.contender:
         from pacenote.lab.experiment.given_variants import with_given_variants
 
@@ -258,6 +271,8 @@ def _report(options: argparse.Namespace, console: Console) -> int:
 
     folder = ExperimentStore().folder(options.target or "latest")
     experiment = stored_experiment(folder)
+    if _is_given(options, "--quality"):
+        experiment = replace(experiment, quality=options.quality)
     check_gates(experiment.design, options)
     if options.html is not None:
         from pacenote.cli.experiment_page import write_experiment_page

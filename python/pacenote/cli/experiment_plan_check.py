@@ -32,7 +32,7 @@ def check_plans(
     failures: dict[str, EngineError] = {}
     warnings: list[str] = []
     tasks: set[str] = set()
-    declared: set[str] = set()
+    declared = {each.key for each in experiment.quality}
     variants = _covering(all_variants(experiment))
     for variant in variants:
         try:
@@ -53,6 +53,8 @@ def check_plans(
         raise EngineError(f"races of {baseline} will fail: {why.message}", hint=why.hint)
     if tasks:
         _check_metrics("primary", experiment.primary, tasks, declared)
+        directed = [f"{each.key}:{each.task}" if each.task else each.key for each in experiment.quality]
+        _check_metrics("quality", directed, tasks, declared)
         named = [name for name in gated if name.lower() != "primary"]
         _check_metrics("--fail-on", named, tasks, declared)
     return tuple(warnings)

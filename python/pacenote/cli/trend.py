@@ -15,6 +15,7 @@ from pacenote.cli.data_options import duration
 from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
+from pacenote.cli.quality_option import add_quality_option
 from pacenote.cli.report_file import check_report_file, write_report_file
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError, VoidRace
@@ -118,6 +119,7 @@ def _add_judging_options(parser: Parser) -> None:
         metavar="PERCENT",
         help="smallest change that matters (default: 3 for throughput, 5 for p50 and p90, 10 for p99)",
     )
+    add_quality_option(parser)
     parser.add_argument(
         "--new-races",
         type=values.positive,
@@ -189,6 +191,7 @@ def _trend(store: RaceStore, options: argparse.Namespace, console: Console) -> T
     asked = TrendOptions(
         metrics=options.metrics,
         smallest_effect=options.smallest_effect,
+        quality=options.quality,
         last=options.last,
         new_races=options.new_races,
         since=options.since,

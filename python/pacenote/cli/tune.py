@@ -11,6 +11,7 @@ from pacenote.cli import race, values
 from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER
 from pacenote.cli.parser import EachGiven, Parser, validate_choice
+from pacenote.cli.quality_option import add_quality_option
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.store.home import default_home
 from pacenote.units import format_count
@@ -55,6 +56,7 @@ def add_options(parser: Parser) -> None:
             metavar="LIMIT",
             help='limit that a winner must keep, such as "p99:term<50ms"; can be repeated (default: none)',
         )
+        add_quality_option(parser)
         parser.add_argument(
             "--knobs", default="", metavar="FILE", help="what may be changed (default: the bundled knobs)"
         )

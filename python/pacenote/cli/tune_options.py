@@ -15,7 +15,10 @@ from pacenote.errors import UsageError
 from pacenote.lab.experiment.options import RESERVED, arguments
 from pacenote.store.home import default_home
 
-_OF_SEARCHES = ("objective", "constraint", "knobs", "budget", "change-durability", "dry-run", "seed", "html")
+_OF_SEARCHES = (
+    *("objective", "constraint", "quality", "knobs", "budget", "change-durability"),
+    *("dry-run", "seed", "html"),
+)
 _OF_ALL = ("report-format", "quiet")
 
 

@@ -21,7 +21,7 @@ from pacenote.lab.tune.candidates import combinations, knob_options
 from pacenote.lab.tune.confirm import confirmation, experiment_text
 from pacenote.lab.tune.fit import Surroundings, fitted
 from pacenote.lab.tune.knob_file import BUNDLED, read_knobs
-from pacenote.lab.tune.measure import parse_constraint, parse_objective
+from pacenote.lab.tune.measure import parse_constraint, parse_objective, with_direction
 from pacenote.model.experiment import Variant
 from pacenote.model.tune import Knob, TunePlan
 from pacenote.provision.jvm_options import selects_collector
@@ -54,7 +54,7 @@ def new_plan(options: argparse.Namespace, race: dict[str, object], console: Cons
         raise UsageError(
             "a search needs an objective", hint="for example --objective=throughput:index-append --budget=2h"
         )
-    objective = parse_objective(options.objective)
+    objective = with_direction(parse_objective(options.objective), options.quality)
     constraints = tuple(parse_constraint(text) for text in options.constraint)
     budget = given_budget(options.budget)
     check = RaceOptionCheck(console)
@@ -87,6 +87,7 @@ def new_plan(options: argparse.Namespace, race: dict[str, object], console: Cons
         folder=str(Path.cwd()),
         objective=objective,
         constraints=constraints,
+        quality=options.quality,
         budget_s=budget,
         knobs=found.knobs,
         machine=machine,
@@ -193,6 +194,8 @@ def plan_lines(found: NewPlan) -> Iterator[str]:
     yield f"objective: {plan.objective.metric}"
     for limit in plan.constraints:
         yield f"limit: {limit}"
+    if plan.quality:
+        yield f"quality: {', '.join(map(str, plan.quality))}"
     yield (
         f"budget: {format_seconds(plan.budget_s)}; {plan.confirm_blocks} blocks of default and winner "
         "are reserved for the confirmation, and the first races show how many are left for the search"

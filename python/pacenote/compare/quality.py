@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pacenote.compare.metrics import Datum, quality_labels
+from pacenote.compare.metrics import Datum, metric_hint, quality_labels
+from pacenote.errors import UsageError
 from pacenote.model.comparison import MetricComparison, MetricId
-from pacenote.model.custom_metrics import QUALITY_KEY, CustomMetrics
+from pacenote.model.custom_metrics import QUALITY_KEY, CustomMetrics, QualityDirection
 from pacenote.model.finding import Finding
 from pacenote.units import format_number
+
+
+def check_directions(
+    given: Iterable[QualityDirection], metrics: Iterable[MetricId], kind: str = "common "
+) -> None:
+    """Raises UsageError if the races have no custom metric that a direction is for: a name with a typing
+    error would hide that quality fell. `metrics` are those of the races, `kind` says of which.
+    """
+    known = [metric for metric in metrics if metric.kind == "custom"]
+    for each in unknown_directions(given, known):
+        raise UsageError(
+            f"--quality={each}: the races have no {kind}metric '{each.key}'",
+            hint=metric_hint(each.key, known),
+        )
+
+
+def unknown_directions(
+    given: Iterable[QualityDirection], metrics: Iterable[MetricId]
+) -> tuple[QualityDirection, ...]:
+    """Returns the directions that are for none of these custom metrics."""
+    names = {
+        (task, metric.key) for metric in metrics if metric.kind == "custom" for task in ("", metric.task)
+    }
+    return tuple(each for each in given if (each.task, each.key) not in names)
 
 
 def quality_problems(customs: CustomMetrics, races: Sequence[Mapping[MetricId, Datum]]) -> Iterator[Finding]:

@@ -8,12 +8,13 @@ from pacenote.compare.differences import group_differences
 from pacenote.compare.metric_scale import MetricScale
 from pacenote.compare.metric_trend import TrendCriteria, metric_trend
 from pacenote.compare.metrics import Datum, expanded_primary, metric_hint, primary_metrics, race_metrics
+from pacenote.compare.quality import check_directions
 from pacenote.compare.race_findings import is_doubtful
 from pacenote.compare.race_series import RaceSeries, race_series
 from pacenote.errors import StoreError, UsageError
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.comparison import ComparedRace, MetricId
-from pacenote.model.custom_metrics import declared_metrics
+from pacenote.model.custom_metrics import declared_metrics, quality_directions
 from pacenote.model.messages import list_with_rest
 from pacenote.model.trend import (
     ChangedFact,
@@ -48,13 +49,16 @@ _NAMED = 4
 def find_trend(races: Sequence[ComparedRace], options: TrendOptions) -> Trend:
     """Returns the trend of the races that have the configuration of the newest one that may be used.
 
-    Raises StoreError if none may, and UsageError if a metric does not exist.
+    Raises StoreError if none may, and UsageError if a metric does not exist, also one that has a direction.
     """
     series = race_series(races, options)
     if not series.races:
         raise StoreError("no race can be used for a trend", hint="; ".join(series.left_out))
-    customs = declared_metrics([race.record.task_meta for race in series.races])
+    customs = declared_metrics(
+        [race.record.task_meta for race in series.races], quality_directions(options.quality)
+    )
     values = [race_metrics(race.record, customs) for race in series.races]
+    check_directions(options.quality, (metric for own in values for metric in own), kind="")
     metrics = _metrics(series.races, values, options)
     criteria = _criteria(series, len(metrics), options)
     found = [

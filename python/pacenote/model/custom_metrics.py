@@ -29,6 +29,9 @@ Direction = Literal["higher", "lower", "neutral"]
 DIRECTIONS: tuple[Direction, ...] = ("higher", "lower", "neutral")
 """All directions."""
 
+Directions = Mapping[tuple[str, str], Direction]
+"""Directions by the task, or empty text for all tasks, and the key of a custom metric."""
+
 _KNOWN: tuple[tuple[re.Pattern[str], Direction], ...] = (
     # `recall@k` and `recall@1` are those of OpenSearch Benchmark.
     (
@@ -47,6 +50,32 @@ _RESERVED = re.compile(r"(throughput(-.*)?|error-rate|p[0-9.]+(-.*)?|primary)")
 
 _OPENSEARCH_MEAN = "Mean "
 """Beginning of the names of custom metrics in results of OpenSearch Benchmark."""
+
+
+@dataclass(frozen=True, slots=True)
+class QualityDirection:
+    """The direction of a custom metric, as an option or a file gives it."""
+
+    key: str
+    """The key of the metric."""
+
+    task: str
+    """The name of its task; empty for all tasks."""
+
+    direction: Direction
+    """What is better."""
+
+    def __str__(self) -> str:
+        task = f":{self.task}" if self.task else ""
+        return f"{self.key}{task}={self.direction}"
+
+    @classmethod
+    def parse(cls, text: str) -> QualityDirection | None:
+        """Reads a direction such as `recall=higher` or `distance:knn=lower`; None if it has another form."""
+        metric, _, way = text.rpartition("=")
+        key, _, task = metric.strip().partition(":")
+        direction = next((known for known in DIRECTIONS if known == way.strip()), None)
+        return cls(custom_key(key), task.strip(), direction) if direction is not None and key else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +149,13 @@ def is_figure(name: str) -> bool:
     return not name.endswith(_TIMESTAMP)
 
 
+def quality_directions(given: Iterable[QualityDirection]) -> Directions:
+    """Returns the directions by task and key."""
+    return {(each.task, each.key): each.direction for each in given}
+
+
 def declared_metrics(
-    task_meta: Iterable[Mapping[str, Mapping[str, object]]],
-    given: Mapping[tuple[str, str], Direction] | None = None,
+    task_meta: Iterable[Mapping[str, Mapping[str, object]]], given: Directions | None = None
 ) -> CustomMetrics:
     """Returns what races declare of custom metrics, the later ones first, and `given` by options before all.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pacenote.model.codec import decode, encode
+from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.machine_memory import is_same_memory
 from pacenote.units import format_bytes
 
@@ -98,6 +99,9 @@ class Experiment:
 
     primary: tuple[str, ...] = ()
     """Metrics that decide; empty for those that follow from the tasks."""
+
+    quality: tuple[QualityDirection, ...] = ()
+    """In which direction custom metrics are better; before what the track declares."""
 
     seed: int | None = None
     """Seed of the order of the races and of the seeds of the blocks; None if it is drawn at the beginning."""

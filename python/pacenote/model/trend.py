@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.codec import encode
 from pacenote.model.comparison import EstimatedChange, FactDifference, MetricId, MetricWord
+from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.race_record import VerdictState
 
 TREND_FORMAT = 2
@@ -278,6 +279,9 @@ class TrendOptions:
 
     smallest_effect: float | None = None
     """The smallest relative change that matters, such as 0.03; None for the default of each metric."""
+
+    quality: tuple[QualityDirection, ...] = ()
+    """In which direction custom metrics are better; before what the tracks of the races declare."""
 
     last: int | None = None
     """Maximum number of races, the newest ones; None for all."""

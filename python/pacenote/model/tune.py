@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pacenote.model.codec import decode, encode
 from pacenote.model.comparison import MetricId
-from pacenote.model.custom_metrics import known_direction
+from pacenote.model.custom_metrics import Direction, QualityDirection, known_direction
 from pacenote.model.experiment import MachineFacts, Options, RaceOutcome
 from pacenote.model.experiment_result import ExperimentResult
 
@@ -81,10 +81,15 @@ class TuneObjective:
     metric: str
     """Its name in options, such as `throughput:index-append`."""
 
+    direction: Direction | None = None
+    """In which direction it is better, if an option says so; None if its name does."""
+
     @property
     def higher_is_better(self) -> bool:
         """Whether an increase is an improvement."""
         key = self.metric.partition(":")[0]
+        if self.direction is not None:
+            return self.direction == "higher"
         return key.startswith("throughput") or known_direction(key) == "higher"
 
 
@@ -168,6 +173,9 @@ class TunePlan:
 
     constraints: tuple[Constraint, ...] = ()
     """The limits."""
+
+    quality: tuple[QualityDirection, ...] = ()
+    """In which direction custom metrics are better; before what the track declares."""
 
     budget_s: float
     """Seconds for all races, those of the confirmation included."""

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from compare.quality_races import with_values
 from compare.races import index, search
 from lab.experiment.experiments import Lab, evaluated, factors, pair, raced
+from pacenote.lab.experiment.progress import ExperimentProgress
+from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.experiment import Experiment, JournalEntry, Variant
 from pacenote.stats.sequential import LookPlan
 from support.records import times
@@ -115,6 +118,76 @@ def test_the_words_of_a_sweep_allow_for_its_number_of_levels():
     evaluation, progress = evaluated(sweep, lambda race: raced(1e4, race.number))
     found = evaluation.result(progress).variants[1].comparison.primary
     assert max(each.change.confidence for each in found if each.change) > 1 - 0.05 / 2 - 1e-9
+
+
+def after(races, progress):
+    """The state after so many races."""
+    early = ExperimentProgress(progress.plan)
+    for number in range(1, races + 1):
+        early.apply(progress.ends[number])
+    return early
+
+
+def in_region(evaluation, progress):
+    return [cell.name for cell in evaluation.result(progress).cells if cell.in_best_region]
+
+
+def test_the_best_region_before_the_end_allows_for_all_times_at_which_it_is_read():
+    """What three blocks show at their end, they do not show as the first three of ten."""
+    speeds = {"1g": 9_500.0, "2g": 10_000.0, "4g": 10_000.0}
+    sweep = Experiment(name="s", design="sweep", blocks=10, factors=factors(heap="1g 2g 4g"))
+    evaluation, progress = evaluated(sweep, lambda race: raced(speeds[race.variant], race.number))
+    short = evaluated(replace(sweep, blocks=3), lambda race: raced(speeds[race.variant], race.number))
+    assert in_region(*short) == ["2g", "4g"]
+    assert in_region(evaluation, after(9, progress)) == ["1g", "2g", "4g"]
+    assert in_region(evaluation, progress) == ["2g", "4g"]
+
+
+def test_a_block_that_runs_decides_nothing_about_levels():
+    sweep = Experiment(name="s", design="sweep", blocks=3, factors=factors(heap="1g 2g 4g"))
+    speeds = {"1g": 5_000.0, "2g": 10_000.0, "4g": 10_000.0}
+    evaluation, progress = evaluated(sweep, lambda race: raced(speeds[race.variant], race.number))
+    # With one block there is no noise; the races of the second one are not read before it has ended.
+    for races in (3, 4, 5):
+        assert in_region(evaluation, after(races, progress)) == ["1g", "2g", "4g"]
+
+
+def test_the_effects_of_a_screening_before_the_end_allow_for_all_times_at_which_they_are_read():
+    screening = Experiment(
+        name="s", design="screening", blocks=4, factors=factors(heap="low high", gc="g1 z", codec="x y")
+    )
+    evaluation, progress = evaluated(screening, lambda race: raced(1e4, race.number))
+    early = evaluation.result(after(16, progress)).effects
+    assert early
+    assert all(1 - effect.change.confidence < 0.1 * 0.05 for effect in early)
+    levels = [1 - effect.change.confidence for effect in evaluation.result(progress).effects]
+    assert max(levels) >= 0.9 * 0.05 / 3
+    # In the third block, the effects are still those of the first two.
+    assert evaluation.result(after(19, progress)).effects == early
+
+
+def test_an_experiment_has_directions_of_custom_metrics():
+    """A variant that is faster and returns longer distances is only better if nobody says what they mean."""
+
+    def race_of(race):
+        is_new = race.variant == "b"
+        task = with_values(index(12e3 if is_new else 1e4), {"distance": 3.0 if is_new else 2.0})
+        return raced(1e4, race.number, tasks=(task,))
+
+    for quality, answer in (("", "better"), ("distance=lower", "mixed"), ("distance=higher", "better")):
+        given = tuple(filter(None, [QualityDirection.parse(quality)]))
+        experiment = pair(blocks=5, primary=("throughput:index-append",), quality=given)
+        evaluation, progress = evaluated(experiment, race_of)
+        result = evaluation.result(progress)
+        assert result.variants[1].comparison.answer == answer
+        assert not result.notes
+
+
+def test_a_direction_of_no_metric_is_said():
+    given = (QualityDirection.parse("distanc:index-append=lower"),)
+    evaluation, progress = evaluated(pair(quality=given), lambda race: raced(1e4, race.number))
+    text = "no race has the metric 'distanc' of quality: distanc:index-append=lower"
+    assert text in evaluation.result(progress).notes
 
 
 def test_a_percentile_without_an_interval_does_not_keep_an_experiment_from_ending():

@@ -7,7 +7,7 @@ import pytest
 from pacenote.cli.console import Console
 from pacenote.cli.experiment_check import RaceOptionCheck
 from pacenote.errors import UsageError
-from pacenote.lab.experiment.given_options import lines_of_file, with_given_options
+from pacenote.lab.experiment.given_options import lines_of_file, with_given_options, with_given_quality
 
 FILE = """\
 question = "?"
@@ -22,6 +22,19 @@ track-params = {docs = 1, "a b" = [true, {c = 1.5}]}
 [variants.b]
 car = "4gheap"
 """
+
+
+def test_directions_of_the_command_line_replace_those_of_the_file():
+    own = f'quality = ["recall=neutral"]\n{FILE}'
+    given = ["recall=higher", "distance:knn=lower"]
+    for text in (own, FILE):
+        changed = tomllib.loads(with_given_quality(text, given, is_default=False))
+        assert changed == {**tomllib.loads(FILE), "quality": given}
+    # Those that are configured are defaults, which a noise experiment does not take.
+    assert with_given_quality(own, given, is_default=True) == own
+    assert tomllib.loads(with_given_quality(FILE, given, is_default=True))["quality"] == given
+    noise = 'design = "noise"\n'
+    assert with_given_quality(noise, given, is_default=True) == noise
 
 
 @pytest.fixture

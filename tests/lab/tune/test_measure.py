@@ -7,7 +7,8 @@ import pytest
 from compare.quality_races import with_values
 from compare.races import index, race, search
 from pacenote.errors import UsageError
-from pacenote.lab.tune.measure import measured, parse_constraint, parse_objective
+from pacenote.lab.tune.measure import measured, parse_constraint, parse_objective, with_direction
+from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.result import WarmupBacklog
 from pacenote.model.tune import Constraint, TuneObjective
 from support.records import times
@@ -103,3 +104,28 @@ def test_a_quality_limits_a_search_and_may_be_its_objective():
         assert problem in found.problem
     with pytest.raises(UsageError, match="--constraint must be a metric and its limit"):
         parse_constraint("recall:knn>0.9ms")
+
+
+@pytest.mark.parametrize(
+    ("quality", "objective", "higher"),
+    [
+        ("distance=lower", 2.0, False),
+        ("distance:knn=higher", 2.0, True),
+        # That of the task has precedence, and neither direction is one to search in.
+        ("distance=neutral", None, False),
+    ],
+)
+def test_an_option_says_the_direction_of_an_objective(quality, objective, higher):
+    knn = with_values(search(task="knn"), {"distance": 2.0})
+    record = replace(race("a"), tasks=(index(), knn))
+    given = (QualityDirection.parse(quality),)
+    distance = with_direction(parse_objective("distance:knn"), given)
+    assert distance.higher_is_better == higher
+    assert measured(record, distance, [], given).objective == objective
+    assert with_direction(THROUGHPUT, given) == THROUGHPUT
+
+
+def test_a_direction_of_no_metric_ends_a_search():
+    given = (QualityDirection.parse("recal=higher"),)
+    found = measured(race("a"), THROUGHPUT, [], given)
+    assert found.problem == "--quality=recal=higher: the races have no metric 'recal'"

@@ -182,6 +182,17 @@ def test_a_faster_winner_that_finds_less_is_not_recommended(tmp_path):
 
 
 @pytest.mark.process
+def test_a_winner_that_does_not_return_a_quality_is_not_recommended(tmp_path):
+    def without_recall(record, tags):
+        values = {} if tags.get("variant") == "winner" else {"recall": 0.93}
+        return replace(record, tasks=tuple(with_values(task, values) for task in record.tasks))
+
+    result = confirmed(Search.of(tmp_path, SMALL, effect=good), without_recall)
+    assert result.answer == "not shown"
+    assert any("not all races have recall" in note for note in build_tune_report(result).notes)
+
+
+@pytest.mark.process
 def test_options_to_copy_keep_what_the_races_had(tmp_path):
     given = {"track": "t", "track-params": {"docs": 5}, "set": ["index.a=1"]}
     plan = search_plan(knobs=(knob("a", 3),), budget_s=40 * RACE_S, race=given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pacenote.compare.metrics import race_metrics
 from pacenote.lab.experiment.evaluate import Evaluation
 from pacenote.lab.experiment.primary import Metrics, chosen_primary
 from pacenote.lab.experiment.progress import ExperimentProgress
@@ -15,7 +14,7 @@ def ended_races(evaluation: Evaluation, progress: ExperimentProgress) -> tuple[E
     that the evaluation has read have values.
     """
     metrics: dict[str, Metrics] = {
-        race_id: race_metrics(race.record) for race_id, race in evaluation.read.items()
+        race_id: evaluation.metrics_of(race) for race_id, race in evaluation.read.items()
     }
     primary = _primary(evaluation, metrics)
     found = []

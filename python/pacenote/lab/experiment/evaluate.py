@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from pacenote.compare.groups import compare_groups
 from pacenote.compare.metrics import race_metrics
-from pacenote.compare.race_findings import is_doubtful
+from pacenote.compare.quality import unknown_directions
+from pacenote.compare.race_findings import is_disturbed, is_doubtful
 from pacenote.compare.validity import MORE_RACES
 from pacenote.errors import PacenoteError
 from pacenote.lab.experiment.cell_values import CellRaces, aliases, cell_values, factor_effects
@@ -34,6 +35,7 @@ from pacenote.model.comparison import (
     MetricComparison,
     MetricId,
 )
+from pacenote.model.custom_metrics import Directions, declared_metrics, quality_directions
 from pacenote.model.experiment import BEST, PAIRED, Experiment
 from pacenote.model.experiment_result import (
     ExperimentResult,
@@ -176,7 +178,7 @@ class Evaluation:
         """Returns whether a race can be read and has a primary metric that it does not make doubtful."""
         if race is None:
             return False
-        metrics = self._metrics_of(race)
+        metrics = self.metrics_of(race)
         labels, _ = chosen_primary(self.experiment.primary, race.record, metrics)
         return any(metric.label in labels and not is_doubtful(race.record, metric) for metric in metrics)
 
@@ -248,6 +250,7 @@ class Evaluation:
             notes=(
                 *self._notes,
                 *self._suspect_notes(progress),
+                *self._quality_notes(),
                 *((no_effects,) if no_effects else ()),
             ),
         )
@@ -282,11 +285,17 @@ class Evaluation:
                 self._note(f"race {race_id} cannot be read, so that its block is lost: {error.message}")
         return self.read.get(race_id)
 
-    def _metrics_of(self, race: ComparedRace) -> Metrics:
+    def metrics_of(self, race: ComparedRace) -> Metrics:
+        """Returns the metrics of a race, with the directions of the experiment."""
         race_id = race.record.race_id
         if race_id not in self._metrics:
-            self._metrics[race_id] = race_metrics(race.record)
+            customs = declared_metrics([race.record.task_meta], self._directions)
+            self._metrics[race_id] = race_metrics(race.record, customs)
         return self._metrics[race_id]
+
+    @property
+    def _directions(self) -> Directions:
+        return quality_directions(self.experiment.quality)
 
     def _note(self, text: str) -> None:
         self._notes[text] = None
@@ -354,17 +363,21 @@ class Evaluation:
         """
         baseline, contender = sides
         races = [*baseline, *contender]
-        metrics = dict.fromkeys(metric for race in races for metric in self._metrics_of(race))
+        metrics = dict.fromkeys(metric for race in races for metric in self.metrics_of(race))
         labels, notes = chosen_primary(self.experiment.primary, races[0].record, metrics)
         common = {
-            metric.label for metric in metrics if all(metric in self._metrics_of(race) for race in races)
+            metric.label for metric in metrics if all(metric in self.metrics_of(race) for race in races)
         }
         for label in sorted(labels - common):
             notes = (*notes, f"not every race has {label}, so that it does not decide")
         for note in notes:
             self._note(note)
         options = ComparisonOptions(
-            tuple(labels & common), self.experiment.smallest_effect, level=level, spare_blocks=spare
+            tuple(labels & common),
+            self.experiment.smallest_effect,
+            level=level,
+            spare_blocks=spare,
+            quality=self._directions,
         )
         try:
             found = compare_groups(baseline, contender, options)
@@ -445,9 +458,9 @@ class Evaluation:
         races = self._counted(progress)
         if not races:
             return None
-        metrics = dict.fromkeys(metric for race in races for metric in self._metrics_of(race))
+        metrics = dict.fromkeys(metric for race in races for metric in self.metrics_of(race))
         labels, _ = chosen_primary(self.experiment.primary, races[0].record, metrics)
-        own = [self._metrics_of(race) for race in races]
+        own = [self.metrics_of(race) for race in races]
         found = leading_metric(
             metric
             for metric in metrics
@@ -482,6 +495,12 @@ class Evaluation:
                 stored = self._race(end.race_id)
                 reasons = stored.record.verdict.reasons if stored else ()
                 yield f"race {end.race_id} is suspect{f': {reasons[0]}' if reasons else ''}"
+
+    def _quality_notes(self) -> Iterator[str]:
+        """Yields the directions that are for no metric of any race."""
+        metrics = {metric for own in self._metrics.values() for metric in own}
+        for each in unknown_directions(self.experiment.quality, metrics) if metrics else ():
+            yield f"no race has the metric '{each.key}' of quality: {each}"
 
     def _noise(self, progress: ExperimentProgress) -> tuple[NoiseValue, ...]:
         if self.experiment.design != "noise":

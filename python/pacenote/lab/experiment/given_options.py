@@ -1,10 +1,10 @@
-"""What the command line changes in the file of an experiment: its number of blocks, and parameters of the
-track.
+"""What the command line changes in the file of an experiment: its number of blocks, directions of custom
+metrics, and parameters of the track.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pacenote.errors import UsageError
@@ -65,6 +65,16 @@ def with_given_options(
         removed.append("race")
         tables = toml_table("race", {**race, "track-params": {**table, **track_params}})
     return "\n".join([*head, without_tables(text, removed), *tables, ""]) if removed else text
+
+
+def with_given_quality(text: str, directions: Sequence[str], *, is_default: bool) -> str:
+    """Returns a valid file with these directions of custom metrics. Those of the file have precedence over a
+    default, and a noise experiment has none.
+    """
+    document = parse_toml(text)
+    if is_default and ("quality" in document or document.get("design") == "noise"):
+        return text
+    return "\n".join([f"quality = {toml_value(directions)}", without_tables(text, ["quality"])])
 
 
 def lines_of_file(text: str, changed: str) -> Mapping[KeyNames, int]:

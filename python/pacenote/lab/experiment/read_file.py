@@ -27,6 +27,7 @@ from pacenote.lab.experiment.duet import duet_problems
 from pacenote.lab.experiment.given_options import check_variant_count
 from pacenote.lab.experiment.options import RESERVED, OptionCheck, joined
 from pacenote.lab.experiment.toml_lines import KeyNames, key_lines, line_of
+from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.decoding import parse_toml
 from pacenote.model.experiment import BEST, PAIRED, DesignKind, EngineUse, Experiment, Factor, Variant
 from pacenote.model.messages import did_you_mean
@@ -70,8 +71,8 @@ _VARYING_COUNTS = {
 """How many of these a design has, at least and at most."""
 
 _KEYS = (
-    *("question", "design", "blocks", "looks", "precision", "detect", "smallest-effect", "primary", "seed"),
-    *("budget", "cool-down", "warm-up", "engine", "race", "variants", "factors"),
+    *("question", "design", "blocks", "looks", "precision", "detect", "smallest-effect", "primary"),
+    *("quality", "seed", "budget", "cool-down", "warm-up", "engine", "race", "variants", "factors"),
 )
 
 
@@ -145,6 +146,7 @@ class _Reader:
             detect=self._percent("detect"),
             smallest_effect=self._percent("smallest-effect"),
             primary=self._texts("primary"),
+            quality=self._quality(),
             seed=self._whole("seed", 0, 2**63 - 1, 0) if "seed" in self._document else None,
             budget_s=self._duration("budget"),
             cool_down_s=self._duration("cool-down") or 0.0,
@@ -178,6 +180,17 @@ class _Reader:
         if not all(isinstance(item, str) for item in found):
             self._add((key,), f"{key} must be a list of texts")
             return ()
+        return tuple(found)
+
+    def _quality(self) -> tuple[QualityDirection, ...]:
+        found = []
+        for text in self._texts("quality"):
+            direction = QualityDirection.parse(text)
+            if direction is None:
+                known = '"recall=higher" or "distance:knn=lower"'
+                self._add(("quality",), f'quality must be like {known}, not "{text}"')
+            else:
+                found.append(direction)
         return tuple(found)
 
     def _choice(self, key: str, known: tuple[str, ...], default: str) -> str:
@@ -293,6 +306,8 @@ class _Reader:
             self._add(("precision",), f"a precision needs at least {FEWEST_PRECISE_BLOCKS} blocks")
         if experiment.detect is not None and (design != "pair" or experiment.looks or experiment.precision):
             self._add(("detect",), 'detect plans the blocks of a design "pair" without looks and precision')
+        if experiment.quality and design == "noise":
+            self._add(("quality",), 'a design "noise" compares nothing, so that it has no quality')
         if design == "duet":
             self.problems += duet_problems(experiment)
         elif experiment.engine == "keep":

@@ -37,6 +37,7 @@ def confirmation(plan: TunePlan, levels: Sequence[int], earlier: int = 0) -> Exp
         blocks=blocks,
         looks=(FIRST_LOOK, blocks) if blocks > FIRST_LOOK else (),
         primary=primary_names(plan),
+        quality=plan.quality,
         # Fresh seeds: no race of the search, or of an earlier confirmation, has the same data and schedule.
         seed=Random(f"pacenote tune {plan.seed} confirmation{again}").getrandbits(63),
         race=plan.race,
@@ -89,12 +90,14 @@ def confirmation_folder(
 
 def experiment_text(experiment: Experiment) -> str:
     """Returns the file of the confirmation."""
+    quality = [str(each) for each in experiment.quality]
     lines = [
         f"question = {toml_value(experiment.question)}",
         f"design = {toml_value(experiment.design)}",
         f"blocks = {experiment.blocks}",
         *([f"looks = {toml_value(list(experiment.looks))}"] if experiment.looks else []),
         f"primary = {toml_value(list(experiment.primary))}",
+        *([f"quality = {toml_value(quality)}"] if quality else []),
         f"seed = {experiment.seed}",
         *toml_table("race", experiment.race),
     ]

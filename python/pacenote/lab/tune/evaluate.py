@@ -135,6 +135,9 @@ def _answer(
     is_kept = len(limits) == len(state.plan.constraints) and all(one.word == "kept" for one in limits)
     if not is_kept or more_errors(state.plan, comparison) or lower_quality(state.plan, comparison):
         return "not shown"
+    # What not all races return may have become worse.
+    if comparison.lacking_quality:
+        return "not shown"
     match objective.word:
         case "better" | "probably better":
             return objective.word

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
+from pacenote.compare.quality import unknown_directions
 from pacenote.errors import UsageError
 from pacenote.model.comparison import MetricId
+from pacenote.model.custom_metrics import QualityDirection, declared_metrics, quality_directions
 from pacenote.model.messages import did_you_mean
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.tune import Constraint, Relation, TuneObjective
@@ -74,12 +76,28 @@ def parse_constraint(text: str) -> Constraint:
     return Constraint(name, relation, float(found[3]) * units[unit])
 
 
-def measured(record: RaceRecord, objective: TuneObjective, constraints: Iterable[Constraint]) -> RaceMeasures:
-    """Returns the objective and the limits in a race that has results."""
+def with_direction(objective: TuneObjective, quality: Iterable[QualityDirection]) -> TuneObjective:
+    """Returns an objective with the direction that an option gives it, if one does."""
+    key, _, task = objective.metric.partition(":")
+    given = {each.task: each.direction for each in quality if each.key == key and each.task in ("", task)}
+    return replace(objective, direction=given.get(task, given.get(""))) if given else objective
+
+
+def measured(
+    record: RaceRecord,
+    objective: TuneObjective,
+    constraints: Iterable[Constraint],
+    quality: Iterable[QualityDirection] = (),
+) -> RaceMeasures:
+    """Returns the objective and the limits in a race that has results. `quality` has the directions of custom
+    metrics that options give.
+    """
     if record.verdict.state == "void":
         reasons = "; ".join(str(reason) for reason in record.verdict.reasons)
         return RaceMeasures(problem=f"race {record.race_id} is void: {reasons}")
-    metrics = race_metrics(record)
+    metrics = race_metrics(record, declared_metrics([record.task_meta], quality_directions(quality)))
+    if unknown := unknown_directions(quality, metrics):
+        return RaceMeasures(problem=f"--quality={unknown[0]}: the races have no metric '{unknown[0].key}'")
     values = []
     for name in (objective.metric, *(one.metric for one in constraints)):
         found = _chosen(name, metrics)

@@ -259,7 +259,8 @@ def _measured(run: TuneRun, state: TuneProgress, race_id: str) -> RaceMeasures:
         record = RaceFolder(run.races.races / race_id).read()
     except StoreError as error:
         return RaceMeasures(problem=str(error))
-    return measured(record, state.plan.objective, state.plan.constraints)
+    plan = state.plan
+    return measured(record, plan.objective, plan.constraints, plan.quality)
 
 
 def _confirm(run: TuneRun, state: TuneProgress, candidate: int) -> RunEnd:

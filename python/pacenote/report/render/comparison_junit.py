@@ -43,11 +43,24 @@ def suite(
     if not chosen:
         return error_suite(name, answer_sentence(comparison))
     results = [_result(comparison, each, fails) for each in chosen]
-    counts = (len(chosen), *(results.count(result) for result in ("failure", "error", "skipped")))
     cases = [line for each, result in zip(chosen, results, strict=True) for line in _case(each, result)]
+    for label in comparison.lacking_quality:
+        results.append("failure" if label in fails else "skipped")
+        cases += _lacking_case(label, results[-1])
+    counts = (len(results), *(results.count(result) for result in ("failure", "error", "skipped")))
     if warnings:
         cases.append(f"  <system-err>{escape(whole_line('; '.join(warnings)))}</system-err>")
     return _suite(name, counts, cases)
+
+
+def _lacking_case(label: str, result: str) -> list[str]:
+    """Returns the lines of a test case for a quality metric that not all races have."""
+    key, _, task = label.partition(":")
+    return [
+        f"  <testcase classname={quoteattr(whole_line(task))} name={quoteattr(whole_line(key))}>",
+        f"    <{result} message={quoteattr('not all races have it, so that it may be worse')}/>",
+        "  </testcase>",
+    ]
 
 
 def _error_case(problem: str) -> list[str]:
