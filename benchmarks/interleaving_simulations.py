@@ -1,21 +1,27 @@
 """Simulates what order and early reading do to comparisons of identical systems.
 
-The printed tables are those of docs/comparing.md. The simulations need no engine and take about a minute.
+The printed tables are those of docs/comparing.md. The simulations need no engine and take some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from comparison_simulations import Machine, Simulation, excludes
+from design_simulations import Values, in_blocks
 from simulations import print_tables, share_with_exact_interval, table
 
-from pacenote.lab.experiment.planning import error_level
-from pacenote.model.experiment import Experiment, Variant
+from pacenote.lab.experiment.planning import error_level, look_level
+from pacenote.model.experiment import Experiment, Factor, Variant
 from pacenote.stats.effect import unpaired_effect
 from pacenote.stats.interleaving import run_order
+from pacenote.stats.multiplicity import holm_confidences
+from pacenote.stats.screening import screening_design, screening_effects
+from pacenote.stats.sweep import best_region
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -60,7 +66,75 @@ def peeking(given: argparse.Namespace) -> None:
     table(*rows)
 
 
-SIMULATIONS = {"orders": orders, "peeking": peeking}
+Wrong = Callable[[Values, Values, Callable[[float], float]], bool]
+"""Whether the races of some blocks, and their places, are misread at a significance level."""
+
+
+def _leaves_out_the_best(values: Values, places: Values, level: Callable[[float], float]) -> bool:
+    region = best_region(values, places, higher_is_better=True, confidence=1 - level(0.05))
+    return region is not None and not region.may_be_best[0]
+
+
+def _finds_an_effect(values: Values, places: Values, level: Callable[[float], float]) -> bool:
+    effects = screening_effects(screening_design("abcd"), values, places)
+    assert effects is not None
+    confidences = holm_confidences([effect.p for effect in effects], level=level)
+    return any(excludes(effect.at(own)) for effect, own in zip(effects, confidences, strict=True))
+
+
+def peeking_at_levels(given: argparse.Namespace) -> None:
+    """Sweeps and screenings that are read after every block: how often any reading is wrong."""
+    print("Identical levels: how often a reading after any block leaves the best out, or finds an effect\n")
+    rows: list[tuple[str, ...]] = [
+        ("design", "blocks", "before the end", "at the end", "at any time", "if all had 95 %")
+    ]
+    two = (Variant("low"), Variant("high"))
+    levels = (Factor("knob", (*two, Variant("higher"), Variant("highest"))),)
+    sweep = Experiment(name="s", design="sweep", factors=levels)
+    screening = Experiment(name="s", design="screening", factors=tuple(Factor(name, two) for name in "abcd"))
+    for title, experiment, count, is_wrong in (
+        ("sweep of 4 levels", sweep, 4, _leaves_out_the_best),
+        ("screening of 4 knobs", screening, 8, _finds_an_effect),
+    ):
+        for blocks in (3, 5, 10):
+            planned = replace(experiment, blocks=blocks)
+            found = [_readings(planned, count, draw, is_wrong) for draw in _draws(given)]
+            early = [any(one.own[:-1]) for one in found]
+            end = [one.own[-1] for one in found]
+            either = [any(one.own) for one in found]
+            plain = [any(one.plain) for one in found]
+            rows.append((title, str(blocks), *map(share_with_exact_interval, (early, end, either, plain))))
+    table(*rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Readings:
+    """What is read of one experiment after each block from the second on."""
+
+    own: list[bool]
+    """Whether it is wrong, at the level of its block."""
+
+    plain: list[bool]
+    """Whether it would be wrong at 5 %."""
+
+
+def _draws(given: argparse.Namespace) -> Iterator[tuple[np.random.Generator, int]]:
+    random = np.random.default_rng(given.seed)
+    return ((random, number) for number in range(given.experiments))
+
+
+def _readings(
+    experiment: Experiment, levels: int, draws: tuple[np.random.Generator, int], is_wrong: Wrong
+) -> _Readings:
+    values, places = in_blocks(Machine(0.3, 0.003), [0.0] * levels, experiment.blocks, draws)
+    own, plain = [], []
+    for count in range(2, experiment.blocks + 1):
+        own.append(is_wrong(values[:count], places[:count], look_level(experiment, count)))
+        plain.append(is_wrong(values[:count], places[:count], float))
+    return _Readings(own, plain)
+
+
+SIMULATIONS = {"orders": orders, "peeking": peeking, "peeking-at-levels": peeking_at_levels}
 
 
 if __name__ == "__main__":

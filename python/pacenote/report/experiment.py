@@ -160,7 +160,7 @@ def _why_dropped(step: VariantResult) -> str:
 def _noise_answer(result: ExperimentResult) -> Iterator[str]:
     main = next((one for one in result.noise if one.metric == result.main_metric), None)
     if main is None:
-        yet = " yet" if result.state in ("unfinished", "running") else ""
+        yet = " yet" if _so_far(result) else ""
         yield f"No answer{yet}: a spread needs 3 races that count, and four fifths of all must."
         return
     yield f"{_name(main.metric)} varies by {_percent(main.spread)} from race to race ({main.races} races)."
@@ -180,11 +180,12 @@ def _screening_answer(result: ExperimentResult) -> Iterator[str]:
         yield "No answer: the effects of the factors are not known."
         return
     decided = [one for one in result.effects if one.word not in ("unclear", "no verdict", "same")]
+    so_far = _so_far(result)
     if not decided:
-        yield "No factor has an effect that was shown."
+        yield f"No factor has an effect that was shown{so_far}."
         return
     names = [f"{one.factor}={one.high} ({one.word}, {change_text(one.change)})" for one in decided]
-    yield f"Factors that matter for {_name(result.main_metric)}: {', '.join(names)}."
+    yield f"Factors that matter for {_name(result.main_metric)}{so_far}: {', '.join(names)}."
     yield "  effects of single factors; race the chosen ones against the baseline in a pair to confirm them"
 
 
@@ -195,8 +196,8 @@ def _region_answer(result: ExperimentResult) -> Iterator[str]:
         return
     unit = result.main_metric.unit if result.main_metric else ""
     yield (
-        f"Best: {best.name}, {_name(result.main_metric)} {format_number(best.value)} {unit}, from "
-        f"{format_count(best.races, 'race')}."
+        f"Best{_so_far(result)}: {best.name}, {_name(result.main_metric)} {format_number(best.value)} "
+        f"{unit}, from {format_count(best.races, 'race')}."
     )
     own = next((variant.comparison for variant in result.variants if variant.name == best.name), None)
     metric = own and result.main_metric and own.metric(result.main_metric)
@@ -208,6 +209,11 @@ def _region_answer(result: ExperimentResult) -> Iterator[str]:
         yield f"  not shown to be worse: {', '.join(region)}"
     if worse := [cell.name for cell in result.cells if not cell.in_best_region and not _is_lost(cell)]:
         yield f"  shown to be worse: {', '.join(worse)}"
+
+
+def _so_far(result: ExperimentResult) -> str:
+    """Returns what follows a statement that may still change."""
+    return " so far" if result.state in ("unfinished", "running") else ""
 
 
 def _is_lost(cell: CellValue) -> bool:

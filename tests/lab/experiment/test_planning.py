@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lab.experiment.experiments import factors, pair
-from pacenote.lab.experiment.planning import blocks_to_see, error_level, planned_effect
+from pacenote.lab.experiment.planning import blocks_to_see, error_level, look_level, planned_effect
 from pacenote.model.experiment import Experiment, Variant
 from pacenote.stats.effect import paired_effect
 from pacenote.stats.layout import level_means
@@ -43,7 +43,8 @@ def test_a_pair_sees_what_it_is_planned_to_see():
 @pytest.mark.process  # It simulates many experiments.
 def test_a_sweep_sees_what_it_is_planned_to_see():
     experiment = Experiment(name="s", design="sweep", blocks=5, factors=factors(heap="1 2 3 4"))
-    effects = [level_means(*drawn(5, 4, seed)).ratio(1, 0).at(1 - 0.1 / 3) for seed in range(150)]
+    # A tenth of the level is for what is read before the end.
+    effects = [level_means(*drawn(5, 4, seed)).ratio(1, 0).at(1 - 0.09 / 3) for seed in range(150)]
     assert planned_effect(experiment, NOISE) == pytest.approx(typical(effects), rel=0.1)
 
 
@@ -83,6 +84,20 @@ def test_what_is_read_before_the_end_is_paid_for():
     assert error_level(pair(blocks=3), 3)(0.05) == 0.05
     many = pair(blocks=100)
     assert len({error_level(many, blocks)(0.05) for blocks in range(3, 100)}) <= 20
+
+
+def test_levels_and_factors_are_read_from_the_second_block_on():
+    """They estimate the noise together, so that a second block is one more time to look."""
+    sweep = Experiment(name="s", design="sweep", blocks=10, factors=factors(heap="1 2 3 4"))
+    early = [look_level(sweep, blocks)(0.05) for blocks in range(2, 10)]
+    assert early == sorted(early)
+    assert early[0] < 1e-5
+    assert early[-1] < 0.005
+    assert look_level(sweep, 10)(0.05) == pytest.approx(0.045)
+    assert error_level(sweep, 10)(0.05) == pytest.approx(0.045 / 3)
+    # One block cannot be read before it ends.
+    single = Experiment(name="s", design="screening", blocks=1, factors=factors(a="0 1", b="0 1"))
+    assert look_level(single, 1)(0.05) == 0.05
 
 
 @pytest.mark.parametrize("effect", [0.01, 0.02])

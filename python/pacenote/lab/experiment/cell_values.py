@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -14,7 +14,7 @@ from pacenote.lab.experiment.progress import MAX_LOST_SHARE
 from pacenote.model.comparison import EstimatedChange, MetricId
 from pacenote.model.experiment import Experiment
 from pacenote.model.experiment_result import CellValue, FactorEffect
-from pacenote.stats.effect import Effect
+from pacenote.stats.effect import CONFIDENCE, Effect
 from pacenote.stats.multiplicity import holm_confidences
 from pacenote.stats.screening import screening_design, screening_effects
 from pacenote.stats.sweep import BestRegion, best_region
@@ -37,6 +37,12 @@ class CellRaces:
     left_out: frozenset[str]
     """The configurations that are not raced any more."""
 
+    deciding: Collection[int]
+    """The blocks that decide: those that have ended. A block that runs would be one more time to look."""
+
+    level: Callable[[float], float]
+    """The significance level of what they say, for that of all that the experiment says at any time."""
+
     def of(self, name: str, metric: MetricId) -> list[float]:
         """Returns the values of a metric of one configuration."""
         return [own[metric] for (cell, _), own in self.values.items() if cell == name and metric in own]
@@ -44,8 +50,8 @@ class CellRaces:
     def by_block(
         self, names: Sequence[str], metric: MetricId
     ) -> tuple[list[list[float | None]], list[list[float]]]:
-        """Returns the values of a metric and the places by block and configuration."""
-        blocks = sorted({block for _, block in self.values})
+        """Returns the values of a metric and the places, by block that decides and configuration."""
+        blocks = sorted({block for _, block in self.values}.intersection(self.deciding))
         return (
             [[self.values.get((name, block), {}).get(metric) for name in names] for block in blocks],
             [[self.places[name, block] for name in names] for block in blocks],
@@ -63,7 +69,11 @@ def cell_values(experiment: Experiment, races: CellRaces, main: MetricId | None)
     rivals = [
         cell.name for cell in found if cell.value is not None and not cell.is_void and not cell.is_left_out
     ]
-    region = best_region(*races.by_block(rivals, main), higher_is_better=bool(main.higher_is_better))
+    region = best_region(
+        *races.by_block(rivals, main),
+        higher_is_better=bool(main.higher_is_better),
+        confidence=1 - races.level(1 - CONFIDENCE),
+    )
     means = {cell.name: cell.value for cell in found if cell.name in rivals}
     if region is not None:
         means = {name: math.exp(mean) for name, mean in zip(rivals, region.fit.means, strict=True)}
@@ -113,14 +123,14 @@ def factor_effects(
         return (), ""
     names = [variant.name for variant in screening_cells(experiment)]
     design = screening_design([factor.name for factor in experiment.factors])
-    missing = [name for name in names if not races.of(name, main)]
     # The noise is that between replicates. Only if one is planned, it is derived from the effects.
     values, positions = races.by_block(names, main)
+    missing = [name for at, name in enumerate(names) if values and all(row[at] is None for row in values)]
     is_known = not missing and len(values) >= min(2, experiment.blocks)
     effects = screening_effects(design, values, positions) if is_known else None
     corrected: Sequence[Effect | None] = [None] * len(experiment.factors)
     if effects is not None:
-        confidences = holm_confidences([effect.p for effect in effects])
+        confidences = holm_confidences([effect.p for effect in effects], level=races.level)
         corrected = [effect.at(own) for effect, own in zip(effects, confidences, strict=True)]
     smallest = experiment.smallest_effect or smallest_effect_of(main)
     found = []

@@ -6,7 +6,7 @@ exist, becomes a note.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pacenote.compare.groups import compare_groups
@@ -19,7 +19,7 @@ from pacenote.lab.experiment.cell_values import CellRaces, aliases, cell_values,
 from pacenote.lab.experiment.design import all_variants, race_names
 from pacenote.lab.experiment.noise import noise_document, noise_values
 from pacenote.lab.experiment.options import joined
-from pacenote.lab.experiment.planning import ERROR_RATE, error_level
+from pacenote.lab.experiment.planning import ERROR_RATE, error_level, look_level
 from pacenote.lab.experiment.primary import Metrics, chosen_primary, leading_metric, usable_metrics
 from pacenote.lab.experiment.progress import (
     MAX_LOST_SHARE,
@@ -145,6 +145,22 @@ class Evaluation:
         if precision is None or width is None or width > precision:
             return ""
         return f"the intervals are as narrow as asked for after {done} blocks, ±{precision * 100:g} %"
+
+    def disturbance(self, race_id: str) -> str:
+        """Returns what disturbed a race from outside, so that a primary metric of it does not count; empty if
+        nothing did, or if all of them count.
+        """
+        race = self._race(race_id)
+        reason = "" if race is None else outside_disturbance(race.record)
+        if race is None or not reason:
+            return ""
+        metrics = self.metrics_of(race)
+        labels, _ = chosen_primary(self.experiment.primary, race.record, metrics)
+        deciding = [metric for metric in metrics if metric.label in labels]
+        is_lost = race.record.verdict.state == "void" or any(
+            is_disturbed(race.record, metric) for metric in deciding
+        )
+        return reason if is_lost else ""
 
     def _void_for_all(self, progress: ExperimentProgress) -> str:
         """Returns why none of the blocks so far may be compared, which more of them do not change."""
@@ -483,9 +499,22 @@ class Evaluation:
                 ended[race.variant] = ended.get(race.variant, 0) + 1
                 stored = self._race(end.race_id) if end.outcome == "raced" and end.verdict != "void" else None
                 if stored is not None:
-                    values[race.variant, race.block] = usable_metrics(stored.record, self._metrics_of(stored))
-        places = {(race.variant, race.block): float(race.number) for race in progress.plan.races}
-        return CellRaces(values, places, ended, frozenset(progress.left_out_variants()))
+                    values[race.variant, race.block] = usable_metrics(stored.record, self.metrics_of(stored))
+        repeated = [entry.race for entry in progress.disturbed]
+        places = {
+            (race.variant, race.block): float(race.number + sum(number <= race.number for number in repeated))
+            for race in progress.plan.races
+        }
+        done, is_end = progress.blocks_done(), not progress.left()
+        deciding: Collection[int] = {block for _, block in values} if is_end else done
+        return CellRaces(
+            values,
+            places,
+            ended,
+            frozenset(progress.left_out_variants()),
+            deciding=deciding,
+            level=look_level(self.experiment, len(done), is_end=is_end),
+        )
 
     def _suspect_notes(self, progress: ExperimentProgress) -> Iterator[str]:
         """Yields the suspect races of designs without comparisons, whose findings would name them."""

@@ -26,9 +26,14 @@ EARLY_SHARE = 0.1
 it says may be read after every block; the end has the rest.
 """
 
-_FIRST_EARLY, _MOST_EARLY = MIN_BLOCKS, 20
-"""The first number of blocks that has an interval, and the largest number of looks before the end: if there
-are more blocks, those between two of them have the level of the one before.
+_FIRST_EARLY, _FIRST_OF_LEVELS = MIN_BLOCKS, 2
+"""The first number of blocks that has an interval: of two variants, and of the levels of factors, which
+estimate the noise together.
+"""
+
+_MOST_EARLY = 20
+"""The largest number of looks before the end: if there are more blocks, those between two of them have the
+level of the one before.
 """
 
 FEWEST_PLANNED = 5
@@ -37,17 +42,27 @@ FEWEST_PLANNED = 5
 
 def error_level(experiment: Experiment, blocks: int, *, is_end: bool = False) -> Callable[[float], float]:
     """Returns the significance level of a comparison after so many blocks, for that of the whole experiment:
-    all contenders and all looks together are wrong as seldom as one comparison. Without looks, what is read
-    before the end counts as looks after every block.
+    all contenders and all looks together are wrong as seldom as one comparison.
 
     `is_end` is whether the experiment has ended, or would end, with fewer blocks than planned.
     """
     contenders = 1 if experiment.design == "ladder" else max(1, len(all_variants(experiment)) - 1)
+    level = look_level(experiment, blocks, is_end=is_end)
+    return lambda alpha: level(alpha / contenders)
+
+
+def look_level(experiment: Experiment, blocks: int, *, is_end: bool = False) -> Callable[[float], float]:
+    """Returns the significance level of what is said after so many blocks, for that of all that is said at
+    any time: also of the best region of its levels and of the effects of its factors. Without looks, what is
+    read before the end counts as looks after every block.
+
+    `is_end` is as for `error_level`.
+    """
     if experiment.looks:
         look = max(0, sum(look <= blocks for look in experiment.looks) - 1)
-        return lambda alpha: LookPlan(experiment.looks).level(look, alpha / contenders)
-    share = (1.0 if experiment.precision is None else PRECISE_SHARE) / contenders
-    early = _early_looks(experiment.blocks)
+        return lambda alpha: LookPlan(experiment.looks).level(look, alpha)
+    share = 1.0 if experiment.precision is None else PRECISE_SHARE
+    early = _early_looks(experiment)
     if not early:
         return lambda alpha: alpha * share
     if is_end or blocks >= experiment.blocks:
@@ -56,10 +71,11 @@ def error_level(experiment: Experiment, blocks: int, *, is_end: bool = False) ->
     return lambda alpha: LookPlan(early).level(look, alpha * share * EARLY_SHARE)
 
 
-def _early_looks(blocks: int) -> tuple[int, ...]:
+def _early_looks(experiment: Experiment) -> tuple[int, ...]:
     """Returns the numbers of blocks before the end at which an experiment without looks may be read."""
-    step = max(1, math.ceil((blocks - _FIRST_EARLY) / _MOST_EARLY))
-    return tuple(range(_FIRST_EARLY, blocks, step))
+    first = _FIRST_OF_LEVELS if experiment.factors else _FIRST_EARLY
+    step = max(1, math.ceil((experiment.blocks - first) / _MOST_EARLY))
+    return tuple(range(first, experiment.blocks, step))
 
 
 def planned_effect(experiment: Experiment, noise: float) -> float | None:
@@ -68,14 +84,16 @@ def planned_effect(experiment: Experiment, noise: float) -> float | None:
     too few blocks for an interval. `noise` is that of a block.
     """
     blocks, cells = experiment.blocks, len(all_variants(experiment))
+    at_end = look_level(experiment, blocks)
     degrees = (blocks - 1) * (cells - 1) - 1
     if experiment.design == "screening":
         error = noise * math.sqrt(2 / (cells * blocks))
         # A single replicate has the noise of its effects.
         own = (cells - 1) / 3 if blocks == 1 else degrees
-        return detectable_contrast(error, own, 1 - ERROR_RATE / len(experiment.factors))
+        return detectable_contrast(error, own, 1 - at_end(ERROR_RATE / len(experiment.factors)))
     if experiment.factors:
-        return detectable_contrast(noise / math.sqrt(blocks), degrees, 1 - 2 * ERROR_RATE / (cells - 1))
+        one_sided = at_end(ERROR_RATE) / (cells - 1)
+        return detectable_contrast(noise / math.sqrt(blocks), degrees, 1 - 2 * one_sided)
     level = error_level(experiment, blocks)(ERROR_RATE / max(1, len(experiment.primary)))
     return detectable_effect(noise, blocks, 1 - level)
 
