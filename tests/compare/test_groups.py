@@ -11,6 +11,8 @@ from dataclasses import replace
 import pytest
 
 from compare.races import blocks, compared, index, race, search
+from pacenote.cli.comparison_gates import gate_result
+from pacenote.cli.comparison_requirements import parse_requirements
 from pacenote.compare.groups import compare_groups
 from pacenote.errors import UsageError
 from pacenote.model.comparison import Comparison, ComparisonOptions, MetricComparison, RaceNoise
@@ -416,6 +418,28 @@ def test_error_rates_are_compared_by_their_difference():
     assert answer_sentence(of((races[:4], races[4:]))).startswith("worse: error rate of term +0.8")
     few = failing(((0.0, 0.0001, 0.0), (0.0001, 0.0, 0.0)))
     assert metric(of((few[:3], few[3:])), "error-rate:term").word == "same"
+
+
+def test_error_rates_that_vary_too_much_are_not_shown_to_be_the_same():
+    """Failures of ten races that come in two bursts say little about the bursts that others have."""
+    requirement = parse_requirements("no-worse:5%:error-rate:term")
+    alike = failing(((0.0002, 0.0003, 0.0002) * 3, (0.0003, 0.0002, 0.0002) * 3))
+    found = of((alike[:9], alike[9:]))
+    assert metric(found, "error-rate:term").word == "same"
+    assert not gate_result(found, None, requirement).text
+    bursts = failing(((0.0,) * 9 + (0.001,), (0.001,) + (0.0,) * 9))
+    found = of((bursts[:10], bursts[10:]))
+    errors = metric(found, "error-rate:term")
+    assert errors.word == "unclear"
+    assert "come in bursts" in errors.reason
+    assert errors.change is not None
+    assert max(abs(errors.change.low), errors.change.high) < errors.smallest_effect
+    assert (
+        "is not shown of error-rate:term (unclear: its failures" in gate_result(found, None, requirement).text
+    )
+    # What is worse is worse all the same.
+    worse = failing(((0.0,) * 10, (0.004, 0.009) * 5))
+    assert metric(of((worse[:10], worse[10:])), "error-rate:term").word == "worse"
 
 
 def test_that_no_operation_failed_is_neither_a_verdict_nor_an_answer():

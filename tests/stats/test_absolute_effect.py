@@ -1,6 +1,7 @@
 """Differences of values that may be 0, such as error rates."""
 
 import math
+import random
 import statistics
 
 import pytest
@@ -8,10 +9,27 @@ import pytest
 from pacenote.stats.absolute_effect import (
     OperationCount,
     counting_error,
+    dispersion,
     paired_difference,
     unpaired_difference,
 )
 from pacenote.stats.words import word_of
+
+
+def test_failures_of_races_that_differ_by_more_than_counting_vary_too_much():
+    def races(*failed):
+        return [OperationCount(each, 1_000) for each in failed]
+
+    assert dispersion(races(10, 10, 10), races(7, 7, 7)) == 0.0
+    # Three races with a mean of 10 failures: (10² + 10² + 20²) / (10 × 0.99), of two degrees of freedom.
+    assert dispersion(races(0, 0, 30)) == pytest.approx(600 / 9.9 / 2)
+    assert dispersion(races(0, 0, 30), races(0, 0, 0)) == dispersion(races(0, 0, 30))
+    assert dispersion(races(0, 0, 30), races(10, 10, 10)) == pytest.approx(600 / 9.9 / 4)
+    # One race says nothing about the difference between races.
+    assert dispersion(races(30)) == 0.0
+    draw = random.Random(5)
+    alike = [sum(draw.random() < 0.01 for _ in range(1_000)) for _ in range(200)]
+    assert 0.8 < dispersion(races(*alike)) < 1.2
 
 
 def test_a_difference_has_students_interval() -> None:

@@ -19,10 +19,13 @@ from pacenote.model.comparison import (
 )
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.stats.absolute_effect import (
+    MAX_DISPERSION,
     AbsoluteEffect,
     OperationCount,
     counting_error,
+    dispersion,
     paired_difference,
+    total,
     unpaired_difference,
 )
 from pacenote.stats.effect import RESOLUTION, Effect, paired_effect, unpaired_effect
@@ -53,7 +56,32 @@ is steady on one side only.
 _ZERO = "0 in all races, which does not prove that both sides are the same"
 
 
+_TOO_NARROW = (
+    "its failures come in bursts or differ between races, so that the change may be larger than its interval"
+)
+
 _Bounds = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The operations of the races of both sides, and how many failed."""
+
+    baseline: Sequence[OperationCount]
+    """Those of the baseline."""
+
+    contender: Sequence[OperationCount]
+    """Those of the contender."""
+
+    @property
+    def counting_error(self) -> float:
+        """The standard error that the difference of the error rates, from 0 to 1, has at least."""
+        return counting_error(total(self.baseline), total(self.contender))
+
+    @property
+    def vary_too_much(self) -> bool:
+        """Whether the races of a side differ by more than the failures of independent operations would."""
+        return dispersion(self.baseline, self.contender) > MAX_DISPERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +109,8 @@ class Measured:
     is_count_known: bool = True
     """Whether the numbers of samples of its percentile are known."""
 
-    failures: tuple[OperationCount, OperationCount] | None = None
-    """Of an error rate, the operations of both sides, if they are known."""
+    failures: Failures | None = None
+    """Of an error rate, the operations of the races, if they are known."""
 
     bounds: tuple[_Bounds, _Bounds] = ((None, None), (None, None))
     """Of a percentile, its interval in the first race of each side."""
@@ -180,7 +208,7 @@ def _difference(each: Measured) -> AbsoluteEffect | None:
     unit.
     """
     old, new = each.metric.baseline, each.metric.contender
-    error = counting_error(*each.failures) * 100 if each.failures else 0.0
+    error = each.failures.counting_error * 100 if each.failures else 0.0
     if each.metric.metric.kind == "custom":
         # Equal values do not prove that nothing varies.
         error = RESOLUTION / 2 * max(map(abs, (*old, *new)))
@@ -207,12 +235,16 @@ def _decided(
         word = word_of(effect, metric.smallest_effect, higher_is_better=higher)
         if word_of(alone, metric.smallest_effect, higher_is_better=higher) == "same":
             word, effect = "same", alone
-        reason = _by_ranks(metric, effect, word)
+        is_too_narrow = each.failures is not None and each.failures.vary_too_much
+        if is_too_narrow and word == "same":
+            word = "unclear"
+        reason = _TOO_NARROW if is_too_narrow else _by_ranks(metric, effect, word)
         if each.is_at_most_probable or (races.design == "unpaired" and races.order != "mixed"):
             word = PROBABLE.get(word, word)
         detectable = _finite(alone.at(confidence.power).detectable)
         own = metric.metric
-        change = replace(estimated_change(effect, own), detectable=detectable, alone=_interval(alone, own))
+        interval = None if is_too_narrow else _interval(alone, own)
+        change = replace(estimated_change(effect, own), detectable=detectable, alone=interval)
         return replace(metric, word=word, change=change, reason=reason)
     if each.is_void:
         return replace(metric, word="void", reason="the races must not be compared")

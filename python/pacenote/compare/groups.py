@@ -10,13 +10,13 @@ from statistics import median
 from pacenote.compare.deciding import deciding_metrics
 from pacenote.compare.differences import group_differences
 from pacenote.compare.drift_limits import drift_findings
-from pacenote.compare.estimate import Measured, decided
+from pacenote.compare.estimate import Failures, Measured, decided
 from pacenote.compare.metrics import (
     Datum,
     expanded_primary,
     metric_hint,
-    operation_count,
     quality_labels,
+    race_counts,
     race_metrics,
     smallest_effect_of,
 )
@@ -44,7 +44,6 @@ from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.opposite_medians import opposite_median_notes
 from pacenote.model.user_tags import tag_texts
 from pacenote.model.warmup_backlog import BACKLOG_MARK, BACKLOG_REASON
-from pacenote.stats.absolute_effect import OperationCount
 from pacenote.units import format_count
 
 _NO_OPTIONS = ComparisonOptions()
@@ -318,10 +317,10 @@ def _too_few_samples(measured: Iterable[Measured]) -> Iterator[Finding]:
         yield Finding(text, "user", advice, tuple(tasks))
 
 
-def _failures(sides: Sequence[Sequence[Datum]]) -> tuple[OperationCount, OperationCount] | None:
-    """Returns how many operations of either side failed, or None if that is unknown or not counted."""
-    old, new = map(operation_count, sides)
-    return None if old is None or new is None else (old, new)
+def _failures(sides: Sequence[Sequence[Datum]]) -> Failures | None:
+    """Returns how many operations of the races failed, or None if that is unknown or not counted."""
+    old, new = map(race_counts, sides)
+    return None if old is None or new is None else Failures(old, new)
 
 
 def _undecided(

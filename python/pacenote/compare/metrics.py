@@ -17,7 +17,7 @@ from pacenote.model.sample_counts import samples_for
 from pacenote.model.system_metrics import COLLECTORS, SHARD_TIMES, SIZES, SystemMetrics
 from pacenote.model.target_rate import misses_target
 from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
-from pacenote.stats.absolute_effect import OperationCount
+from pacenote.stats.absolute_effect import OperationCount, total
 
 PRIMARY_KEY = "primary-metrics"
 """Key of a task's metadata (`meta`) with a list of its primary metrics."""
@@ -58,14 +58,21 @@ class Datum:
         return not self.samples_needed and not self.has_backlog
 
 
+def race_counts(data: Sequence[Datum]) -> list[OperationCount] | None:
+    """Returns how many operations failed in each of the races of which these are the error rates; None if
+    that is unknown or not counted.
+    """
+    if not data or not all(each.operations for each in data):
+        return None
+    return [OperationCount(round(each.value / 100 * each.operations), each.operations) for each in data]
+
+
 def operation_count(data: Sequence[Datum]) -> OperationCount | None:
     """Returns how many operations failed in races of which these are the error rates; None if that is unknown
     or not counted.
     """
-    if not data or not all(each.operations for each in data):
-        return None
-    failed = sum(round(each.value / 100 * each.operations) for each in data)
-    return OperationCount(failed, sum(each.operations for each in data))
+    counts = race_counts(data)
+    return None if counts is None else total(counts)
 
 
 def race_metrics(record: RaceRecord, customs: CustomMetrics | None = None) -> dict[MetricId, Datum]:

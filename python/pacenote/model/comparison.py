@@ -164,7 +164,7 @@ class EstimatedChange:
     alone: ChangeInterval | None = None
     """The interval as if no other metric decided, which shows that a metric is the same or not worse than a
     limit: all metrics must be for the answer, so that many of them make an error less likely. None if the
-    change is not of a comparison.
+    change is not of a comparison, and for error rates that vary too much to show it.
     """
 
     @property
@@ -229,7 +229,9 @@ class MetricComparison:
     """Of a percentile of one race each, its change as precise as the operations make it; otherwise None."""
 
     reason: str = ""
-    """Why there is no verdict, or what the ranks of the blocks say if they disagree; otherwise empty."""
+    """Why there is no verdict, what the ranks of the blocks say if they disagree, or that an error rate
+    varies too much for its interval; otherwise empty.
+    """
 
     has_backlog: bool = False
     """Whether it is a latency that includes the backlog of the warm-up in a race: it decides nothing."""

@@ -16,6 +16,13 @@ from dataclasses import dataclass, replace
 from pacenote.stats.effect import CONFIDENCE, welch
 from pacenote.stats.student import StudentEstimate, block_mean
 
+MAX_DISPERSION = 1.5
+"""The `dispersion` above which an interval does not show that error rates are the same: failures come in
+bursts, or the races differ, and a few races without many of them make it too narrow. Of independent failures,
+18 % of comparisons with three races of each side are above it, and 7 % with ten
+(`benchmarks/error_rate_simulations.py`).
+"""
+
 _ROUNDING = 1e-12
 """A standard error below this is that of the arithmetic: the mean of equal values may differ from them."""
 
@@ -139,6 +146,29 @@ class OperationCount:
         """Variance of the error rate, with one failure and one success added."""
         rate = (self.failed + 1) / (self.operations + 2)
         return rate * (1 - rate) / (self.operations + 2)
+
+
+def total(races: Sequence[OperationCount]) -> OperationCount:
+    """Returns the operations of several races."""
+    return OperationCount(sum(race.failed for race in races), sum(race.operations for race in races))
+
+
+def dispersion(*sides: Sequence[OperationCount]) -> float:
+    """Returns how many times more the failures of the races of each side vary than independent ones: the
+    chi-squared statistic of equal error rates, divided by its degrees of freedom. 0 if a side with failures
+    has fewer than two races. Source: R. A. Fisher, "Statistical Methods for Research Workers", 1925,
+    section 16.
+    """
+    statistic, degrees = 0.0, 0
+    for races in sides:
+        rate = total(races).failed / total(races).operations
+        if not 0 < rate < 1:
+            continue
+        degrees += len(races) - 1
+        for race in races:
+            expected = race.operations * rate
+            statistic += (race.failed - expected) ** 2 / (expected * (1 - rate))
+    return statistic / degrees if degrees else 0.0
 
 
 def counting_error(baseline: OperationCount, contender: OperationCount) -> float:
