@@ -96,6 +96,9 @@ class Scenario:
     doubtful: float = 0.0
     """Probability with which something makes a race half as fast, so that it is suspect."""
 
+    repeats: bool = False
+    """Whether that comes from outside of the race, so that it is repeated."""
+
     def run(self, experiments: int, seed: int) -> Iterator[ExperimentResult]:
         """Yields the results of simulated experiments."""
         random = np.random.default_rng(seed)
@@ -131,6 +134,9 @@ def simulated(scenario: Scenario, number: int, random: np.random.Generator) -> E
         elif random.random() < scenario.void:
             verdict = "void"
         elif scenario.doubtful and random.random() < scenario.doubtful:
+            if scenario.repeats and progress.may_be_repeated(race):
+                progress.apply(JournalEntry(event="ended", at="", race=race.number, outcome="disturbed"))
+                continue
             verdict = "suspect"
             rates[:, index] /= 2
         race_id = f"s-1-{race.number}"
@@ -268,6 +274,20 @@ def losses(given: argparse.Namespace) -> None:
     table(*rows)
 
 
+def repetitions(given: argparse.Namespace) -> None:
+    """Races that other programs disturb, which are left out or repeated."""
+    print("Pairs in which other programs make races half as fast, so that they do not count\n")
+    rows: list[tuple[str, ...]] = [_HEADING]
+    for blocks in (4, 10):
+        for disturbed in (0.05, 0.1, 0.2):
+            for repeats in (False, True):
+                what = "repeated" if repeats else "left out"
+                name = f"{blocks} blocks, {100 * disturbed:g} % of all races are disturbed and {what}"
+                scenario = Scenario(pair(blocks=blocks), doubtful=disturbed, repeats=repeats)
+                rows.append(_row(given, name, scenario))
+    table(*rows)
+
+
 def _alike(given: argparse.Namespace, name: str, scenario: Scenario) -> Iterator[tuple[str, ...]]:
     """Yields the rows of a scenario with independent and with correlated noise."""
     for correlation in (0.0, 0.6):
@@ -292,7 +312,13 @@ def _row(given: argparse.Namespace, name: str, scenario: Scenario) -> tuple[str,
     )
 
 
-SIMULATIONS = {"pairs": pairs, "contenders": contenders, "precision": precision, "losses": losses}
+SIMULATIONS = {
+    "pairs": pairs,
+    "contenders": contenders,
+    "precision": precision,
+    "losses": losses,
+    "repetitions": repetitions,
+}
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ def budget_warning(experiment: Experiment) -> str:
 def _lines(experiment: Experiment) -> Iterator[str]:
     from pacenote.lab.experiment.design import all_variants, plan_races, race_names
     from pacenote.lab.experiment.options import arguments
+    from pacenote.lab.experiment.progress import max_repeats
     from pacenote.lab.experiment.start import with_seed
 
     drawn = with_seed(experiment)
@@ -50,6 +51,8 @@ def _lines(experiment: Experiment) -> Iterator[str]:
         f"{format_count(len(race_names(experiment)), 'variant')}"
     )
     yield _duration(experiment, len(races), sum(race.block == 1 for race in races))
+    repeats = format_count(max_repeats(races), "more race")
+    yield f"{repeats} at most, if other programs or virtual machines disturb some so that they do not count"
     if text := _power(experiment):
         yield text
     yield f"every race: {' '.join(arguments(experiment.race))}"

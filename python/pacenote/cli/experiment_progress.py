@@ -152,6 +152,7 @@ def end_line(race: PlannedRace, end: JournalEntry, progress: ExperimentProgress)
         "failed": f"failed: {end.text}",
         "interrupted": "interrupted",
         "killed": f"repeated: {end.text}",
+        "disturbed": f"repeated, because it was disturbed: {end.text}",
     }
     taken = format_seconds(round(end.seconds))
     state = words.get(end.outcome or "", "")

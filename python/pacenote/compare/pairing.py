@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pacenote.model.comparison import ComparedRace, ComparisonDesign, RaceKey, RunOrder
+from pacenote.model.experiment import REPEATS_TAG
 from pacenote.model.user_tags import tag_texts
 from pacenote.stats.interleaving import run_order
 from pacenote.stats.student import MIN_BLOCKS
@@ -129,9 +130,18 @@ def share_ids(races: Sequence[ComparedRace]) -> bool:
 
 
 def _repeated(side: Sequence[ComparedRace]) -> tuple[ComparedRace, ...]:
-    """Returns the races of a side that did not finish, although another one of the variant and block did."""
-    finished = {_variant_and_block(race) for race in side if race.state == "complete" and block_of(race)}
-    return tuple(race for race in side if race.state in _FAILED and _variant_and_block(race) in finished)
+    """Returns the races of a side that did not finish, or were disturbed, although another one of the variant
+    and block did finish, or repeated them.
+    """
+    complete = [race for race in side if race.state == "complete" and block_of(race)]
+    finished = {_variant_and_block(race) for race in complete}
+    disturbed = {tag_texts(race.record.user_tags).get(REPEATS_TAG) for race in complete}
+    return tuple(
+        race
+        for race in side
+        if (race.state in _FAILED and _variant_and_block(race) in finished)
+        or race.record.race_id in disturbed
+    )
 
 
 def _planned(race: ComparedRace) -> tuple[str, int] | None:

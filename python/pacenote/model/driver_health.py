@@ -154,18 +154,30 @@ def void_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
             "machine",
             _NO_CHANGE,
         )
+    yield from _suspended(driver)
     clock = part(driver, "clock")
-    if slept := number(clock, "suspended_s"):
-        yield Finding(
-            f"the machine was suspended for {format_rate(slept)} s, which measured times do not include",
-            "machine",
-            "disable its suspension, and repeat the race",
-        )
     if backward := number(clock, "backward"):
         yield Finding(
             f"the monotonic clock went back {backward:.0f} times in a thousand readings",
             "machine",
             "select another clock source",
+        )
+
+
+def outside_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
+    """Yields what came from outside of a race: nothing that it ran can have caused it. `void_findings` and
+    `suspect_findings` include them.
+    """
+    yield from _suspended(driver)
+    yield from _stolen(driver)
+
+
+def _suspended(driver: Mapping[str, object]) -> Iterator[Finding]:
+    if slept := number(part(driver, "clock"), "suspended_s"):
+        yield Finding(
+            f"the machine was suspended for {format_rate(slept)} s, which measured times do not include",
+            "machine",
+            "disable its suspension, and repeat the race",
         )
 
 

@@ -26,12 +26,15 @@ COMPARING: tuple[DesignKind, ...] = (*PAIRED, "ladder")
 OUT_OF_BUDGET = "the budget of "
 """How the reason begins for which an experiment pauses whose budget is used."""
 
+REPEATS_TAG = "repeats"
+"""User tag of a race with the id of the disturbed one that it repeats."""
+
 EngineUse = Literal["restart", "keep"]
 """Whether each race starts its own engine, or all races use one that the experiment starts."""
 
-RaceOutcome = Literal["raced", "failed", "interrupted", "killed", "skipped"]
-"""How a planned race ended: it has results, it could not run, it was stopped, its process was killed, or it
-was left out.
+RaceOutcome = Literal["raced", "failed", "interrupted", "killed", "skipped", "disturbed"]
+"""How a planned race ended: it has results, it could not run, it was stopped, its process was killed, it was
+left out, or it has results that do not count, because it was disturbed from outside, and is repeated.
 """
 
 Options = Mapping[str, object]
@@ -284,7 +287,7 @@ class JournalEntry:
     """Whether the step is kept."""
 
     text: str = ""
-    """Why a race failed, what has changed, or why the experiment ended."""
+    """Why a race failed, what disturbed it, what has changed, or why the experiment ended."""
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready line, without values that say nothing."""

@@ -164,6 +164,23 @@ class ExperimentRace:
     """Its values of the metrics that decide, those that it makes doubtful included."""
 
 
+@dataclass(frozen=True, slots=True)
+class RepeatedRace:
+    """A race that was disturbed from outside and repeated, so that its results do not count."""
+
+    race_id: str
+    """Its id."""
+
+    variant: str
+    """The name of its variant."""
+
+    block: int
+    """Its block."""
+
+    reason: str
+    """What disturbed it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentResult:
     """What an experiment has found so far."""
@@ -233,6 +250,9 @@ class ExperimentResult:
 
     machine_changes: tuple[str, ...] = ()
     """What changed on the machine while the experiment ran."""
+
+    repeated: tuple[RepeatedRace, ...] = ()
+    """The races that were disturbed from outside and repeated."""
 
     notes: tuple[str, ...] = ()
     """What could not be evaluated, one sentence each."""

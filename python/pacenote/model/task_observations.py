@@ -153,14 +153,19 @@ def _reported(
 
 def observed_findings(record: RaceRecord) -> Iterator[Finding]:
     """Yields the reasons why a race is suspect that were observed on the engine's side."""
-    documents = record.telemetry.get(KEY)
-    if not isinstance(documents, Mapping):
-        return
-    measured = [task.task for task in diagnosed_tasks(record)]
-    found = {task: TaskObservation.from_document(documents[task]) for task in measured if task in documents}
+    found = measured_observations(record)
     yield from machine_findings(record.driver, found)
     states = {task: each.cluster for task, each in found.items()}
     yield from _cluster_states(states, len(record.cluster.nodes))
+
+
+def measured_observations(record: RaceRecord) -> dict[str, TaskObservation]:
+    """Returns what was observed of the tasks of a race that count; empty if nothing was."""
+    documents = record.telemetry.get(KEY)
+    if not isinstance(documents, Mapping):
+        return {}
+    measured = [task.task for task in diagnosed_tasks(record)]
+    return {task: TaskObservation.from_document(documents[task]) for task in measured if task in documents}
 
 
 def machine_findings(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) -> Iterator[Finding]:

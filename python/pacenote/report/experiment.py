@@ -401,6 +401,9 @@ def _notes(result: ExperimentResult) -> Iterator[str]:
     for group in result.aliases:
         pairs = ", ".join(" × ".join(pair) for pair in group)
         yield f"interactions that cannot be told apart: {pairs}"
+    for race in result.repeated:
+        yield f"{race.race_id} ({race.variant}, block {race.block}) was repeated: {race.reason}"
+    yield from _opposite_medians(result)
     if result.design == "duet":
         yield "both raced at the same time, each on half of the machine, which is slower than all of it"
     if result.order and result.design in COMPARING:

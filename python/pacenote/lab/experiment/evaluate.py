@@ -41,9 +41,11 @@ from pacenote.model.experiment_result import (
     ExperimentResult,
     ExperimentState,
     NoiseValue,
+    RepeatedRace,
     VariantResult,
 )
 from pacenote.model.finding import EVERYTHING, Finding
+from pacenote.model.outside_disturbances import outside_disturbance
 from pacenote.stats.words import SETTLED
 from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.race_folder import RaceFolder
@@ -263,6 +265,7 @@ class Evaluation:
             aliases=aliases(self.experiment),
             noise=self._noise(progress),
             machine_changes=tuple(progress.machine_changes),
+            repeated=tuple(_repeated_races(progress)),
             notes=(
                 *self._notes,
                 *self._suspect_notes(progress),
@@ -537,6 +540,13 @@ class Evaluation:
         counted = {race.record.race_id: race.record for race in self._counted(progress)}
         ended = (race for race in progress.plan.races if race.block and race.number in progress.ends)
         return noise_values([counted.get(progress.race_id(race)) for race in ended])
+
+
+def _repeated_races(progress: ExperimentProgress) -> Iterator[RepeatedRace]:
+    planned = {race.number: race for race in progress.plan.races}
+    for entry in progress.disturbed:
+        race = planned[entry.race]
+        yield RepeatedRace(entry.race_id, race.variant, race.block, entry.text)
 
 
 def _leading(comparison: Comparison | None) -> MetricComparison | None:

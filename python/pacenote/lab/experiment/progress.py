@@ -15,6 +15,12 @@ MAX_LOST_SHARE = 0.2
 """Share of the blocks of a comparison that may be lost: a race failed, is void, or makes a metric void."""
 
 
+MAX_REPEATED_SHARE = 0.2
+"""Share of the races of an experiment that are repeated at most, because they were disturbed from outside; at
+least one is.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class BlockRaces:
     """The races of some variants in the blocks in which all of them have ended."""
@@ -99,8 +105,14 @@ class ExperimentProgress:
     kills: dict[int, int] = field(default_factory=dict)
     """How often the process of a planned race was killed, by number."""
 
+    disturbed: list[JournalEntry] = field(default_factory=list)
+    """The ends of races that were disturbed from outside, and repeated."""
+
     race_seconds: float = 0.0
     """Seconds of all races that have ended, also of those that are repeated."""
+
+    _repeats: dict[int, int] = field(default_factory=dict)
+    """How often planned races were repeated within their block, because they were disturbed."""
 
     _forgiven: set[int] = field(default_factory=set)
     """Numbers of failed races whose variants are raced again."""
@@ -127,6 +139,9 @@ class ExperimentProgress:
             self.race_seconds += entry.seconds
             if entry.outcome == "killed":
                 self.kills[entry.race] = self.kills.get(entry.race, 0) + 1
+            elif entry.outcome == "disturbed":
+                self.disturbed.append(entry)
+                self._repeats[entry.race] = self._repeats.get(entry.race, 0) + 1
             elif entry.outcome != "interrupted":
                 self.ends[entry.race] = entry
         elif entry.event == "adopted":
@@ -145,6 +160,7 @@ class ExperimentProgress:
         for race in self.plan.block(entry.block):
             self.ends.pop(race.number, None)
             self.kills.pop(race.number, None)
+            self._repeats.pop(race.number, None)
             self._forgiven.discard(race.number)
 
     def _retry(self, entry: JournalEntry) -> None:
@@ -182,9 +198,26 @@ class ExperimentProgress:
 
     @property
     def seconds_per_race(self) -> float | None:
-        """Mean seconds of a race with results and of the wait before it, or None if there is none."""
+        """Mean seconds of a planned race with results and of the wait before it, with the races that it
+        repeats because they were disturbed; None if there is none.
+        """
         found = [self.ends[race.number].seconds for race in self.raced]
-        return sum(found) / len(found) + self.plan.cool_down_s if found else None
+        if not found:
+            return None
+        repeated = [entry.seconds for entry in self.disturbed]
+        waits = self.plan.cool_down_s * (len(found) + len(repeated))
+        return (sum(found) + sum(repeated) + waits) / len(found)
+
+    def may_be_repeated(self, race: PlannedRace) -> bool:
+        """Returns whether a race that was disturbed from outside is repeated: each one at most once, and not
+        more of them than `max_repeats`. What warms up is not.
+        """
+        is_new = all(entry.race != race.number for entry in self.disturbed)
+        return bool(race.block) and is_new and len(self.disturbed) < max_repeats(self.plan.races)
+
+    def disturbed_race(self, race: PlannedRace) -> str:
+        """Returns the id of the disturbed race that a race repeats; empty if it repeats none."""
+        return next((entry.race_id for entry in self.disturbed if entry.race == race.number), "")
 
     def race_id(self, race: PlannedRace) -> str:
         """Returns the id of a planned race that has ended."""
@@ -280,10 +313,18 @@ class ExperimentProgress:
         return found
 
     def places(self) -> Mapping[str, int]:
-        """Returns the place of each race among those of its block that ran, by its id."""
+        """Returns the place of each race among those of its block that ran, also of those that are repeated,
+        by its id.
+        """
         ran = {race.number for race in (*self.raced, *self.failed)}
-        ended = ([race for race in races if race.number in ran] for races in self.blocks.values())
-        return {self.race_id(race): place for races in ended for place, race in enumerate(races)}
+        found = {}
+        for races in self.blocks.values():
+            place = 0
+            for race in (race for race in races if race.number in ran):
+                place += self._repeats.get(race.number, 0)
+                found[self.race_id(race)] = place
+                place += 1
+        return found
 
     def block_races(self, variants: Sequence[str], stage: int = 1) -> BlockRaces:
         """Returns the races of these variants in the blocks of a stage that have ended, and how many blocks
@@ -303,6 +344,11 @@ class ExperimentProgress:
     def _has(self, race: PlannedRace, outcome: str) -> bool:
         end = self.ends.get(race.number)
         return end is not None and end.outcome == outcome
+
+
+def max_repeats(races: Iterable[PlannedRace]) -> int:
+    """Returns how many of the races of a plan are repeated at most, because they were disturbed."""
+    return max(1, int(MAX_REPEATED_SHARE * sum(race.block > 0 for race in races)))
 
 
 def is_retried(experiment: Experiment, progress: ExperimentProgress) -> bool:

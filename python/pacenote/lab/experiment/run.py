@@ -26,6 +26,7 @@ from pacenote.lab.race_child import RaceCall, race_end, wait_for_races
 from pacenote.lab.race_folders import data_file_folder, written_folders
 from pacenote.model.experiment import (
     OUT_OF_BUDGET,
+    REPEATS_TAG,
     Experiment,
     JournalEntry,
     MachineFacts,
@@ -95,6 +96,9 @@ class BlockJudge(Protocol):
 
     def ends(self, progress: ExperimentProgress) -> str:
         """Returns why the experiment ends after the last block; empty if it goes on."""
+
+    def disturbance(self, race_id: str) -> str:
+        """Returns what disturbed a race from outside, so that it does not count; empty if nothing did."""
 
 
 _DISK_FULL = ("the disk is full", "No space left on device")
@@ -211,10 +215,13 @@ def _race(run: ExperimentRun, progress: ExperimentProgress, races: Sequence[Plan
     began = time.monotonic()
     exits = run.runner.run(calls, [_show_of(run, race) for race in races])
     seconds = round((time.monotonic() - began) / len(races), 3)
+    ends = []
     for race, call, exit_ in zip(races, calls, exits, strict=True):
         end = replace(_end_of(run, progress, race, exit_), race_id=call.race_id, seconds=seconds)
         if _is_kept_out(run, call, exit_):
             end = replace(end, outcome="interrupted", text=exit_.error)
+        ends.append(end)
+    for race, end in zip(races, _without_disturbed(run, progress, races, ends), strict=True):
         _note(run, progress, end)
         run.listener.race_ended(race, end, progress)
     if any(exit_.stopped for exit_ in exits):
@@ -222,6 +229,19 @@ def _race(run: ExperimentRun, progress: ExperimentProgress, races: Sequence[Plan
     ended = zip(calls, exits, strict=True)
     error = next((exit_.error for call, exit_ in ended if _is_kept_out(run, call, exit_)), None)
     return None if error is None else RunEnd(progress, error)
+
+
+def _without_disturbed(
+    run: ExperimentRun, progress: ExperimentProgress, races: Sequence[PlannedRace], ends: list[JournalEntry]
+) -> Sequence[JournalEntry]:
+    """Returns the ends of races that ran at the same time: all of them are repeated if one was disturbed from
+    outside so that it does not count, and if they may be.
+    """
+    is_complete = all(end.outcome == "raced" for end in ends)
+    if not is_complete or not all(progress.may_be_repeated(race) for race in races):
+        return ends
+    reason = next(filter(None, (run.judge.disturbance(end.race_id) for end in ends)), "")
+    return [replace(end, outcome="disturbed", text=reason) for end in ends] if reason else ends
 
 
 def _is_kept_out(run: ExperimentRun, call: RaceCall, exit_: ChildExit) -> bool:
@@ -265,6 +285,7 @@ def _call_options(run: ExperimentRun, progress: ExperimentProgress, race: Planne
         # A race that warms up is part of no block, and not one of those of its variant.
         **({"variant": race.variant, "block": str(race.block)} if race.block else {"warm-up": race.variant}),
         **({"half": str(race.half)} if race.half else {}),
+        **({REPEATS_TAG: repeated} if (repeated := progress.disturbed_race(race)) else {}),
     }
     options |= {"seed": race.seed, "user-tags": tags}
     if not race.half:
