@@ -229,3 +229,15 @@ def test_an_option_that_stands_for_a_value_of_another_one_is_configured(configur
     parser = parser_of("diagnose")
     apply_configuration(read_configuration("diagnose", COMMANDS, Path("missing")), parser, ())
     assert parser.parse(["latest"]).report == "full"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
+def test_a_home_of_another_user_configures_nothing(configured, run, home):
+    """It may name a track, which is code."""
+    configured(in_home="track-path = 'x'")
+    os.chown(home, 65534, 65534)
+    code, out, err = run("validate-track")
+    assert (code, out) == (2, "")
+    assert err.startswith(
+        f"error: {home / 'pacenote.toml'} could be written by others: {home} belongs to user "
+    )

@@ -134,3 +134,12 @@ def test_credentials_in_the_url_of_a_package_are_refused(
 def test_urls_without_credentials_are_accepted(tmp_path: Path, requirement: str) -> None:
     with pytest.raises(TrackError, match="--offline forbids downloads"):
         install_dependencies([requirement], tmp_path, True)
+
+
+def test_packages_that_others_could_replace_are_not_used(tmp_path: Path) -> None:
+    folder = dependency_folder(["helpful"], tmp_path)
+    folder.mkdir(parents=True)
+    assert install_dependencies(["helpful"], tmp_path, True) == folder
+    tmp_path.chmod(0o777)
+    with pytest.raises(TrackError, match="could be replaced by others"):
+        install_dependencies(["helpful"], tmp_path, True)

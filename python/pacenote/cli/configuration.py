@@ -157,13 +157,14 @@ def read_configuration(
 ) -> Configuration:
     """Reads the configuration of a command that runs in a folder; `rally_name` selects `rally-NAME.ini`.
 
-    Raises UsageError for a file that cannot be read, and for unknown or invalid keys; StoreError if it is not
-    known whether the file of the folder is trusted.
+    Raises UsageError for a file that cannot be read, for unknown or invalid keys, and if another user could
+    write to the file in the home; StoreError if it is not known whether the file of the folder is trusted.
     """
     rally = read_rally_settings(rally_name)
     merged = _Merged(rally)
     home_file, folder_file = (home / FILE).absolute(), (folder / FILE).absolute()
     if (content := read_configuration_file(home_file)) is not None:
+        _check_home_file(home_file)
         merged.add(_file_settings(_toml(home_file, content), command, commands, home_file))
     own = None if os.path.realpath(folder) == os.path.realpath(home) else read_folder_file(folder, home)
     used = ignored = _FileSettings(folder_file)
@@ -186,6 +187,18 @@ def read_configuration(
         ignored_sections=frozenset(ignored.sections),
         withheld=tuple(merged.withheld),
     )
+
+
+def _check_home_file(file: Path) -> None:
+    """Raises UsageError if another user could write to the file in the home, which may name code."""
+    # Only a command with such a file needs it.
+    from pacenote.ownership import replaceable_file
+
+    if problem := replaceable_file(file):
+        raise UsageError(
+            f"{file} could be written by others: {problem}",
+            hint="set PACENOTE_HOME to a folder of yours, below folders that only you or root can change",
+        )
 
 
 def _split(settings: _FileSettings) -> tuple[_FileSettings, _FileSettings]:

@@ -21,6 +21,7 @@ from pacenote.command import pip_command, run_command
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted_list
 from pacenote.model.secrets import redact_urls
+from pacenote.ownership import replaceable_folder
 
 _SSH_USER = re.compile(r"(?<=ssh://)[^/?#@:\s]*@", re.IGNORECASE)
 """User name of an SSH URL without a password, which is not secret: it selects the account."""
@@ -41,12 +42,17 @@ def dependency_folder(requirements: Sequence[str], home: Path) -> Path:
 def install_dependencies(requirements: Sequence[str], home: Path, offline: bool) -> Path:
     """Installs pip requirements that are not installed yet, and returns the folder for `sys.path`.
 
-    Raises `TrackError` for a malformed requirement, if pip fails, or if packages are missing and `offline`
-    forbids downloads.
+    Raises `TrackError` for a malformed requirement, if pip fails, if packages are missing and `offline`
+    forbids downloads, and if another user could replace the folder.
     """
     for requirement in requirements:
         _check(requirement)
     folder = dependency_folder(requirements, home)
+    if problem := replaceable_folder(folder):
+        raise TrackError(
+            f"{folder}, with the Python packages of the track, could be replaced by others: {problem}",
+            hint="set PACENOTE_HOME to a folder of yours, below folders that only you or root can change",
+        )
     if folder.is_dir():
         return folder
     named = quoted_list(requirements)
