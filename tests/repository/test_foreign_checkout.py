@@ -196,3 +196,11 @@ def test_a_work_tree_elsewhere_is_not_read(checkout: Path, tmp_path: Path) -> No
 def test_a_name_with_a_nul_character_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(GitError):
         git("rev-parse", "a\0b", at=tmp_path)
+
+
+def test_a_sparse_index_is_not_copied(checkout: Path) -> None:
+    """A file of a few bytes would fill the disk."""
+    os.truncate(checkout / ".git" / "index", 1 << 40)
+    warnings = list[str]()
+    assert folder_revision(checkout, warnings.append) is None
+    assert "index has more than 1.0 GiB" in warnings[0]

@@ -18,9 +18,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pacenote.repository.git import GitBlocked, GitError, GitOptions, check_files, git
+from pacenote.units import format_bytes
 
 TIMEOUT_S = 600.0
 """Seconds within which all commands about a checkout must have ended."""
+
+_MAX_COPY_BYTES = 1 << 30
+"""Bytes of the largest file that is copied, with its holes; the index of a million files has 100 MB."""
 
 _KEPT = r"^core\.(autocrlf|eol|filemode|ignorecase|precomposeunicode|symlinks)$"
 """Settings that say how files of the work tree are compared; none of them names a program."""
@@ -97,12 +101,17 @@ def _settings(reader: _Reader) -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copies a file, unless it is missing or is no regular file."""
+    """Copies a file, unless it is missing or is not a regular file. Raises GitBlocked for one that is too
+    large.
+    """
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return
     with os.fdopen(descriptor, "rb") as file:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if status.st_size > _MAX_COPY_BYTES:
+            raise GitBlocked(f"{source} has more than {format_bytes(_MAX_COPY_BYTES)}")
+        if stat.S_ISREG(status.st_mode):
             with target.open("wb") as copy:
                 shutil.copyfileobj(file, copy)
