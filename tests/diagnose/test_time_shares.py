@@ -22,6 +22,12 @@ def test_what_the_cores_did_is_divided_by_process():
     assert unexplained == 0.25
 
 
+def test_busy_time_that_no_process_had_is_that_of_interrupts():
+    found, unexplained = shares(cpu=CPU | {"idle_share": 0.15})
+    assert found["interrupts"] == pytest.approx(0.1)
+    assert unexplained == pytest.approx(0.15)
+
+
 def test_the_engine_is_divided_by_collector_and_threads():
     found, _ = shares(
         cpu=CPU,

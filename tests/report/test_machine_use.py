@@ -107,3 +107,15 @@ def test_time_of_other_guests_of_the_host_is_not_that_of_other_programs() -> Non
     )
     use = cpu_use(lines, record(telemetry={"host-sampler": {}}))
     assert (use.busy, use.others) == ([pytest.approx(0.45)], [pytest.approx(0.05)])
+
+
+def test_interrupts_are_busy_time_of_no_program() -> None:
+    """Of 2 CPUs, engine and driver had 0.8, others 0.1, and the kernel 0.3 to handle packets."""
+    states = (("user", 900.0), ("softirq", 200.0), ("irq", 100.0), ("idle", 800.0))
+    lines = (
+        *(telemetry(f"cpu.{state}", [ms]) for state, ms in states),
+        telemetry("process.user", [600.0], labels={"process": "node-0"}),
+        telemetry("process.user", [200.0], labels={"process": "driver"}),
+    )
+    use = cpu_use(lines, record(telemetry={"host-sampler": {}}))
+    assert (use.busy, use.others) == ([pytest.approx(0.6)], [pytest.approx(0.05)])

@@ -118,8 +118,9 @@ class _Budget:
         self._use("driver", driver, "cpu.driver_share")
         self._use("other processes", other, "cpu.other_share")
         self._use("other guests of the host", self._number("cpu.steal_share"), "cpu.steal_share")
-        if self._shares and (driver is None or other is None):
-            self._rest_of_busy("driver and other processes" if driver is None else "other processes")
+        if self._shares:
+            rest = "other processes" if other is None else "interrupts"
+            self._rest_of_busy("driver and other processes" if driver is None else rest)
 
     def _rest_of_busy(self, cause: str) -> None:
         """Gives the busy time that is left to processes whose own time is not known: it was not idle."""

@@ -21,6 +21,8 @@ _FREE = ("idle", "iowait", "steal")
 
 _DRIVER = "driver"
 
+_INTERRUPTS = ("irq", "softirq")
+
 PartValues = Sequence[float | None]
 """Values of the parts of a race, None where one is not known; empty if there is no such series."""
 
@@ -69,15 +71,17 @@ def cpu_use(telemetry: Sequence[TelemetryLine], record: RaceRecord) -> CpuUse:
     """Returns the use of the CPUs; empty if the host was not sampled."""
     facts = sampler_facts(record.telemetry) or SamplerFacts()
     cpus, drivers = facts.node_cpus, _driver_cpus(facts, record)
-    total, free = _cpu_times(telemetry, cpus)
-    busy = _shares(_differences(total, free), total)
+    times = _cpu_times(telemetry, cpus)
+    total = times.total
+    busy = _shares(_differences(total, times.free), total)
+    programs = _differences(busy, _shares(times.interrupts, total)) if times.interrupts else busy
     engine_ms = _process_times(telemetry, lambda name: name != _DRIVER)
     driver_ms = _process_times(telemetry, lambda name: name == _DRIVER)
-    engine, driver = _shares(engine_ms, total), _shares(driver_ms, _cpu_times(telemetry, drivers)[0])
+    engine, driver = _shares(engine_ms, total), _shares(driver_ms, _cpu_times(telemetry, drivers).total)
     is_apart = bool(cpus and drivers) and not cpus & drivers
     is_within = not cpus or bool(drivers and drivers <= cpus)
     beside = [engine] if is_apart else [engine, _shares(driver_ms, total)]
-    others = _differences(busy, added(beside)) if busy and all(beside) else []
+    others = _differences(programs, added(beside)) if busy and all(beside) else []
     return CpuUse(busy, engine, driver, others, cpus, drivers, not (is_apart or is_within))
 
 
@@ -90,12 +94,22 @@ def _driver_cpus(facts: SamplerFacts, record: RaceRecord) -> frozenset[int]:
     return facts.process_cpus.get(_DRIVER, frozenset())
 
 
-def _cpu_times(
-    telemetry: Sequence[TelemetryLine], cpus: frozenset[int]
-) -> tuple[list[float | None], list[float | None]]:
-    """Returns the time of these CPUs, and the part of it in which they ran no program; none means all. Empty
-    if they were not sampled.
-    """
+@dataclass(frozen=True, slots=True)
+class _CpuTimes:
+    """Times of some CPUs; empty if they were not sampled."""
+
+    total: PartValues = ()
+    """All of their time."""
+
+    free: PartValues = ()
+    """The part of it in which they did nothing for this machine."""
+
+    interrupts: PartValues = ()
+    """The part in which they served devices and packets, which is the time of no program."""
+
+
+def _cpu_times(telemetry: Sequence[TelemetryLine], cpus: frozenset[int]) -> _CpuTimes:
+    """Returns the times of these CPUs; none means all."""
     wanted: list[Mapping[str, str]] = [{"cpu": str(cpu)} for cpu in cpus] or [{}]
     lines = [
         (state, line.mean)
@@ -103,8 +117,12 @@ def _cpu_times(
         for line in selected_lines(telemetry, HOST, f"cpu.{state}", lambda labels: labels in wanted)
     ]
     if sum(state == "idle" for state, _ in lines) < len(wanted):
-        return [], []
-    return added(mean for _, mean in lines), added(mean for state, mean in lines if state in _FREE)
+        return _CpuTimes()
+    return _CpuTimes(
+        added(mean for _, mean in lines),
+        added(mean for state, mean in lines if state in _FREE),
+        added(mean for state, mean in lines if state in _INTERRUPTS),
+    )
 
 
 def _process_times(

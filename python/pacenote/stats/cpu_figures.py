@@ -19,6 +19,10 @@ DRIVER = "driver"
 
 _STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _FREE = ("idle", "iowait", "steal")
+_INTERRUPTS = ("irq", "softirq")
+"""States in which the kernel serves devices and packets: of no process, if it counts them exactly
+(`CONFIG_IRQ_TIME_ACCOUNTING`).
+"""
 _MS = 1e3
 
 _NEGLIGIBLE_SHARE = 0.02
@@ -71,12 +75,13 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
         found["cpu.engine_share"] = engine / total
     if (driver := used[DRIVER]) is not None:
         found["cpu.driver_share"] = driver / total
+    programs_ms = busy_ms - sum(times.get(state, 0.0) for state in _INTERRUPTS)
     # Without the processes of nodes, the engine may be one of the others.
     if engine is not None and driver is not None:
-        found["cpu.other_share"] = max(busy_ms - engine - driver, 0.0) / total
+        found["cpu.other_share"] = max(programs_ms - engine - driver, 0.0) / total
     elif engine is not None and (most := _cpu_time(telemetry, DRIVER)) is not None:
         # The driver had at most all of its time on these CPUs.
-        least = max(busy_ms - engine - most, 0.0) / total
+        least = max(programs_ms - engine - most, 0.0) / total
         found |= {"cpu.other_least_share": least} if least > 0 else {}
     found.update(_waits(telemetry, wanted, found, total))
     return found
