@@ -70,12 +70,14 @@ Wrong = Callable[[Values, Values, Callable[[float], float]], bool]
 """Whether the races of some blocks, and their places, are misread at a significance level."""
 
 
-def _leaves_out_the_best(values: Values, places: Values, level: Callable[[float], float]) -> bool:
+def leaves_out_the_best(values: Values, places: Values, level: Callable[[float], float]) -> bool:
+    """Returns whether the best region of identical levels does not contain the first one."""
     region = best_region(values, places, higher_is_better=True, confidence=1 - level(0.05))
     return region is not None and not region.may_be_best[0]
 
 
-def _finds_an_effect(values: Values, places: Values, level: Callable[[float], float]) -> bool:
+def finds_an_effect(values: Values, places: Values, level: Callable[[float], float]) -> bool:
+    """Returns whether a screening of four knobs without an effect finds one."""
     effects = screening_effects(screening_design("abcd"), values, places)
     assert effects is not None
     confidences = holm_confidences([effect.p for effect in effects], level=level)
@@ -93,12 +95,12 @@ def peeking_at_levels(given: argparse.Namespace) -> None:
     sweep = Experiment(name="s", design="sweep", factors=levels)
     screening = Experiment(name="s", design="screening", factors=tuple(Factor(name, two) for name in "abcd"))
     for title, experiment, count, is_wrong in (
-        ("sweep of 4 levels", sweep, 4, _leaves_out_the_best),
-        ("screening of 4 knobs", screening, 8, _finds_an_effect),
+        ("sweep of 4 levels", sweep, 4, leaves_out_the_best),
+        ("screening of 4 knobs", screening, 8, finds_an_effect),
     ):
         for blocks in (3, 5, 10):
             planned = replace(experiment, blocks=blocks)
-            found = [_readings(planned, count, draw, is_wrong) for draw in _draws(given)]
+            found = [readings(planned, count, draw, is_wrong) for draw in _draws(given)]
             early = [any(one.own[:-1]) for one in found]
             end = [one.own[-1] for one in found]
             either = [any(one.own) for one in found]
@@ -108,7 +110,7 @@ def peeking_at_levels(given: argparse.Namespace) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Readings:
+class Readings:
     """What is read of one experiment after each block from the second on."""
 
     own: list[bool]
@@ -123,15 +125,16 @@ def _draws(given: argparse.Namespace) -> Iterator[tuple[np.random.Generator, int
     return ((random, number) for number in range(given.experiments))
 
 
-def _readings(
+def readings(
     experiment: Experiment, levels: int, draws: tuple[np.random.Generator, int], is_wrong: Wrong
-) -> _Readings:
+) -> Readings:
+    """Returns what is read of an experiment with identical levels after each block."""
     values, places = in_blocks(Machine(0.3, 0.003), [0.0] * levels, experiment.blocks, draws)
     own, plain = [], []
     for count in range(2, experiment.blocks + 1):
         own.append(is_wrong(values[:count], places[:count], look_level(experiment, count)))
         plain.append(is_wrong(values[:count], places[:count], float))
-    return _Readings(own, plain)
+    return Readings(own, plain)
 
 
 SIMULATIONS = {"orders": orders, "peeking": peeking, "peeking-at-levels": peeking_at_levels}

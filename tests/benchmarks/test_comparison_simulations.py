@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from comparison_simulations import Family, Machine, Simulation, any_look, excludes, family_effects, with_holm
 from design_simulations import in_blocks
+from interleaving_simulations import finds_an_effect, leaves_out_the_best, readings
 
+from pacenote.model.experiment import Experiment, Factor, Variant
 from pacenote.stats.blocks import detectable_effect
 from pacenote.stats.sequential import LookPlan
 from pacenote.stats.sweep import best_region
@@ -79,3 +81,22 @@ def test_the_best_level_of_a_sweep_is_seldom_left_out() -> None:
         assert region is not None
         lost += not region.may_be_best[0]
     assert lost / sweeps <= 0.05 + 2 * TOLERANCE
+
+
+@pytest.mark.parametrize("count", [4, 8])
+def test_levels_that_are_read_after_every_block_are_seldom_misread(count: int) -> None:
+    is_sweep = count == 4
+    names = ("k",) if is_sweep else tuple("abcd")
+    levels = tuple(Variant(name) for name in ("low", "high", "higher", "highest")[: 4 if is_sweep else 2])
+    experiment = Experiment(
+        name="s",
+        design="sweep" if is_sweep else "screening",
+        blocks=5,
+        factors=tuple(Factor(name, levels) for name in names),
+    )
+    is_wrong = leaves_out_the_best if is_sweep else finds_an_effect
+    random = np.random.default_rng(7)
+    found = [readings(experiment, count, (random, seed), is_wrong) for seed in range(EXPERIMENTS // 3)]
+    assert sum(any(one.own[:-1]) for one in found) / len(found) <= 0.02
+    assert sum(any(one.own) for one in found) / len(found) <= 0.05 + 2 * TOLERANCE
+    assert sum(any(one.plain) for one in found) / len(found) > 0.08
