@@ -7,6 +7,7 @@ Each fault is a track of its own with options of `pacenote race`. What counts is
 task of the fault. A race that other programs disturbed is repeated once; if they disturb it again, findings
 about the machine are left out. A race without a fault must have no finding. The exit code is 1 if a fault is
 not found first each time. A run takes about half a minute for each fault: the machine should do nothing else.
+A fault with a slow disk needs root and control groups of version 1, and is left out without them.
 tests/e2e/test_diagnosis.py has the other faults, which CI injects.
 """
 
@@ -18,19 +19,26 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from pacenote.cli.recorded_evidence import read_evidence
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.model.diagnosis import Diagnosis
-from pacenote.store.home import default_home
+from pacenote.provision.layout import create_layout
+from pacenote.provision.node_registry import registered_nodes
+from pacenote.store.home import RACES, default_home
 from pacenote.store.race_groups import find_group
 from pacenote.store.race_store import RaceStore
+from support.disk_limit import limited_writes, why_writes_cannot_be_limited
 
 DISTURBED = "V6"
 """The validity rule about other programs on the machine."""
@@ -93,6 +101,9 @@ class Fault:
     new_fields: int = 0
     """Number of documents with a field of its own, in place of log lines; 0 for log lines."""
 
+    writes_per_s: int = 0
+    """How often per second the node can write to its disk after the index was created; 0 for no limit."""
+
 
 def _bulk(name: str, size: int, clients: int = 4, **changes: Any) -> dict[str, Any]:
     operation = {"name": name, "operation-type": "bulk", "bulk-size": size, "looped": True}
@@ -142,6 +153,7 @@ FAULTS: tuple[Fault, ...] = (
         frozenset({"I8"}),
         (_bulk(_TASK, 100),),
         (SLOW_REFRESH, "--set=index.translog.durability=request"),
+        writes_per_s=100,
     ),
     Fault(
         "300-shards",
@@ -249,14 +261,33 @@ def raced(fault: Fault, home: Path, suffix: str = "") -> FaultRace:
         track = write_track(fault, Path(folder))
         command = [sys.executable, "-m", "pacenote", "race", f"--race-id={race_id}", f"--track-path={track}"]
         environment = {**os.environ, "PACENOTE_HOME": str(home)}
-        done = subprocess.run(
-            [*command, *fault.options], env=environment, text=True, capture_output=True, check=False
-        )
-    if done.returncode not in (0, 3):
-        raise RuntimeError(f"{fault.name}: pacenote race ended with {done.returncode}: {done.stderr.strip()}")
+        with ExitStack() as limits, (Path(folder) / "stderr").open("w+") as stderr:
+            race = subprocess.Popen(
+                [*command, *fault.options], env=environment, stdout=subprocess.DEVNULL, stderr=stderr
+            )
+            if fault.writes_per_s:
+                _limit_writes(race, home, race_id, fault.writes_per_s, limits)
+            code = race.wait()
+            stderr.seek(0)
+            if code not in (0, 3):
+                raise RuntimeError(f"{fault.name}: pacenote race ended with {code}: {stderr.read().strip()}")
     (evidence,) = read_evidence(find_group(RaceStore(home), [race_id]))
     own = tuple(task for task in evidence.tasks if task.name == _TASK)
     return read_race(race_id, diagnose(replace(evidence, tasks=own), bundled_rules()))
+
+
+def _limit_writes(
+    race: subprocess.Popen[bytes], home: Path, race_id: str, per_s: int, limits: ExitStack
+) -> None:
+    """Waits until a race has created its index, and limits how often per second its node can write to its
+    disk. Does nothing if the race ends before.
+    """
+    journal = home / RACES / race_id / "tasks.jsonl"
+    while race.poll() is None and not (journal.exists() and journal.stat().st_size):
+        time.sleep(0.02)
+    for node in registered_nodes(create_layout(home)):
+        if node.owner.pid == race.pid and node.process is not None and race.poll() is None:
+            limits.enter_context(limited_writes(node.process.pid, node.folder, per_s))
 
 
 def read_race(race_id: str, diagnosis: Diagnosis) -> FaultRace:
@@ -298,6 +329,9 @@ def run(faults: Iterable[Fault], times: int, home: Path) -> bool:
     _print("| fault | expected | first | found first | |", "| --- | --- | --- | --- | --- |")
     all_hold, details = True, []
     for fault in faults:
+        if fault.writes_per_s and (reason := why_writes_cannot_be_limited(home)):
+            _print(f"| {fault.name} | {' or '.join(sorted(fault.rules))} | | | left out: {reason} |")
+            continue
         races = [race_of(fault, home) for _ in range(times)]
         _print(row(fault, races))
         all_hold = all_hold and all(race.holds(fault) for race in races)

@@ -151,6 +151,14 @@ def client_options(text: str) -> ClientOptionsByCluster:
     )
 
 
+def as_given(text: str) -> dict[str, Any]:
+    """Returns the options of the command line alone, under their main names, with those of each cluster if
+    clusters were named; they may be secret.
+    """
+    clusters, named = _by_cluster(text, OPTION)
+    return clusters if named else clusters.get(DEFAULT_CLUSTER, {})
+
+
 def without_credentials(text: str, origin: str) -> tuple[dict[str, Any], bool]:
     """Returns options without credentials, client certificates and headers, and whether there were any.
 

@@ -21,6 +21,9 @@ from pacenote.units import format_change
 BASELINE = "as-raced"
 """Name of the variant that repeats the race."""
 
+_OF_ONE_RACE = ("user-tags", "effective-start-date")
+"""Options by which other commands find a race."""
+
 _BLOCKS = 10
 _LOOKS = (5, 10)
 _WIDTH = 110
@@ -59,7 +62,7 @@ def experiment_text(answer: RuleAnswer, advice: RuleAdvice, record: RaceRecord) 
         for text in _comments(answer, record)
         for line in textwrap.wrap(f"# {text}", _WIDTH, subsequent_indent="#   ")
     ]
-    options = race_options(record)
+    options = {name: value for name, value in race_options(record).items() if name not in _OF_ONE_RACE}
     return "\n".join([
         *lines,
         "",

@@ -7,6 +7,7 @@ import contextlib
 import json
 import re
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, get_args
 
 from pacenote.cli.console import Console
@@ -35,6 +36,20 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _TRACK_NAME = re.compile(r"\w[\w/.-]*")
 
 
+@dataclass(frozen=True, slots=True)
+class GivenOption:
+    """An option that the command line or a configuration file has."""
+
+    name: str
+    """Its name without dashes; that of a flag also for `--no-name`."""
+
+    dest: str
+    """The attribute of the parsed options that has its value."""
+
+    texts: tuple[str, ...]
+    """Its value before it was parsed; empty for a flag."""
+
+
 class Parser(argparse.ArgumentParser):
     """The parser of one command.
 
@@ -55,6 +70,7 @@ class Parser(argparse.ArgumentParser):
         self._console = console
         self._groups: dict[str, argparse._ArgumentGroup] = {}
         self._open_group: argparse._ArgumentGroup | None = None
+        self._given: dict[str, GivenOption] = {}
         for name, option in unavailable.items():
             self.add_argument(name, action=_Unavailable, option=option)
         with self.group("advanced"):
@@ -122,7 +138,20 @@ class Parser(argparse.ArgumentParser):
 
             text = redact_before_at(f"unrecognized arguments: {' '.join(others)}")
             raise UsageError(text, hint=self._instead_of_argument(others[0], options))
+        options.given = dict(self._given)
         return options
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Returns the value of an option's arguments, or of an argument; called by argparse."""
+        if action.option_strings:
+            self._note(action, arg_strings)
+        return super()._get_values(action, arg_strings)
+
+    def _note(self, action: argparse.Action, texts: Sequence[str]) -> None:
+        """Notes that an option was given."""
+        name = next((name for name in action.option_strings if name.startswith("--")), "")
+        given = GivenOption(name.removeprefix("--"), action.dest, tuple(texts))
+        self._given[given.name] = given
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Returns the value of an argument; called by argparse."""
@@ -163,14 +192,15 @@ class Parser(argparse.ArgumentParser):
             if not isinstance(value, bool):
                 raise UsageError(f"{origin} must be true or false")
             constant = action.const if isinstance(action, argparse._StoreConstAction) else True
-            return self._set_default(action, constant if value else False)
+            return self._set_default(action, constant if value else False, ())
         if isinstance(action, EachGiven):
             uses = value if isinstance(value, list) else [value]
-            return self._set_default(action, tuple(self._configured(action, use, origin) for use in uses))
+            configured = tuple(self._configured(action, use, origin) for use in uses)
+            return self._set_default(action, configured, tuple(map(_as_argument, uses)))
         if isinstance(action, _Unavailable):
             action.check(_as_argument(value), f"{origin}: {name}")
             return False
-        return self._set_default(action, self._configured(action, value, origin))
+        return self._set_default(action, self._configured(action, value, origin), (_as_argument(value),))
 
     def _configured(self, action: argparse.Action, value: object, origin: str) -> object:
         """Returns the value of an option as if it were given on the command line. Raises UsageError with its
@@ -189,9 +219,11 @@ class Parser(argparse.ArgumentParser):
         except (OverflowError, RecursionError, ValueError) as error:
             raise UsageError(f"{origin} cannot be '{text}'", hint=f"see `{self.prog} --help`") from error
 
-    def _set_default(self, action: argparse.Action, value: object) -> bool:
+    def _set_default(self, action: argparse.Action, value: object, texts: Sequence[str]) -> bool:
         changes: bool = self.get_default(action.dest) != value
         self.set_defaults(**{action.dest: value})
+        if changes:
+            self._note(action, texts)
         return changes
 
     def error(self, message: str) -> NoReturn:

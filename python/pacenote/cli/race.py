@@ -23,6 +23,7 @@ from pacenote.cli.engine_options import (
     engine_options,
     is_given,
 )
+from pacenote.cli.given_options import given_options
 from pacenote.cli.interruption import NOTHING_MEASURED, printing_report, stored_record
 from pacenote.cli.node_options import add_driver_cpus_option
 from pacenote.cli.parser import Parser, validate_choice
@@ -196,6 +197,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         owns_process=options.owns_process,
         engine=engine_from_sources(options) if pipeline == "from-sources" else engine_options(options),
         index_settings=index_settings(options),
+        given_options=given_options(options),
         telemetry=telemetry_options(options, starts_engine=pipeline in ("from-distribution", "from-sources")),
         **track,
         **_cluster_fields(options),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from pacenote.cli.race_options import race_options
 from pacenote.errors import UsageError
@@ -16,7 +16,11 @@ _MAX_ERROR_RATE = 0.01
 _WIDTH = 80
 """Length of a command from which on each option has a line of its own."""
 
-_DEFAULTS: Mapping[str, object] = {"pipeline": "from-distribution", "car": ["defaults"], "data": "fresh"}
+_DEFAULTS: Mapping[str, Collection[object]] = {
+    "pipeline": ("from-distribution",),
+    "car": ("defaults", ["defaults"]),
+    "data": ("fresh",),
+}
 """What a race does without these options."""
 
 
@@ -28,7 +32,7 @@ def race_command(record: RaceRecord, program: str) -> tuple[str, tuple[str, ...]
         options = {**race_options(record), **dict(_further(record))}
     except UsageError as error:
         return "", (f"Not known: {error.message}.",)
-    given = {name: value for name, value in options.items() if _DEFAULTS.get(name) != value}
+    given = {name: value for name, value in options.items() if value not in _DEFAULTS.get(name, ())}
     words = [f"{program} race", *map(shlex.quote, arguments(given))]
     command = " ".join(words)
     if len(command) > _WIDTH:
@@ -37,11 +41,16 @@ def race_command(record: RaceRecord, program: str) -> tuple[str, tuple[str, ...]
 
 
 def _further(record: RaceRecord) -> Iterator[tuple[str, object]]:
-    """Yields the options that experiments set themselves, if they are not the defaults."""
+    """Yields the options that a race has in any case, and, of a race of an earlier version, those that
+    experiments set themselves.
+    """
     options = record.options
-    if options.distribution is not None and record.cluster.version:
+    archive = options.distribution_archive or record.pipeline == "from-sources"
+    if options.distribution is not None and record.cluster.version and not archive:
         yield "distribution-version", record.cluster.version
     yield "seed", record.seed
+    if record.given_options is not None:
+        return
     tags = {name: value for name, value in record.user_tags.items() if value is not None}
     for name, value in (
         ("test-mode", options.test_mode),
@@ -60,7 +69,8 @@ def _further(record: RaceRecord) -> Iterator[tuple[str, object]]:
 def _notes(record: RaceRecord, command: str) -> Iterator[str]:
     if REDACTED in command:
         yield f"Secrets were not stored: replace {REDACTED}."
-    if record.client.authentication != "none" or record.client.tls:
+    is_given = "client-options" in (record.given_options or {})
+    if not is_given and (record.client.authentication != "none" or record.client.tls):
         yield "Add --client-options: how the driver authenticated itself is not stored."
     if record.track.revision:
         yield f"The track was at revision {record.track.revision[:12]}."

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pacenote.errors import UsageError
+from pacenote.lab.experiment.options import RESERVED
 from pacenote.model.node_options import NodeOptions
 from pacenote.model.race_record import RaceRecord
+
+NOT_REPEATED = frozenset({
+    *RESERVED,
+    *("html", "metrics-store", "trust"),
+    *("kill-running-processes", "skip-rest-api-check"),
+})
+"""Options that do not affect what a race does, and those that a repeated race has its own values of."""
 
 
 def race_options(record: RaceRecord) -> dict[str, object]:
@@ -15,8 +23,15 @@ def race_options(record: RaceRecord) -> dict[str, object]:
     """
     if record.imported is not None:
         raise UsageError(f"race {record.race_id} was imported: the options to repeat it are not known")
-    found = {**dict(_track_options(record)), **dict(_engine_options(record)), **dict(_other_options(record))}
-    return {name: value for name, value in found.items() if value not in (None, "", (), [], {})}
+    if record.given_options is not None:
+        return {name: value for name, value in record.given_options.items() if name not in NOT_REPEATED}
+    # Races of earlier versions have no such options.
+    options = {
+        **dict(_track_options(record)),
+        **dict(_engine_options(record)),
+        **dict(_other_options(record)),
+    }
+    return {name: value for name, value in options.items() if value not in (None, "", (), [], {})}
 
 
 def _track_options(record: RaceRecord) -> Iterator[tuple[str, object]]:

@@ -88,6 +88,14 @@ def _search_command(found: SaturationResult, record: RaceRecord) -> Iterator[tup
         options = dict(race_options(record))
     except UsageError:
         return
+    known: dict[str, object] = {"task": found.task, "seed": record.seed}
+    own = known if record.given_options is not None else dict(_search_options(found, record))
+    words = map(shlex.quote, arguments({**options, **own}))
+    yield " \\\n  ".join((f"{NAME} saturate", *words)), "search again"
+
+
+def _search_options(found: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, object]]:
+    """Yields the options of a search by an earlier version, as far as the result states them."""
     limits = ",".join(f"p{limit.q:g}:{limit.ms:g}ms" for limit in found.objective.latency)
     given: dict[str, object] = {
         "task": found.task,
@@ -100,9 +108,7 @@ def _search_command(found: SaturationResult, record: RaceRecord) -> Iterator[tup
         "seed": record.seed,
         "sweep-clients": max((level.clients for level in found.levels), default=0),
     }
-    given = {name: value for name, value in given.items() if value != ""}
-    words = map(shlex.quote, arguments({**options, **given}))
-    yield " \\\n  ".join((f"{NAME} saturate", *words)), "search again"
+    yield from ((name, value) for name, value in given.items() if value != "")
 
 
 def page_sources(

@@ -310,6 +310,11 @@ class RaceRecord:
     options: RecordedOptions = field(default_factory=RecordedOptions)
     """Further options that may affect the results."""
 
+    given_options: Mapping[str, object] | None = None
+    """The options that the user has given, by name, as experiments have them, secrets redacted; None if they
+    are not known, as for imported races.
+    """
+
     seed: int = 42
     """The seed of the race."""
 
@@ -482,6 +487,7 @@ STORED_FIELDS = (
     ("client", "client"),
     ("other-clients", "other_clients"),
     ("options", "options"),
+    ("given-options", "given_options"),
     ("seed", "seed"),
     ("pacing", "pacing"),
     ("max-error-rate", "max_error_rate"),

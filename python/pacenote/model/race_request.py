@@ -160,6 +160,9 @@ class RaceRequest:
     telemetry: TelemetryOptions = field(default_factory=TelemetryOptions)
     """The optional telemetry devices."""
 
+    given_options: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """The options that the user has given, by name, as experiments have them; they may contain secrets."""
+
     dry_run: bool = False
     """Whether the plan is only described, not run."""
 

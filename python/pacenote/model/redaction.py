@@ -73,6 +73,7 @@ def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
         record,
         track=replace(record.track, params=clean(record.track.params)),
         car_params=clean(record.car_params),
+        given_options=clean(record.given_options),
         user_tags=clean(record.user_tags),
         task_meta=clean(record.task_meta),
         cluster=replace(record.cluster, nodes=nodes),

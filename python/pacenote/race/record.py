@@ -61,6 +61,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
         car_params=request.engine.car_params if provisioned else {},
         user_tags=request.user_tags,
         options=recorded_options(request),
+        given_options=redact_params(request.given_options),
         environment=dataclasses.replace(read_environment(), name=request.environment_name),
         seed=request.seed,
         pacing=request.pacing,
