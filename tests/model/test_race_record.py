@@ -48,6 +48,7 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
         client=RecordedClient(hosts=("http://127.0.0.1:9200",)),
         other_clients={"other": RecordedClient(hosts=("http://127.0.0.1:9201",))},
         options=RecordedOptions(test_mode=True, runtime_jdk=21),
+        given_options={"test-mode": True, "jvm": ["-Xss2m"], "track-params": {"a": 1}},
         seed=7,
         pacing=PacingOptions(open_loop=True),
         unchecked_documents=(UncheckedDocuments("index", 3, "a runner sends them"),),

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pacenote.errors import PacenoteError
 from pacenote.model.codec import field_types
 from pacenote.model.race_record import (
     FORMAT_VERSION,
@@ -21,6 +22,7 @@ from pacenote.model.race_record import (
 )
 from pacenote.model.race_time import parse_timestamp
 from pacenote.model.rally_results import unmeasured_results
+from pacenote.model.result import check_result
 from pacenote.model.strict_types import strict_fields, strict_type
 from pacenote.model.system_metrics import SystemMetrics
 
@@ -50,7 +52,9 @@ def listed_record(data: bytes) -> RaceRecord | None:
         stored = _all_decoder().decode(data)
         headline = _headline_decoder().decode(data)
         timestamp = parse_timestamp(stored.race_timestamp)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+        for task in headline.tasks or ():
+            check_result(task, "race.tasks")
+    except (msgspec.MsgspecError, PacenoteError, ValueError, RecursionError):
         return None
     if not 1 <= stored.format <= FORMAT_VERSION:
         return None
