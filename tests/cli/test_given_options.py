@@ -14,10 +14,9 @@ from cli.test_race_recorded_options import RECORDED, WITHOUT_EFFECT, track
 from pacenote.cli import race, saturate
 from pacenote.cli.configured_option import ConfiguredOption
 from pacenote.cli.console import Console
-from pacenote.cli.diagnosis_experiment import race_options
 from pacenote.cli.parser import Parser
 from pacenote.cli.race_command import race_command
-from pacenote.cli.race_options import NOT_REPEATED
+from pacenote.cli.race_options import NOT_REPEATED, race_options
 from pacenote.cli.rally_ini import RallySettings
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
@@ -67,7 +66,7 @@ FURTHER = (
 )
 """Options of other forms."""
 
-IGNORED = {"race_id": "", "given_options": {}}
+IGNORED: dict[str, Any] = {"race_id": "", "given_options": {}}
 """Fields that differ between races, or in form only."""
 
 

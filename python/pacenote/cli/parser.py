@@ -143,7 +143,7 @@ class Parser(argparse.ArgumentParser):
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """Returns the value of an option's arguments, or of an argument; called by argparse."""
-        if action.option_strings:
+        if action.option_strings and action.default is not argparse.SUPPRESS:
             self._note(action, arg_strings)
         return super()._get_values(action, arg_strings)
 
