@@ -1,6 +1,5 @@
 //! The constants of a chunk: stacks, methods, classes, threads and texts that events refer to by ids.
 
-use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
 use super::bytes::{ByteReader, EncodedText};
@@ -73,6 +72,7 @@ pub(super) struct ConstantMaps {
     /// Where the value of each constant begins.
     positions: FastMap<ConstantId, u32>,
     labels: FastMap<ConstantId, Option<u32>>,
+    texts: FastMap<ConstantId, Option<u32>>,
     class_names: FastMap<ConstantId, Option<u32>>,
     classes: FastMap<ConstantId, Option<u32>>,
     threads: FastMap<ConstantId, Option<u32>>,
@@ -92,8 +92,8 @@ impl ConstantMaps {
 
     /// Removes the indexes of constants in the tables of one recording, so that another one can have its own.
     pub(super) fn forget_indexes(&mut self) {
-        let Self { labels, class_names, classes, threads, stacks, methods, frames, .. } = self;
-        [labels, class_names, classes, threads, stacks, methods].into_iter().for_each(empty);
+        let Self { labels, texts, class_names, classes, threads, stacks, methods, frames, .. } = self;
+        [labels, texts, class_names, classes, threads, stacks, methods].into_iter().for_each(empty);
         empty(frames);
     }
 
@@ -126,6 +126,11 @@ impl ConstantMaps {
             }
         }
         Some(())
+    }
+
+    /// Returns where the value of a constant begins, if the chunk has it.
+    fn position(&self, constant: ConstantId) -> Option<usize> {
+        self.positions.get(&constant).map(|&position| position as usize)
     }
 
     /// Keeps where the value of a constant begins. Returns `None` if there are too many constants.
@@ -162,9 +167,21 @@ impl<'a> Constants<'a> {
         self.once(constant, |maps| &mut maps.labels, |own| own.read_label(constant, tables))
     }
 
-    /// Returns the index of the text at a position of the chunk, or of that of the constant to which it refers.
-    pub(super) fn text_at(&self, position: usize, tables: &mut RecordingTables) -> Option<u32> {
-        tables.texts.intern_text(&self.encoded_text(position)?)
+    /// Returns the index of the text at a position of the chunk, or of that of the constant to which it refers, which must
+    /// not refer to a further one. Many events may refer to one constant, so that its text is read once.
+    pub(super) fn text_at(&mut self, position: usize, tables: &mut RecordingTables) -> Option<u32> {
+        match self.encoded_text(position)? {
+            EncodedText::Value(text) => tables.texts.intern_text(&text),
+            EncodedText::Null => None,
+            EncodedText::Pooled(id) => {
+                let constant = ConstantId::new(self.types.text_type()?, id);
+                let read = |own: &mut Self| match own.encoded_text(own.maps.position(constant)?)? {
+                    EncodedText::Value(text) => tables.texts.intern_text(&text),
+                    EncodedText::Null | EncodedText::Pooled(_) => None,
+                };
+                self.once(constant, |maps| &mut maps.texts, read)
+            }
+        }
     }
 
     /// Returns the index of a class in the tables.
@@ -211,26 +228,15 @@ impl<'a> Constants<'a> {
     }
 
     /// Reads the text of a constant from the constant itself: a label never is the id of a constant.
-    fn read_label(&self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
+    fn read_label(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
         let decoded = self.decoded(constant)?;
-        self.text_at(self.position_of(decoded.slots[decoded.layout.label?])?, tables)
+        let position = self.position_of(decoded.slots[decoded.layout.label?])?;
+        self.text_at(position, tables)
     }
 
-    /// Returns the text at a position of the chunk. One that refers to a constant is that constant's, which must not refer
-    /// to a further one.
-    fn encoded_text(&self, position: usize) -> Option<Cow<'a, str>> {
-        let read = |position| ByteReader::new(self.bytes.get(position..)?).begin_of_text();
-        let text = match read(position)? {
-            EncodedText::Pooled(id) => {
-                let constant = ConstantId::new(self.types.text_type()?, id);
-                read(*self.maps.positions.get(&constant)? as usize)?
-            }
-            text => text,
-        };
-        match text {
-            EncodedText::Value(text) => Some(text),
-            EncodedText::Null | EncodedText::Pooled(_) => None,
-        }
+    /// Returns the text at a position of the chunk, as it is encoded.
+    fn encoded_text(&self, position: usize) -> Option<EncodedText<'a>> {
+        ByteReader::new(self.bytes.get(position..)?).begin_of_text()
     }
 
     /// Returns the index of the name of a class.
@@ -349,7 +355,10 @@ impl<'a> Constants<'a> {
     ) -> Option<u32> {
         match decoded.layout.pools[slot] {
             Some(pool) => self.label(ConstantId::new(pool, decoded.slots[slot]), tables),
-            None => self.text_at(self.position_of(decoded.slots[slot])?, tables),
+            None => {
+                let position = self.position_of(decoded.slots[slot])?;
+                self.text_at(position, tables)
+            }
         }
     }
 

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::test_chunk::{ALLOCATION, PAUSE, STACK_TYPE, TestChunk, begun_later, text, varint, varints};
+use super::test_chunk::{
+    ALLOCATION, FILE_READ, PAUSE, STACK_TYPE, TestChunk, begun_later, text, varint, varints,
+};
 use super::*;
 
 const SYMBOL: u64 = 5;
@@ -177,6 +179,26 @@ fn what_is_returned_is_limited_and_the_limit_stated() {
     let json: usize = limited.iter().map(|recording| serde_json::to_string(recording).unwrap().len()).sum();
     assert!(json < 4 << 20, "{json}");
     assert!(limited[2].merged_events > 0);
+}
+
+#[test]
+fn a_text_is_not_read_by_each_event_that_refers_to_it() {
+    let mut chunk = TestChunk::with_constants("jdk.", 1);
+    let units = vec![0x4e2d; 1024];
+    chunk.first_id = 9;
+    chunk.add_pool(4, &[[&[4], varint(1024).as_slice(), &varints(&units)].concat()]);
+    chunk.first_id = 1;
+    let read_of_file = [varints(&[500, 0, 1, 1]), varints(&[2, 9]), varint(5)].concat();
+    for _ in 0..1_000_000 {
+        chunk.events.push((FILE_READ, read_of_file.clone()));
+    }
+    let bytes = chunk.bytes();
+    let began = Instant::now();
+    let recording = read(&bytes);
+    assert_eq!((problems(&recording), recording.io.len()), (String::new(), 1));
+    assert_eq!(recording.name(recording.io[0].target).chars().count(), 1024);
+    // Reading the text for each event takes more than a minute in a debug build.
+    assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
