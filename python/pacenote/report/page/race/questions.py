@@ -15,7 +15,7 @@ from pacenote.report.notes import printable_finding
 from pacenote.report.page.numbers import clock
 from pacenote.report.page.page import KeyFigure, PageCommand, Question, Text
 from pacenote.report.page.race.operations import TimedTask
-from pacenote.report.page.race.stalls import Stall, is_examined
+from pacenote.report.page.race.stalls import MOST_STALLS, Stall, is_examined
 from pacenote.report.screen.answers import answers
 from pacenote.units import format_count, format_rate, format_seconds, format_share
 
@@ -104,7 +104,9 @@ def standstills(stalls: Sequence[Stall], tasks: Sequence[TimedTask]) -> Question
     longest = sorted(stalls, key=lambda stall: -stall.length_s)[:_SHOWN_STALLS]
     texts = [_stall_text(stall) for stall in sorted(longest, key=lambda stall: stall.from_s)]
     if len(stalls) > len(longest):
-        texts.append(f"{format_count(len(stalls) - len(longest), 'shorter stall')} are marked in the charts.")
+        shorter = format_count(len(stalls) - len(longest), "shorter stall")
+        more = ", and the shortest are left out" if len(stalls) == MOST_STALLS else ""
+        texts.append(f"{shorter} are marked in the charts{more}.")
     several = [task for task in tasks if not runs_once(task.result)] or tasks
     examined = [task for task in several if is_examined(task.result, task.line)]
     if not texts and examined:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
+from itertools import accumulate
 from statistics import mean, median
 
-from pacenote.model.race_timeline import GcPause, RaceObservations, TaskTimeline
+from pacenote.model.race_timeline import GcPause, RaceObservations, TaskTimeline, TimelinePoint
 from pacenote.model.result import TaskResult
 
 STALLED_SHARE = 0.2
@@ -14,6 +17,9 @@ STALLED_SHARE = 0.2
 
 MISSED_OPERATIONS = 20
 """Least number of operations that would have been usual in a stall: fewer may be missing by chance."""
+
+MOST_STALLS = 1_000
+"""Largest number of stalls of a race that are found; of more, the longest ones."""
 
 _STALLS = 5
 """Number of such stalls that a task must have room for: otherwise, its usual rate is not known."""
@@ -50,16 +56,38 @@ class Stall:
         return self.to_s - self.from_s
 
 
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Consecutive seconds of a task in which far fewer operations ended than usual."""
+
+    task: TaskResult
+    line: TaskTimeline
+    begin: int
+    """The first second, since the task began."""
+
+    end: int
+    """The second after the last one."""
+
+    operations: int
+    usual: float
+
+    @property
+    def length(self) -> int:
+        """The number of seconds."""
+        return self.end - self.begin
+
+
 def find_stalls(tasks: Sequence[TaskResult], observed: RaceObservations) -> tuple[Stall, ...]:
-    """Returns the stalls of all tasks in the order of time."""
+    """Returns the stalls of all tasks in the order of time, at most `MOST_STALLS`."""
     timelines = observed.timeline.tasks if observed.timeline else {}
-    found = [
-        stall
-        for task in tasks
-        if (line := timelines.get(task.task))
-        for stall in _stalls(task, line, observed)
-    ]
-    return tuple(sorted(found, key=lambda stall: stall.from_s))
+    spans = nlargest(
+        MOST_STALLS,
+        (span for task in tasks if (line := timelines.get(task.task)) for span in _spans(task, line)),
+        key=lambda span: span.length,
+    )
+    pauses = _PausedTime(observed.pauses) if observed.has_gc_log and spans else None
+    length_s = observed.timeline.length_s if observed.timeline else 1
+    return tuple(sorted((_stall(span, pauses, length_s) for span in spans), key=lambda stall: stall.from_s))
 
 
 def is_examined(task: TaskResult, line: TaskTimeline) -> bool:
@@ -78,7 +106,7 @@ def _measured(task: TaskResult, line: TaskTimeline) -> Sequence[int]:
     return line.operations[line.measured_from_s or 0 : int(task.duration_s)]
 
 
-def _stalls(task: TaskResult, line: TaskTimeline, observed: RaceObservations) -> Iterator[Stall]:
+def _spans(task: TaskResult, line: TaskTimeline) -> Iterator[_Span]:
     if not is_examined(task, line):
         return
     seconds, first = _measured(task, line), line.measured_from_s or 0
@@ -89,23 +117,51 @@ def _stalls(task: TaskResult, line: TaskTimeline, observed: RaceObservations) ->
             begin = number if begin is None else begin
         elif begin is not None:
             if usual * (number - begin) >= MISSED_OPERATIONS:
-                from_s, to_s = (task.started_s + first + each for each in (begin, number))
-                gc_ms = _gc_ms(observed.pauses, from_s, to_s) if observed.has_gc_log else None
-                longest_ms = _longest_ms(line, observed, first + begin, first + number)
-                yield Stall(task.task, from_s, to_s, sum(seconds[begin:number]), usual, gc_ms, longest_ms)
+                yield _Span(task, line, first + begin, first + number, sum(seconds[begin:number]), usual)
             begin = None
 
 
-def _longest_ms(line: TaskTimeline, observed: RaceObservations, begin: int, end: int) -> float | None:
+def _stall(span: _Span, pauses: _PausedTime | None, length_s: int) -> Stall:
+    from_s, to_s = (span.task.started_s + each for each in (span.begin, span.end))
+    return Stall(
+        span.task.task,
+        from_s,
+        to_s,
+        span.operations,
+        span.usual,
+        None if pauses is None else pauses.between_ms(from_s, to_s),
+        _longest_ms(span.line.points, span.begin, span.end, length_s),
+    )
+
+
+def _longest_ms(points: Sequence[TimelinePoint], begin: int, end: int, length_s: int) -> float | None:
     """Returns the longest operation that ended in these seconds or in the one after them, when those end that
     the stall held up.
     """
-    length_s = observed.timeline.length_s if observed.timeline else 1
-    ended = (point for point in line.points if point.from_s <= end and point.from_s + length_s > begin)
+    ended = (point for point in points if point.from_s <= end and point.from_s + length_s > begin)
     return max((point.times.max_ms for point in ended if point.times.max_ms is not None), default=None)
 
 
-def _gc_ms(pauses: Sequence[GcPause], from_s: float, to_s: float) -> float:
-    return sum(
-        max(0.0, min(to_s, pause.at_s + pause.ms / 1000) - max(from_s, pause.at_s)) * 1000 for pause in pauses
-    )
+class _PausedTime:
+    """How long pauses took between two times, without looking at all of them: a log has 200,000."""
+
+    def __init__(self, pauses: Sequence[GcPause]) -> None:
+        """Pauses may overlap, as those of several nodes do; each counts."""
+        spans = [(_ns(pause.at_s), _ns(pause.at_s + pause.ms / 1000)) for pause in pauses if pause.ms > 0]
+        self._begins, self._ends = (sorted(span[side] for span in spans) for side in (0, 1))
+        self._begin_sums, self._end_sums = ([0, *accumulate(times)] for times in (self._begins, self._ends))
+
+    def between_ms(self, from_s: float, to_s: float) -> float:
+        """Returns the time of pauses between two times, in milliseconds."""
+        return (self._until(_ns(to_s)) - self._until(_ns(from_s))) / 1e6
+
+    def _until(self, at: int) -> int:
+        """Returns the time of pauses until a time: that since all that began, less that since all that ended.
+        The numbers are whole, so that nothing is lost in the difference.
+        """
+        begun, ended = bisect_right(self._begins, at), bisect_left(self._ends, at)
+        return at * (begun - ended) - self._begin_sums[begun] + self._end_sums[ended]
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)
