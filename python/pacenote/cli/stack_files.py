@@ -90,14 +90,14 @@ def write_stacks(
             for problem in file.problems:
                 console.warning(f"{file.path}: {problem}")
     for name, path in files.items():
-        text = "".join(_text(name, tree, kind, sources))
+        parts = _text(name, tree, kind, sources)
         if path == _STANDARD_OUTPUT:
-            console.result(text)
+            for part in parts:
+                console.result(part)
             continue
-        _write(path, text)
+        size = _write(path, parts)
         stacks = format_count(sum(1 for _ in tree.paths()), "different stack")
-        size = format_bytes(len(text.encode()))
-        console.progress(f"{path}: {stacks}, {size}")
+        console.progress(f"{path}: {stacks}, {format_bytes(size)}")
 
 
 def _tree(kind: EventKind, sources: Sources, *, by_thread: bool) -> StackTree:
@@ -157,8 +157,16 @@ def _graph(tree: StackTree, kind: EventKind, sources: Sources) -> FlameGraph:
     return FlameGraph(kind.title, facts, kind.unit, tree)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, parts: Iterator[str]) -> int:
+    """Writes a text part by part, and returns its size in bytes: all stacks together may be large. Raises
+    DiskError.
+    """
+    size = 0
     try:
-        path.write_text(text, encoding="utf-8")
+        with path.open("w", encoding="utf-8") as file:
+            for part in parts:
+                size += len(part.encode())
+                file.write(part)
     except OSError as error:
         raise DiskError(f"{path} cannot be written: {error.strerror}") from error
+    return size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pacenote.model.recording import LockKind
 from pacenote.report.recording import events
-from pacenote.report.recording.stack_tree import StackTree, TreeFrame, TreeLevels, add_stacks
+from pacenote.report.recording.stack_tree import LEFT_OUT, StackTree, TreeFrame, TreeLevels, add_stacks
 from support.recordings import RecordingBuilder
 
 
@@ -98,3 +98,39 @@ def test_deep_stacks_need_no_deep_recursion():
     tree = tree_of(made.build(), events.CPU)
     ((path, _),) = tree.paths()
     assert (len(path), path[0].name, path[-1].name) == (5000, "a.level4999", "a.level0")
+
+
+def test_stacks_that_do_not_fit_into_a_tree_end_early_and_all_sums_are_right():
+    made = RecordingBuilder()
+    for number in range(5):
+        made.sample("t", made.stack(f"a.leaf{number}", "a.middle", f"a.run{number}"), 2)
+    tree = StackTree(most_nodes=7)
+    recording = made.build()
+    add_stacks(tree, recording, events.CPU.groups(recording), TreeLevels())
+    nodes = list(tree.walk())
+    assert (tree.root.total, sum(node.own for _, node in nodes)) == (10, 10)
+    names = [node.frame.name for _, node in nodes]
+    assert names.count(LEFT_OUT) == 2
+    assert len(names) == 1 + 7 + 2
+
+
+def test_a_stack_is_walked_once_for_all_threads_and_classes():
+    made = RecordingBuilder()
+    stack = made.stack("a.leaf", "a.run")
+    for number in range(20):
+        made.wait(LockKind.PARK, f"a.Lock{number % 3}", stack, [1])
+    recording, walked = made.build(), []
+
+    class Counted(StackTree):
+        def add_leaves(self, frames, leaves, *, is_baseline=False):
+            walked.append(len(leaves))
+            super().add_leaves(frames, leaves, is_baseline=is_baseline)
+
+    tree = Counted()
+    add_stacks(tree, recording, events.PARK.groups(recording), TreeLevels(leaf="lock"))
+    assert walked == [3]
+    assert [(name, own) for _, name, total, own in lines(tree) if total][-3:] == [
+        ("a.Lock0", 7),
+        ("a.Lock1", 7),
+        ("a.Lock2", 6),
+    ]

@@ -32,3 +32,8 @@ def test_names_do_not_break_lines_or_frames():
     made = tree((("a;b", "c\nd\x1b", "\ud800"), 1))
     (line,) = render_folded(made)
     assert line == "a:b;c d ;\ufffd 1\n"
+
+
+def test_long_names_are_cut_because_each_stack_repeats_them():
+    (line,) = render_folded(tree((("a" * 2_000,), 1)))
+    assert len(line) == 500 + len(" 1\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,6 +16,15 @@ TRUNCATED = "(deeper frames are not recorded)"
 """The outermost frame of a stack that is deeper than the JVM records."""
 
 
+LEFT_OUT = "(deeper frames are left out)"
+"""The innermost frame of a stack that does not fit into a tree."""
+
+MOST_NODES = 1 << 20
+"""Largest number of frames of a tree, each of which takes about 500 bytes: a small file can have thousands of
+stacks of 2,048 frames that have no caller in common.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class TreeFrame:
     """A frame of a tree: an entry of a stack, or a level above or below it."""
@@ -25,6 +34,9 @@ class TreeFrame:
 
     kind: FrameKind
     """What it is."""
+
+
+_LEFT_OUT = TreeFrame(LEFT_OUT, "rest")
 
 
 @dataclass(slots=True)
@@ -65,9 +77,12 @@ def _heaviest_first(node: StackNode) -> tuple[int, str]:
 
 
 class StackTree:
-    """The stacks of one or two recordings. The frame `all` is above all others."""
+    """The stacks of one or two recordings. The frame `all` is above all others. A stack that does not fit
+    ends in the frame `LEFT_OUT`, so that all sums remain right.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, most_nodes: int = MOST_NODES) -> None:
+        self._left = most_nodes
         self.root = StackNode(TreeFrame("all", "all"))
         self.has_baseline = False
         self._numbers: dict[TreeFrame, int] = {}
@@ -88,22 +103,65 @@ class StackTree:
         self, frames: Iterable[int], count: int, weight: int, *, is_baseline: bool = False
     ) -> None:
         """Adds a stack of numbers of frames, of which the first one is the outermost one."""
-        self.has_baseline |= is_baseline
-        added, new, old = (0, 0, weight) if is_baseline else (count, weight, 0)
+        path = self._path(frames)
+        self._add(path, (count, weight), is_baseline=is_baseline)
+        self._add_own(path[-1], weight, is_baseline=is_baseline)
+
+    def add_leaves(
+        self, frames: Iterable[int], leaves: Mapping[int | None, Sequence[int]], *, is_baseline: bool = False
+    ) -> None:
+        """Adds a stack, and below it frames with the count and the weight of their events; None for those
+        that have no such frame. The stack is walked once for all of them.
+        """
+        path = self._path(frames)
+        for leaf, (count, weight) in leaves.items():
+            last = path[-1]
+            if leaf is not None and last.frame is not _LEFT_OUT:
+                last = self._below(last, leaf)
+                self._add([last], (count, weight), is_baseline=is_baseline)
+            self._add_own(last, weight, is_baseline=is_baseline)
+        whole = (sum(each[0] for each in leaves.values()), sum(each[1] for each in leaves.values()))
+        self._add(path, whole, is_baseline=is_baseline)
+
+    def _path(self, frames: Iterable[int]) -> list[StackNode]:
+        """Returns the nodes of a stack, of which the last may be `LEFT_OUT`."""
         node = self.root
         path = [node]
         for frame in frames:
             below = node.children.get(frame)
             if below is None:
-                below = node.children[frame] = StackNode(self._frames[frame])
+                below = self._below(node, frame)
+                if below.frame is _LEFT_OUT:
+                    path.append(below)
+                    break
             node = below
             path.append(node)
+        return path
+
+    def _below(self, node: StackNode, frame: int) -> StackNode:
+        """Returns the node of a frame below another one; `LEFT_OUT` if the tree has too many."""
+        found = node.children.get(frame)
+        if found is None:
+            if self._left <= 0:
+                frame = self.number(_LEFT_OUT)
+            self._left -= 1
+            found = node.children.setdefault(frame, StackNode(self._frames[frame]))
+        return found
+
+    def _add(self, path: Iterable[StackNode], weights: tuple[int, int], *, is_baseline: bool) -> None:
+        self.has_baseline |= is_baseline
+        count, weight = weights
+        added, new, old = (0, 0, weight) if is_baseline else (count, weight, 0)
         for each in path:
             each.count += added
             each.total += new
             each.baseline += old
-        node.own += new
-        node.own_baseline += old
+
+    def _add_own(self, node: StackNode, weight: int, *, is_baseline: bool) -> None:
+        if is_baseline:
+            node.own_baseline += weight
+        else:
+            node.own += weight
 
     def walk(self) -> Iterator[tuple[int, StackNode]]:
         """Yields all nodes with their depth, each before those below it, which the heaviest precedes."""
@@ -174,15 +232,21 @@ def add_stacks(
 ) -> None:
     """Adds the groups of a recording to a tree."""
     reader = StackReader(recording, tree)
+    weights = dict[tuple[str, int | None], dict[int | None, list[int]]]()
     for group in groups:
-        frames: list[int] = []
-        if levels.by_thread:
-            name = recording.thread_name(group.thread) or "(unnamed)"
-            frames.append(tree.number(TreeFrame(name, "thread")))
-        frames += reader.frames(group.stack)
-        if levels.leaf and group.leaf:
-            frames.append(tree.number(TreeFrame(group.leaf, levels.leaf)))
-        tree.add_numbers(frames, group.values.count, group.values.total, is_baseline=is_baseline)
+        name = recording.thread_name(group.thread) or "(unnamed)" if levels.by_thread else ""
+        leaf = tree.number(TreeFrame(group.leaf, levels.leaf)) if levels.leaf and group.leaf else None
+        _add(weights.setdefault((name, group.stack), {}), leaf, group)
+    for (name, stack), leaves in weights.items():
+        frames = [tree.number(TreeFrame(name, "thread"))] if levels.by_thread else []
+        tree.add_leaves([*frames, *reader.frames(stack)], leaves, is_baseline=is_baseline)
+
+
+def _add(weights: dict[int | None, list[int]], key: int | None, group: EventGroup) -> None:
+    """Adds the events of a group to those with the same key."""
+    found = weights.setdefault(key, [0, 0])
+    found[0] += group.values.count
+    found[1] += group.values.total
 
 
 LEAST_METHOD = 0.01
@@ -198,8 +262,11 @@ def callers_of(recording: Recording, groups: Iterable[EventGroup], limit: int) -
     """
     tree = StackTree()
     reader = StackReader(recording, tree)
+    weights = dict[int | None, list[int]]()
     for group in groups:
-        tree.add_numbers(reversed(reader.frames(group.stack)), group.values.count, group.values.total)
+        _add(weights, group.stack, group)
+    for stack, (count, total) in weights.items():
+        tree.add_numbers(reversed(reader.frames(stack)), count, total)
     found = []
     for method in tree.root.by_weight()[:limit]:
         if method.total < LEAST_METHOD * tree.root.total:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pacenote.model.printable import encodable, printable
+from pacenote.model.printable import encodable, printable, shortened
 from pacenote.report.recording.stack_tree import StackTree
+
+_LONGEST_NAME = 500
+"""Largest number of characters of a name, which each stack with its frame repeats."""
 
 
 def render_folded(tree: StackTree) -> Iterator[str]:
@@ -20,4 +23,4 @@ def render_folded(tree: StackTree) -> Iterator[str]:
 
 def folded_name(name: str) -> str:
     """Returns a name without semicolons, which separate frames, and without control characters."""
-    return printable(encodable(name)).replace(";", ":")
+    return shortened(printable(encodable(name)).replace(";", ":"), _LONGEST_NAME)
