@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import lzma
 import zipfile
 
@@ -301,3 +302,12 @@ def test_a_window_without_wall_clock_times_is_an_error(written):
 def test_what_the_application_writes_between_is_ignored(written):
     mixed = "".join(f"{row}\nPause Young\n[app] GC(1) nothing\n" for row in g1().splitlines())
     assert written(gc_log=mixed).log().statistics == written(gc_log=g1()).log().statistics
+
+
+def test_the_statistics_of_very_many_windows_end_after_a_minute(tmp_path):
+    path = tmp_path / "gc.log"
+    path.write_text(HEADER + g1(), "utf-8")
+    times = itertools.count(0.0, 25.0)
+    reader = GcLogReader([path], clock=lambda: next(times))
+    with pytest.raises(EvidenceError, match="was read for 2 of 9 tasks only"):
+        reader.between([(1795466258.0, 1795466278.0)] * 9)

@@ -1,6 +1,8 @@
 """Recordings through the Rust core; crates/evidence has the tests of formats and of damaged files."""
 
 import gzip
+import itertools
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,8 @@ from pacenote.errors import EvidenceError
 from pacenote.evidence.recording import RecordingReader
 from pacenote.model.recording import EventState, GaugeKind, RecordedValues, totals_by
 from support.jdk import jdk_params, record, recording_totals
+
+SEEDS = Path(__file__).parents[2] / "fuzz" / "seeds" / "recording"
 
 ALLOCATIONS = {
     "in_new_tlab": "ObjectAllocationInNewTLAB",
@@ -185,3 +189,15 @@ def test_files_that_are_not_recordings_are_errors(tmp_path):
             RecordingReader([path]).recording()
     with pytest.raises(EvidenceError, match="no recording was given"):
         RecordingReader([]).recording()
+
+
+def test_files_are_not_read_again_and_again_for_very_many_tasks(tmp_path):
+    """They are read for four tasks at a time, and a race of others may have thousands."""
+    path = tmp_path / "run.jfr"
+    path.write_bytes((SEEDS / "format-2.1.jfr").read_bytes())
+    times = itertools.count(0.0, 50.0)
+    reader = RecordingReader([path], clock=lambda: next(times))
+    read = []
+    with pytest.raises(EvidenceError, match="was read for 8 of 40 tasks only"):
+        read.extend(reader.between([(0, 1)] * 40))
+    assert len(read) == 8

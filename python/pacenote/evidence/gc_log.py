@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from pacenote import _core
 from pacenote.errors import EvidenceError
 from pacenote.evidence.core_errors import as_evidence_errors
+from pacenote.evidence.recording import LONGEST_S, too_many_windows
 from pacenote.model.codec import decode
 from pacenote.model.gc_log import GcInput, GcLog
 
@@ -27,7 +29,14 @@ class GcLogReader:
     read, or if none has a line of a GC log; all methods raise it if what a file states cannot be shown.
     """
 
-    def __init__(self, files: Sequence[Path], time_zone: tzinfo | None = None) -> None:
+    def __init__(
+        self,
+        files: Sequence[Path],
+        time_zone: tzinfo | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`clock` returns seconds; it limits how long `between` takes."""
+        self._clock = clock
         self._files = tuple(files)
         self._time_zone = time_zone
         with as_evidence_errors(self._files):
@@ -54,14 +63,20 @@ class GcLogReader:
         If there are several runs of a JVM, it is the one that has most of the window; None if no run has a
         line in it. The part of a window before the first line of the run is left out, so that it does not
         count as time without pauses, and so is that after the last line, if another run follows. Raises
-        EvidenceError if lines have no wall-clock times.
+        EvidenceError if lines have no wall-clock times, and after a minute.
         """
         with as_evidence_errors(self._files):
             runs = [
                 _Run(index, *self._on_wall_clock(start, end, is_local), is_local)
                 for index, (start, end, is_local) in enumerate(self._core.times())
             ]
-            return tuple(self._window(runs, start, end) for start, end in windows)
+            found = list[GcLog | None]()
+            deadline_s = self._clock() + LONGEST_S
+            for number, (start, end) in enumerate(windows):
+                if self._clock() > deadline_s:
+                    raise too_many_windows(self._files, number, len(windows))
+                found.append(self._window(runs, start, end))
+            return tuple(found)
 
     def pauses(self) -> list[tuple[float, float, str]]:
         """Returns the pauses of all runs of the JVM: begin in seconds since 1970, length in milliseconds, and
