@@ -190,3 +190,11 @@ def test_other_documents_are_not_races():
     assert not is_race_document([1])
     assert not is_race_document({"name": "x"})
     assert is_race_document(race_document())
+
+
+def test_the_number_of_figures_is_limited_before_they_are_made(monkeypatch):
+    """Documents of a metrics store are not files, whose races are counted later."""
+    monkeypatch.setattr(documents, "MAX_FIGURES", 50)
+    metrics = [{"task": "t", "service_time": {f"1_{number}": 1.0 for number in range(100)}}]
+    with pytest.raises(PacenoteError, match="has more than 50 figures"):
+        races_in_document({"race-id": "r", "results": {"op_metrics": metrics}})

@@ -91,3 +91,17 @@ def test_the_number_of_figures_is_limited(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_FIGURES", 3)
     with pytest.raises(PacenoteError, match="more than 1,000 races or 3 figures"):
         read_file(path)
+
+
+def test_what_a_file_says_of_all_its_races_is_limited(tmp_path, monkeypatch):
+    """Each race is stored with it, so that a small file could fill the disk."""
+    metrics = {"task": "t", "throughput": {"mean": 5.0, "unit": "docs/s"}}
+    results = [{"cluster_name": str(at), "op_metrics": [metrics]} for at in range(3)]
+    document = {"race-id": "r", "user-tags": {"note": "x" * 1_000}, "results": results}
+    path = tmp_path / "race.json"
+    path.write_text(json.dumps(document), "utf-8")
+    monkeypatch.setattr(files, "MAX_FACTS", 5_000)
+    assert len(read_file(path).races) == 3
+    monkeypatch.setattr(files, "MAX_FACTS", 3_000)
+    with pytest.raises(PacenoteError, match="says too much about each of its 3 races"):
+        read_file(path)

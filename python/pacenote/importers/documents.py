@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from pacenote.errors import PacenoteError
@@ -26,6 +27,9 @@ FILE_NAMES = ("race.json", "test_run.json", "test_execution.json", "aggregated_t
 
 MAX_TASKS = 5_000
 """Number of tasks that a race may have."""
+
+MAX_FIGURES = 200_000
+"""Number of figures that a document may have: 5,000 tasks have 75,000. Each is searched for secrets."""
 
 _RACE_IDS = ("race-id", "trial-id", "test-run-id", "test-execution-id")
 _TIMESTAMPS = ("race-timestamp", "trial-timestamp", "test-run-timestamp", "test-execution-timestamp")
@@ -67,8 +71,13 @@ def races_in_document(document: Mapping[str, Any]) -> tuple[tuple[FoundRace, ...
     facts, stored = _facts(document), document.get("results")
     clusters: list[Any] = stored if isinstance(stored, list) else [stored]
     races, problems = [], list[str]()
+    left = MAX_FIGURES
     for results in clusters:
-        values = tuple(_values(results, problems)) if isinstance(results, Mapping) else ()
+        found = _values(results, problems) if isinstance(results, Mapping) else ()
+        values = tuple(islice(found, left + 1))
+        left -= len(values)
+        if left < 0:
+            raise PacenoteError(f"the race has more than {MAX_FIGURES:,} figures")
         if any(map(is_figure_of_task, values)):
             name = _text(results, "cluster_name") or ""
             races.append(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import PacenoteError
-from pacenote.importers.documents import FILE_NAMES, is_race_document, races_in_document
+from pacenote.importers.documents import FILE_NAMES, MAX_FIGURES, is_race_document, races_in_document
 from pacenote.importers.found_race import FoundRace
 from pacenote.importers.html_text import has_tags, is_page, text_of_html
 from pacenote.importers.table_races import MAX_RACES, races_in_text
@@ -20,8 +20,8 @@ from pacenote.store.atomic_files import read_regular_file
 MAX_FILES = 10_000
 """Number of races that a folder may have."""
 
-MAX_FIGURES = 200_000
-"""Number of figures that a file may have: 5,000 tasks have 75,000. Each is searched for secrets."""
+MAX_FACTS = 64 << 20
+"""Characters of what a file says about its races, with that of the whole file once for each of them."""
 
 _DEPTH = 4
 """Levels of folders that are searched: `~/.rally` has its races in `benchmarks/races/ID`."""
@@ -92,7 +92,24 @@ def read_file(path: Path) -> ReadFile:
         raise PacenoteError(
             f"{path} has more than {MAX_RACES:,} races or {MAX_FIGURES:,} figures", hint="split the file"
         )
+    if len(races) > 1 and _facts_size(races) > MAX_FACTS:
+        raise PacenoteError(
+            f"{path} says too much about each of its {len(races):,} races",
+            hint="shorten its tags and parameters",
+        )
     return ReadFile(hashlib.sha256(data).hexdigest(), races, problems)
+
+
+def _facts_size(races: Sequence[FoundRace]) -> int:
+    """Returns how many characters the parameters and tags of all races have together, and the rows that
+    contradict each other. Those of several races may be the same object, but each race is stored with them.
+    """
+    sizes: dict[int, int] = {}
+    for race in races:
+        for shared in (race.facts, race.contradictions):
+            if id(shared) not in sizes:
+                sizes[id(shared)] = len(repr(shared))
+    return sum(sizes[id(race.facts)] + sizes[id(race.contradictions)] for race in races)
 
 
 _Races = tuple[tuple[FoundRace, ...], tuple[str, ...]]
