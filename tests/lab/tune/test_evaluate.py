@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from compare.races import blocks, compared
 from lab.tune.searches import RACE_S, RECORDS, Search, knob, limit, search_plan
 from pacenote.compare.groups import compare_groups
+from pacenote.errors import PacenoteError
 from pacenote.lab.tune.confirm import primary_names
-from pacenote.lab.tune.evaluate import compared_metric
+from pacenote.lab.tune.evaluate import compared_metric, tune_result
+from pacenote.lab.tune.progress import MAX_EVENTS, MOST_BLOCKS, TuneProgress
 from pacenote.model.comparison import ComparisonOptions
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import Verdict
-from pacenote.model.tune import Constraint
+from pacenote.model.tune import Candidate, Constraint, TuneEvent
+from pacenote.store.race_store import RaceStore
 
 PLAN = search_plan(knobs=(knob("a", 2),), budget_s=40 * RACE_S, constraints=(limit("p99:term", 10.0),))
 
@@ -57,3 +63,64 @@ def test_the_errors_of_what_is_measured_decide_too():
         "error-rate:term",
         "error-rate:index-append",
     )
+
+
+AT = "2026-03-01T12:00:00+00:00"
+DEFAULT_CANDIDATE = Candidate(0, (0,), "default")
+SUGGESTED = TuneEvent(event="suggested", at=AT, candidates=(DEFAULT_CANDIDATE, Candidate(1, (1,), "drawn")))
+
+
+def suggested(levels: tuple[int, ...]) -> TuneEvent:
+    return replace(SUGGESTED, candidates=(Candidate(0, levels, "drawn"),))
+
+
+def ended(candidate: int, block: int, objective: float, limits: tuple[float, ...] = (5.0,)) -> TuneEvent:
+    return TuneEvent(
+        event="ended",
+        at=AT,
+        candidate=candidate,
+        block=block,
+        outcome="raced",
+        objective=objective,
+        limits=limits,
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "problem"),
+    [
+        ([TuneEvent(event="chosen", at=AT, candidate=7)], "chooses the unknown candidate 7"),
+        (
+            [replace(SUGGESTED, candidates=(Candidate(0, (2,), "drawn"),))],
+            "levels that the knobs do not have",
+        ),
+        (
+            [replace(SUGGESTED, candidates=(Candidate(0, (-1,), "drawn"),))],
+            "levels that the knobs do not have",
+        ),
+        ([replace(SUGGESTED, candidates=(Candidate(0, (), "drawn"),))], "levels that the knobs do not have"),
+        ([SUGGESTED, ended(0, 1, 1.0, ())], "does not have a value for each limit"),
+        ([ended(0, block, 1.0) for block in range(MOST_BLOCKS + 1)], "more races, blocks or candidates"),
+        ([SUGGESTED] * (MAX_EVENTS + 1), "more races, blocks or candidates"),
+    ],
+)
+def test_a_journal_that_no_search_has_is_refused(events: list[TuneEvent], problem: str) -> None:
+    with pytest.raises(PacenoteError, match=problem):
+        TuneProgress.of(PLAN, events)
+
+
+def test_the_largest_and_the_smallest_numbers_are_compared(tmp_path: Path) -> None:
+    journal = [SUGGESTED, *(ended(one, block, (5e-324, 1e75)[one]) for block in (1, 2) for one in (0, 1))]
+    found = tune_result(TuneProgress.of(PLAN, journal), RaceStore(tmp_path))
+    assert found.candidates[0].change > 1e80
+
+
+@pytest.mark.parametrize("name", ["../../races/r", "/etc", "a\0b", "x" * 5_000])
+def test_a_confirmation_is_an_experiment_of_the_store(tmp_path: Path, name: str) -> None:
+    journal = [
+        SUGGESTED,
+        TuneEvent(event="chosen", at=AT, candidate=1),
+        TuneEvent(event="confirming", at=AT, experiment_id=name),
+    ]
+    found = tune_result(TuneProgress.of(PLAN, journal), RaceStore(tmp_path))
+    assert (found.answer, found.confirmation) == ("none yet", None)

@@ -14,7 +14,7 @@ from pacenote.compare.metrics import race_metrics
 from pacenote.compare.quality import unknown_directions
 from pacenote.compare.race_findings import is_disturbed, is_doubtful
 from pacenote.compare.validity import MORE_RACES
-from pacenote.errors import PacenoteError
+from pacenote.errors import PacenoteError, StoreError
 from pacenote.lab.experiment.cell_values import CellRaces, aliases, cell_values, factor_effects
 from pacenote.lab.experiment.design import all_variants, race_names
 from pacenote.lab.experiment.noise import noise_document, noise_values
@@ -46,11 +46,12 @@ from pacenote.model.experiment_result import (
 )
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.outside_disturbances import outside_disturbance
+from pacenote.model.printable import single_line
 from pacenote.stats.words import SETTLED
 from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_groups import read_compared_race
-from pacenote.store.race_store import RaceStore
+from pacenote.store.race_store import RaceStore, is_race_id
 from pacenote.units import format_change, format_count
 
 MIN_BLOCKS = 5
@@ -298,6 +299,8 @@ class Evaluation:
         """Returns a race, or None if it cannot be read, which is noted."""
         if race_id not in self.read and race_id not in self._unreadable:
             try:
+                if not is_race_id(race_id):  # It may be a path to another folder.
+                    raise StoreError(f"'{single_line(race_id)}' is not the id of a race")
                 self.read[race_id] = read_compared_race(RaceFolder(self.races.races / race_id))
             except PacenoteError as error:
                 self._unreadable[race_id] = error.message
@@ -459,7 +462,8 @@ class Evaluation:
     def _failed_race(self, progress: ExperimentProgress, name: str) -> str:
         """Returns the last race of a variant that failed if it was stored; otherwise empty text."""
         failed = [progress.race_id(race) for race in progress.failed if race.variant == name]
-        return failed[-1] if failed and (self.races.races / failed[-1]).exists() else ""
+        last = failed[-1] if failed else ""
+        return last if is_race_id(last) and (self.races.races / last).exists() else ""
 
     def _counted(self, progress: ExperimentProgress) -> list[ComparedRace]:
         """Returns the races of the blocks that are not void."""

@@ -47,10 +47,10 @@ def _default(record: RaceRecord, metrics: Collection[MetricId]) -> tuple[frozens
     labels, _ = deciding_metrics([record], metrics)
     if any(PRIMARY_KEY in meta for meta in record.task_meta.values()):
         return labels, 0
-    chosen: list[set[str]] = []
-    for task in record.tasks:
-        if own := {label for label in labels if label.partition(":")[2] == task.task}:
-            chosen.append(own)
+    by_task: dict[str, set[str]] = {}
+    for label in labels:
+        by_task.setdefault(label.partition(":")[2], set()).add(label)
+    chosen = [by_task[task.task] for task in record.tasks if task.task in by_task]
     kept = chosen[:MAX_DEFAULT_TASKS]
     return frozenset[str]().union(*kept), len(chosen) - len(kept)
 

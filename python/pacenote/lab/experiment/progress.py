@@ -6,7 +6,17 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from pacenote.errors import PacenoteError
 from pacenote.model.experiment import BEST, COMPARING, Experiment, ExperimentPlan, JournalEntry, PlannedRace
+
+MAX_RACES = 20_000
+"""Largest number of races of a plan; a file of an experiment may have 10,000, and some that warm up."""
+
+MAX_CHANGES = 100
+"""Largest number of changes of the machine that are kept."""
+
+MAX_RESUMED = 200
+"""Largest number of events after which races are repeated: each is looked for among all races."""
 
 MAX_FAILURES = 2
 """Races in a row that a variant may fail before it is left out."""
@@ -119,9 +129,16 @@ class ExperimentProgress:
 
     @classmethod
     def of(cls, plan: ExperimentPlan, journal: Iterable[JournalEntry]) -> ExperimentProgress:
-        """Returns the state after these entries."""
-        found = cls(plan)
+        """Returns the state after these entries. Raises PacenoteError if no experiment has them."""
+        if len(plan.races) > MAX_RACES:
+            raise PacenoteError(f"the plan of {plan.experiment_id} has more than {MAX_RACES:,} races")
+        found, resumed = cls(plan), 0
         for entry in journal:
+            resumed += entry.event in ("repeated", "retried")
+            if resumed > MAX_RESUMED:
+                raise PacenoteError(
+                    f"the journal of {plan.experiment_id} repeats races more than {MAX_RESUMED} times"
+                )
             # Earlier versions then raced blocks again of an experiment that had ended: its answer had been
             # given, and what follows does not change it.
             if entry.event == "repeated" and entry.text:
@@ -147,7 +164,8 @@ class ExperimentProgress:
         elif entry.event == "adopted":
             self.adopted[entry.stage] = entry.adopted
         elif entry.event == "machine":
-            self.machine_changes += [] if entry.text in self.machine_changes else [entry.text]
+            is_new = len(self.machine_changes) < MAX_CHANGES and entry.text not in self.machine_changes
+            self.machine_changes += [entry.text] if is_new else []
         elif entry.event == "repeated":
             self._repeat(entry)
         elif entry.event == "retried":

@@ -27,8 +27,11 @@ from pacenote.model.tune import (
     TunePlan,
     TuneResult,
 )
-from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
+from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.race_store import RaceStore
+
+_MOST_LOG = 200.0
+"""Logarithm of the largest ratio that is shown."""
 
 
 def tune_result(
@@ -102,8 +105,10 @@ def _options(state: TuneProgress, levels: Sequence[int]) -> tuple[str, ...]:
 def _confirmation(state: TuneProgress, races: RaceStore) -> ExperimentResult | None:
     if not state.confirmation or state.chosen is None:
         return None
-    folder = ExperimentFolder(ExperimentStore(races.home).experiments / state.confirmation)
-    if not folder.plan_json.is_file():
+    # The journal may name anything, also a path to another folder.
+    known = ExperimentStore(races.home).list()
+    folder = next((one for one in known if one.experiment_id == state.confirmation), None)
+    if folder is None or not folder.plan_json.is_file():
         return None
     progress = ExperimentProgress.of(folder.plan(), folder.journal())
     experiment = confirmation(state.plan, state.candidates[state.chosen.candidate].levels)
@@ -214,7 +219,7 @@ def _tried(state: TuneProgress) -> tuple[TriedCandidate, ...]:
                 settings(state.plan.knobs, candidate.levels),
                 candidate.origin,
                 found.blocks.get(number, 0),
-                None if mean is None else math.exp(sign * mean) - 1.0,
+                None if mean is None else math.expm1(min(sign * mean, _MOST_LOG)),
                 tuple(median(each) if each else None for each in values),
                 drop.text if drop else "",
             )

@@ -6,8 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
 
+from pacenote.errors import PacenoteError
 from pacenote.model.tune import DEFAULT, Candidate, Drop, TuneEvent, TunePlan
 from pacenote.stats.successive_racing import CandidateMeans, RacedValue, candidate_means
+
+MAX_EVENTS = 10_000
+"""Largest number of events of a journal: a search has at most some thousand races."""
+
+MOST_BLOCKS, MOST_CANDIDATES = 200, 1_000
+"""Largest numbers of blocks and candidates of a journal: the work of an estimate grows with their cube."""
+
+MAX_CHANGES = 100
+"""Largest number of changes of the machine that are kept."""
 
 MAX_FAILURES = 2
 """Races that a candidate may lose because they are void, and races in a row that may fail."""
@@ -73,11 +83,35 @@ class TuneProgress:
 
     @classmethod
     def of(cls, plan: TunePlan, journal: Iterable[TuneEvent]) -> TuneProgress:
-        """Returns the state after these events."""
+        """Returns the state after these events. Raises PacenoteError if no search has them."""
         found = cls(plan)
-        for event in journal:
+        blocks = set[int]()
+        for number, event in enumerate(journal, 1):
+            blocks.add(event.block)
+            if problem := found._problem(event, number, len(blocks)):
+                raise PacenoteError(f"event {number} of the journal of {plan.tune_id} {problem}")
             found.apply(event)
         return found
+
+    def _problem(self, event: TuneEvent, number: int, blocks: int) -> str:
+        """Returns what is wrong with an event that comes from a file; empty if nothing is."""
+        if number > MAX_EVENTS or blocks > MOST_BLOCKS or len(self.candidates) > MOST_CANDIDATES:
+            return "is one of more races, blocks or candidates than a search has"
+        for candidate in event.candidates:
+            levels = zip(candidate.levels, self.plan.knobs, strict=False)
+            if len(candidate.levels) != len(self.plan.knobs) or not all(
+                0 <= level < len(knob.levels) for level, knob in levels
+            ):
+                return f"has the candidate {candidate.number} with levels that the knobs do not have"
+        if event.event == "chosen" and event.candidate not in self.candidates:
+            return f"chooses the unknown candidate {event.candidate}"
+        if (
+            event.event == "ended"
+            and event.objective is not None
+            and (len(event.limits) != len(self.plan.constraints))
+        ):
+            return "does not have a value for each limit"
+        return ""
 
     def apply(self, event: TuneEvent) -> None:
         """Changes the state according to an event."""
@@ -99,7 +133,8 @@ class TuneProgress:
             self._forgiven -= sum(end.block == event.block for end in self.ends[: self._forgiven])
             self.ends = [end for end in self.ends if end.block != event.block]
         elif event.event == "machine":
-            self.machine_changes += [] if event.text in self.machine_changes else [event.text]
+            is_new = len(self.machine_changes) < MAX_CHANGES and event.text not in self.machine_changes
+            self.machine_changes += [event.text] if is_new else []
         elif event.event == "retried":
             self.stopped, self._forgiven = "", len(self.ends)
             if event.experiment_id:

@@ -1,0 +1,52 @@
+"""Journals and plans that no experiment has: folders of others may have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lab.experiment.experiments import MACHINE, pair
+from pacenote.errors import PacenoteError
+from pacenote.lab.experiment.design import plan_races
+from pacenote.lab.experiment.evaluate import Evaluation
+from pacenote.lab.experiment.progress import MAX_CHANGES, MAX_RACES, MAX_RESUMED, ExperimentProgress
+from pacenote.model.experiment import ExperimentPlan, JournalEntry
+from pacenote.store.race_store import RaceStore
+from support.records import record
+
+AT = "2026-03-01T12:00:00+00:00"
+EXPERIMENT = pair(seed=1)
+PLAN = ExperimentPlan(
+    experiment_id="heap-1", created=AT, seed=1, folder="/", machine=MACHINE, races=plan_races(EXPERIMENT)
+)
+
+
+def test_work_does_not_grow_with_the_square_of_a_journal() -> None:
+    repeated = JournalEntry(event="repeated", at=AT, block=1)
+    ExperimentProgress.of(PLAN, [repeated] * MAX_RESUMED)
+    for entry in (repeated, JournalEntry(event="retried", at=AT)):
+        with pytest.raises(PacenoteError, match="the journal of heap-1 repeats races more than"):
+            ExperimentProgress.of(PLAN, [entry] * (MAX_RESUMED + 1))
+    with pytest.raises(PacenoteError, match="has more than 20,000 races"):
+        ExperimentProgress.of(replace(PLAN, races=PLAN.races[:1] * (MAX_RACES + 1)), [])
+    changes = (JournalEntry(event="machine", at=AT, text=f"cores {at}") for at in range(2 * MAX_CHANGES))
+    assert len(ExperimentProgress.of(PLAN, changes).machine_changes) == MAX_CHANGES
+
+
+@pytest.mark.parametrize("outcome", ["raced", "failed"])
+@pytest.mark.parametrize("race_id", ["{other}/races/r", "../../other/races/r", "a\0b", "x" * 5_000])
+def test_a_race_of_a_journal_is_one_of_the_store(tmp_path: Path, race_id: str, outcome: str) -> None:
+    other = RaceStore(tmp_path / "other")
+    other.create(record("r")).finish(record("r"))
+    name = race_id.format(other=tmp_path / "other")
+    entries = [
+        JournalEntry(event="ended", at=AT, race=race.number, race_id=name, outcome=outcome, verdict="valid")
+        for race in PLAN.races
+    ]
+    result = Evaluation(EXPERIMENT, RaceStore(tmp_path / "home")).result(ExperimentProgress.of(PLAN, entries))
+    assert not result.has_races or all(one.comparison is None for one in result.variants)
+    assert all(not one.failed_race for one in result.variants)
+    if outcome == "raced":
+        assert "is not the id of a race" in result.notes[0]
