@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pacenote.errors import UsageError
+from pacenote.errors import PacenoteError, UsageError
 from pacenote.model.codec import decode, encode
 from pacenote.model.result import CensoredPercentile, Percentile, find_percentile
 
 FORMAT_VERSION = 2
 """Version of `saturation.json`."""
+
+MAX_ENTRIES = 1_000
+"""Largest number of probes, and of measurements of the closed loop, that are read: a search has some tens."""
+
+MAX_LIMITS = 100
+"""Largest number of limits of latency that are read."""
+
+MOST = 1e15
+"""Largest rate, number of clients and latency that is read; the smallest one is its inverse."""
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
 """Percentiles that the driver computes and an objective may limit."""
@@ -303,8 +312,42 @@ class SaturationResult:
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> SaturationResult:
-        """Reads what `to_document` wrote. Raises PacenoteError with the invalid field."""
-        return decode(cls, document, "saturation")
+        """Reads what `to_document` wrote. Raises PacenoteError with the invalid field, also for numbers that
+        no search has, and for more entries than one has: reports compare them with each other.
+        """
+        found = decode(cls, document, "saturation")
+        for where, problem in _problems(found):
+            raise PacenoteError(f"saturation.{where} {problem}")
+        return found
+
+
+def _problems(found: SaturationResult) -> Iterator[tuple[str, str]]:
+    """Yields the fields with what no search writes."""
+    for name in ("probes", "levels", "disputed", "passed_above"):
+        if (count := len(getattr(found, name))) > MAX_ENTRIES:
+            yield name, f"has {count:,} entries, and at most {MAX_ENTRIES:,} are read"
+    if len(found.objective.latency) > MAX_LIMITS:
+        yield "objective.latency", f"has more than {MAX_LIMITS} limits"
+    positive = [(f"probes[{at}].rate", probe.rate) for at, probe in enumerate(found.probes)]
+    positive += [(f"levels[{at}].clients", level.clients) for at, level in enumerate(found.levels)]
+    positive += [
+        (f"objective.latency[{at}].ms", limit.ms) for at, limit in enumerate(found.objective.latency)
+    ]
+    positive += [("disputed", rate) for rate in (*found.disputed, *found.passed_above)]
+    positive += [("stable", rate) for rate in (found.stable, found.unstable) if rate is not None]
+    other = [(f"levels[{at}].work", level.work) for at, level in enumerate(found.levels)]
+    if found.fit is not None:
+        positive.append(("fit.rate_alone", found.fit.rate_alone.value))
+        other += [
+            ("fit.contention", found.fit.contention.value),
+            ("fit.coherency", found.fit.coherency.value),
+        ]
+    for where, value in positive:
+        if not 1 / MOST <= value <= MOST:
+            yield where, f"must be a number from {1 / MOST:g} to {MOST:g}, not {value:g}"
+    for where, value in other:
+        if not 0 <= value <= MOST:
+            yield where, f"must be a number from 0 to {MOST:g}, not {value:g}"
 
 
 _LIMIT = re.compile(r"p(\d+(?:\.\d+)?)\s*[:<=]+\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)?")

@@ -47,3 +47,10 @@ def test_zero_stands_out():
     ticks = Scale(-1.0, 1.0).ticks(str, 0.0)
     assert [tick.is_strong for tick in ticks] == [tick.label == "0.0" for tick in ticks]
     assert any(tick.is_strong for tick in ticks)
+
+
+def test_a_logarithmic_scale_has_the_smallest_and_the_largest_numbers():
+    scale = scale_of((5e-324, 1e75), is_logarithmic=True)
+    assert scale.low > 0
+    assert scale.steps()
+    assert [scale.at(5e-324), scale.at(1e308)] == [pytest.approx(0.0, abs=0.1), 1.0]

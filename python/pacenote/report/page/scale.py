@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pacenote.report.page.drawing import Tick
 
 _TICKS = 5
+_LEAST_LOG = -700.0
+"""Logarithm of the smallest number of a scale: below it, the exponential function returns 0."""
 _STEPS = (1.0, 2.0, 5.0, 10.0)
 _FACTORS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0))
 
@@ -70,7 +72,8 @@ def scale_of(values: Iterable[float], *, padding: float = 0.05, is_logarithmic: 
         found = [value for value in found if value > 0] or [1.0]
         low, high = math.log(min(found)), math.log(max(found))
         margin = max((high - low) * padding, 0.05)
-        return Scale(math.exp(low - margin), math.exp(high + margin), is_logarithmic=True)
+        low, high = max(low - margin, _LEAST_LOG), min(high + margin, -_LEAST_LOG)
+        return Scale(math.exp(low), math.exp(high), is_logarithmic=True)
     low, high = min(found, default=0.0), max(found, default=0.0)
     width = high - low or abs(high) * 0.02 or 1.0
     return Scale(low - width * padding, high + width * padding)
