@@ -54,3 +54,16 @@ def test_every_figure_has_a_unit_a_known_source_and_a_meaning():
         assert figure.meaning, name
         assert figure.kind in ("number", "text", "truth"), name
         assert name.count(".") == 1
+
+
+def test_many_tasks_and_nodes_are_not_all_combined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rule is evaluated for each task and node, of which a race of others may have very many."""
+    monkeypatch.setattr("pacenote.diagnose.facts.MOST_WINDOWS", 6)
+    builder = EvidenceBuilder("r", [TaskFacts("load", "indexing"), TaskFacts("term", "searching")])
+    for number in range(3):
+        builder.set(Window("load", f"node-{number}"), "gc.pauses", 1)
+    assert builder.build().unread == ()
+    builder.set(Window("load", "node-3"), "gc.pauses", 1)
+    found = builder.build()
+    assert found.nodes == ("node-0", "node-1", "node-2")
+    assert found.unread == ("the race has 2 tasks and 4 nodes: only 3 nodes are diagnosed",)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.diagnose.expression import Unknown
-from pacenote.diagnose.facts import Evidence, TaskFacts, Window
+from pacenote.diagnose.facts import MOST_BESIDE, Evidence, TaskFacts, Window
 from pacenote.diagnose.race_facts import add_engine_times, race_builder
 from pacenote.model.engine_time import EngineTime
 from pacenote.model.finding import Finding
@@ -189,3 +189,44 @@ def test_an_imported_race_has_the_figures_of_its_file_and_a_reason_for_all_other
     assert value(evidence, "driver.cpu_share", "index") == (
         "the race was imported, and its file does not have it"
     )
+
+
+def test_of_many_tasks_of_a_step_some_are_named() -> None:
+    tasks = tuple(task(task=f"t{number}") for number in range(MOST_BESIDE + 10))
+    race = record(tasks=tasks, steps={"both": tuple(each.task for each in tasks)})
+    facts = race_builder(race).build().tasks
+    assert facts[0].beside == tuple(f"t{number}" for number in range(1, MOST_BESIDE + 1))
+    assert {len(each.beside) for each in facts} == {MOST_BESIDE}
+    pair = record(tasks=tasks[:2], steps={"both": ("t0", "t1", "unknown")})
+    assert [each.beside for each in race_builder(pair).build().tasks] == [("t1",), ("t0",)]
+
+
+def test_a_thread_counts_with_its_busiest_time_in_that_step_and_with_its_mean_in_others() -> None:
+    def thread(name: str, cpu_s: float, busiest: dict[str, object]) -> dict[str, object]:
+        return {"name": name, "cpu_s": cpu_s, "wall_s": 10.0, "busiest": busiest}
+
+    threads = [
+        thread("drive-0", 5.0, {"step": "one", "share": 0.9}),
+        thread("drive-1", 3.0, {"step": "two", "share": 0.4}),
+        thread("drive-2", 1.0, {"step": ["one"], "share": 0.95}),
+        thread("other", 9.0, {"step": "one", "share": 1.0}),
+    ]
+    tasks = tuple(task(task=name) for name in ("one", "two", "three"))
+    evidence = race_builder(record(tasks=tasks, driver={"threads": threads})).build()
+    assert [value(evidence, "driver.cpu_share", name) for name in ("one", "two", "three")] == [0.9, 0.5, 0.5]
+
+
+def test_the_reasons_of_a_task_are_its_own_and_those_of_all() -> None:
+    findings = (
+        Finding("of one", "driver", tasks=("one", "one")),
+        Finding("of all", "driver"),
+        Finding("of two", "driver", tasks=("two", "one")),
+        Finding("of the engine", "engine"),
+    )
+    tasks = tuple(task(task=name) for name in ("one", "two", "three"))
+    evidence = race_builder(record(tasks=tasks, verdict=Verdict("suspect", findings))).build()
+    reasons = [
+        (value(evidence, "verdict.driver_reasons", name), value(evidence, "verdict.driver_reason", name))
+        for name in ("one", "two", "three")
+    ]
+    assert reasons == [(3.0, "of one"), (2.0, "of all"), (1.0, "of all")]

@@ -9,7 +9,7 @@ import pytest
 from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.model.cluster_states import ClusterState
 from pacenote.model.race_record import RaceRecord, RecordedCluster
-from pacenote.model.reported_cpu import nodes_beside
+from pacenote.model.reported_cpu import MOST_ON_HOST, nodes_beside
 from pacenote.model.task_observations import (
     KEY,
     OTHER_SHARE,
@@ -177,3 +177,18 @@ def test_the_frequency_of_processors_counts_only_while_they_are_busy() -> None:
     assert observed(idle_share=0.2) is None
     # The host that was sampled is that of the driver.
     assert observed((), frequency_hz=3e9, idle_share=0.2) is None
+
+
+def test_of_very_many_nodes_on_a_host_it_is_not_known_what_others_had() -> None:
+    """A race of others may name 10,000 nodes of one host, and each of them all others."""
+    nodes = [{"name": f"n{number}", "host": "10.0.0.1"} for number in range(MOST_ON_HOST + 1)]
+    assert all(len(beside) < MOST_ON_HOST for beside in nodes_beside(nodes).values())
+    cuts = telemetry(
+        "node-counters",
+        *(counter("process.cpu.total", 12, node=str(node["name"])) for node in nodes),
+        *(gauge("os.cpu.percent", 70.0, node=str(node["name"])) for node in nodes),
+    )
+    facts = {f"node.{node['name']}.os.allocated_processors": "4" for node in nodes}
+    known = nodes_beside(nodes[:MOST_ON_HOST])
+    assert len(known["n0"]) == MOST_ON_HOST - 1
+    assert task_observations(cuts, facts, {}, [], nodes_beside(nodes))[TASK].other_share is None

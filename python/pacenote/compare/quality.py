@@ -59,7 +59,7 @@ def lacking_quality(
         for metric in metrics:
             if metric.kind == "custom":
                 own[metric.task][metric] = None
-    found = {}
+    found, declared = {}, customs.keys_by_task()
     for task, returned in own.items():
         quality = quality_labels(returned, customs)
         lacking = [
@@ -67,7 +67,8 @@ def lacking_quality(
             for metric in returned
             if metric.label in quality and not all(metric in metrics for metrics in races)
         ]
-        lacking += customs.missing(task, [metric.key for metric in returned])
+        known = {metric.key for metric in returned}
+        lacking += [key for key in declared.get(task, ()) if key not in known]
         if lacking:
             found[task] = lacking
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pacenote.diagnose.expression import Lookup, Unknown, evaluate, names_of
-from pacenote.diagnose.facts import Evidence, Window
+from pacenote.diagnose.facts import MOST_BESIDE, Evidence, Window
 from pacenote.diagnose.figure_units import format_value
 from pacenote.diagnose.rule import AdviceTemplate, OptionTemplate, Rule, Template
 from pacenote.diagnose.time_shares import task_times
@@ -218,7 +218,8 @@ class _AnswerMaker:
         if task is None or rule.kind != "diagnosis":
             return
         if task.beside:
-            names = ", ".join(task.beside)
+            others = " and others" if len(task.beside) == MOST_BESIDE else ""
+            names = ", ".join(task.beside) + others
             yield f"{task.name} ran together with {names}: figures of engine and host are of all of them"
         if task.warmup_share > _MUCH_WARMUP:
             share = format_value(task.warmup_share, "share")

@@ -8,17 +8,25 @@ window to the widest: task and node, task, node, race.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from pacenote.diagnose.catalogue import FIGURES, SOURCES
 from pacenote.diagnose.expression import Scalar, Unknown, Value
 from pacenote.diagnose.figure_units import KINDS
 from pacenote.model.race_record import Verdict
+from pacenote.units import format_count
 
 NOT_RECORDED = "it was not recorded"
 """Why a figure is missing for which no other reason is known."""
+
+MOST_BESIDE = 20
+"""Largest number of tasks of the same step that are named with a task."""
+
+MOST_WINDOWS = 2_000
+"""Largest number of windows of a task and a node: each rule is evaluated for each of them."""
 
 _VALID = Verdict("valid")
 
@@ -36,9 +44,15 @@ class Window:
     node: str = ""
     """Name of the node; empty for all nodes."""
 
-    def widened(self) -> Iterator[Window]:
-        """Yields this window and those that contain it, the narrowest first."""
-        yield from dict.fromkeys((self, Window(self.task), Window(node=self.node), Window()))
+    def widened(self) -> tuple[Window, ...]:
+        """Returns this window and those that contain it, the narrowest first."""
+        return _widened(self)
+
+
+@lru_cache(1024)
+def _widened(window: Window) -> tuple[Window, ...]:
+    """Makes them once: hundreds of figures are looked up in a window one after the other."""
+    return tuple(dict.fromkeys((window, Window(window.task), Window(node=window.node), Window())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +66,7 @@ class TaskFacts:
     """What it does."""
 
     beside: tuple[str, ...] = ()
-    """Measured tasks that ran in the same step."""
+    """Measured tasks that ran in the same step, at most `MOST_BESIDE`."""
 
     warmup_share: float = 0.0
     """Part of its time before the measured window."""
@@ -169,14 +183,19 @@ class EvidenceBuilder:
 
     def build(self) -> Evidence:
         """Returns the evidence that was collected."""
-        nodes = dict.fromkeys(window.node for window in self._values if window.node)
+        known = tuple(dict.fromkeys(window.node for window in self._values if window.node))
+        nodes = known[: max(1, MOST_WINDOWS // max(1, len(self._tasks)))]
+        unread = tuple(self._unread)
+        if len(nodes) < len(known):
+            of = f"{format_count(len(self._tasks), 'task')} and {format_count(len(known), 'node')}"
+            unread += (f"the race has {of}: only {format_count(len(nodes), 'node')} are diagnosed",)
         return Evidence(
             race_id=self._race_id,
             verdict=self._verdict,
             tasks=self._tasks,
-            nodes=tuple(nodes),
+            nodes=nodes,
             values={window: dict(found) for window, found in self._values.items()},
             missing={window: dict(found) for window, found in self._missing.items()},
-            unread=tuple(self._unread),
+            unread=unread,
             sources={window: dict(found) for window, found in self._sources.items()},
         )

@@ -14,6 +14,9 @@ SOURCES = ("node-counters", "node-gauges")
 
 _NAME = "process.cpu.total"
 _POOLS = ("write", "search")
+_MOST_BREAKERS = 100
+"""Largest number of circuit breakers that are looked at; engines have about ten."""
+
 _REJECTIONS = ("coordinating_rejections", "primary_rejections", "replica_rejections")
 
 _SCRIPT_COUNTERS = (
@@ -54,6 +57,8 @@ class NodeSettings:
 def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: NodeSettings) -> None:
     """Adds the figures of all tasks and nodes, and those of the cluster."""
     seen = False
+    before = builder.build()
+    alone = {each.name for each in before.tasks if not each.beside}
     tasks = [TaskSeries(cuts.of_sources(SOURCES, task.task), task.duration_s) for task in cuts.tasks]
     for task, series in zip(cuts.tasks, tasks, strict=True):
         nodes = series.values_of(_NAME, "node")
@@ -64,19 +69,18 @@ def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: Node
         of_data = [node for node in nodes if node not in limits.without_data]
         for name, value in (*_cluster_figures(series, of_data), *_update_figures(series, nodes)):
             builder.set(Window(task.task), name, value)
-        _add_replica_share(builder, task.task, series, of_data)
+        if task.task in alone and (sent := before.number(Window(task.task), "task.documents")):
+            builder.set(Window(task.task), "node.replica_share", _replica_share(series, of_data, sent))
     if not seen:
         builder.miss("node counters", "the counters of the nodes were not sampled")
 
 
-def _add_replica_share(builder: EvidenceBuilder, task: str, series: TaskSeries, nodes: Sequence[str]) -> None:
-    """Adds which part of what the nodes indexed was not sent by the driver, but copied to replicas."""
-    evidence = builder.build()
-    is_alone = any(each.name == task and not each.beside for each in evidence.tasks)
-    sent = evidence.number(Window(task), "task.documents")
+def _replica_share(series: TaskSeries, nodes: Sequence[str], sent: float) -> float | None:
+    """Returns which part of what the nodes indexed was not sent by the driver, but copied to replicas."""
     indexed = [series.increase("indices.indexing.index_total", node=node) for node in nodes]
-    if is_alone and sent and len(nodes) > 1 and None not in indexed and (whole := total(indexed)):
-        builder.set(Window(task), "node.replica_share", max(0.0, 1 - sent / whole))
+    if len(nodes) < 2 or None in indexed or not (whole := total(indexed)):
+        return None
+    return max(0.0, 1 - sent / whole)
 
 
 def _node_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figures:
@@ -105,7 +109,8 @@ def _jvm_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figure
         yield f"node.{which}_gc_share", time
     uptime = series.last("jvm.uptime", node=node)
     yield "node.uptime_s", None if uptime is None else uptime / 1000
-    trips = (series.increase(name, node=node) for name in series.names("breakers.", ".tripped"))
+    breakers = series.names("breakers.", ".tripped")[:_MOST_BREAKERS]
+    trips = (series.increase(name, node=node) for name in breakers)
     yield "node.breaker_trips", _whole(total(trips))
 
 

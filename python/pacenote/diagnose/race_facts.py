@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window, WorkKind
+from pacenote.diagnose.facts import MOST_BESIDE, EvidenceBuilder, TaskFacts, Window, WorkKind
 from pacenote.model.driver_facts import listed, number, part, threads_of
 from pacenote.model.engine_time import SHORT_MS, EngineTime
 from pacenote.model.finding import Cause
@@ -45,7 +46,8 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
     if record.imported is not None:
         return _imported(record)
     tasks = diagnosed_tasks(record)
-    facts = [_task_facts(task, tasks, record) for task in tasks]
+    beside = _tasks_by_step(tasks, record)
+    facts = [_task_facts(task, beside.get(task.task, ())) for task in tasks]
     builder = EvidenceBuilder(record.race_id, facts, record.verdict)
     for task in tasks:
         for name, value in _task_figures(task, record):
@@ -75,12 +77,26 @@ def add_engine_times(builder: EvidenceBuilder, times: Mapping[str, EngineTime]) 
             builder.miss("task.took_share", reason, Window(task))
 
 
-def _task_facts(task: TaskResult, tasks: Iterable[TaskResult], record: RaceRecord) -> TaskFacts:
-    together = next((names for names in record.steps.values() if task.task in names), ())
+def _tasks_by_step(tasks: Iterable[TaskResult], record: RaceRecord) -> Mapping[str, tuple[str, ...]]:
+    """Returns the diagnosed tasks of the step of each task."""
+    step_of: dict[str, str] = {}
+    for step, names in record.steps.items():
+        for name in names:
+            step_of.setdefault(name, step)
+    together: dict[str, list[str]] = {}
+    for task in tasks:
+        if task.task in step_of:
+            together.setdefault(step_of[task.task], []).append(task.task)
+    named = {step: tuple(names) for step, names in together.items()}
+    return {name: named[step] for name, step in step_of.items() if step in named}
+
+
+def _task_facts(task: TaskResult, together: tuple[str, ...]) -> TaskFacts:
+    beside = [name for name in together[: MOST_BESIDE + 1] if name != task.task]
     return TaskFacts(
         task.task,
         _kind(task),
-        beside=tuple(each.task for each in tasks if each.task in together and each is not task),
+        beside=tuple(beside[:MOST_BESIDE]),
         warmup_share=max(0.0, 1 - task.window_s / task.duration_s) if task.duration_s > 0 else 0.0,
     )
 
@@ -154,10 +170,12 @@ def _add_driver(builder: EvidenceBuilder, record: RaceRecord, tasks: Iterable[Ta
     """Adds what the driver reports about itself and the machine."""
     driver = record.driver
     steps = {task: step for step, names in record.steps.items() for task in names}
+    busiest, waits = _BusiestThreads(driver), _core_waits(driver)
     for task in tasks:
         step = steps.get(task.task, task.task)
-        builder.set(Window(task.task), "driver.cpu_share", _busiest(driver, step))
-        builder.set(Window(task.task), "driver.core_wait_share", _core_wait(driver, step))
+        builder.set(Window(task.task), "driver.cpu_share", busiest.share(step))
+        if waits is not None:
+            builder.set(Window(task.task), "driver.core_wait_share", waits.get(step, 0.0))
     clock = driver.get("clock")
     if isinstance(clock, Mapping):
         jumps = sum(abs(number(each, "by_s")) for each in listed(clock, "steps") if isinstance(each, Mapping))
@@ -168,40 +186,65 @@ def _add_driver(builder: EvidenceBuilder, record: RaceRecord, tasks: Iterable[Ta
             builder.set(Window(), name, number(machine, key))
 
 
-def _add_reasons(builder: EvidenceBuilder, verdict: Verdict, tasks: Iterable[TaskResult]) -> None:
+def _add_reasons(builder: EvidenceBuilder, verdict: Verdict, tasks: Sequence[TaskResult]) -> None:
     """Adds the reasons of the verdict that are not about the engine."""
     for name, causes in _REASONS.items():
         found = [finding for finding in verdict.findings if finding.cause in causes]
+        of_task: dict[str, list[int]] = {}
+        for at, finding in enumerate(found):
+            for task_name in dict.fromkeys(finding.tasks):
+                of_task.setdefault(task_name, []).append(at)
+        of_all = [at for at, finding in enumerate(found) if not finding.tasks]
         for task in tasks:
-            own = [each for each in found if not each.tasks or task.task in each.tasks]
-            builder.set(Window(task.task), f"verdict.{name}_reasons", len(own))
-            builder.set(Window(task.task), f"verdict.{name}_reason", own[0].text if own else None)
+            own = of_task.get(task.task, [])
+            first = min((*of_all[:1], *own[:1]), default=None)
+            builder.set(Window(task.task), f"verdict.{name}_reasons", len(of_all) + len(own))
+            text = None if first is None else found[first].text
+            builder.set(Window(task.task), f"verdict.{name}_reason", text)
 
 
-def _busiest(driver: Mapping[str, object], step: str) -> float | None:
-    """Returns the CPU time of the busiest thread that sends requests: that of its busiest ten seconds if they
-    are in this step, otherwise its mean over the race.
+class _BusiestThreads:
+    """The CPU time of the busiest thread that sends requests, by step."""
+
+    def __init__(self, driver: Mapping[str, object]) -> None:
+        self._highest: dict[object, float] = {}
+        means: dict[object, float] = {}
+        for name, thread in threads_of(driver):
+            if not name.startswith(("drive", "lane")):
+                continue
+            busiest, wall = part(thread, "busiest"), number(thread, "wall_s")
+            step = busiest.get("step")
+            step = step if isinstance(step, str) else None
+            if step is not None:
+                self._highest[step] = max(self._highest.get(step, 0.0), number(busiest, "share"))
+            if wall > 0:
+                means[step] = max(means.get(step, 0.0), number(thread, "cpu_s") / wall)
+        # The mean of a thread does not count in the step that has its busiest ten seconds.
+        self._means = sorted(means.items(), key=lambda each: -each[1])[:2]
+
+    def share(self, step: str) -> float | None:
+        """Returns the share of the busiest ten seconds of a thread if they are in this step, otherwise its
+        mean over the race.
+        """
+        shares = [share for of_step, share in self._means if of_step != step]
+        if step in self._highest:
+            shares.append(self._highest[step])
+        return max(shares, default=None)
+
+
+def _core_waits(driver: Mapping[str, object]) -> Mapping[str, float] | None:
+    """Returns the longest wait of a thread for a core by step, as a share of the step; None if that is
+    unknown.
     """
-    shares = []
-    for name, thread in threads_of(driver):
-        if not name.startswith(("drive", "lane")):
-            continue
-        busiest = part(thread, "busiest")
-        wall = number(thread, "wall_s")
-        if busiest.get("step") == step:
-            shares.append(number(busiest, "share"))
-        elif wall > 0:
-            shares.append(number(thread, "cpu_s") / wall)
-    return max(shares, default=None)
-
-
-def _core_wait(driver: Mapping[str, object], step: str) -> float | None:
-    """Returns the longest wait of a thread for a core, as a share of the step; None if that is unknown."""
     threads = [thread for _, thread in threads_of(driver) if "core_waits" in thread]
     if not threads:
         return None
-    waits = [each for thread in threads for each in listed(thread, "core_waits") if isinstance(each, Mapping)]
-    return max((number(each, "share") for each in waits if each.get("step") == step), default=0.0)
+    found: dict[str, float] = {}
+    for each in (each for thread in threads for each in listed(thread, "core_waits")):
+        step = each.get("step") if isinstance(each, Mapping) else None
+        if isinstance(each, Mapping) and isinstance(step, str):
+            found[step] = max(found.get(step, -math.inf), number(each, "share"))
+    return found
 
 
 def _add_totals(builder: EvidenceBuilder, system: SystemMetrics) -> None:

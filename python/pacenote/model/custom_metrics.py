@@ -9,7 +9,7 @@ comparison says first that it became worse, and says `better` of nothing else th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -124,10 +124,12 @@ class CustomMetrics:
         shown = name if name.startswith(_OPENSEARCH_MEAN) else f"{STATISTIC} {name}"
         return CustomMetric(key, shown, direction, given.unit if given else "")
 
-    def missing(self, task: str, keys: Iterable[str]) -> list[str]:
-        """Returns the keys that are declared for a task and are not among `keys`."""
-        known = set(keys)
-        return [key for where, key in self.declared if where == task and key not in known]
+    def keys_by_task(self) -> Mapping[str, Sequence[str]]:
+        """Returns the keys that are declared for each task; those for all tasks have an empty text."""
+        found: dict[str, list[str]] = {}
+        for task, key in self.declared:
+            found.setdefault(task, []).append(key)
+        return found
 
 
 def custom_key(name: str) -> str:

@@ -14,6 +14,15 @@ NO_IDLE_SHARE = 0.1
 """Share of idle time below which the processors count as fully used."""
 
 
+MOST_ON_HOST = 100
+"""Nodes of a host from which on what processes of no node had is not computed: for each node, all others are
+looked at.
+"""
+
+_TOO_MANY = ("",)
+"""The nodes beside one of too many: none has this name, so that their time is not known."""
+
+
 def lacked_share(engine: float, taken: float) -> float | None:
     """Returns how much of the processor time that an engine could use was taken from it: it had the share
     `engine` of the time, and others had the share `taken` while it waited.
@@ -54,7 +63,9 @@ def nodes_beside(nodes: Iterable[Mapping[str, object]]) -> dict[str, tuple[str, 
         if host := node.get("host"):
             by_host.setdefault(host, []).append(str(node.get("name")))
     return {
-        name: tuple(other for other in names if other != name) for names in by_host.values() for name in names
+        name: tuple(other for other in names if other != name) if len(names) <= MOST_ON_HOST else _TOO_MANY
+        for names in by_host.values()
+        for name in names
     }
 
 

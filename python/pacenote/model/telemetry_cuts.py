@@ -150,6 +150,19 @@ class TaskTelemetry:
     cuts: Mapping[str, tuple[tuple[Mapping[str, str], CounterCut | GaugeCut], ...]]
     """Labels and cuts by name of the series."""
 
+    _by_labels: Mapping[tuple[str, frozenset[tuple[str, str]]], tuple[CounterCut | GaugeCut, ...]] = field(
+        init=False, repr=False, compare=False
+    )
+    """Cuts by name and labels: there may be thousands of series with one name, each of a node."""
+
+    def __post_init__(self) -> None:
+        found = dict[tuple[str, frozenset[tuple[str, str]]], tuple[CounterCut | GaugeCut, ...]]()
+        for name, cuts in self.cuts.items():
+            for labels, cut in cuts:
+                key = (name, frozenset(labels.items()))
+                found[key] = (*found.get(key, ()), cut)
+        object.__setattr__(self, "_by_labels", found)
+
     def counters(self, name: str, **labels: str) -> Iterator[tuple[Mapping[str, str], CounterCut]]:
         """Yields the counters with this name, and with these labels among others."""
         for own, cut in self.cuts.get(name, ()):
@@ -164,11 +177,13 @@ class TaskTelemetry:
 
     def counter(self, name: str, **labels: str) -> CounterCut | None:
         """Returns the counter with exactly these labels, or None if there is none."""
-        return next((cut for own, cut in self.counters(name, **labels) if own == labels), None)
+        cuts = self._by_labels.get((name, frozenset(labels.items())), ())
+        return next((cut for cut in cuts if isinstance(cut, CounterCut)), None)
 
     def gauge(self, name: str, **labels: str) -> GaugeCut | None:
         """Returns the gauge with exactly these labels, or None if there is none."""
-        return next((cut for own, cut in self.gauges(name, **labels) if own == labels), None)
+        cuts = self._by_labels.get((name, frozenset(labels.items())), ())
+        return next((cut for cut in cuts if isinstance(cut, GaugeCut)), None)
 
 
 def _series(document: Mapping[str, Any]) -> SeriesCuts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from pacenote.model.telemetry_cuts import GaugeCut, TaskTelemetry
 
@@ -18,15 +18,23 @@ class TaskSeries:
     def __init__(self, telemetry: TaskTelemetry, duration_s: float) -> None:
         self._telemetry = telemetry
         self.duration_s = duration_s
+        self._names: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def values_of(self, name: str, label: str) -> tuple[str, ...]:
         """Returns the values of a label of the counters with this name."""
         return tuple(dict.fromkeys(own[label] for own, _ in self._telemetry.counters(name) if label in own))
 
-    def names(self, beginning: str, end: str) -> Iterator[str]:
-        """Yields the names of series with this beginning and end."""
-        names = self._telemetry.cuts
-        yield from (name for name in names if name.startswith(beginning) and name.endswith(end))
+    def names(self, beginning: str, end: str) -> tuple[str, ...]:
+        """Returns the names of series with this beginning and end. They are looked for once: each node asks
+        for the same ones.
+        """
+        key = (beginning, end)
+        if key not in self._names:
+            names = self._telemetry.cuts
+            self._names[key] = tuple(
+                name for name in names if name.startswith(beginning) and name.endswith(end)
+            )
+        return self._names[key]
 
     def per_s(self, name: str, **labels: str) -> float | None:
         """Returns the mean increase of a counter per second, in its unit; None if too little of the task is
