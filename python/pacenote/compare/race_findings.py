@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pacenote.compare.pairing import PairedRaces
 from pacenote.compare.task_validity import MAX_ERROR_RATE
 from pacenote.model.comparison import ComparedRace, ComparisonOptions, MetricId
-from pacenote.model.finding import EVERYTHING, Finding, name_tasks
+from pacenote.model.finding import EVERYTHING, Finding, first_doubtful, name_tasks
 from pacenote.model.race_record import RaceRecord
 
 _SHOWN_RACES = 3
@@ -112,29 +112,41 @@ def _of_races(
 
 
 def _suspect(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]:
-    found: dict[tuple[object, ...], list[tuple[ComparedRace, Finding]]] = {}
+    found: dict[tuple[Shape, bool, bool], list[tuple[ComparedRace, Finding]]] = {}
     for race in races.all:
         if race.record.verdict.state == "suspect":
             for each in race.record.verdict.findings:
                 if not each.text.startswith("test mode"):
                     known = _of_known_tasks(each, race.record)
                     found.setdefault(_alike(known), []).append((race, known))
-    for alike in found.values():
-        first = alike[0][1]
-        doubts = [each.doubtful_from for _, each in alike if each.doubtful_from is not None]
-        where = _where([race for race, _ in alike], races, options)
-        text = f"{_in_one([each.text for _, each in alike])} (in {where})"
-        tasks = tuple(dict.fromkeys(task for _, each in alike for task in each.tasks))
-        yield replace(first, text=text, tasks=tasks, doubtful_from=min(doubts, default=None))
+    for (_, _, is_everything), alike in found.items():
+        union = tuple(dict.fromkeys(task for _, each in alike for task in each.tasks))
+        for tasks in [union] if is_everything or not union else _by_doubt(alike):
+            concerning = [(race, each) for race, each in alike if not tasks or set(tasks) & set(each.tasks)]
+            doubts = [each.doubtful_from for _, each in concerning if each.doubtful_from is not None]
+            where = _where([race for race, _ in concerning], races, options)
+            text = f"{_in_one([each.text for _, each in concerning])} (in {where})"
+            yield replace(alike[0][1], text=text, tasks=tasks, doubtful_from=min(doubts, default=None))
 
 
-def _alike(finding: Finding) -> tuple[object, ...]:
-    """Returns what findings share that are one: their sentence, and what they make doubtful. Those that make
-    tasks doubtful as a whole may name different ones, as races seldom name the same: the tasks add up.
+def _alike(finding: Finding) -> tuple[Shape, bool, bool]:
+    """Returns what findings share that are one: their sentence, and whether they make tasks or the race
+    doubtful as a whole. They may name different tasks, as races seldom name the same.
     """
-    if finding.doubtful_from == EVERYTHING:
-        return shape(finding.text), bool(finding.tasks), True
-    return shape(finding.text), finding.tasks, False
+    return shape(finding.text), bool(finding.tasks), finding.doubtful_from == EVERYTHING
+
+
+def _by_doubt(alike: Sequence[tuple[ComparedRace, Finding]]) -> Iterable[tuple[str, ...]]:
+    """Returns the tasks of findings, those together of which the same figures are doubtful in any race."""
+    doubts: dict[str, list[float]] = {}
+    for _, each in alike:
+        for task in each.tasks:
+            own = doubts.setdefault(task, [])
+            own += [] if each.doubtful_from is None else [first_doubtful(each.doubtful_from)]
+    found: dict[float | None, list[str]] = {}
+    for task, own in doubts.items():
+        found.setdefault(min(own, default=None), []).append(task)
+    return map(tuple, found.values())
 
 
 def _where(found: Sequence[ComparedRace], races: PairedRaces, options: ComparisonOptions) -> str:

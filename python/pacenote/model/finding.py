@@ -79,6 +79,13 @@ def doubtful_after(share: float) -> float:
     return EVERYTHING if share >= _THROUGHPUT_SHARE else round(100 * (1 - share), 3)
 
 
+def first_doubtful(doubtful_from: float) -> float:
+    """Returns the first percentile of a report that `Finding.doubtful_from` makes doubtful; 0 for all
+    figures.
+    """
+    return doubtful_from and next((q for q in _PERCENTILES if q >= doubtful_from), 100.0)
+
+
 def by_doubt(shares: Mapping[str, float]) -> Iterator[tuple[tuple[str, ...], float]]:
     """Yields the tasks, or steps, of which a disturbance makes the same figures doubtful, with
     `Finding.doubtful_from`, the worst first; `shares` has for each the part of it that was disturbed. A long
@@ -86,9 +93,7 @@ def by_doubt(shares: Mapping[str, float]) -> Iterator[tuple[tuple[str, ...], flo
     """
     found: dict[float, list[str]] = {}
     for name, share in shares.items():
-        doubtful_from = doubtful_after(share)
-        reported = doubtful_from and next((q for q in _PERCENTILES if q >= doubtful_from), 100.0)
-        found.setdefault(reported, []).append(name)
+        found.setdefault(first_doubtful(doubtful_after(share)), []).append(name)
     for _, names in sorted(found.items()):
         yield tuple(names), doubtful_after(max(shares[name] for name in names))
 
