@@ -8,6 +8,7 @@ quickly.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import importlib
 import os
@@ -23,6 +24,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.option_secrets import hide_option_secrets
 from pacenote.cli.option_words import warn_of_words
 from pacenote.cli.parser import Parser, similar
+from pacenote.cli.reading_limit import reading_limit
 from pacenote.errors import Interrupted, PacenoteError, UsageError
 
 COMMANDS = {
@@ -171,7 +173,9 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
         console.quiet = bool(getattr(options, "quiet", False))
         hide_option_secrets(options, console)
         warn_of_words(options, console)
-        code: int = command.run(options, console)
+        action = str(getattr(options, "action", ""))
+        with reading_limit(name, action, console) if owns_process else contextlib.nullcontext():
+            code: int = command.run(options, console)
         return code
 
 

@@ -7,8 +7,7 @@ import contextlib
 import json
 import re
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 from pacenote.cli.console import Console
 from pacenote.cli.unavailable import UnavailableOption
@@ -36,9 +35,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _TRACK_NAME = re.compile(r"\w[\w/.-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class GivenOption:
-    """An option that the command line or a configuration file has."""
+class GivenOption(NamedTuple):
+    """An option that the command line or a configuration file has. A dataclass would delay `--help`."""
 
     name: str
     """Its name without dashes; that of a flag also for `--no-name`."""
