@@ -121,14 +121,25 @@ def races(reader, monkeypatch):
         ("two", ("old.jfr",)),
         ("nodes", ("node-0/race.jfr", "node-1/old.jfr")),
         ("none", ("gc.log",)),
+        ("late", ("race.jfr",)),
     ):
         record = race(name)
+        if name == "late":
+            first, *others = record.tasks
+            record = replace(record, tasks=(replace(first, window_s=5.0, window_from_s=1.0), *others))
         folder = store.create(replace(record, driver={**record.driver, "started_unix_ns": START_NS}))
         for file in files:
             path = folder.artifacts / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
     return reader[1]
+
+
+def test_a_reply_that_comes_late_does_not_move_the_window_of_its_task(run, races):
+    task = race("late").tasks[0]
+    assert run("jfr", "--race=late", f"--task={task.task}", "--event=cpu")[0] == 0
+    begin = START_NS + round((task.started_s + 1) * SECOND)
+    assert races == [(["race.jfr"], (begin, begin + 5 * SECOND))]
 
 
 def test_the_recording_of_a_race_is_cut_to_a_task(run, races):

@@ -37,6 +37,8 @@ pub struct TaskResult {
     pub duration_s: f64,
     /// Length of the measured window, in seconds.
     pub window_s: f64,
+    /// When it began, in seconds since the task began.
+    pub window_from_s: f64,
     /// Whether the task has a schedule.
     pub paced: bool,
     /// Whether its clients share their schedule; `clients` is then the maximum number of connections in use.

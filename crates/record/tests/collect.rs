@@ -139,7 +139,7 @@ fn a_window_that_waited_for_the_backlog_is_shorter() {
     }
     end(&mut recorder, EndedBy::Time, 50);
     let result = race.result();
-    assert_eq!((result.window_s, result.window_operations), (3.0, 30));
+    assert_eq!((result.window_from_s, result.window_s, result.window_operations), (2.0, 3.0, 30));
     let expected = 10.0 * sample(0, 1).result.weight as f64;
     assert!((result.throughput.unwrap().mean - expected).abs() < 1e-9, "{:?}", result.throughput);
     let drain = DrainSummary { window_from_s: Some(2.0), operations: 0, gave_up: false };

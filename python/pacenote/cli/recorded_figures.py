@@ -15,6 +15,7 @@ from pacenote.diagnose.race_facts import add_engine_times
 from pacenote.errors import PacenoteError
 from pacenote.model.driver_facts import started_ns
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TaskTimes, TelemetryCuts
 from pacenote.store.node_files import RECORDINGS, node_files
@@ -77,8 +78,19 @@ def _measured_windows(record: RaceRecord, cuts: TelemetryCuts) -> Iterator[TaskT
         if times is None and first_ns is not None:
             begin_ns = first_ns + round(task.started_s * 1e9)
             times = TaskTimes(task.task, begin_ns, begin_ns + round(task.duration_s * 1e9))
-        if times is not None:  # The measured window ends with the task.
-            yield replace(times, begin_ns=max(times.begin_ns, times.end_ns - round(task.window_s * 1e9)))
+        if times is not None:
+            yield _measured(times, task)
+
+
+def _measured(times: TaskTimes, task: TaskResult) -> TaskTimes:
+    """Returns when the measured window of a task began and ended. A reply may come long after it; of races
+    of older versions, it is only known how long it was.
+    """
+    length_ns = round(task.window_s * 1e9)
+    if task.window_from_s is None:
+        return replace(times, begin_ns=max(times.begin_ns, times.end_ns - length_ns))
+    begin_ns = min(times.begin_ns + round(task.window_from_s * 1e9), times.end_ns)
+    return replace(times, begin_ns=begin_ns, end_ns=min(begin_ns + length_ns, times.end_ns))
 
 
 def _settings(evidence: Evidence, record: RaceRecord, nodes: Iterable[str]) -> NodeSettings:

@@ -115,8 +115,9 @@ def _task_window(folder: RaceFolder, name: str) -> tuple[int, int]:
         raise StoreError(
             f"{folder.race_json} does not state when its tasks ran", hint="give times with --from and --to"
         )
-    end_ns = first_ns + round((task.started_s + task.duration_s) * _NS)
-    return end_ns - round(task.window_s * _NS), end_ns
+    from_s = task.duration_s - task.window_s if task.window_from_s is None else task.window_from_s
+    begin_ns = first_ns + round((task.started_s + from_s) * _NS)
+    return begin_ns, begin_ns + round(task.window_s * _NS)
 
 
 def read(files: RecordingFiles, options: argparse.Namespace) -> Recording:

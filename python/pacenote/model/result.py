@@ -460,6 +460,8 @@ class TaskResult:
     """Operations that ended in the measured window, whatever their outcome; 0 if an older version did not
     record it.
     """
+    window_from_s: float | None = None
+    """When the measured window began, in seconds since the task began; None in older races."""
     window_succeeded: int | None = None
     """The part of these that succeeded, or None if an older version did not record it."""
     reported_failures: int = 0
@@ -560,8 +562,8 @@ def check_result(result: TaskResult, path: str) -> None:
     """
     if result.clients < 1:
         raise PacenoteError(f"{path}.clients is {result.clients}, but a task has at least one client")
-    for name in ("started_s", "duration_s", "window_s"):
-        if not -_LONGEST_S <= getattr(result, name) <= _LONGEST_S:
+    for name in ("started_s", "duration_s", "window_s", "window_from_s"):
+        if not -_LONGEST_S <= (getattr(result, name) or 0.0) <= _LONGEST_S:
             raise PacenoteError(f"{path}.{name} is not a time of a race: {getattr(result, name):g} s")
 
 

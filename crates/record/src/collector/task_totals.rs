@@ -400,6 +400,7 @@ impl TaskTotals {
             started_s: seconds(task_began_ns),
             duration_s: seconds(counts.last_done_ns),
             window_s: seconds(end - begin),
+            window_from_s: seconds(begin),
             paced: self.info.paced,
             open_loop: self.info.open_loop,
             queue_count: self.queue_count,
