@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from lab.experiment.experiments import HALVES, Lab, pair
+from lab.experiment.experiments import HALVES, KilledError, Lab, pair
 from pacenote.compare.groups import compare_groups
 from pacenote.lab.child_command import ChildExit
 from pacenote.lab.experiment.progress import max_repeats
@@ -142,6 +142,24 @@ def test_an_experiment_that_goes_on_knows_what_it_has_repeated(tmp_path):
     assert ids(lab)[3:5] == ["002.2", "003"]
     assert [entry.race for entry in progress.disturbed] == [2]
     assert progress.left() == ()
+
+
+def test_a_disturbed_race_that_ended_after_a_kill_is_repeated(tmp_path):
+    lab = Lab.of(tmp_path, pair(blocks=3))
+    disturb(lab, lambda race_id: race_id == "heap-1-001")
+    store = lab.runner.before
+
+    def kill(call):
+        store(call)
+        raise KilledError
+
+    lab.runner.before = kill
+    with pytest.raises(KilledError):
+        lab.run()
+    lab.runner.before = store
+    progress = lab.run().progress
+    assert ids(lab)[:3] == ["001", "001.2", "002"]
+    assert [entry.race_id for entry in progress.disturbed] == ["heap-1-001"]
 
 
 def test_both_races_of_a_duet_are_repeated(tmp_path):

@@ -334,6 +334,10 @@ def _settle(run: ExperimentRun, progress: ExperimentProgress, journal: Sequence[
             verdict=end.verdict,
             seconds=seconds_between(journal[-1].at, end.ended_at) / count,
         )
+        race = next(race for race in progress.plan.races if race.number == number)
+        # A duet is repeated as a whole, and only if both of its races have ended.
+        if not race.half:
+            (entry,) = _without_disturbed(run, progress, [race], [entry])
         _note(run, progress, entry)
         if entry.outcome == "interrupted":
             run.listener.warning(f"race {number} ({race_id}) was killed before it ended: it is repeated")
