@@ -370,3 +370,12 @@ def test_the_nodes_of_a_running_race_are_listed_and_not_stopped(
     finally:
         fleet.stop()
     assert run("list", "nodes")[1] == "No nodes run.\n"
+
+
+def test_configured_options_of_new_installations_do_not_keep_one_from_starting(
+    run: Run, layout: EngineLayout
+) -> None:
+    (layout.home / "pacenote.toml").write_text('jvm = ["-Xss2m"]\n[start]\ncar = "4gheap"\n')
+    code, _, err = run("start", "--installation-id=x")
+    assert code == 2
+    assert "there is no installation 'x'" in err

@@ -47,6 +47,9 @@ class GivenOption(NamedTuple):
     texts: tuple[str, ...]
     """Its value before it was parsed; empty for a flag."""
 
+    is_configured: bool = False
+    """Whether it is from a configuration file."""
+
 
 class Parser(argparse.ArgumentParser):
     """The parser of one command.
@@ -145,10 +148,10 @@ class Parser(argparse.ArgumentParser):
             self._note(action, arg_strings)
         return super()._get_values(action, arg_strings)
 
-    def _note(self, action: argparse.Action, texts: Sequence[str]) -> None:
+    def _note(self, action: argparse.Action, texts: Sequence[str], *, is_configured: bool = False) -> None:
         """Notes that an option was given."""
         name = next((name for name in action.option_strings if name.startswith("--")), "")
-        given = GivenOption(name.removeprefix("--"), action.dest, tuple(texts))
+        given = GivenOption(name.removeprefix("--"), action.dest, tuple(texts), is_configured)
         self._given[given.name] = given
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
@@ -221,7 +224,7 @@ class Parser(argparse.ArgumentParser):
         changes: bool = self.get_default(action.dest) != value
         self.set_defaults(**{action.dest: value})
         if changes:
-            self._note(action, texts)
+            self._note(action, texts, is_configured=True)
         return changes
 
     def error(self, message: str) -> NoReturn:

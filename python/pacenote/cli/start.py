@@ -87,7 +87,11 @@ def _start(options: argparse.Namespace, race_id: str, console: Console) -> tuple
 
 
 def _given(options: argparse.Namespace) -> Iterator[str]:
-    """Yields the options that describe a new installation."""
-    for name in _OF_A_NEW_ONE:
-        if name not in ("preserve_install", "runtime_jdk") and is_given(options, name):
-            yield f"--{name.replace('_', '-')}"
+    """Yields the options of the command line that describe a new installation; configured ones are for those
+    that are new.
+    """
+    for given in options.given.values():
+        if given.is_configured or given.dest in ("preserve_install", "runtime_jdk"):
+            continue
+        if given.dest in _OF_A_NEW_ONE and is_given(options, given.dest):
+            yield f"--{given.name}"
