@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,16 +17,18 @@ import pytest
 
 from pacenote.errors import EngineError
 from pacenote.model.node_options import NodeLimits
+from pacenote.net.http_pool import ClientConfig
 from pacenote.net.rest import RestClient
 from pacenote.provision import fleet as fleet_module
 from pacenote.provision import node_files
+from pacenote.provision.cluster_access import ClusterAccess
 from pacenote.provision.control_groups import check_limits
-from pacenote.provision.engine_program import AssembledProgram
+from pacenote.provision.engine_program import AssembledProgram, NodePorts
 from pacenote.provision.fleet import LocalFleet
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_registry import cleanup_orphans
 from pacenote.provision.node_spec import NodeSpec
-from pacenote.provision.ports import free_ports
+from pacenote.provision.ports import free_ports, listening_users
 from pacenote.provision.process import process_identity
 
 pytestmark = pytest.mark.process
@@ -232,3 +235,50 @@ def test_no_node_waits_in_vain_while_the_data_of_another_is_copied(
     fleet.stop()
     assert any_started == [False, False, False]
     assert nothing_left(layout)
+
+
+ACCESS = ClusterAccess(starting=ClientConfig((("authorization", "Basic c2VjcmV0"),)))
+
+
+def listening(user: int, address: str = "127.0.0.1") -> socket.socket:
+    """Returns a socket of a user that listens at a port."""
+    before = os.geteuid()
+    os.seteuid(user)
+    try:
+        return socket.create_server((address, 0))
+    finally:
+        os.seteuid(before)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can listen as another user")
+def test_credentials_are_not_sent_to_another_user(
+    fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
+) -> None:
+    """Who listens at the port before the node does."""
+    fleet = LocalFleet(fake("healthy"), layout, tmp_path)
+    with listening(4242) as server:
+        port = server.getsockname()[1]
+        (other,) = free_ports(1)
+        secured = replace(spec, access=ACCESS, ports=NodePorts(port, other))
+        with pytest.raises(EngineError):
+            fleet.start((secured,))
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_credentials_are_sent_to_the_node(
+    fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
+) -> None:
+    fleet = LocalFleet(fake("healthy"), layout, tmp_path)
+    fleet.start((replace(spec, access=ACCESS),))
+    assert fleet.nodes[0].is_running()
+    fleet.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can listen as another user")
+@pytest.mark.parametrize("address", ["127.0.0.1", ""])
+def test_users_who_listen_at_a_port_are_known(address: str) -> None:
+    with listening(4242, address) as server:
+        assert listening_users(server.getsockname()[1]) == {4242}
+    assert listening_users(free_ports(1)[0]) == frozenset()

@@ -24,7 +24,7 @@ from pacenote.provision.node import Node
 from pacenote.provision.node_health import HEALTH_TIMEOUT_S, NO_ANSWER, OTHER_ENGINE, NodeHealth, node_health
 from pacenote.provision.node_plan import membership
 from pacenote.provision.node_spec import NodeSpec
-from pacenote.provision.ports import check_ports, free_ports
+from pacenote.provision.ports import check_ports, free_ports, listening_users
 
 LOG_NAME = "engine.log"
 """The name of the file with the output of a node."""
@@ -186,6 +186,12 @@ def _health(node: Node, client: RestClient, cluster_size: int) -> NodeHealth:
     """Returns whether a node is healthy. Raises UntrustedCertificate if it keeps a certificate that is not
     trusted.
     """
+    access = node.spec.access
+    if access.scheme == "http" and access.starting.has_credentials:
+        # Until the node listens, another user may: that one would get the credentials.
+        users = listening_users(node.http_port)
+        if users is not None and users != {node.user}:
+            return NodeHealth(OTHER_ENGINE if users else NO_ANSWER)
     try:
         return node_health(client, node.session, cluster_size)
     except UntrustedCertificate:

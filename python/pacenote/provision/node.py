@@ -89,6 +89,11 @@ class Node:
         return self._engine_pid or self._child.pid
 
     @property
+    def user(self) -> int:
+        """The id of the user that it runs as."""
+        return self._layout.user.uid if self._layout.user else os.geteuid()
+
+    @property
     def session(self) -> int:
         """The session of its processes, which is the id of the process that was spawned."""
         return 0 if self._child is None else self._child.pid

@@ -7,12 +7,29 @@ import errno
 import fcntl
 import os
 import socket
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pacenote.errors import EngineError
 
 _SETTINGS = ("http.port", "transport.port")
+
+_SOCKETS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LISTENS = "0A"
+"""The state of a socket that listens, in the lists of the kernel."""
+
+
+def _word(number: bytes) -> str:
+    """Returns four bytes of an address as the kernel lists them."""
+    return f"{int.from_bytes(number, sys.byteorder):08X}"
+
+
+_LOOPBACK = _word(b"\x7f\0\0\1")
+_EXACT = frozenset((_LOOPBACK, f"{'0' * 16}{_word(bytes(2) + bytes((255, 255)))}{_LOOPBACK}"))
+"""The address 127.0.0.1 of both kinds of sockets. Connections go to others only if none listens there."""
+
+_EVERY = frozenset(("0" * 8, "0" * 32))
 
 
 def free_ports(count: int) -> tuple[int, ...]:
@@ -69,3 +86,21 @@ def is_taken(port: int) -> bool:
         except OSError as failure:
             return failure.errno == errno.EADDRINUSE
     return False
+
+
+def listening_users(port: int) -> frozenset[int] | None:
+    """Returns the ids of the users whose sockets get connections to a port of the loopback address; None if
+    the kernel does not tell.
+    """
+    users: dict[str, set[int]] = {}
+    is_known = False
+    for file in _SOCKETS:
+        with contextlib.suppress(OSError), file.open(encoding="ascii") as lines:
+            next(lines, None)
+            for fields in map(str.split, lines):
+                address, _, number = fields[1].partition(":")
+                if fields[3] == _LISTENS and int(number, 16) == port:
+                    users.setdefault(address, set()).add(int(fields[7]))
+            is_known = True
+    found = [each for kind in (_EXACT, _EVERY) if (each := [users[name] for name in kind & users.keys()])]
+    return frozenset(set().union(*found[0]) if found else ()) if is_known else None
