@@ -353,13 +353,11 @@ impl<'a> Constants<'a> {
         slot: usize,
         tables: &mut RecordingTables,
     ) -> Option<u32> {
-        match decoded.layout.pools[slot] {
-            Some(pool) => self.label(ConstantId::new(pool, decoded.slots[slot]), tables),
-            None => {
-                let position = self.position_of(decoded.slots[slot])?;
-                self.text_at(position, tables)
-            }
+        if let Some(pool) = decoded.layout.pools[slot] {
+            return self.label(ConstantId::new(pool, decoded.slots[slot]), tables);
         }
+        let position = self.position_of(decoded.slots[slot])?;
+        self.text_at(position, tables)
     }
 
     /// Returns the position in the chunk from the number of bytes that follow it; 0 means that there is no value.
