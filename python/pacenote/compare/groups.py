@@ -22,7 +22,7 @@ from pacenote.compare.metrics import (
 )
 from pacenote.compare.pairing import PairedRaces, block_of, pair_races
 from pacenote.compare.quality import lacking_quality, quality_limits, quality_problems
-from pacenote.compare.race_findings import is_disturbed, is_doubtful, listed, names_text, shape, voids
+from pacenote.compare.race_findings import RaceDoubts, listed, names_text, shape, voids
 from pacenote.compare.task_validity import differently_steady
 from pacenote.compare.validity import limiting_findings, order_findings, voiding_findings
 from pacenote.errors import UsageError
@@ -160,9 +160,10 @@ def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured],
     every = tuple(range(len(races.baseline)))
     parts = {every: whole}
     measured = list[Measured]()
+    doubts = _doubts(races, options)
     of_parts = dict[Finding, list[str]]()
     for metric in common:
-        doubtful = _doubtful_pairs(metric, races, options)
+        doubtful = _doubtful_pairs(metric, doubts)
         # With more of them, these races make it void.
         is_spare = len(doubtful) <= options.spare_blocks
         sound = tuple(pair for pair in every if pair not in doubtful) if is_spare else every
@@ -224,15 +225,24 @@ def _only_of_part(metric: MetricId, part: _Part, whole: _Part) -> Iterator[Findi
     yield from (each for each in part.order if each not in whole.order)
 
 
-def _doubtful_pairs(metric: MetricId, races: PairedRaces, options: ComparisonOptions) -> tuple[int, ...]:
+_PairDoubts = tuple[tuple[RaceDoubts, ...], ...]
+"""What the two races of each pair make doubtful."""
+
+
+def _doubtful_pairs(metric: MetricId, doubts: _PairDoubts) -> tuple[int, ...]:
     """Returns the pairs of which a race alone makes a metric doubtful, if any may be left out. An error rate
     does not leave out those whose operations failed: it would be 0 in the others.
     """
+    is_lost = RaceDoubts.is_disturbed if metric.kind == "error rate" else RaceDoubts.is_doubtful
+    return tuple(at for at, pair in enumerate(doubts) if any(is_lost(race, metric) for race in pair))
+
+
+def _doubts(races: PairedRaces, options: ComparisonOptions) -> _PairDoubts:
+    """Returns what each race of the pairs makes doubtful; empty if no pair may be left out."""
     if races.design != "paired" or not options.spare_blocks:
         return ()
-    is_lost = is_disturbed if metric.kind == "error rate" else is_doubtful
-    pairs = enumerate(zip(races.baseline, races.contender, strict=True))
-    return tuple(at for at, pair in pairs if any(is_lost(race.record, metric) for race in pair))
+    sides = ([RaceDoubts(race.record) for race in side] for side in (races.baseline, races.contender))
+    return tuple(zip(*sides, strict=True))
 
 
 def _lost_blocks(
@@ -240,8 +250,9 @@ def _lost_blocks(
 ) -> Iterator[Finding]:
     """Yields which blocks do not count for metrics that are to decide."""
     found: dict[tuple[int, ...], list[str]] = {}
+    doubts = _doubts(races, options)
     for each in measured:
-        if each.metric.role == "primary" and (pairs := _doubtful_pairs(each.metric.metric, races, options)):
+        if each.metric.role == "primary" and (pairs := _doubtful_pairs(each.metric.metric, doubts)):
             found.setdefault(pairs, []).append(each.metric.metric.label)
     for pairs, labels in found.items():
         blocks = [block_of(races.baseline[pair]) for pair in pairs]

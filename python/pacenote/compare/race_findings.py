@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from pacenote.compare.pairing import PairedRaces
@@ -45,21 +45,41 @@ def voids(finding: Finding, metric: MetricId) -> bool:
     return finding.doubtful_from == EVERYTHING or metric.q >= finding.doubtful_from
 
 
-def is_doubtful(record: RaceRecord, metric: MetricId) -> bool:
-    """Returns whether a race alone makes a metric void: because of its verdict, test mode, or operations that
-    failed.
-    """
-    return is_disturbed(record, metric) or any(
-        task.task == metric.task and (task.error_rate or 0.0) > MAX_ERROR_RATE for task in record.tasks
-    )
-
-
 def is_disturbed(record: RaceRecord, metric: MetricId) -> bool:
-    """Returns whether the verdict of a race, or test mode, makes a metric void."""
-    if record.verdict.state == "void" or record.options.test_mode:
-        return True
-    findings = record.verdict.findings if record.verdict.state == "suspect" else ()
-    return any(voids(_of_known_tasks(each, record), metric) for each in findings)
+    """Returns whether the verdict of a race, or test mode, makes a metric void. `RaceDoubts` says so of many
+    metrics.
+    """
+    if record.verdict.state != "suspect":
+        return record.verdict.state == "void" or record.options.test_mode
+    return RaceDoubts(record).is_disturbed(metric)
+
+
+class RaceDoubts:
+    """Which metrics a race alone makes void. Its tasks are looked up, because it may have thousands."""
+
+    def __init__(self, record: RaceRecord) -> None:
+        self._is_void = record.verdict.state == "void" or record.options.test_mode
+        findings = record.verdict.findings if record.verdict.state == "suspect" else ()
+        self._error_rates: dict[str, float] = {}
+        for task in record.tasks:
+            known = self._error_rates.get(task.task, 0.0)
+            self._error_rates[task.task] = max(known, task.error_rate or 0.0)
+        self._of_all: list[Finding] = []
+        self._of_task: dict[str, list[Finding]] = {}
+        for finding in (_of_known_tasks(each, self._error_rates.keys()) for each in findings):
+            if not finding.tasks:
+                self._of_all.append(finding)
+            for name in dict.fromkeys(finding.tasks):
+                self._of_task.setdefault(name, []).append(replace(finding, tasks=()))
+
+    def is_disturbed(self, metric: MetricId) -> bool:
+        """Returns whether the verdict of the race, or test mode, makes a metric void."""
+        findings = (*self._of_all, *self._of_task.get(metric.task, ()))
+        return self._is_void or any(voids(finding, metric) for finding in findings)
+
+    def is_doubtful(self, metric: MetricId) -> bool:
+        """Returns whether that is so, or whether too many of its operations failed."""
+        return self.is_disturbed(metric) or self._error_rates.get(metric.task, 0.0) > MAX_ERROR_RATE
 
 
 def names_text(races: Sequence[ComparedRace], options: ComparisonOptions) -> str:
@@ -115,9 +135,10 @@ def _suspect(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding
     found: dict[tuple[Shape, bool, bool], list[tuple[ComparedRace, Finding]]] = {}
     for race in races.all:
         if race.record.verdict.state == "suspect":
+            of_race = {task.task for task in race.record.tasks}
             for each in race.record.verdict.findings:
                 if not each.text.startswith("test mode"):
-                    known = _of_known_tasks(each, race.record)
+                    known = _of_known_tasks(each, of_race)
                     found.setdefault(_alike(known), []).append((race, known))
     for (_, _, is_everything), alike in found.items():
         union = tuple(dict.fromkeys(task for _, each in alike for task in each.tasks))
@@ -157,12 +178,11 @@ def _where(found: Sequence[ComparedRace], races: PairedRaces, options: Compariso
     )
 
 
-def _of_known_tasks(finding: Finding, record: RaceRecord) -> Finding:
+def _of_known_tasks(finding: Finding, tasks: Set[str]) -> Finding:
     """Returns a finding that concerns the whole race if it makes something doubtful, but names what is not a
     task of the race: older races name a step with several tasks.
     """
-    tasks = {task.task for task in record.tasks}
-    if not finding.makes_doubtful or tasks.issuperset(finding.tasks):
+    if not finding.makes_doubtful or tasks >= set(finding.tasks):
         return finding
     return replace(finding, text=f"{name_tasks(finding.tasks)}: {finding.text}", tasks=())
 

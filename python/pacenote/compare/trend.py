@@ -9,7 +9,7 @@ from pacenote.compare.metric_scale import MetricScale
 from pacenote.compare.metric_trend import TrendCriteria, metric_trend
 from pacenote.compare.metrics import Datum, expanded_primary, metric_hint, primary_metrics, race_metrics
 from pacenote.compare.quality import check_directions
-from pacenote.compare.race_findings import is_doubtful
+from pacenote.compare.race_findings import RaceDoubts
 from pacenote.compare.race_series import RaceSeries, race_series
 from pacenote.errors import StoreError, UsageError
 from pacenote.model.accepted_regression import AcceptedRegression
@@ -61,10 +61,11 @@ def find_trend(races: Sequence[ComparedRace], options: TrendOptions) -> Trend:
     check_directions(options.quality, (metric for own in values for metric in own), kind="")
     metrics = _metrics(series.races, values, options)
     criteria = _criteria(series, len(metrics), options)
+    doubts = [RaceDoubts(race.record) for race in series.races]
     found = [
         metric_trend(
             MetricScale.of(metric, options, [own[metric].value for own in values if metric in own]),
-            _points(metric, series.races, values),
+            _points(metric, doubts, values),
             criteria,
         )
         for metric in metrics
@@ -108,7 +109,7 @@ def _metrics(
 
 
 def _points(
-    metric: MetricId, races: Sequence[ComparedRace], values: Sequence[Mapping[MetricId, Datum]]
+    metric: MetricId, doubts: Sequence[RaceDoubts], values: Sequence[Mapping[MetricId, Datum]]
 ) -> list[tuple[TrendPoint, Datum]]:
     return [
         (
@@ -116,11 +117,11 @@ def _points(
                 number,
                 own[metric].value,
                 *own[metric].bounds,
-                is_doubtful=is_doubtful(race.record, metric),
+                is_doubtful=own_doubts.is_doubtful(metric),
             ),
             own[metric],
         )
-        for number, (race, own) in enumerate(zip(races, values, strict=True))
+        for number, (own_doubts, own) in enumerate(zip(doubts, values, strict=True))
         if metric in own
     ]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pacenote.compare.groups import compare_groups
 from pacenote.compare.metrics import race_metrics
 from pacenote.compare.quality import unknown_directions
-from pacenote.compare.race_findings import is_disturbed, is_doubtful
+from pacenote.compare.race_findings import RaceDoubts
 from pacenote.compare.validity import MORE_RACES
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.lab.experiment.cell_values import CellRaces, aliases, cell_values, factor_effects
@@ -160,9 +160,8 @@ class Evaluation:
         metrics = self.metrics_of(race)
         labels, _ = chosen_primary(self.experiment.primary, race.record, metrics)
         deciding = [metric for metric in metrics if metric.label in labels]
-        is_lost = race.record.verdict.state == "void" or any(
-            is_disturbed(race.record, metric) for metric in deciding
-        )
+        doubts = RaceDoubts(race.record)
+        is_lost = race.record.verdict.state == "void" or any(map(doubts.is_disturbed, deciding))
         return reason if is_lost else ""
 
     def _void_for_all(self, progress: ExperimentProgress) -> str:
@@ -199,7 +198,8 @@ class Evaluation:
             return False
         metrics = self.metrics_of(race)
         labels, _ = chosen_primary(self.experiment.primary, race.record, metrics)
-        return any(metric.label in labels and not is_doubtful(race.record, metric) for metric in metrics)
+        doubts = RaceDoubts(race.record)
+        return any(metric.label in labels and not doubts.is_doubtful(metric) for metric in metrics)
 
     def estimate(self, progress: ExperimentProgress) -> str:
         """Returns the running estimate in one line, empty if there is none yet."""
@@ -484,13 +484,14 @@ class Evaluation:
         metrics = dict.fromkeys(metric for race in races for metric in self.metrics_of(race))
         labels, _ = chosen_primary(self.experiment.primary, races[0].record, metrics)
         own = [self.metrics_of(race) for race in races]
+        doubts = [RaceDoubts(race.record) for race in races]
         found = leading_metric(
             metric
             for metric in metrics
             if metric.label in labels
             and sum(metric not in one or not one[metric].is_usable for one in own)
             <= MAX_LOST_SHARE * len(own)
-            and not all(is_doubtful(race.record, metric) for race in races)
+            and not all(each.is_doubtful(metric) for each in doubts)
         )
         if found is None:
             self._note(f"no primary metric counts in nearly all races: {', '.join(sorted(labels))}")

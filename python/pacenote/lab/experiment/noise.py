@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
-from pacenote.compare.race_findings import is_doubtful
+from pacenote.compare.race_findings import RaceDoubts
 from pacenote.lab.experiment.options import arguments
 from pacenote.lab.experiment.primary import chosen_primary
 from pacenote.lab.experiment.progress import MAX_LOST_SHARE
@@ -67,7 +67,7 @@ def noise_values(races: Sequence[RaceRecord | None]) -> tuple[NoiseValue, ...]:
     none if too many races are lost for it. The races are in their order; None is one that failed, is void or
     cannot be read.
     """
-    metrics = [(record, race_metrics(record)) if record else None for record in races]
+    metrics = [(RaceDoubts(record), race_metrics(record)) if record else None for record in races]
     counted = [each[1] for each in metrics if each]
     found = []
     for metric in counted[0] if counted else ():
@@ -97,9 +97,9 @@ def noise_values(races: Sequence[RaceRecord | None]) -> tuple[NoiseValue, ...]:
     return tuple(found)
 
 
-def _counts(record: RaceRecord, datum: Datum | None, metric: MetricId) -> bool:
+def _counts(doubts: RaceDoubts, datum: Datum | None, metric: MetricId) -> bool:
     """Returns whether a race has a metric, and does not make it doubtful."""
-    return datum is not None and not datum.has_backlog and not is_doubtful(record, metric)
+    return datum is not None and not datum.has_backlog and not doubts.is_doubtful(metric)
 
 
 def noise_key(record: RaceRecord) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pacenote.compare.deciding import deciding_metrics
 from pacenote.compare.metrics import PRIMARY_KEY, Datum, expanded_primary
-from pacenote.compare.race_findings import is_doubtful
+from pacenote.compare.race_findings import RaceDoubts
 from pacenote.model.comparison import MetricId
 from pacenote.model.race_record import RaceRecord
 
@@ -59,10 +59,11 @@ def usable_metrics(race: RaceRecord, metrics: Metrics) -> dict[MetricId, float]:
     """Returns the metrics of a race that may decide: those that it does not make doubtful, with enough
     samples and without the backlog of a warm-up.
     """
+    doubts = RaceDoubts(race)
     return {
         metric: datum.value
         for metric, datum in metrics.items()
-        if datum.is_usable and not is_doubtful(race, metric)
+        if datum.is_usable and not doubts.is_doubtful(metric)
     }
 
 

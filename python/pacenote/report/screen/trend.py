@@ -99,8 +99,9 @@ def _answers(trend: Trend, width: int) -> Iterator[Line]:
 
 def _table(trend: Trend, width: int) -> Iterator[Line]:
     """Yields the metrics by task; those without any value above 0 share a line."""
-    zero = [each for each in trend.metrics if each.points and not any(point.value for point in each.points)]
-    shown = [each for each in trend.metrics if each not in zero]
+    is_zero = [bool(each.points) and not any(point.value for point in each.points) for each in trend.metrics]
+    zero = [each for each, own in zip(trend.metrics, is_zero, strict=True) if own]
+    shown = [each for each, own in zip(trend.metrics, is_zero, strict=True) if not own]
     rows = [
         (short_metric_name(each.metric), level_text(each), last_change_text(each), verdict_text(trend, each))
         for each in shown
