@@ -1,6 +1,7 @@
 """The server answers only a browser that has opened its address, and tells it what it may do with a page."""
 
 import asyncio
+import errno
 import re
 import socket
 from urllib.parse import urlsplit
@@ -8,7 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from pacenote.errors import PacenoteError
-from pacenote.serve.server import ServeOptions, serve
+from pacenote.model.messages import DEFECT
+from pacenote.serve.server import LoopProblems, ServeOptions, serve
 from pacenote.store.race_store import RaceStore
 from support.records import record
 
@@ -128,3 +130,16 @@ def test_a_port_that_is_in_use_is_named(tmp_path):
         with pytest.raises(PacenoteError, match=f"port {port} of 127.0.0.1 is in use") as caught:
             asyncio.run(serve(RaceStore(tmp_path), None, options))
     assert "--port" in caught.value.hint
+
+
+def test_connections_without_number_are_one_line():
+    """Another user may open them; asyncio prints a stack trace for each one that it cannot accept."""
+    found = []
+    problems = LoopProblems(found.append)
+    for number in (errno.EMFILE, errno.EMFILE, errno.ENFILE):
+        context = {"message": "socket.accept() out of system resource", "exception": OSError(number, "")}
+        problems(None, context)
+    assert found == ["too many connections are open: pages are shown again when some are closed"]
+    problems(None, {"message": "odd", "exception": ValueError("v")})
+    problems(None, {"message": "without an error"})
+    assert found[1:] == [f"{DEFECT}: ValueError: v", "without an error"]

@@ -7,12 +7,14 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import web
 
 from pacenote.errors import PacenoteError
+from pacenote.model.messages import DEFECT
 from pacenote.serve.access import TOKEN, Access
 from pacenote.serve.guard import RequestGuard
 from pacenote.serve.handlers import Handlers
@@ -25,6 +27,10 @@ _BODY_BYTES = 64 << 10
 
 _SHUTDOWN_S = 1.0
 """Seconds that responses have to end when the server does."""
+
+
+_MOST_WARNED = 100
+"""Number of different problems that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,7 @@ async def serve(store: RaceStore, maker: PageMaker, options: ServeOptions) -> No
         try:
             await web.SockSite(runner, listener).start()
             loop = asyncio.get_running_loop()
+            loop.set_exception_handler(LoopProblems(options.warn))
             for number in options.signals:
                 loop.add_signal_handler(number, options.stop.set)
             options.ready(_address(listener, access))
@@ -76,6 +83,28 @@ async def serve(store: RaceStore, maker: PageMaker, options: ServeOptions) -> No
         finally:
             updates.stop()
             await runner.cleanup()
+
+
+class LoopProblems:
+    """Handles what fails outside of requests: one line for each kind. Other users of this machine can open
+    connections until the process has no file left, and asyncio prints a stack trace for each of them.
+    """
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        """`warn` receives the lines."""
+        self._warn = warn
+        self._warned: set[str] = set()
+
+    def __call__(self, _loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        """Takes what asyncio says about a problem."""
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            text = "too many connections are open: pages are shown again when some are closed"
+        else:
+            text = f"{DEFECT}: {type(error).__name__}: {error}" if error else str(context.get("message"))
+        if text not in self._warned and len(self._warned) < _MOST_WARNED:
+            self._warned.add(text)
+            self._warn(text)
 
 
 def _listening_socket(options: ServeOptions) -> socket.socket:
