@@ -143,3 +143,18 @@ def test_connections_without_number_are_one_line():
     problems(None, {"message": "odd", "exception": ValueError("v")})
     problems(None, {"message": "without an error"})
     assert found[1:] == [f"{DEFECT}: ValueError: v", "without an error"]
+
+
+def test_a_line_that_cannot_be_shown_is_shown_later():
+    """What it needs may not be imported yet, and no further file can be opened."""
+    found, failures = [], [OSError(errno.EMFILE, ""), None]
+
+    def warn(text):
+        if failure := failures.pop(0):
+            raise failure
+        found.append(text)
+
+    problems = LoopProblems(warn)
+    for _ in range(2):
+        problems(None, {"exception": OSError(errno.EMFILE, "")})
+    assert len(found) == 1

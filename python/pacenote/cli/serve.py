@@ -42,6 +42,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Answers requests until Ctrl-C, and returns 0. Raises PacenoteError if it cannot listen."""
     import asyncio
 
+    # Warnings need it, also when no further file can be opened.
+    import pacenote.cli.program  # noqa: F401
     from pacenote.race.stop_signals import handled_signals
     from pacenote.serve.server import ServeOptions, serve
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import signal
@@ -103,8 +104,10 @@ class LoopProblems:
         else:
             text = f"{DEFECT}: {type(error).__name__}: {error}" if error else str(context.get("message"))
         if text not in self._warned and len(self._warned) < _MOST_WARNED:
-            self._warned.add(text)
-            self._warn(text)
+            # Without files, what the line needs cannot be imported either: the next problem says it.
+            with contextlib.suppress(OSError):
+                self._warn(text)
+                self._warned.add(text)
 
 
 def _listening_socket(options: ServeOptions) -> socket.socket:
