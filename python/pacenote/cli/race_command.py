@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 
@@ -11,7 +12,9 @@ from pacenote.lab.experiment.options import arguments
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.secrets import REDACTED
 from pacenote.model.target_rate import MAX_SHORTFALL
+from pacenote.track.params import parse_dict
 
+_SIMPLE = re.compile(r"[\w.:,/=+-]{1,1000}")
 _MAX_ERROR_RATE = 0.01
 _WIDTH = 80
 """Length of a command from which on each option has a line of its own."""
@@ -32,12 +35,25 @@ def race_command(record: RaceRecord, program: str) -> tuple[str, tuple[str, ...]
         options = {**race_options(record), **dict(_further(record))}
     except UsageError as error:
         return "", (f"Not known: {error.message}.",)
-    given = {name: value for name, value in options.items() if value not in _DEFAULTS.get(name, ())}
+    given = {
+        name: _short(name, value) for name, value in options.items() if value not in _DEFAULTS.get(name, ())
+    }
     words = [f"{program} race", *map(shlex.quote, arguments(given))]
     command = " ".join(words)
     if len(command) > _WIDTH:
         command = " \\\n  ".join(words)
     return command, tuple(_notes(record, command))
+
+
+def _short(name: str, value: object) -> object:
+    """Returns the value of an option, a simple table as `k:v,k2:v2`."""
+    if not isinstance(value, Mapping):
+        return value
+    text = ",".join(f"{key}:{item}" for key, item in value.items())
+    try:
+        return text if _SIMPLE.fullmatch(text) and parse_dict(text, f"--{name}") == value else value
+    except UsageError:
+        return value
 
 
 def _further(record: RaceRecord) -> Iterator[tuple[str, object]]:
