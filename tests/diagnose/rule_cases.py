@@ -261,11 +261,12 @@ DISK_CASES = {
     "D4": RuleCase(
         {
             **{"disk.wait_share": 0.3, "cpu.idle_share": 0.6, "disk.device": "sda", "disk.await_ms": 25},
-            **{"disk.force_max_ms": 800, "disk.some_wait_share": 0.3},
+            **{"disk.force_max_ms": 800, "disk.some_wait_share": 0.3, "engine.async_translog": False},
         },
         {"disk.wait_share": 0.01, "disk.force_max_ms": 4},
         {"disk.wait_share": None},
         0.4286,
+        {"set": ["index.translog.durability=async"]},
     ),
     "D5": RuleCase(
         {
