@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import resource
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,9 @@ _BODY_BYTES = 64 << 10
 _SHUTDOWN_S = 1.0
 """Seconds that responses have to end when the server does."""
 
+
+_MOST_FILES = 65_536
+"""Largest number of files, connections included, that the server opens at a time."""
 
 _MOST_WARNED = 100
 """Number of different problems that are reported."""
@@ -62,6 +66,7 @@ class ServeOptions:
 
 async def serve(store: RaceStore, maker: PageMaker, options: ServeOptions) -> None:
     """Answers requests until the server is to end. Raises PacenoteError if it cannot listen."""
+    _allow_more_connections()
     access = Access()
     updates = LiveUpdates(options.live_interval_s)
     application = web.Application(client_max_size=_BODY_BYTES)
@@ -108,6 +113,16 @@ class LoopProblems:
             with contextlib.suppress(OSError):
                 self._warn(text)
                 self._warned.add(text)
+
+
+def _allow_more_connections() -> None:
+    """Raises the limit of open files as far as the process may: other users of this machine can open
+    connections, too.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if wanted > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _listening_socket(options: ServeOptions) -> socket.socket:
