@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,7 +110,10 @@ def test_a_build_that_fails_ends_the_race(race: Race, checkout: Path, tmp_path: 
 
 
 def test_a_build_is_installed_and_started(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(("start", f"--source-path={checkout}", "--car-params=heap_size:128m", "--format=json")) == 0
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    options = (f"--source-path={checkout}", "--car-params=heap_size:128m", f"--http-port={port}")
+    assert main(("start", *options, "--format=json")) == 0
     started = json.loads(capsys.readouterr().out)
     chosen = f"--installation-id={started['installation-id']}"
     assert started["nodes"][0]["version"] == f"{VERSION}-SNAPSHOT"
