@@ -137,7 +137,10 @@ def test_a_finished_task_with_a_schedule_has_the_percentiles_of_its_latency():
         Percentile(50.0, 7.0, 6.0, 8.0, supported=True), Percentile(99.0, 90.0, 80.0, None, supported=False),
     ))  # fmt: skip
     paced = replace(task(), latency=latency, bytes_out=0)
-    assert result_line(paced) == "search done: 1 min 10 s (1 min measured), 833.33 ops/s, latency p50 7 ms"
+    assert (
+        result_line(paced)
+        == "search done: 1 min 10 s (1 min measured), 833.33 ops/s, latency p50 7 ms, p99 ≥ 80 ms"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pacenote.cli.progress_text import failures_text, silence_text, wait_text
-from pacenote.model.headline import early_end
 from pacenote.model.printable import single_line
 from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
-from pacenote.model.task_kinds import indexes
 from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.report.screen.sparkline import sparkline
 from pacenote.report.screen.text import Line, Span, Style, cut, left, right, shortened, text_width
+from pacenote.report.task_line import percentile_text, task_line
 from pacenote.units import format_count, format_rate, format_seconds
 
 _WIDE = 110
@@ -291,24 +290,17 @@ class _Layout:
 
 def _done_row(result: TaskResult, target: float | None) -> _Row:
     """Returns the line about a task that has ended; one that each client ran at most once has no rates."""
-    ended = result.accounting.succeeded + result.accounting.failed
-    rate, p50, p99, late = "", "", "", ""
-    if ended > result.clients:
-        times = result.latency or result.service_time
-        found = [times.at(q) if times else None for q in (50.0, 99.0)]
-        found.append(result.lateness.at(99.0) if result.lateness else None)
-        p50, p99, late = (_ms(each.ms) if each and each.supported else "" for each in found)
-        if result.warmup_backlog.marked:
-            p50, p99 = (f"{latency}{BACKLOG_MARK}" if latency else "" for latency in (p50, p99))
-        mean = result.throughput.mean if result.throughput else None
-        rate = "" if mean is None else _rate(mean, target, result.unit)
-    failed = result.work.failed if indexes(result) and result.work.failed else result.accounting.failed
-    how = early_end(result)
+    line = task_line(result)
+    mark = BACKLOG_MARK if line.has_backlog else ""
+    texts = [percentile_text(line.percentile(q)) for q in (50.0, 99.0)]
+    p50, p99 = (f"{text}{mark}" if text else "" for text in texts)
+    late = percentile_text(line.late_p99) if line.times else ""
+    rate = "" if line.rate is None else _rate(line.rate, target, result.unit)
     time_s = round(result.duration_s) if result.duration_s >= _WHOLE_S else result.duration_s
     return _Row(
-        single_line(f"{result.task} ({how})" if how else result.task),
-        (format_seconds(time_s), rate, p50, p99, late, f"{failed:,}"),
-        has_errors=failed > 0,
+        f"{line.name} ({line.ended})" if line.ended else line.name,
+        (format_seconds(time_s), rate, p50, p99, late, f"{line.failed:,}"),
+        has_errors=line.failed > 0,
         note=failures_text(result),
     )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from pacenote.model.headline import early_end
 from pacenote.model.printable import single_line
 from pacenote.model.race_progress import RaceProgress, TaskProgress
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
+from pacenote.report.task_line import percentile_texts, task_line
 from pacenote.units import format_bytes, format_count, format_number, format_seconds
 
 _REASON = 200
@@ -156,17 +156,18 @@ def result_line(result: TaskResult) -> str:
     parts = [_duration(result)] if ended or not unanswered else []
     if unanswered:
         parts.append(f"{format_count(unanswered, 'operation')} unanswered")
-    if ended > result.clients:
-        parts += _rates(result)
+    line = task_line(result)
+    if line.rate is not None:
+        parts += [f"{format_number(line.rate)} {line.unit}/s", *percentile_texts(line)]
     elif result.work.done > ended:
         parts.append(f"{result.work.done:,} {result.unit}")
     if result.bytes_out:
         parts.append(f"{format_bytes(result.bytes_out)} sent")
     if failures := failures_text(result):
         parts.append(failures)
-    how = early_end(result)
-    end = "done:" if how is None else f"{how} after" if ended or not unanswered else f"{how}:"
-    return f"{single_line(result.task)} {end} {', '.join(parts)}"
+    how = line.ended
+    end = "done:" if not how else f"{how} after" if ended or not unanswered else f"{how}:"
+    return f"{line.name} {end} {', '.join(parts)}"
 
 
 def failures_text(result: TaskResult) -> str:
@@ -192,17 +193,3 @@ def _duration(result: TaskResult) -> str:
     """Returns the duration, and that of the measured window if there was a warm-up."""
     text = format_seconds(result.duration_s)
     return f"{text} ({format_seconds(result.window_s)} measured)" if result.accounting.warmup else text
-
-
-def _rates(result: TaskResult) -> Iterator[str]:
-    """Yields throughput and percentiles: of latency if there is a schedule, otherwise of service time."""
-    if result.throughput:
-        yield f"{format_number(result.throughput.mean)} {result.unit}/s"
-    times = result.latency or result.service_time
-    name = "latency" if result.latency else "service time"
-    name += " with the backlog of the warm-up," if result.warmup_backlog.marked else ""
-    p50, p99 = (times.at(50.0), times.at(99.0)) if times else (None, None)
-    if p50:
-        yield f"{name} p50 {format_seconds(p50.ms / 1e3)}"
-    if p99 and p99.supported:
-        yield f"p99 {format_seconds(p99.ms / 1e3)}"

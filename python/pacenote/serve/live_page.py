@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pacenote.model.headline import early_end
 from pacenote.model.printable import shortened, single_line
 from pacenote.model.race_progress import RaceProgress, TaskProgress
 from pacenote.model.result import TaskResult
 from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.report.render.html import escaped
+from pacenote.report.task_line import percentile_text, task_line
 from pacenote.serve.document import OwnPage, attribute
 from pacenote.serve.live_race import KEPT_RATES, LiveRace
 from pacenote.serve.race_pages import RaceHeading
@@ -144,21 +144,16 @@ def _ended(results: Sequence[TaskResult]) -> Iterator[str]:
 
 
 def _ended_cells(result: TaskResult) -> Iterator[str]:
-    early = early_end(result)
-    name = escaped(result.task)
-    yield f"{name} <span class=doubtful>{escaped(early)}</span>" if early else name
+    line = task_line(result)
+    name = escaped(line.name)
+    yield f"{name} <span class=doubtful>{escaped(line.ended)}</span>" if line.ended else name
     yield escaped(format_seconds(result.duration_s))
-    has_rates = result.accounting.succeeded + result.accounting.failed > result.clients
-    rate = result.throughput.mean if has_rates and result.throughput else None
-    yield "" if rate is None else escaped(f"{format_number(rate)} {result.unit}/s")
-    times = result.latency or result.service_time
+    yield "" if line.rate is None else escaped(f"{format_number(line.rate)} {line.unit}/s")
     for q in (50.0, 99.0):
-        found = times.at(q) if times and has_rates else None
-        latency = _ms(found.ms) if found and found.supported else ""
-        yield escaped(f"{latency}{BACKLOG_MARK}" if latency and result.warmup_backlog.marked else latency)
-    failed = result.accounting.failed
-    reason = f" ({shortened(single_line(result.errors[0].reason), 200)})" if result.errors else ""
-    yield f"<span class=wrong>{failed:,}{escaped(reason)}</span>" if failed else "0"
+        latency = percentile_text(line.percentile(q))
+        yield escaped(f"{latency}{BACKLOG_MARK}" if latency and line.has_backlog else latency)
+    reason = f" ({shortened(line.reason, 200)})" if line.reason else ""
+    yield f"<span class=wrong>{line.failed:,}{escaped(reason)}</span>" if line.failed else "0"
 
 
 def _to_come(names: Sequence[str]) -> Iterator[str]:

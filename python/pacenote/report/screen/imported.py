@@ -9,7 +9,7 @@ from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.user_tags import tag_texts
 from pacenote.report.rows import UNKNOWN_SAMPLES_MARK
-from pacenote.report.screen.screen import Answer, Cell, Column, Paragraph, TaskLine, TaskTable
+from pacenote.report.screen.screen import Answer, Cell, Column, Paragraph, TaskRow, TaskTable
 from pacenote.units import format_range, format_rate, format_seconds
 
 _RATE, _ERRORS, _SERVICE = "rate", "errors", "service p50"
@@ -91,7 +91,7 @@ def _head(column: Column, tasks: Sequence[ImportedTask]) -> str:
     return column.heading or column.name
 
 
-def _line(task: ImportedTask, limit: float, *, is_doubtful: bool) -> TaskLine:
+def _line(task: ImportedTask, limit: float, *, is_doubtful: bool) -> TaskRow:
     kind = "latency" if task.percentiles.get("latency") else "service time"
     service = task.percentiles.get("service time", {})
     rate = task.error_rate
@@ -101,7 +101,7 @@ def _line(task: ImportedTask, limit: float, *, is_doubtful: bool) -> TaskLine:
         _ERRORS: Cell("" if rate is None else f"{rate * 100:.4g} %", is_wrong=(rate or 0.0) > limit),
         _SERVICE: Cell(_ms(service[50.0]) if 50.0 in service else ""),
     }
-    return TaskLine(single_line(task.task), tuple(cells[column.name] for column in COLUMNS), is_doubtful)
+    return TaskRow(single_line(task.task), tuple(cells[column.name] for column in COLUMNS), is_doubtful)
 
 
 def _percentile(task: ImportedTask, kind: str, q: float) -> str:

@@ -77,7 +77,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskLine:
+class TaskRow:
     """One task."""
 
     name: str
@@ -100,7 +100,7 @@ class TaskTable:
     heads: tuple[str, ...]
     """Headings, one for each column."""
 
-    lines: tuple[TaskLine, ...]
+    lines: tuple[TaskRow, ...]
     """The tasks in the order in which they ended."""
 
 

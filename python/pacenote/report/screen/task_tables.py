@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pacenote.model.headline import early_end
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceTimeline
 from pacenote.model.result import Percentile, TaskResult, percentiles_for
-from pacenote.model.target_rate import TargetRate, achieved_rate
+from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_kinds import indexes, runs_once, searches
 from pacenote.model.verdict import targets_not_kept
 from pacenote.model.warmup_backlog import (
@@ -21,9 +20,10 @@ from pacenote.model.warmup_backlog import (
 )
 from pacenote.report.notes import mostly_waits
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK
-from pacenote.report.screen.screen import Cell, Column, TaskLine, TaskTable
+from pacenote.report.screen.screen import Cell, Column, TaskRow, TaskTable
 from pacenote.report.screen.sparkline import sparkline
 from pacenote.report.screen.task_trend import TREND_BARS, trend
+from pacenote.report.task_line import TaskLine, task_line
 from pacenote.units import format_range, format_rate, format_seconds
 
 UNSTEADY_MARK = "~"
@@ -121,43 +121,38 @@ def _shown_unit(task: TaskResult, target: TargetRate | None) -> str:
     return target.unit if target else task.unit
 
 
-def _line(task: TaskResult, unit: str, marks: _Marks) -> TaskLine:
-    times = task.latency or task.service_time
-    shown = percentiles_for(times.count) if times else ()
-    found = {name: times.at(q) if times and q in shown else None for name, q in _PERCENTILES.items()}
-    failed = task.work.failed if indexes(task) and task.work.failed else task.accounting.failed
-    high = times.at(99.9) if times else None
-    late = task.lateness.at(99.0) if task.lateness else None
+def _line(task: TaskResult, unit: str, marks: _Marks) -> TaskRow:
+    line = task_line(task, marks.targets.get(task.task))
+    high = line.times.at(99.9) if line.times else None
     service = task.service_time.at(50.0) if task.service_time and task.latency else None
     cells = {
-        _RATE: Cell(_rate(task, unit, marks.targets.get(task.task)), task.task in marks.missed),
-        **{name: Cell(_marked(_percentile(percentile), task)) for name, percentile in found.items()},
-        _HIGH: Cell(_marked(_if_supported(high), task)),
-        _MAX: Cell(_marked(_milliseconds(times.max_ms) if times else "", task)),
-        _ERRORS: Cell(f"{failed:,}", is_wrong=failed > 0),
+        _RATE: Cell(_rate(line, unit), task.task in marks.missed),
+        **{name: Cell(_marked(_percentile(line.percentile(q)), line)) for name, q in _PERCENTILES.items()},
+        _HIGH: Cell(_marked(_if_supported(high), line)),
+        _MAX: Cell(_marked(_milliseconds(line.times.max_ms) if line.times else "", line)),
+        _ERRORS: Cell(f"{line.failed:,}", is_wrong=line.failed > 0),
         _TREND: Cell(sparkline(trend(task, marks.timeline))),
         _SERVICE: Cell(_if_supported(service)),
         _COUNT: Cell(f"{task.accounting.normal:,}"),
         _CLIENTS: Cell(f"{task.clients:,}"),
-        _LATE: Cell(_if_supported(late)),
+        _LATE: Cell(_if_supported(line.late_p99)),
     }
-    name = single_line(task.task) + (f" {UNSTEADY_MARK}" if task.steady.changes else "")
+    name = line.name + (f" {UNSTEADY_MARK}" if task.steady.changes else "")
     name += f" {WAITING_MARK}" if mostly_waits(task) else ""
-    name += "" if (how := early_end(task)) is None else f" ({how})"
-    return TaskLine(name, tuple(cells[column.name] for column in COLUMNS), task.task in marks.doubtful)
+    name += f" ({line.ended})" if line.ended else ""
+    return TaskRow(name, tuple(cells[column.name] for column in COLUMNS), task.task in marks.doubtful)
 
 
-def _rate(task: TaskResult, unit: str, target: TargetRate | None) -> str:
+def _rate(line: TaskLine, unit: str) -> str:
     """Returns the achieved rate, beside the target rate if there is one."""
-    if target is not None:
-        rates = f"{format_rate(achieved_rate(task, target))} / {format_rate(target.value)}"
-    elif task.throughput is not None:
-        rates = format_rate(task.throughput.mean)
+    if line.target is not None and line.achieved is not None:
+        rates, own = f"{format_rate(line.achieved)} / {format_rate(line.target.value)}", line.target.unit
+    elif line.rate is not None:
+        rates, own = format_rate(line.rate), line.unit
     else:
         return ""
-    own = _shown_unit(task, target)
     with_unit = rates if own == unit else f"{rates} {single_line(own)}/s"
-    return with_unit + (SHORT_WINDOW_MARK if _is_short(task) else "")
+    return with_unit + (SHORT_WINDOW_MARK if line.is_extrapolated else "")
 
 
 def _percentile(percentile: Percentile | None) -> str:
@@ -171,9 +166,9 @@ def _percentile(percentile: Percentile | None) -> str:
     return UNSUPPORTED_MARK
 
 
-def _marked(latency: str, task: TaskResult) -> str:
+def _marked(latency: str, line: TaskLine) -> str:
     """Returns a latency with its mark if it includes the backlog of the warm-up."""
-    return f"{latency}{BACKLOG_MARK}" if latency and task.warmup_backlog.marked else latency
+    return f"{latency}{BACKLOG_MARK}" if latency and line.has_backlog else latency
 
 
 def _if_supported(percentile: Percentile | None) -> str:
@@ -214,7 +209,7 @@ def _unsupported_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
 
 
 def _short_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
-    if any(map(_is_short, tasks)):
+    if any(task_line(task).is_extrapolated for task in tasks):
         yield f"{SHORT_WINDOW_MARK} measured for less than a second: the rate is extrapolated"
 
 
@@ -247,12 +242,6 @@ def _waiting_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
             f"{WAITING_MARK} latency is mostly waiting for the previous response of the same client: "
             f"{', '.join(waiting)}"
         )
-
-
-def _is_short(task: TaskResult) -> bool:
-    if task.throughput is None or not task.throughput.mean:
-        return False
-    return (task.window_s if task.reported_s is None else task.reported_s) < 1.0
 
 
 def _milliseconds(value: float) -> str:

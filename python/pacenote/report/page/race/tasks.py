@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pacenote.model.headline import early_end, indexing_rate, main_indexing
+from pacenote.model.headline import indexing_rate, main_indexing
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import DurationSummary, Percentile, TaskResult
-from pacenote.model.target_rate import achieved_rate
-from pacenote.model.task_kinds import indexes, runs_once
+from pacenote.model.result import DurationSummary, TaskResult
+from pacenote.model.task_kinds import runs_once
 from pacenote.model.verdict import targets_not_kept
 from pacenote.model.warmup_backlog import (
     BACKLOG_MARK,
@@ -25,6 +24,7 @@ from pacenote.report.page.race.operations import TimedTask
 from pacenote.report.page.time_charts import Curve, CurveChart
 from pacenote.report.screen.imported import COLUMNS, FOOTNOTE, imported_tables
 from pacenote.report.screen.screen import TaskTable
+from pacenote.report.task_line import TaskLine, percentile_text, task_line
 from pacenote.units import format_count, format_rate, format_seconds
 
 TASKS = "data-tasks"
@@ -68,40 +68,39 @@ def task_table(record: RaceRecord, tasks: Sequence[TaskResult]) -> PageTable:
 def _row(
     record: RaceRecord, task: TaskResult, doubtful: set[str], missed: set[str]
 ) -> tuple[PageCell | str, ...]:
+    line = task_line(task, record.targets.get(task.task))
+    # Also of tasks that run once, whose times are of interest here.
     times = task.latency or task.service_time
-    failed = task.work.failed if indexes(task) and task.work.failed else task.accounting.failed
-    ended = f" ({how})" if (how := early_end(task)) else ""
-    late = task.lateness.at(_COMPARED) if task.lateness else None
+    ended = f" ({line.ended})" if line.ended else ""
+    late = line.late_p99
     return (
-        PageCell(single_line(task.task) + ended, tone="doubtful" if task.task in doubtful else ""),
-        _throughput(task),
-        _target(record, task, is_missed=task.task in missed),
+        PageCell(line.name + ended, tone="doubtful" if task.task in doubtful else ""),
+        _throughput(line),
+        _target(line, is_missed=task.task in missed),
         *(_marked(_percentile(times, q), task) for q in _PERCENTILES),
         _marked(_time(times.max_ms if times else None), task),
-        PageCell(f"{failed:,}", failed, "wrong" if failed else "quiet"),
+        PageCell(f"{line.failed:,}", line.failed, "wrong" if line.failed else "quiet"),
         PageCell(f"{task.accounting.normal:,}", task.accounting.normal),
         PageCell(f"{task.clients:,}", task.clients),
-        _time(late.ms if late and late.supported else None),
+        _time(late.ms if late else None),
         PageCell(format_seconds(float(f"{task.duration_s:.3g}")), task.duration_s),
         PageCell("" if task.steady.state == "unknown" else task.steady.state.replace("-", " ")),
     )
 
 
-def _throughput(task: TaskResult) -> PageCell:
-    if task.throughput is None or runs_once(task):
+def _throughput(line: TaskLine) -> PageCell:
+    if line.rate is None:
         return PageCell("")
-    mean = task.throughput.mean
-    return PageCell(f"{format_rate(mean)} {single_line(task.unit)}/s", mean)
+    return PageCell(f"{format_rate(line.rate)} {line.unit}/s", line.rate)
 
 
-def _target(record: RaceRecord, task: TaskResult, *, is_missed: bool) -> PageCell:
-    target = record.targets.get(task.task)
-    if target is None:
+def _target(line: TaskLine, *, is_missed: bool) -> PageCell:
+    if line.target is None or line.achieved is None:
         return PageCell("")
-    text = f"{format_rate(target.value)} {single_line(target.unit)}/s"
+    text = f"{format_rate(line.target.value)} {single_line(line.target.unit)}/s"
     if is_missed:
-        text += f", reached {format_rate(achieved_rate(task, target))}"
-    return PageCell(text, target.value, "wrong" if is_missed else "")
+        text += f", reached {format_rate(line.achieved)}"
+    return PageCell(text, line.target.value, "wrong" if is_missed else "")
 
 
 def _percentile(times: DurationSummary | None, q: float) -> PageCell:
@@ -127,13 +126,6 @@ def backlog_notes(tasks: Sequence[TaskResult]) -> Iterator[str]:
             yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}; {backlog_advice(task)}."
         if text := drain_text(task):
             yield f"{single_line(task.task)}: {text}."
-
-
-def percentile_text(found: Percentile) -> str:
-    """Returns a percentile or, with too few samples, its lower bound; empty if there is none."""
-    if found.supported:
-        return format_seconds(found.ms / 1000)
-    return "" if found.low_ms is None else f"≥ {format_seconds(found.low_ms / 1000)}"
 
 
 def _time(ms: float | None) -> PageCell:
