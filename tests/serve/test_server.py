@@ -4,6 +4,8 @@ import asyncio
 import errno
 import re
 import socket
+import subprocess
+import sys
 from urllib.parse import urlsplit
 
 import pytest
@@ -158,3 +160,16 @@ def test_a_line_that_cannot_be_shown_is_shown_later():
     for _ in range(2):
         problems(None, {"exception": OSError(errno.EMFILE, "")})
     assert len(found) == 1
+
+
+def test_the_server_may_open_as_many_files_as_the_system_permits():
+    program = (
+        "import resource; from pacenote.serve import server\n"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))\n"
+        "server._allow_more_connections()\n"
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], hard)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, check=True)
+    soft, hard = map(int, done.stdout.split())
+    assert soft == min(hard, 65_536)
