@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -155,13 +156,16 @@ def test_code_is_not_named_by_a_folder_in_which_all_users_may_create_files(inner
     assert problem == f"{inner} is a folder in which all users may create files"
 
 
+@pytest.mark.parametrize("umask", [0, 0o022])
 @pytest.mark.parametrize(
     ("folder", "lock"), [(0o755, 0o600), (0o700, 0o600), (0o2775, 0o660), (0o1777, 0o660)]
 )
-def test_a_lock_is_opened_by_those_who_can_write_to_its_folder(inner: Path, folder: int, lock: int) -> None:
+def test_a_lock_is_opened_by_those_who_can_write_to_its_folder(
+    inner: Path, folder: int, lock: int, umask: int
+) -> None:
     """The others could lock it, too."""
     inner.chmod(folder)
-    before = os.umask(0)
+    before = os.umask(umask)
     try:
         os.close(open_lock(inner / "new"))
         (inner / "old").touch(0o666)
@@ -170,3 +174,26 @@ def test_a_lock_is_opened_by_those_who_can_write_to_its_folder(inner: Path, fold
         os.umask(before)
     for name in ("new", "old"):
         assert (inner / name).stat().st_mode & 0o777 == lock
+
+
+def test_the_permissions_of_a_file_that_is_linked_to_a_lock_do_not_change(inner: Path) -> None:
+    """Others could otherwise read a file by a link in a folder that they share."""
+    inner.chmod(0o2775)
+    secret = inner.parent / "secret"
+    secret.touch(0o600)
+    (inner / "lock").hardlink_to(secret)
+    os.close(open_lock(inner / "lock"))
+    assert secret.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_lock_on_a_file_system_without_permissions_is_opened(
+    inner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FAT refuses to change the permissions that it shows for all files."""
+
+    def refuse(_descriptor: int, _mode: int) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    (inner / "lock").touch(0o755)
+    monkeypatch.setattr(os, "fchmod", refuse)
+    os.close(open_lock(inner / "lock"))

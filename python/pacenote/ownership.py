@@ -7,6 +7,7 @@ trusts only its own group.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import stat
@@ -78,9 +79,13 @@ def open_lock(file: Path) -> int:
     flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(file, flags, mode)
     status = os.fstat(descriptor)
-    if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & ~mode:
-        # One of an earlier version.
-        os.fchmod(descriptor, mode)
+    # With two names, it may be another file that others have linked here.
+    is_own = status.st_uid == os.geteuid() and status.st_nlink == 1
+    if is_own and stat.S_IMODE(status.st_mode) != mode:
+        # It is one of an earlier version, or the umask keeps out a group that shares the folder. Not all file
+        # systems have permissions.
+        with contextlib.suppress(OSError):
+            os.fchmod(descriptor, mode)
     return descriptor
 
 
