@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pacenote.cli import import_races
+from pacenote.cli.console import Console
 from pacenote.cli.main import COMMANDS
-from pacenote.cli.reading_limit import READERS, VARIABLE
+from pacenote.cli.reading_limit import DEFAULT_S, READERS, VARIABLE, file_limit, reading_limit
 
 
 def pacenote(home: Path, limit: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -62,3 +67,34 @@ def test_a_limit_that_is_not_a_number_is_an_error(limit: str, tmp_path: Path) ->
     ended = pacenote(tmp_path, limit, "list", "races")
     assert ended.returncode == 2
     assert f"{VARIABLE} must be a number of seconds, not '{limit}'" in ended.stderr
+
+
+def test_each_file_that_is_imported_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder may have ten thousand races."""
+    taken, ended = [1e6], list[int]()
+    monkeypatch.setattr("time.process_time", lambda: taken[0])
+    monkeypatch.setattr("os._exit", ended.append)
+    with file_limit(Console()):
+        taken[0] += DEFAULT_S
+    with file_limit(Console()):
+        taken[0] += DEFAULT_S
+    assert ended == []
+    with reading_limit("list", "", Console()):
+        pass
+    assert ended == [64]
+
+
+def test_an_import_limits_each_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = list[Console]()
+
+    @contextlib.contextmanager
+    def counted(console: Console) -> Iterator[None]:
+        limited.append(console)
+        yield
+
+    monkeypatch.setattr("pacenote.cli.import_races.file_limit", counted)
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    files = [tmp_path / "missing", tmp_path / "also-missing"]
+    options = argparse.Namespace(files=files, user_tags={}, owns_process=True)
+    assert import_races.run(options, Console()) == 64
+    assert len(limited) == 2

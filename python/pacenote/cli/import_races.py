@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.program import program
+from pacenote.cli.reading_limit import file_limit
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.printable import shortened, single_line
@@ -107,7 +109,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
             continue
         for path in paths:
             try:
-                races = _import_file(path, target, console)
+                with file_limit(console) if options.owns_process else contextlib.nullcontext():
+                    races = _import_file(path, target, console)
             except StoreError:
                 raise
             except PacenoteError as error:

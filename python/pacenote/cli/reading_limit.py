@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from pacenote.cli.console import Console
 from pacenote.errors import StoreError, UsageError
 
-READERS = frozenset({"compare", "diagnose", "diff", "gc", "import", "jfr", "list", "report", "trend"})
-"""Commands that only read. `export` is none: it writes as much as it reads, of the samples of a long race for
-hours.
+READERS = frozenset({"compare", "diagnose", "diff", "gc", "jfr", "list", "report", "trend"})
+"""Commands that only read. `export` and `import` are none: they write as much as they read, of the samples of
+a long race or of thousands of races for hours. Each file that is imported has a limit of its own.
 """
 
 _READING_ACTIONS = {"experiment": "report", "tune": "report"}
@@ -34,13 +35,59 @@ def reading_limit(command: str, action: str, console: Console) -> Generator[None
     UsageError for a limit that is not a number.
     """
     limit_s = _limit_s()
-    reads = command in READERS or _READING_ACTIONS.get(command) == action
-    if not reads or not limit_s:
+    if not limit_s or not (command in READERS or _READING_ACTIONS.get(command) == action):
         yield
         return
-    _check(limit_s, console)
+    with _limited(_Limit(console, limit_s)):
+        yield
+
+
+@contextmanager
+def file_limit(console: Console) -> Generator[None]:
+    """Ends the process, with one line, if one of many files takes too much processor time. Raises UsageError
+    for a limit that is not a number.
+    """
+    limit_s = _limit_s()
+    if not limit_s:
+        yield
+        return
+    with _limited(_Limit(console, limit_s, time.process_time())):
+        yield
+
+
+class _Limit(NamedTuple):
+    """How long the process may compute. A dataclass would delay `--help`."""
+
+    console: Console
+    """Shows why the process ends."""
+
+    limit_s: float
+    """The processor time that it may take."""
+
+    began_s: float = 0.0
+    """Its processor time when the limited part began."""
+
+    def check(self) -> None:
+        """Ends the process if it has taken more processor time. What reads may hold the interpreter's lock or
+        call a library for long, so that an exception would come too late.
+        """
+        if time.process_time() - self.began_s <= self.limit_s:
+            return
+        # It would delay all commands.
+        from pacenote.units import format_seconds
+
+        self.console.error_at_exit(
+            f"stopped after {format_seconds(self.limit_s)} of processor time: a file may be damaged, or made "
+            f"to take long; if there is so much to read, set {VARIABLE} to more seconds, or to 0 for no limit"
+        )
+        os._exit(StoreError.exit_code)
+
+
+@contextmanager
+def _limited(limit: _Limit) -> Generator[None]:
+    limit.check()
     ended = threading.Event()
-    watch = threading.Thread(target=_watch, args=(limit_s, console, ended), name="limit", daemon=True)
+    watch = threading.Thread(target=_watch, args=(limit, ended), name="limit", daemon=True)
     watch.start()
     try:
         yield
@@ -59,22 +106,6 @@ def _limit_s() -> float:
     return limit_s
 
 
-def _watch(limit_s: float, console: Console, ended: threading.Event) -> None:
+def _watch(limit: _Limit, ended: threading.Event) -> None:
     while not ended.wait(_PERIOD_S):
-        _check(limit_s, console)
-
-
-def _check(limit_s: float, console: Console) -> None:
-    """Ends the process if it has taken more processor time. What reads may hold the interpreter's lock or
-    call a library for long, so that an exception would come too late.
-    """
-    if time.process_time() <= limit_s:
-        return
-    # It would delay all commands.
-    from pacenote.units import format_seconds
-
-    console.error_at_exit(
-        f"stopped after {format_seconds(limit_s)} of processor time, which no race needs: a file may be "
-        f"damaged, or made to take long; if not, set {VARIABLE} to more seconds, or to 0 for no limit"
-    )
-    os._exit(StoreError.exit_code)
+        limit.check()
