@@ -6,11 +6,13 @@ from itertools import count
 
 import pytest
 
-from lab.experiment.experiments import HALVES, KilledError, Lab, pair
+from lab.experiment.experiments import HALVES, MACHINE, KilledError, Lab, factors, pair
 from pacenote.compare.groups import compare_groups
 from pacenote.lab.child_command import ChildExit
-from pacenote.lab.experiment.progress import max_repeats
+from pacenote.lab.experiment.design import plan_races
+from pacenote.lab.experiment.progress import ExperimentProgress, max_repeats
 from pacenote.model.comparison import ComparedRace
+from pacenote.model.experiment import Experiment, ExperimentPlan, JournalEntry
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.outside_disturbances import outside_disturbance
 from pacenote.model.race_record import Verdict
@@ -165,9 +167,25 @@ def test_a_disturbed_race_that_ended_after_a_kill_is_repeated(tmp_path):
 def test_both_races_of_a_duet_are_repeated(tmp_path):
     lab = Lab.of(tmp_path, pair(design="duet", blocks=3))
     disturb(lab, lambda race_id: race_id == "heap-1-002")
-    lab.run()
+    progress = lab.run().progress
     assert len(HALVES) == 2
     assert ids(lab)[:5] == ["001", "002", "001.2", "002.2", "003"]
+    # They ran at the same time, as those of the other blocks: only their halves differ.
+    places = {race_id.removeprefix("heap-1-"): place for race_id, place in progress.places().items()}
+    assert places == {"001.2": 0, "002.2": 1, "003": 0, "004": 1, "005": 0, "006": 1}
+
+
+def test_the_places_of_a_block_that_is_raced_again_are_those_of_its_plan():
+    """What was repeated in it before it was left is not between its races."""
+    experiment = Experiment(name="s", design="sweep", blocks=3, factors=factors(heap="1g 2g"))
+    races = plan_races(experiment)
+    progress = ExperimentProgress(
+        ExperimentPlan(experiment_id="s-1", created="", seed=1, folder="/", machine=MACHINE, races=races)
+    )
+    progress.apply(JournalEntry(event="ended", at="", race=2, race_id="s-1-002", outcome="disturbed"))
+    assert [progress.place_in_plan(race) for race in races] == [1, 3, 4, 5, 6, 7]
+    progress.apply(JournalEntry(event="repeated", at="", block=1))
+    assert [progress.place_in_plan(race) for race in races] == [1, 2, 3, 4, 5, 6]
 
 
 def test_disturbed_races_count_towards_the_time_that_is_left(tmp_path, monkeypatch):

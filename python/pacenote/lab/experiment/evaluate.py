@@ -508,9 +508,8 @@ class Evaluation:
                 stored = self._race(end.race_id) if end.outcome == "raced" and end.verdict != "void" else None
                 if stored is not None:
                     values[race.variant, race.block] = usable_metrics(stored.record, self.metrics_of(stored))
-        repeated = [entry.race for entry in progress.disturbed]
         places = {
-            (race.variant, race.block): float(race.number + sum(number <= race.number for number in repeated))
+            (race.variant, race.block): float(progress.place_in_plan(race))
             for race in progress.plan.races
         }
         done, is_end = progress.blocks_done(), not progress.left()

@@ -339,10 +339,15 @@ class ExperimentProgress:
         for races in self.blocks.values():
             place = 0
             for race in (race for race in races if race.number in ran):
-                place += self._repeats.get(race.number, 0)
+                # Both races of a duet are repeated at the same time: their places are halves of the machine.
+                place += 0 if race.half else self._repeats.get(race.number, 0)
                 found[self.race_id(race)] = place
                 place += 1
         return found
+
+    def place_in_plan(self, race: PlannedRace) -> float:
+        """Returns the place of a race among all of the plan, with those that were repeated in their block."""
+        return race.number + sum(count for number, count in self._repeats.items() if number <= race.number)
 
     def block_races(self, variants: Sequence[str], stage: int = 1) -> BlockRaces:
         """Returns the races of these variants in the blocks of a stage that have ended, and how many blocks
