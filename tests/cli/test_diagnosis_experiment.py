@@ -12,9 +12,11 @@ from diagnose.test_rules_file_bundled import CASES, RULES, answer
 from pacenote.cli.console import Console
 from pacenote.cli.diagnosis_experiment import experiment_text
 from pacenote.cli.experiment_check import RaceOptionCheck
+from pacenote.errors import UsageError
 from pacenote.lab.experiment.read_file import read_experiment
 from pacenote.model.race_record import RecordedCluster
 from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.model.started_node import StartedNode
 from support.records import bulk, record
 
@@ -43,3 +45,11 @@ def test_counts_in_options_are_whole_numbers_without_separators() -> None:
         more = {"task.clients": clients, "node.write_threads": 4_000}
         found = answer(RULES[rule], {**CASES[rule].fires, **more})
         assert found.advice[0].options == {"track-params": {"bulk_indexing_clients": expected}}
+
+
+def test_a_search_is_not_repeated_by_an_experiment() -> None:
+    """Its options are not those of races."""
+    search = replace(RACE, saturation=RecordedSaturation("index-append", "at least 5 ops/s"))
+    found = answer(RULES["I5"], CASES["I5"].fires)
+    with pytest.raises(UsageError, match="race race-a is a search by `saturate`"):
+        experiment_text(found, found.advice[0], search)

@@ -57,6 +57,11 @@ def write_experiments(
 
 def experiment_text(answer: RuleAnswer, advice: RuleAdvice, record: RaceRecord) -> str:
     """Returns the file of the experiment that tests one piece of advice. Raises UsageError."""
+    if record.saturation is not None:
+        raise UsageError(
+            f"race {record.race_id} is a search by `saturate`, which an experiment cannot repeat",
+            hint="`pacenote experiment init` writes a file to fill in",
+        )
     lines = [
         line
         for text in _comments(answer, record)
