@@ -161,7 +161,7 @@ def _find_jvm(pid: int) -> _Jvm:
 def _read(file: Path) -> str:
     """Returns the text of a file in /proc, which the process can make long. Raises OSError."""
     with file.open("rb", buffering=0) as stream:
-        data = b""
+        data = bytearray()
         while part := stream.read(1 << 20):
             data += part
             if len(data) > _MAX_PROC_BYTES:
