@@ -14,18 +14,20 @@ from cli.test_race_recorded_options import RECORDED, WITHOUT_EFFECT, track
 from pacenote.cli import race, saturate
 from pacenote.cli.configured_option import ConfiguredOption
 from pacenote.cli.console import Console
+from pacenote.cli.given_options import given_options
 from pacenote.cli.parser import Parser
 from pacenote.cli.race_command import race_command
 from pacenote.cli.race_options import NOT_REPEATED, race_options
 from pacenote.cli.rally_ini import RallySettings
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.redaction import redact_record
+from pacenote.model.redaction import redact_given_options, redact_record
 from pacenote.model.secrets import REDACTED
 from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.race_secrets import race_secrets
 from pacenote.race.record import initial_record
 from pacenote.track.prepare import prepare_track
+from support.records import record
 
 EXAMPLES = {
     **{name: option for name, (option, _) in RECORDED.items() if name not in ("race_id", "seed")},
@@ -166,3 +168,40 @@ def test_secrets_of_client_options_are_not_stored(tmp_path: Path) -> None:
     assert "hunter2222" not in document
     assert "k3yk3yk3y" not in document
     assert '"timeout": 7' in document
+
+
+def test_secrets_that_are_short_and_headers_of_any_name_are_not_stored() -> None:
+    arguments = [
+        *("--track=t", "--env=DB_PASSWORD=abc", "--env=LOGIN_SECRET=none", "--env=A=1"),
+        *("--set=engine.some.password=xyz", "--target-hosts=me:pw@a:1"),
+    ]
+    client = {"headers": {"X-Pin": "4711"}, "opaque_id": "me", "create_api_key_per_client": True}
+    given = given_options(parser().parse(arguments)) | {"client-options": {"default": client}}
+    found: dict[str, Any] = redact_given_options(given)
+    assert found["env"] == [f"DB_PASSWORD={REDACTED}", f"LOGIN_SECRET={REDACTED}", "A=1"]
+    assert found["set"] == [f"engine.some.password={REDACTED}"]
+    assert found["target-hosts"] == {"default": [f"{REDACTED}@a:1"]}
+    assert found["client-options"] == {
+        "default": {**client, "headers": {"X-Pin": REDACTED}, "opaque_id": REDACTED}
+    }
+
+
+def test_files_are_named_by_absolute_paths(tmp_path: Path) -> None:
+    """Whoever repeats the race may be in another folder."""
+    (tmp_path / "ca.pem").touch()
+    arguments = ["--track=t", "--elasticsearch-plugins=analysis-icu,./mine.zip,https://example.org/p.zip"]
+    found = given_options(parser().parse(arguments))
+    expected = ["analysis-icu", str(tmp_path / "mine.zip"), "https://example.org/p.zip"]
+    assert found["elasticsearch-plugins"] == expected
+    arguments = ["--track=t", "--target-hosts=https://a:1", "--client-options=ca_certs:ca.pem"]
+    found = given_options(parser().parse(arguments))
+    assert found["client-options"] == {"ca_certs": str(tmp_path / "ca.pem")}
+
+
+def test_a_simple_table_is_not_read_from_a_file_of_its_name(tmp_path: Path) -> None:
+    """It may be a pipe, for which the report of a race of others would wait."""
+    table = {str(tmp_path / "a"): "b.json"}
+    (tmp_path / "a:b.json").write_text(json.dumps(table))
+    race_of_others = replace(record(), given_options={"track": "t", "track-params": table})
+    command, _ = race_command(race_of_others, "pacenote")
+    assert f"--track-params={json.dumps(table)}" in words(command)

@@ -152,11 +152,23 @@ def client_options(text: str) -> ClientOptionsByCluster:
 
 
 def as_given(text: str) -> dict[str, Any]:
-    """Returns the options of the command line alone, under their main names, with those of each cluster if
-    clusters were named; they may be secret.
+    """Returns the options of the command line alone, under their main names and with absolute paths, with
+    those of each cluster if clusters were named; they may be secret.
     """
     clusters, named = _by_cluster(text, OPTION)
+    clusters = {
+        cluster: {
+            name: _absolute(value) if name in _FILES and isinstance(value, str) else value
+            for name, value in options.items()
+        }
+        for cluster, options in clusters.items()
+    }
     return clusters if named else clusters.get(DEFAULT_CLUSTER, {})
+
+
+def _absolute(path: str) -> str:
+    # Path.expanduser raises for unknown users.
+    return str(Path(os.path.expanduser(path)).absolute())  # noqa: PTH111
 
 
 def without_credentials(text: str, origin: str) -> tuple[dict[str, Any], bool]:
@@ -335,7 +347,7 @@ class _OptionReader:
             return None
         if not isinstance(value, str) or not value:
             raise self.wrong(name, "must be the name of a file")
-        return str(Path(os.path.expanduser(value)).absolute())  # noqa: PTH111
+        return _absolute(value)
 
     def authorization(self) -> str | None:
         """Returns the value of the Authorization header, or None if there are no credentials."""

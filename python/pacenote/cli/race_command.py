@@ -50,8 +50,11 @@ def _short(name: str, value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     text = ",".join(f"{key}:{item}" for key, item in value.items())
+    # It would be read as the name of a file, which may be a pipe.
+    if text.endswith(".json") or not _SIMPLE.fullmatch(text):
+        return value
     try:
-        return text if _SIMPLE.fullmatch(text) and parse_dict(text, f"--{name}") == value else value
+        return text if parse_dict(text, f"--{name}") == value else value
     except UsageError:
         return value
 

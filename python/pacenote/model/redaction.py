@@ -16,13 +16,24 @@ from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import FailureGroup, TaskResult, ValueSummary
 from pacenote.model.secrets import (
     REDACTED,
+    is_secret,
     is_secret_number,
     redact,
+    redact_before_at,
+    redact_params,
     redact_urls,
     redact_value,
     secret_values,
 )
 from pacenote.model.snapshot import RaceSnapshot, RecordedSnapshot, Snapshot
+
+_NAMED_ITEMS = ("set", "env")
+"""Options that are lists of `NAME=VALUE`."""
+
+_CLIENT, _HOSTS = "client-options", "target-hosts"
+
+_OF_CLIENTS = ("headers", "opaque_id")
+"""Options of clients whose values may be secret, whatever they are called."""
 
 
 def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
@@ -87,6 +98,51 @@ def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
         snapshot=_redact_recorded(record.snapshot, secrets),
         aborted=clean(record.aborted),
     )
+
+
+def redact_given_options(options: Mapping[str, object]) -> dict[str, object]:
+    """Returns the options of a race as they were given, without what their names show to be secret, however
+    short it is; `redact_record` removes the secrets that are known from other options.
+    """
+    public = redact_params(options)
+    for name in _NAMED_ITEMS:
+        if isinstance(items := public.get(name), list):
+            public[name] = [_redact_item(item) if isinstance(item, str) else item for item in items]
+    if isinstance(clusters := public.get(_HOSTS), Mapping):
+        public[_HOSTS] = {
+            cluster: list(map(_redact_host, hosts)) if isinstance(hosts, list) else hosts
+            for cluster, hosts in clusters.items()
+        }
+    if isinstance(given := options.get(_CLIENT), Mapping):
+        public[_CLIENT] = _redact_client(given)
+    return public
+
+
+def _redact_item(item: str) -> str:
+    name, equals, _ = item.partition("=")
+    return f"{name}{equals}{REDACTED}" if is_secret(name) else item
+
+
+def _redact_host(host: object) -> object:
+    """Removes user and password of an address, which may have no scheme."""
+    return redact_before_at(host) if isinstance(host, str) and "://" not in host else host
+
+
+def _redact_client(options: Mapping[str, object]) -> dict[str, object]:
+    """Returns the options of a client, or of those of several clusters, without credentials and values of
+    headers. A flag is not secret, such as that each client has an API key of its own.
+    """
+    public: dict[str, object] = {}
+    for name, value in options.items():
+        if isinstance(value, bool):
+            public[name] = value
+        elif name in _OF_CLIENTS:
+            public[name] = dict.fromkeys(value, REDACTED) if isinstance(value, Mapping) else REDACTED
+        elif isinstance(value, Mapping) and not is_secret(name):
+            public[name] = _redact_client(value)
+        else:
+            public |= redact_params({name: value})
+    return public
 
 
 def redact_snapshot(snapshot: RaceSnapshot, secrets: Collection[str]) -> RaceSnapshot:

@@ -24,6 +24,7 @@ from pacenote.model.race_record import (
 )
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.redaction import redact_given_options
 from pacenote.model.secrets import redact_params, redact_urls, redact_value
 from pacenote.model.source_options import SourceOptions
 from pacenote.model.started_node import StartedNode
@@ -61,7 +62,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
         car_params=request.engine.car_params if provisioned else {},
         user_tags=request.user_tags,
         options=recorded_options(request),
-        given_options=redact_params(request.given_options),
+        given_options=redact_given_options(request.given_options),
         environment=dataclasses.replace(read_environment(), name=request.environment_name),
         seed=request.seed,
         pacing=request.pacing,
