@@ -107,5 +107,5 @@ def _limit_s() -> float:
 
 
 def _watch(limit: _Limit, ended: threading.Event) -> None:
-    while not ended.wait(_PERIOD_S):
+    while not ended.wait(min(_PERIOD_S, limit.limit_s / 4)):
         limit.check()
