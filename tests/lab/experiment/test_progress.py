@@ -50,3 +50,9 @@ def test_a_race_of_a_journal_is_one_of_the_store(tmp_path: Path, race_id: str, o
     assert all(not one.failed_race for one in result.variants)
     if outcome == "raced":
         assert "is not the id of a race" in result.notes[0]
+
+
+def test_a_disturbed_race_that_no_plan_has_is_not_told(tmp_path: Path) -> None:
+    unknown = JournalEntry(event="ended", at=AT, race=99, race_id="heap-1-099", outcome="disturbed", text="x")
+    result = Evaluation(EXPERIMENT, RaceStore(tmp_path)).result(ExperimentProgress.of(PLAN, [unknown]))
+    assert result.repeated == ()

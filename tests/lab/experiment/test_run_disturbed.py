@@ -183,9 +183,9 @@ def test_the_places_of_a_block_that_is_raced_again_are_those_of_its_plan():
         ExperimentPlan(experiment_id="s-1", created="", seed=1, folder="/", machine=MACHINE, races=races)
     )
     progress.apply(JournalEntry(event="ended", at="", race=2, race_id="s-1-002", outcome="disturbed"))
-    assert [progress.place_in_plan(race) for race in races] == [1, 3, 4, 5, 6, 7]
+    assert [*progress.places_in_plan().values()] == [1, 3, 4, 5, 6, 7]
     progress.apply(JournalEntry(event="repeated", at="", block=1))
-    assert [progress.place_in_plan(race) for race in races] == [1, 2, 3, 4, 5, 6]
+    assert [*progress.places_in_plan().values()] == [1, 2, 3, 4, 5, 6]
 
 
 def test_disturbed_races_count_towards_the_time_that_is_left(tmp_path, monkeypatch):

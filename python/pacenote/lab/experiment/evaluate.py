@@ -508,10 +508,8 @@ class Evaluation:
                 stored = self._race(end.race_id) if end.outcome == "raced" and end.verdict != "void" else None
                 if stored is not None:
                     values[race.variant, race.block] = usable_metrics(stored.record, self.metrics_of(stored))
-        places = {
-            (race.variant, race.block): float(progress.place_in_plan(race))
-            for race in progress.plan.races
-        }
+        in_plan = progress.places_in_plan()
+        places = {(race.variant, race.block): float(in_plan[race.number]) for race in progress.plan.races}
         done, is_end = progress.blocks_done(), not progress.left()
         deciding: Collection[int] = {block for _, block in values} if is_end else done
         return CellRaces(
@@ -549,8 +547,9 @@ class Evaluation:
 def _repeated_races(progress: ExperimentProgress) -> Iterator[RepeatedRace]:
     planned = {race.number: race for race in progress.plan.races}
     for entry in progress.disturbed:
-        race = planned[entry.race]
-        yield RepeatedRace(entry.race_id, race.variant, race.block, entry.text)
+        race = planned.get(entry.race)
+        if race is not None:  # The journal may name any.
+            yield RepeatedRace(entry.race_id, race.variant, race.block, entry.text)
 
 
 def _leading(comparison: Comparison | None) -> MetricComparison | None:

@@ -345,9 +345,15 @@ class ExperimentProgress:
                 place += 1
         return found
 
-    def place_in_plan(self, race: PlannedRace) -> float:
-        """Returns the place of a race among all of the plan, with those that were repeated in their block."""
-        return race.number + sum(count for number, count in self._repeats.items() if number <= race.number)
+    def places_in_plan(self) -> Mapping[int, int]:
+        """Returns the place of each planned race among all that run, also of those that are repeated in their
+        block, by its number.
+        """
+        found, repeats = {}, 0
+        for race in self.plan.races:
+            repeats += self._repeats.get(race.number, 0)
+            found[race.number] = race.number + repeats
+        return found
 
     def block_races(self, variants: Sequence[str], stage: int = 1) -> BlockRaces:
         """Returns the races of these variants in the blocks of a stage that have ended, and how many blocks
