@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Iterator
@@ -79,3 +80,12 @@ def test_holes_are_not_read(data: Path) -> None:
     fill_page_cache([data])
     measured = measure_page_cache([data])
     assert measured == CachedBytes(SIZE + 2 * 4096, SIZE + 2 * 4096)
+
+
+def test_a_file_system_that_does_not_know_holes_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_descriptor: int, _position: int, _whence: int) -> int:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "lseek", refuse)
+    fill_page_cache([data])
+    assert measure_page_cache([data]) == CachedBytes(SIZE + 4096, SIZE + 4096)

@@ -40,11 +40,14 @@ def data_ranges(descriptor: int, size: int) -> Generator[tuple[int, int], None, 
     while end < size:
         try:
             start = os.lseek(descriptor, end, os.SEEK_DATA)
+            hole = os.lseek(descriptor, start, os.SEEK_HOLE)
         except OSError as error:
-            if error.errno == errno.ENXIO:
+            if error.errno == errno.EINVAL:  # The file system does not know holes.
+                yield end, size
+            if error.errno in (errno.EINVAL, errno.ENXIO):
                 return
             raise
-        end = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
+        end = min(hole, size)
         if start < end:
             yield start, end
 
