@@ -241,3 +241,13 @@ def test_a_home_of_another_user_configures_nothing(configured, run, home):
     assert err.startswith(
         f"error: {home / 'pacenote.toml'} could be written by others: {home} belongs to user "
     )
+
+
+def test_a_file_in_the_home_that_others_may_write_to_says_what_to_do(configured, run, home):
+    """A container may have created it with a umask of 0."""
+    configured(in_home="offline = true")
+    (home / "pacenote.toml").chmod(0o666)
+    code, _, err = run("list", "races")
+    assert code == 2
+    assert "pacenote.toml can be written by other users" in err
+    assert "`chmod go-w`" in err
