@@ -197,8 +197,8 @@ def _check_home_file(file: Path) -> None:
     if problem := replaceable_file(file):
         raise UsageError(
             f"{file} could be written by others: {problem}",
-            hint="`chmod go-w` what is yours; otherwise set PACENOTE_HOME to a folder of yours, below folders "
-            "that only you or root can change",
+            hint="`chmod go-w` what is yours; otherwise set PACENOTE_HOME to a folder of yours, below folders"
+            " that only you or root can change",
         )
 
 
