@@ -25,8 +25,10 @@ NOT_RECORDED = "it was not recorded"
 MOST_BESIDE = 20
 """Largest number of tasks of the same step that are named with a task."""
 
-MOST_WINDOWS = 2_000
-"""Largest number of windows of a task and a node: each rule is evaluated for each of them."""
+MOST_WINDOWS = 6_000
+"""Largest number of windows of a task and a node, such as of 20 tasks on 300 nodes: each rule is evaluated
+for each of them.
+"""
 
 _VALID = Verdict("valid")
 
