@@ -187,7 +187,7 @@ def test_secrets_that_are_short_and_headers_of_any_name_are_not_stored() -> None
 
 
 def test_files_are_named_by_absolute_paths(tmp_path: Path) -> None:
-    """Whoever repeats the race may be in another folder."""
+    """The race can be repeated from another folder."""
     (tmp_path / "ca.pem").touch()
     arguments = ["--track=t", "--elasticsearch-plugins=analysis-icu,./mine.zip,https://example.org/p.zip"]
     found = given_options(parser().parse(arguments))

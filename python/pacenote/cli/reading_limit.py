@@ -34,11 +34,8 @@ def reading_limit(command: str, action: str, console: Console) -> Generator[None
     """Ends the process, with one line, if a command that only reads takes too much processor time. Raises
     UsageError for a limit that is not a number.
     """
-    limit_s = _limit_s()
-    if not limit_s or not (command in READERS or _READING_ACTIONS.get(command) == action):
-        yield
-        return
-    with _limited(_Limit(console, limit_s)):
+    reads = command in READERS or _READING_ACTIONS.get(command) == action
+    with _limited(_Limit(console, _limit_s() if reads else 0.0)):
         yield
 
 
@@ -47,11 +44,7 @@ def file_limit(console: Console) -> Generator[None]:
     """Ends the process, with one line, if one of many files takes too much processor time. Raises UsageError
     for a limit that is not a number.
     """
-    limit_s = _limit_s()
-    if not limit_s:
-        yield
-        return
-    with _limited(_Limit(console, limit_s, time.process_time())):
+    with _limited(_Limit(console, _limit_s(), time.process_time())):
         yield
 
 
@@ -62,7 +55,7 @@ class _Limit(NamedTuple):
     """Shows why the process ends."""
 
     limit_s: float
-    """The processor time that it may take."""
+    """The processor time that it may take; 0 for no limit."""
 
     began_s: float = 0.0
     """Its processor time when the limited part began."""
@@ -85,6 +78,9 @@ class _Limit(NamedTuple):
 
 @contextmanager
 def _limited(limit: _Limit) -> Generator[None]:
+    if not limit.limit_s:
+        yield
+        return
     limit.check()
     ended = threading.Event()
     watch = threading.Thread(target=_watch, args=(limit, ended), name="limit", daemon=True)

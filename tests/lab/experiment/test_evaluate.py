@@ -167,7 +167,7 @@ def test_the_effects_of_a_screening_before_the_end_allow_for_all_times_at_which_
 
 
 def test_an_experiment_has_directions_of_custom_metrics():
-    """A variant that is faster and returns longer distances is only better if nobody says what they mean."""
+    """The declared direction of a quality decides whether a faster variant is better."""
 
     def race_of(race):
         is_new = race.variant == "b"
