@@ -497,4 +497,4 @@ def test_a_direction_of_no_metric_of_a_trend_is_refused():
     races = recalls([2.0] * 3, "distance")
     for quality in ("distanc=lower", "distance:other=lower"):
         with pytest.raises(UsageError, match=f"--quality={quality}: the races have no metric 'distanc"):
-            trend_of(races, quality=(QualityDirection.parse(quality),))
+            trend_of(races, checked_quality=(QualityDirection.parse(quality),))

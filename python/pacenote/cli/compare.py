@@ -16,7 +16,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import EachGiven, Parser, Several
 from pacenote.cli.program import program
-from pacenote.cli.quality_option import add_quality_option
+from pacenote.cli.quality_option import add_quality_option, given_quality
 from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
 from pacenote.cli.store_options import add_store_option, store_client
 from pacenote.cli.unavailable import UnavailableOption
@@ -253,7 +253,7 @@ def _compared(
     )
     comparison = compare_groups(baseline.races, contender.races, asked)
     if comparison.answer != "void":
-        check_directions(options.quality, (each.metric for each in comparison.metrics))
+        check_directions(given_quality(options), (each.metric for each in comparison.metrics))
     if contenders > 1 and comparison.design != "one race each":
         note = f"intervals and verdicts allow for {contenders} contenders"
         comparison = replace(comparison, notes=(*comparison.notes, note))

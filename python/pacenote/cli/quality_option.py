@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 from pacenote.cli import values
@@ -35,6 +36,14 @@ def parse_quality(text: str) -> tuple[QualityDirection, ...]:
     if not found:
         raise UsageError("--quality is empty", hint=HINT)
     return found
+
+
+def given_quality(options: argparse.Namespace) -> tuple[QualityDirection, ...]:
+    """Returns the directions of the command line, which must be for metrics of the races. Those of a
+    configuration file are for all races, also for those without such metrics.
+    """
+    given = options.given.get("quality") if options.quality else None
+    return () if given is None or given.is_configured else options.quality
 
 
 def _direction(text: str) -> QualityDirection:

@@ -15,7 +15,7 @@ from pacenote.cli.data_options import duration
 from pacenote.cli.page_file import IN_FOLDER, write_page_file
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
-from pacenote.cli.quality_option import add_quality_option
+from pacenote.cli.quality_option import add_quality_option, given_quality
 from pacenote.cli.report_file import check_report_file, write_report_file
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError, VoidRace
@@ -192,6 +192,7 @@ def _trend(store: RaceStore, options: argparse.Namespace, console: Console) -> T
         metrics=options.metrics,
         smallest_effect=options.smallest_effect,
         quality=options.quality,
+        checked_quality=given_quality(options),
         last=options.last,
         new_races=options.new_races,
         since=options.since,

@@ -58,7 +58,7 @@ def find_trend(races: Sequence[ComparedRace], options: TrendOptions) -> Trend:
         [race.record.task_meta for race in series.races], quality_directions(options.quality)
     )
     values = [race_metrics(race.record, customs) for race in series.races]
-    check_directions(options.quality, (metric for own in values for metric in own), kind="")
+    check_directions(options.checked_quality, (metric for own in values for metric in own), kind="")
     metrics = _metrics(series.races, values, options)
     criteria = _criteria(series, len(metrics), options)
     doubts = [RaceDoubts(race.record) for race in series.races]

@@ -283,6 +283,9 @@ class TrendOptions:
     quality: tuple[QualityDirection, ...] = ()
     """In which direction custom metrics are better; before what the tracks of the races declare."""
 
+    checked_quality: tuple[QualityDirection, ...] = ()
+    """Those of them that must be for metrics of the races."""
+
     last: int | None = None
     """Maximum number of races, the newest ones; None for all."""
 
