@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pacenote.errors import EngineError, TrackError
+from pacenote.errors import EngineError, StoreError, TrackError
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.redaction import redact_error, redact_record, stored_secrets
 from pacenote.model.result import ValueSummary
@@ -81,3 +81,12 @@ def test_secrets_of_stored_parameters_are_found() -> None:
     }
     assert stored_secrets(document) == {"hunter-1", "pass"}
     assert stored_secrets({"track-params": None, "car-params": []}) == frozenset()
+
+
+@pytest.mark.parametrize(("count", "length"), [(100, 12), (1, 16 << 10)])
+def test_more_secrets_than_a_race_has_are_refused(count: int, length: int) -> None:
+    secrets = [f"{number:0{length}}" for number in range(count)]
+    assert stored_secrets({"car-params": {"password": secrets}}) == set(secrets)
+    more = {"track-params": {"password": "one more"}, "car-params": {"password": secrets}}
+    with pytest.raises(StoreError, match=r"track-params, .*: more than 100 secrets, or 16,384 characters"):
+        stored_secrets(more)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from pacenote.errors import PacenoteError, TrackError
+from pacenote.errors import PacenoteError, StoreError, TrackError
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import FailureGroup, TaskResult, ValueSummary
 from pacenote.model.secrets import (
@@ -29,6 +29,15 @@ from pacenote.model.snapshot import RaceSnapshot, RecordedSnapshot, Snapshot
 
 _NAMED_ITEMS = ("set", "env")
 """Options that are lists of `NAME=VALUE`."""
+
+_PARAMETERS = ("track-params", "car-params", "user-tags")
+"""The parts of a stored race that may contain secrets."""
+
+_MAX_SECRETS = 100
+"""Largest number of secrets in a stored race."""
+
+_MAX_SECRET_LENGTH = 16 << 10
+"""Largest number of their characters."""
 
 _CLIENT, _HOSTS = "client-options", "target-hosts"
 
@@ -171,11 +180,20 @@ def _redact_recorded(snapshot: RecordedSnapshot | None, secrets: Collection[str]
 
 
 def stored_secrets(document: Mapping[str, object]) -> frozenset[str]:
-    """Returns the secrets in the parameters of a stored race, which an older version may not have hidden."""
-    keys = ("track-params", "car-params", "user-tags")
-    params = (document.get(key) for key in keys)
-    found = (secret_values(each) for each in params if isinstance(each, Mapping))
-    return frozenset().union(*found) - {REDACTED}
+    """Returns the secrets in the parameters of a stored race, which an older version may not have hidden.
+
+    Raises StoreError for more of them than a race has: dozens of encoded forms of each are searched for.
+    """
+    params = (document.get(key) for key in _PARAMETERS)
+    secrets = frozenset().union(*(secret_values(each) for each in params if isinstance(each, Mapping)))
+    secrets -= {REDACTED}
+    if len(secrets) > _MAX_SECRETS or sum(map(len, secrets)) > _MAX_SECRET_LENGTH:
+        raise StoreError(
+            f"{', '.join(_PARAMETERS)}: more than {_MAX_SECRETS} secrets, "
+            f"or {_MAX_SECRET_LENGTH:,} characters of them",
+            hint="hide them: replace each by <hidden>",
+        )
+    return secrets
 
 
 def redact_error(error: BaseException, secrets: Collection[str]) -> None:
