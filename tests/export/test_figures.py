@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pacenote.export.figures import race_figures
-from pacenote.export.metrics import METRICS
+from pacenote.export.figures import exported_figures
+from pacenote.figures.catalogue import METRICS
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RaceRecord, RecordedTrack
 from pacenote.model.result import CensoredPercentile, ValueSummary, WarmupBacklog
@@ -25,7 +25,7 @@ def values(found, metric, task_name="", part_name=""):
 
 def test_tasks_have_throughput_times_and_totals():
     race = record(tasks=(bulk(), paced()), targets={"term": TargetRate(1_000.0, "ops", 1_000.0)})
-    found = race_figures(race)
+    found = exported_figures(race)
     assert values(found, "throughput", "index-append") == {
         "min": (9_000.0, "docs/s"),
         "mean": (12_345.678, "docs/s"),
@@ -47,7 +47,7 @@ def test_tasks_have_throughput_times_and_totals():
 def test_percentiles_say_whether_they_have_enough_samples():
     by_statistic = {
         each.statistic: each
-        for each in race_figures(record(tasks=(task(service_time=times(50)),)))
+        for each in exported_figures(record(tasks=(task(service_time=times(50)),)))
         if each.metric == "service_time"
     }
     assert by_statistic["p90"].supported
@@ -59,18 +59,18 @@ def test_percentiles_say_whether_they_have_enough_samples():
 def test_a_latency_that_includes_the_backlog_of_a_warm_up_says_so():
     for marked, expected in ((True, {"value": (135, "")}), (False, {})):
         delayed = paced(warmup_backlog=WarmupBacklog(135, 12.3, gone=True, marked=marked))
-        assert values(race_figures(record(tasks=(delayed,))), "warmup_backlog", "term") == expected
+        assert values(exported_figures(record(tasks=(delayed,))), "warmup_backlog", "term") == expected
 
 
 def test_a_percentile_that_never_ended_has_no_figure():
     censored = (CensoredPercentile(50.0, 2.0, 2.5, True), CensoredPercentile(99.0, None, None, True))
-    found = race_figures(record(tasks=(paced(latency_with_failures=censored),)))
+    found = exported_figures(record(tasks=(paced(latency_with_failures=censored),)))
     assert values(found, "latency_with_failures", "term") == {"p50": (2.0, "ms")}
 
 
 def test_parts_of_tasks_are_apart_from_them():
     own = task(parts=(part("first"), part("second")), values={"recall": ValueSummary(3, 0.5, 0.75, 1.0)})
-    found = race_figures(record(tasks=(own,)))
+    found = exported_figures(record(tasks=(own,)))
     assert values(found, "operations", "search") == {"value": (58_000, "")}
     assert values(found, "operations", "search", "second") == {"value": (230, "")}
     assert values(found, "runner_value", "search", "recall") == {
@@ -89,7 +89,7 @@ def test_the_engine_has_the_figures_that_were_read():
         total_transform_throughput=(TransformFigure("tf", 5.0, "docs/s"),),
         disk_usage_total=(FieldUsage("logs", "message", 600.0),),
     )
-    found = race_figures(record(system=system, tasks=()))
+    found = exported_figures(record(system=system, tasks=()))
     assert values(found, "total_time") == {}
     assert values(found, "indexing_time") == {"value": (90.0, "ms")}
     assert values(found, "disk_written") == {"value": (7, "bytes")}
@@ -102,7 +102,7 @@ def test_the_engine_has_the_figures_that_were_read():
 
 def test_the_answer_of_a_saturation_is_exported():
     answer = RecordedSaturation("term", "between 10 and 20 ops/s", 10.0, 20.0)
-    found = race_figures(record(tasks=(), saturation=answer))
+    found = exported_figures(record(tasks=(), saturation=answer))
     assert values(found, "saturation_stable", "term") == {"value": (10.0, "ops/s")}
     assert values(found, "saturation_unstable", "term") == {"value": (20.0, "ops/s")}
 
@@ -124,7 +124,7 @@ def test_imported_races_have_the_figures_whose_meaning_is_known():
     race = RaceRecord(
         race_id="r", timestamp=datetime(2026, 1, 1, tzinfo=UTC), track=RecordedTrack("t"), imported=imported
     )
-    found = race_figures(race)
+    found = exported_figures(race)
     # Rally counts it from the creation of the indices, so that it is not the metric of the same kind.
     assert values(found, "imported_value", "", "Cumulative indexing time of primary shards") == {
         "value": (12.5, "min")
@@ -138,7 +138,7 @@ def test_imported_races_have_the_figures_whose_meaning_is_known():
 
 def test_each_figure_is_exported_once():
     twice = task(parts=(part("same"), replace(part("same"), operations=1)))
-    found = race_figures(record(tasks=(twice, twice)))
+    found = exported_figures(record(tasks=(twice, twice)))
     keys = [(each.task, each.part, each.metric, each.statistic) for each in found]
     assert len(keys) == len(set(keys)) > 50
     assert values(found, "operations", "search", "same") == {"value": (230, "")}
@@ -146,14 +146,14 @@ def test_each_figure_is_exported_once():
 
 def test_every_metric_is_one_of_the_table():
     race = record(tasks=(bulk(), paced(), task(parts=(part("a"),))))
-    assert {each.metric for each in race_figures(race)} <= METRICS.keys()
+    assert {each.metric for each in exported_figures(race)} <= METRICS.keys()
 
 
 def test_the_mean_of_what_a_runner_returned_has_its_interval():
     own = task(values={"recall": ValueSummary(900, 0.5, 0.75, 1.0, 0.1, 0.74, 0.76)})
     bounds = {
         figure.statistic: (figure.low, figure.high)
-        for figure in race_figures(record(tasks=(own,)))
+        for figure in exported_figures(record(tasks=(own,)))
         if figure.part == "recall"
     }
     assert bounds["mean"] == (0.74, 0.76)

@@ -27,6 +27,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "repository": OPEN_TO_ALL | {"model"},
     "track": OPEN_TO_ALL | {"model", "operations", "repository"},
     "plan": OPEN_TO_ALL | {"model", "operations"},
+    "figures": OPEN_TO_ALL | {"model"},
     "store": OPEN_TO_ALL | {"model"},
     "metrics_store": OPEN_TO_ALL | {"model", "net", "store", "_core"},
     "importers": OPEN_TO_ALL | {"model", "store"},
@@ -47,7 +48,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "python_tasks": OPEN_TO_ALL | {"model", "operations", "plugins", "_core"},
     "telemetry": OPEN_TO_ALL | {"model", "net"},
     "evidence": OPEN_TO_ALL | {"model", "_core"},
-    "export": OPEN_TO_ALL | {"model", "_core"},
+    "export": OPEN_TO_ALL | {"model", "figures", "_core"},
     "race": OPEN_TO_ALL
     | {"model", "operations", "track", "plan", "host", "net", "fetch", "provision", "cluster", "plugins"}
     | {"sources", "teams"}

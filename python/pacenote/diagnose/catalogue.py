@@ -29,7 +29,7 @@ SOURCES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class RuleFigure:
     """A figure that rules may use."""
 
     name: str
@@ -50,11 +50,11 @@ class Figure:
         return KINDS[self.unit]
 
 
-def _read(source: str, table: FigureTable) -> dict[str, Figure]:
-    return {name: Figure(name, unit, source, meaning) for name, (unit, meaning) in table.items()}
+def _read(source: str, table: FigureTable) -> dict[str, RuleFigure]:
+    return {name: RuleFigure(name, unit, source, meaning) for name, (unit, meaning) in table.items()}
 
 
-FIGURES: Mapping[str, Figure] = {
+FIGURES: Mapping[str, RuleFigure] = {
     **_read("race results", race_figures.RACE_RESULTS),
     **_read("engine totals", race_figures.ENGINE_TOTALS),
     **_read("comparison", race_figures.COMPARISON),
@@ -87,7 +87,7 @@ RETIRED: Mapping[str, str] = {
 """What rules of earlier versions may name, with what they use instead."""
 
 
-def figure_named(name: str) -> Figure | str:
+def figure_named(name: str) -> RuleFigure | str:
     """Returns a figure, or a message that there is none with this name, and what to use instead."""
     if name in FIGURES:
         return FIGURES[name]

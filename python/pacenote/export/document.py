@@ -12,7 +12,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Literal
 
-from pacenote.export.figures import ExportedFigure, race_figures
+from pacenote.export.figures import ExportedFigure, exported_figures
 from pacenote.model.codec import encode
 from pacenote.model.printable import encodable_value
 from pacenote.model.race_record import RaceRecord, VerdictState
@@ -223,7 +223,7 @@ def exported_race(record: RaceRecord, state: RaceState, folder: Path) -> Exporte
         pacenote=host.pacenote,
         imported_from=record.imported.tool if record.imported is not None else None,
         tasks=_tasks(record),
-        figures=race_figures(record),
+        figures=exported_figures(record),
     )
 
 

@@ -18,7 +18,8 @@ from typing import IO, get_args
 
 from pacenote.export.document import ExportedRace
 from pacenote.export.figures import ExportedFigure
-from pacenote.export.metrics import METRICS, VALUE, ExportedMetric
+from pacenote.figures.catalogue import METRICS
+from pacenote.figures.metric import VALUE, Metric
 from pacenote.model.printable import visible
 from pacenote.model.race_record import VerdictState
 from pacenote.model.user_tags import tag_texts
@@ -67,11 +68,11 @@ _RACE = MetricFamily(f"{PREFIX}race", "info", "", "a race, with what identifies 
 _VERDICT = MetricFamily(f"{PREFIX}race_verdict", "stateset", "", "whether the figures of a race may be used")
 
 
-def family_of(metric: ExportedMetric) -> MetricFamily:
+def family_of(metric: Metric) -> MetricFamily:
     """Returns the metric family of a metric."""
     unit, _ = _UNITS.get(metric.unit, ("", 1.0))
     form = "summary" if metric.form == "times" else metric.form
-    return MetricFamily(f"{PREFIX}{metric.name}{f'_{unit}' if unit else ''}", form, unit, metric.text)
+    return MetricFamily(f"{PREFIX}{metric.key}{f'_{unit}' if unit else ''}", form, unit, metric.text)
 
 
 def openmetrics_text(races: Iterable[ExportedRace], in_memory: int = _IN_MEMORY) -> Iterator[str]:
@@ -139,7 +140,7 @@ def _facts(race: ExportedRace) -> dict[str, str]:
 
 
 def _samples(
-    metric: ExportedMetric, figures: Sequence[ExportedFigure], labels: Mapping[str, str]
+    metric: Metric, figures: Sequence[ExportedFigure], labels: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yields the samples of a metric in one race, each as its name with labels, and its value."""
     family = family_of(metric)

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from pacenote.export.metrics import METRICS
 from pacenote.export.table import COLUMNS
+from pacenote.figures.catalogue import METRICS
 from shape.sources import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "export.md"
@@ -18,7 +18,7 @@ def metrics_table():
     lines = ["| metric | unit | what it is | `part` |", "| --- | --- | --- | --- |"]
     for metric in METRICS.values():
         unit = UNITS.get(metric.unit, metric.unit)
-        lines.append(f"| `{metric.name}` | {unit} | {metric.text} | {metric.part} |")
+        lines.append(f"| `{metric.key}` | {unit} | {metric.text} | {metric.part} |")
     return lines
 
 

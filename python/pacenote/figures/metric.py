@@ -1,0 +1,174 @@
+"""What is known of a metric: its name, unit and meaning, and what each place that shows it calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pacenote.model.comparison import MetricKind
+from pacenote.model.result import percentiles_for
+
+MetricForm = Literal["times", "gauge", "counter"]
+"""What the figures of a metric are: a distribution of durations, values, or a number that grows during a
+race.
+"""
+
+MetricUnit = Literal["ms", "s", "bytes", "ratio", "rate", "other", ""]
+"""The unit of a metric; empty for a number of things, `rate` for work per second in the unit of the task, and
+`other` if the unit differs from figure to figure: the unit of the task, unless the figure has its own.
+"""
+
+PercentileKind = Literal["latency", "service-time", "processing-time", "lateness"]
+"""Kind of a row with a percentile: the time that it is a percentile of."""
+
+RowKind = PercentileKind | Literal["shards", "disk-usage", "other"]
+"""Kind of a row, which selects footnotes: percentiles of a time, values of primary shards, disk space of
+fields, or other values.
+"""
+
+RowGroup = Literal["rally", "task", "race"]
+"""Where a row is in a report: among the rows that Rally has, among the further rows of its task, or after
+those of all tasks.
+"""
+
+VALUE = "value"
+"""The statistic of a metric that has one figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownUnit:
+    """The unit in which a figure is shown."""
+
+    name: str = ""
+    """Its name; empty for a number of things."""
+
+    divisor: float = 1
+    """How many units of the metric it is."""
+
+    factor: float = 1
+    """How many of it a unit of the metric is."""
+
+    def of(self, value: float) -> float:
+        """Returns a value of the metric in this unit."""
+        value = value if self.factor == 1 else value * self.factor
+        return value if self.divisor == 1 else value / self.divisor
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """The rows of a metric in a report or a comparison."""
+
+    label: str
+    """Rally's name of a row; `{which}` stands for the statistic, and `{part}` for what it describes."""
+
+    unit: ShownUnit | None = ShownUnit()
+    """Its unit; None for that of the figure."""
+
+    kind: RowKind = "other"
+    """Its kind."""
+
+    decimals: int | None = None
+    """Number of decimals that Rally shows, or None for all digits."""
+
+    group: RowGroup = "rally"
+    """Where it is."""
+
+    bulk_label: str = ""
+    """Its name for bulks that index documents, if that differs."""
+
+    hides_zero: bool = False
+    """Whether a value of 0 has no row."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredName:
+    """What Rally's metrics documents call a figure of the engine."""
+
+    name: str
+    """Its name."""
+
+    unit: str = ""
+    """Its unit there; empty for a number of things."""
+
+    is_sampled: bool = True
+    """Whether the document says that it is a normal sample, with its unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleName:
+    """What the rules of the diagnosis call a figure."""
+
+    name: str
+    """Its name."""
+
+    text: str
+    """Its meaning."""
+
+    unit: str
+    """Its unit there (`diagnose.figure_units.Unit`)."""
+
+    statistic: str = VALUE
+    """Which figure of the metric it is."""
+
+    divisor: float = 1
+    """How many units of the metric its unit is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric."""
+
+    key: str
+    """Its name, which exports have: lower-case letters, digits and underscores."""
+
+    unit: MetricUnit
+    """Its unit."""
+
+    form: MetricForm
+    """What its figures are."""
+
+    text: str
+    """Its meaning in one phrase, which ends without a full stop."""
+
+    part: str = ""
+    """What the column `part` of exports names; empty if it is empty."""
+
+    origin: str | Callable[[Any], object] = ""
+    """Where its value is in `SystemMetrics` or `TaskResult`; empty if `of_race` computes it."""
+
+    origin_of_part: str = ""
+    """Where its value is in `SubOperationResult`; empty if only tasks have one."""
+
+    statistics: tuple[str, ...] = (VALUE,)
+    """Which figures of a value that has several; distributions have a count, a mean and percentiles."""
+
+    shown_percentiles: Callable[[int], tuple[float, ...]] = percentiles_for
+    """Of a distribution: the percentiles that are shown of so many values."""
+
+    is_scheduled: bool = False
+    """Whether only tasks with a schedule have it."""
+
+    row: MetricRow | None = None
+    """Its rows in reports and on pages."""
+
+    compared: MetricRow | None = None
+    """Its rows in comparisons and trends."""
+
+    kind: MetricKind = "system"
+    """How it is compared."""
+
+    higher_is_better: bool = False
+    """Whether an increase is an improvement."""
+
+    result: str = ""
+    """Its name in Rally's results document."""
+
+    is_of_node: bool = False
+    """Whether Rally stores it for a node instead of a race."""
+
+    stored: StoredName | None = None
+    """Its name in Rally's metrics documents."""
+
+    rules: tuple[RuleName, ...] = ()
+    """Its names in the rules of the diagnosis."""

@@ -1,0 +1,290 @@
+"""The figures of a race: every metric of the catalogue that the race has, with its value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
+
+from pacenote.figures.catalogue import (
+    DOCUMENTS,
+    ENGINE,
+    IMPORTED,
+    METRICS,
+    TASK,
+)
+from pacenote.figures.metric import VALUE, Metric, MetricRow
+from pacenote.model.custom_metrics import is_figure
+from pacenote.model.imported import (
+    ERROR_RATE,
+    ImportedResults,
+    imported_tasks,
+    percentile_of,
+    throughput_of,
+)
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import (
+    PERCENTILES,
+    CensoredPercentile,
+    DurationSummary,
+    Percentile,
+    TaskResult,
+    ValueSummary,
+)
+from pacenote.model.system_metrics import FieldUsage, MlProcessingTime, SystemMetrics, TransformFigure
+from pacenote.model.target_rate import achieved_rate
+from pacenote.units import OPS
+
+_LARGEST = 100.0
+"""The percentile that is the largest value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a race."""
+
+    metric: Metric
+    """What it is a figure of."""
+
+    statistic: str
+    """Which figure of the metric it is: `mean`, `p99.9`, or `value` if there is only one."""
+
+    value: float | None
+    """The figure in `unit`; None if it was not measured."""
+
+    unit: str
+    """The unit; empty for a number of things."""
+
+    task: str = ""
+    """Name of the task; empty for a figure of the whole race."""
+
+    operation: str = ""
+    """Name of the operation of the task, or of its sub-operation; empty for a figure of the whole race."""
+
+    part: str = ""
+    """What of the task or the engine it describes, such as a sub-operation or an index; empty for all of it.
+    """
+
+    q: float = 0.0
+    """Which percentile it is, from 0 to 100; 0 for other figures."""
+
+    low: float | None = None
+    """Lower bound of the 95 % interval, in `unit`; None if it has none."""
+
+    high: float | None = None
+    """Upper bound of the 95 % interval, in `unit`; None if it has none."""
+
+    supported: bool = True
+    """Whether there are enough samples for this percentile; true for other figures."""
+
+    is_shown: bool = True
+    """Whether reports and comparisons have it: a percentile is shown from a number of samples on."""
+
+    operations: int = 0
+    """Number of operations that it is a figure of; 0 if that is not known."""
+
+    result: TaskResult | None = None
+    """The task; None for a figure of the whole race, or of an imported one."""
+
+    def label(self, row: MetricRow) -> str:
+        """Returns Rally's name of its row."""
+        which = f"{self.q:g}" if self.q else self.statistic.capitalize()
+        pattern = row.label
+        if row.bulk_label and self.result and self.result.operation_type == "bulk" and self.unit == "docs":
+            pattern = row.bulk_label
+        return pattern.replace("{which}", which).replace("{part}", self.part)
+
+    def unit_of(self, row: MetricRow) -> str:
+        """Returns the unit of its row."""
+        return self.unit if row.unit is None else row.unit.name
+
+    def value_in(self, row: MetricRow) -> float | None:
+        """Returns its value in the unit of its row."""
+        return self.value if row.unit is None or self.value is None else row.unit.of(self.value)
+
+
+def race_figures(record: RaceRecord) -> Iterator[Figure]:
+    """Yields the figures of a race: those of the engine, those of each task, and those of the indices. A
+    metric that was not measured has figures without a value, because reports may show their rows.
+    """
+    if record.imported is not None:
+        yield from _imported(record.imported)
+        return
+    yield from engine_figures(record.system)
+    for task in record.tasks:
+        yield from task_figures(task)
+        if target := record.targets.get(task.task):
+            unit, of_task = f"{target.unit}/s", _Maker.of(task)
+            yield of_task.figure(METRICS["target_rate"], target.value, unit)
+            yield of_task.figure(METRICS["achieved_rate"], achieved_rate(task, target), unit)
+    if found := record.saturation:
+        of_task = _Maker(found.task)
+        yield of_task.figure(METRICS["saturation_stable"], found.stable, f"{OPS}/s")
+        yield of_task.figure(METRICS["saturation_unstable"], found.unstable, f"{OPS}/s")
+    for check in record.documents:
+        for metric in DOCUMENTS:
+            yield from _Maker(part=check.index).figures(metric, _value(metric.origin, check))
+
+
+def engine_figures(system: SystemMetrics) -> Iterator[Figure]:
+    """Yields the figures of the engine."""
+    for metric in ENGINE:
+        value = _value(metric.origin, system)
+        for item in value if isinstance(value, tuple) else ():
+            yield from _item_figures(metric, item)
+        if not isinstance(value, tuple):
+            yield from _Maker().figures(metric, value)
+
+
+def task_figures(task: TaskResult) -> Iterator[Figure]:
+    """Yields the figures of a task and of its parts."""
+    of_task = _Maker.of(task)
+    for metric in TASK:
+        if metric.origin and (task.paced or not metric.is_scheduled):
+            yield from of_task.figures(metric, _value(metric.origin, task))
+    yield from of_task.censored(METRICS["latency_with_failures"], task.latency_with_failures)
+    failures = Counter[tuple[str, str]]()
+    for group in task.errors:
+        failures[group.label, f"{group.counted}s"] += group.count
+    for (label, unit), count in failures.items():
+        yield replace(of_task, part=label).figure(METRICS["failures"], count, unit)
+    for part in task.parts:
+        of_part = replace(of_task, operation=part.operation, part=part.operation)
+        for metric in TASK:
+            if metric.origin_of_part:
+                yield from of_part.figures(metric, _value(metric.origin_of_part, part))
+    for name, returned in task.values.items():
+        of_value = replace(of_task, part=name, unit="", operations=returned.count)
+        yield from of_value.returned(METRICS["runner_value"], returned)
+
+
+def _value(origin: str | Callable[[Any], object], source: object) -> object:
+    return origin(source) if callable(origin) else attrgetter(origin)(source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes the figures of one task, or of one part of it or of the engine."""
+
+    task: str = ""
+    operation: str = ""
+    part: str = ""
+    unit: str = ""
+    operations: int = 0
+    result: TaskResult | None = None
+
+    @classmethod
+    def of(cls, task: TaskResult) -> _Maker:
+        """Returns what makes the figures of a task."""
+        return cls(task.task, task.operation, "", task.unit, task.accounting.normal, task)
+
+    def figure(
+        self, metric: Metric, value: object, unit: str | None = None, statistic: str = VALUE
+    ) -> Figure:
+        """Returns a figure; its unit is that of the metric, unless another one is given."""
+        if unit is None:
+            unit = {"rate": f"{self.unit}/s", "other": self.unit}.get(metric.unit, metric.unit)
+        assert value is None or isinstance(value, int | float)
+        return Figure(
+            *(metric, statistic, value, unit, self.task, self.operation, self.part),
+            operations=self.operations,
+            result=self.result,
+        )
+
+    def figures(self, metric: Metric, value: object) -> Iterator[Figure]:
+        """Yields the figures of a value that is a number, a distribution, or has the statistics."""
+        if metric.form == "times":
+            assert value is None or isinstance(value, DurationSummary)
+            yield from self._times(metric, value)
+        elif metric.statistics == (VALUE,):
+            yield self.figure(metric, value)
+        else:
+            for which in metric.statistics:
+                yield self.figure(metric, getattr(value, which, None), None, which)
+
+    def _times(self, metric: Metric, times: DurationSummary | None) -> Iterator[Figure]:
+        """Yields the count of a distribution, its extremes, its mean and its percentiles."""
+        computed, shown = dict[float, Percentile](), tuple[float, ...]()
+        if times is not None:
+            # The driver computes a percentile from a share, so that it may have a rounding error.
+            computed = {float(f"{found.q:.10g}"): found for found in times.percentiles}
+            shown = metric.shown_percentiles(times.count)
+            yield self.figure(metric, times.count, "", "count")
+            yield self.figure(metric, times.min_ms, None, "min")
+            yield self.figure(metric, times.mean_ms, None, "mean")
+        for q in sorted({*computed, *PERCENTILES} - {_LARGEST}):
+            yield self._percentile(metric, q, computed.get(q), is_shown=q in shown)
+        largest = None if times is None else Percentile(_LARGEST, times.max_ms, None, None, supported=True)
+        yield self._percentile(metric, _LARGEST, largest, is_shown=_LARGEST in shown)
+
+    def censored(self, metric: Metric, percentiles: Iterable[CensoredPercentile]) -> Iterator[Figure]:
+        """Yields percentiles of durations of which some never ended; one that never ended has no value."""
+        for found in percentiles:
+            if found.ms is not None:
+                bounded = Percentile(found.q, found.ms, None, found.high_ms, found.supported)
+                yield self._percentile(metric, float(f"{found.q:.10g}"), bounded, is_shown=False)
+
+    def _percentile(self, metric: Metric, q: float, found: Percentile | None, *, is_shown: bool) -> Figure:
+        return Figure(
+            metric,
+            "max" if q == _LARGEST else percentile_name(q),
+            found.ms if found else None,
+            *("ms", self.task, self.operation, self.part, q),
+            low=found.low_ms if found else None,
+            high=found.high_ms if found else None,
+            supported=found.supported if found else True,
+            is_shown=is_shown,
+            operations=self.operations,
+            result=self.result,
+        )
+
+    def returned(self, metric: Metric, value: ValueSummary) -> Iterator[Figure]:
+        """Yields the figures of a number that a runner returned."""
+        yield self.figure(metric, value.count, "", "count")
+        for figure in self.figures(metric, value):
+            is_mean = figure.statistic == "mean"
+            bounds = (value.low, value.high) if is_mean else (None, None)
+            yield replace(figure, low=bounds[0], high=bounds[1], is_shown=is_mean and is_figure(self.part))
+
+
+def percentile_name(q: float) -> str:
+    """Returns the statistic of a percentile (0 to 100), such as `p99.9`."""
+    return f"p{q:.10g}"
+
+
+def _item_figures(metric: Metric, item: MlProcessingTime | TransformFigure | FieldUsage) -> Iterator[Figure]:
+    """Yields the figures of a job, a transform or a field."""
+    if isinstance(item, MlProcessingTime):
+        for which in metric.statistics:
+            yield _Maker(part=item.job).figure(metric, getattr(item, which), item.unit, which)
+    elif isinstance(item, TransformFigure):
+        yield _Maker(part=item.id).figure(metric, item.mean, item.unit)
+    else:
+        yield _Maker(part=f"{item.index}/{item.field}").figure(metric, item.value)
+
+
+def _imported(imported: ImportedResults) -> Iterator[Figure]:
+    tasks = {task.task: task for task in imported_tasks(imported.values)}
+    for value in imported.values:
+        of_task = _Maker(value.task)
+        percentile, which = percentile_of(value.metric), throughput_of(value.metric)
+        task = tasks.get(value.task)
+        if task is not None and percentile is not None and value.unit == "ms":
+            kind, q = percentile
+            is_max = q >= _LARGEST
+            yield Figure(
+                METRICS[kind.replace(" ", "_")],
+                "max" if is_max else percentile_name(q),
+                *(value.value, "ms", value.task, "", "", q),
+                supported=is_max or task.supports(kind, q),
+            )
+        elif task is not None and which is not None:
+            yield of_task.figure(METRICS["throughput"], value.value, value.unit, which)
+        elif task is not None and value.metric == ERROR_RATE:
+            yield of_task.figure(METRICS["error_rate"], task.error_rate)
+        else:
+            # Under its name in Rally, because it may mean something else: times of shards, for example, do
+            # not begin with the race there.
+            yield replace(of_task, part=value.metric).figure(IMPORTED, value.value, value.unit)
