@@ -10,9 +10,9 @@ from pacenote.compare.groups import compare_groups
 from pacenote.compare.metrics import expanded_primary, race_metrics
 from pacenote.model.comparison import ComparedRace, ComparisonOptions
 from pacenote.model.imported import ImportedResults, ImportedValue
-from pacenote.model.imported_rules import imported_verdict
 from pacenote.model.race_record import RecordedTrack, Verdict
 from pacenote.model.system_metrics import SystemMetrics
+from pacenote.verdict.imported_rules import imported_verdict
 from support.records import record
 
 START = datetime(2023, 5, 4, tzinfo=UTC)

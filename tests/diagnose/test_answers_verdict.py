@@ -20,8 +20,8 @@ from pacenote.model.race_record import RaceRecord, RecordedCluster
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import FailureGroup
 from pacenote.model.task_observations import task_observations, with_observations
-from pacenote.model.verdict import determine_verdict
 from pacenote.report.diagnosis import diagnosis_sections
+from pacenote.verdict.determine import determine_verdict
 from support.records import bulk, record
 
 RULES = {rule.id: rule for rule in bundled_rules() if rule.kind == "validity"}

@@ -18,10 +18,10 @@ from pacenote.lab.probe import (
 from pacenote.model.finding import Finding
 from pacenote.model.result import OperationTotals, SampleCounts, Throughput, WarmupBacklog, WorkTotals
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
-from pacenote.model.verdict import disturbances
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.race.measured_seconds import MeasuredSeconds
 from pacenote.stats.power import operations_to_decide
+from pacenote.verdict.determine import disturbances
 from support.records import paced, record, times
 
 OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)

@@ -10,7 +10,7 @@ import pytest
 from pacenote.errors import PacenoteError
 from pacenote.model.redaction import redact_snapshot
 from pacenote.model.snapshot import RaceSnapshot, RecordedSnapshot, Snapshot
-from pacenote.model.verdict import determine_verdict
+from pacenote.verdict.determine import determine_verdict
 from support.records import record
 
 BEFORE = Snapshot(

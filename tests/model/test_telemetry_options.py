@@ -6,7 +6,7 @@ import pytest
 
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.telemetry_options import profilers
-from pacenote.model.verdict import determine_verdict
+from pacenote.verdict.determine import determine_verdict
 from support.records import record
 
 

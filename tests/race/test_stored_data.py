@@ -13,7 +13,6 @@ from pacenote.cluster.cluster import EmbeddedCluster, existing_cluster
 from pacenote.model.data_options import DataOptions
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.verdict import Verdict
 from pacenote.provision.data_sets import find_data_set, list_data_sets
 from pacenote.provision.engine_program import AssembledProgram
 from pacenote.provision.fleet import LocalFleet
@@ -21,6 +20,7 @@ from pacenote.provision.layout import EngineLayout, create_layout
 from pacenote.provision.node_spec import NodeSpec
 from pacenote.race import stored_data
 from pacenote.race.stored_data import storing_data
+from pacenote.verdict.determine import Verdict
 from provision.conftest import FakeEngine, write_fake_java
 from support.records import record
 

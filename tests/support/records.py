@@ -21,8 +21,8 @@ from pacenote.model.result import (
     WorkTotals,
 )
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
-from pacenote.model.verdict import determine_verdict
 from pacenote.store.race_index import RaceSummary
+from pacenote.verdict.determine import determine_verdict
 
 _ENOUGH = {50.0: 6, 90.0: 36, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}
 

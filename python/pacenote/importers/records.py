@@ -13,11 +13,11 @@ from typing import Literal
 from pacenote.importers.found_race import FoundRace, RaceFacts
 from pacenote.model.engine import engine_of_version
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults, ImportedValue
-from pacenote.model.imported_rules import imported_verdict
 from pacenote.model.printable import encodable_value, shortened, whole_line
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster, RecordedTrack
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.secrets import redact_params, redact_urls, redact_value
+from pacenote.verdict.imported_rules import imported_verdict
 
 _MAX_NAME = 300
 """Number of characters of a name that are kept."""

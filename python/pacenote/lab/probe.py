@@ -6,16 +6,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pacenote.model.driver_health import clock_findings
 from pacenote.model.finding import Finding
 from pacenote.model.result import CensoredPercentile, TaskResult, find_percentile
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, ProbeOutcome
-from pacenote.model.verdict import disturbances
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.race.measured_seconds import MeasuredSeconds
 from pacenote.stats.binomial import most_failures, proves_above, upper_bound
 from pacenote.stats.dependence import Block, design_effect, mean_effect, shows_above, shows_at_most, total
 from pacenote.stats.power import operations_to_decide
+from pacenote.verdict.determine import disturbances
+from pacenote.verdict.driver_health import clock_findings
 
 MIN_COMPLETED_SHARE = 0.99
 """A rate passes only if at least this share of the operations that were due was done in the window."""

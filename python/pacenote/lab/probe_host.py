@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from pacenote.errors import StoreError
 from pacenote.model.finding import Finding
-from pacenote.model.schedule_rules import LACKED_SHARE
-from pacenote.model.task_observations import TaskObservation, machine_findings, task_observations
+from pacenote.model.task_observations import TaskObservation, task_observations
 from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import observed_host
 from pacenote.race.run import RaceContext
@@ -20,6 +19,8 @@ from pacenote.race.telemetry_values import (
 )
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import format_excess
+from pacenote.verdict.observation_rules import machine_findings
+from pacenote.verdict.schedule_rules import LACKED_SHARE
 
 
 class ProbeHost:

@@ -49,7 +49,6 @@ from pacenote.lab.task_alone import (
     unpaced,
     with_task,
 )
-from pacenote.model.driver_health import clock_findings, void_findings
 from pacenote.model.messages import quoted, quoted_list
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
@@ -67,7 +66,6 @@ from pacenote.model.saturation import (
 )
 from pacenote.model.saturation_answer import outcome_text, outcome_word, recorded_saturation
 from pacenote.model.track import Challenge, Parallel, Task
-from pacenote.model.verdict import determine_verdict
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.model.work import BulkWork
 from pacenote.plan.document import Plan, Step
@@ -82,6 +80,8 @@ from pacenote.stats.varying_limit import limit_interval
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, format_rate, format_seconds
+from pacenote.verdict.determine import determine_verdict
+from pacenote.verdict.driver_health import clock_findings, void_findings
 
 MAX_VOID_TRIALS = 3
 """Maximum number of trials of a rate that something other than the engine affects, such as the driver.

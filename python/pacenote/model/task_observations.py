@@ -1,4 +1,4 @@
-"""What was observed of engine and host while each task ran, as far as it is a reason for the verdict.
+"""What was observed of engine and host while each task ran, as far as it may be a reason for the verdict.
 
 The samples themselves are in `telemetry.parquet`; the verdict rests on the race record alone.
 """
@@ -11,26 +11,17 @@ from types import MappingProxyType
 from typing import Any
 
 from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
-from pacenote.model.driver_facts import own_cores
-from pacenote.model.driver_health import STOLEN_SHARE, STOLEN_SHARE_OF_FIGURES
-from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.reported_cpu import NODES, ReportedCpu, reported_cpu
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries
-from pacenote.units import format_count, format_excess
 
 KEY = "task-observations"
 """The key of `telemetry` in the race record that has them."""
 
-OTHER_SHARE = 0.20
-"""Highest acceptable CPU time of other programs on a host of the engine, as a share of all of its cores."""
-
 IDLE_SHARE = 0.3
 """Idle time of cores from which on their mean frequency says nothing: an idle one may run slowly."""
-
-_CALM = "wait until the cluster is green and idle, and repeat the race"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +142,6 @@ def _reported(
             yield reported_cpu(series, node, known, beside.get(node, ()))
 
 
-def observed_findings(record: RaceRecord) -> Iterator[Finding]:
-    """Yields the reasons why a race is suspect that were observed on the engine's side."""
-    found = measured_observations(record)
-    yield from machine_findings(record.driver, found)
-    states = {task: each.cluster for task, each in found.items()}
-    yield from _cluster_states(states, len(record.cluster.nodes))
-
-
 def measured_observations(record: RaceRecord) -> dict[str, TaskObservation]:
     """Returns what was observed of the tasks of a race that count; empty if nothing was."""
     documents = record.telemetry.get(KEY)
@@ -166,60 +149,6 @@ def measured_observations(record: RaceRecord) -> dict[str, TaskObservation]:
         return {}
     measured = [task.task for task in diagnosed_tasks(record)]
     return {task: TaskObservation.from_document(documents[task]) for task in measured if task in documents}
-
-
-def machine_findings(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
-    """Yields what other programs and machines took from the engine; `driver` is what the driver reports."""
-    yield from _other_programs(found)
-    yield from _stolen(driver, found)
-
-
-def _other_programs(found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
-    above = {task: share for task, each in found.items() if (share := _other_share(each)) > OTHER_SHARE}
-    if above:
-        worst = max(above, key=lambda task: above[task])
-        up_to = "up to " if len(above) > 1 else ""
-        or_more = " or more" if (found[worst].other_share or 0.0) < above[worst] else ""
-        largest = format_excess(above[worst], OTHER_SHARE)
-        yield Finding(
-            f"programs beside engine and driver used {up_to}{largest}{or_more} of the processor time of the "
-            f"cores that the engine may use (limit {OTHER_SHARE * 100:.0f} %)",
-            "machine",
-            "stop them, and repeat the race on a quiet machine",
-            tuple(above),
-        )
-
-
-def _other_share(observation: TaskObservation) -> float:
-    """Returns what other programs used, as far as that is known."""
-    return max(observation.other_share or 0.0, observation.other_least_share or 0.0)
-
-
-def _stolen(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
-    """Reports time that was stolen from the cores of the engine, unless that is reported of all cores, and
-    makes as many figures doubtful.
-    """
-    of_driver = own_cores(driver)
-    of_all = of_driver.stolen_share if of_driver.numbers is None else 0.0
-    shares = {task: each.steal_share for task, each in found.items() if each.steal_share is not None}
-    doubtful = {task: share for task, share in shares.items() if share > STOLEN_SHARE_OF_FIGURES}
-    other = {task: share for task, share in shares.items() if STOLEN_SHARE < share <= STOLEN_SHARE_OF_FIGURES}
-    # A disturbance of one task says nothing about the figures of another one.
-    for above, doubtful_from, limit in (
-        (doubtful, EVERYTHING, STOLEN_SHARE_OF_FIGURES),
-        (other, None, STOLEN_SHARE),
-    ):
-        if above and of_all <= limit:
-            worst = format_excess(max(above.values()), STOLEN_SHARE)
-            up_to = "up to " if len(above) > 1 else ""
-            yield Finding(
-                f"other virtual machines took {up_to}{worst} of the processor time of the cores that the "
-                f"engine may use (limit {STOLEN_SHARE * 100:.0f} %)",
-                "machine",
-                "repeat on a quiet host, or on one with cores of its own",
-                tuple(above),
-                doubtful_from,
-            )
 
 
 def lacked_shares(record: RaceRecord) -> dict[str, float]:
@@ -248,28 +177,6 @@ def busy_frequencies(record: RaceRecord) -> dict[str, float]:
     return {
         task: float(value) for task, value in found.items() if isinstance(value, int | float) and value > 0
     }
-
-
-def _cluster_states(states: Mapping[str, ClusterState], nodes: int) -> Iterator[Finding]:
-    """Yields states in which the cluster did other work, or lacked data. With one node, replicas are not
-    allocated, so that yellow is as good as it gets.
-    """
-    bad = ("yellow", "red") if nodes > 1 else ("red",)
-    for health in bad:
-        if tasks := tuple(task for task, state in states.items() if state.health == health):
-            yield Finding(f"the cluster was {health}", "engine", _CALM, tasks)
-    moved = {task: state.relocating_shards for task, state in states.items() if state.relocating_shards}
-    if moved:
-        shards = format_count(round(max(moved.values())), "shard")
-        text = f"the cluster moved {shards} between nodes at a time"
-        yield Finding(text, "engine", _CALM, tuple(moved))
-    if full := tuple(task for task, state in states.items() if state.above_watermark):
-        yield Finding(
-            "the disk of a node is fuller than the low watermark of the engine",
-            "engine",
-            "free space on its disk, and repeat the race",
-            full,
-        )
 
 
 def with_observations(record: RaceRecord, found: Mapping[str, TaskObservation]) -> RaceRecord:

@@ -12,7 +12,6 @@ from itertools import accumulate, islice
 from pacenote.model.race_listener import DriveListener
 from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome, TimeLeft
 from pacenote.model.result import TaskResult
-from pacenote.model.task_rules import SILENT_S
 from pacenote.model.work import BulkWork, CallSequence, Composite, PagedRequest, Request, TaskWork
 from pacenote.plan.document import (
     Deterministic,
@@ -25,6 +24,7 @@ from pacenote.plan.document import (
     Uniform,
 )
 from pacenote.plan.duration import ExpectedDuration, pause_seconds, step_duration, task_seconds
+from pacenote.verdict.task_rules import SILENT_S
 
 _MIN_LEFT_S = 1.0
 """Time left below which an incomplete figure says nothing."""

@@ -29,7 +29,6 @@ from pacenote.model.secrets import redact_params, redact_urls, redact_value
 from pacenote.model.source_options import SourceOptions
 from pacenote.model.started_node import StartedNode
 from pacenote.model.track import Challenge, Track
-from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import Call, CallSequence, Composite, OperationStream
 from pacenote.operations.base import include_in_reporting
 from pacenote.operations.registry import find_type
@@ -39,6 +38,7 @@ from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.environment import read_environment
 from pacenote.store.race_folder import ExpectedResult
 from pacenote.track.prepare import PreparedTrack
+from pacenote.verdict.determine import determine_verdict
 
 _SCHEMES: dict[str, Authentication] = {"basic": "basic", "apikey": "api-key", "bearer": "bearer"}
 

@@ -4,6 +4,6 @@
 `render` print it as a table, Markdown, CSV or JSON and do not depend on particular rows. New rows belong in
 `summary`, new messages in `notes`. `saturation` renders the result of a saturation.
 
-Nothing here reads files, computes statistics (`stats` does) or determines a verdict (`model.verdict` does).
+Nothing here reads files, computes statistics (`stats` does) or determines a verdict (`verdict` does).
 Only `cli` uses this package.
 """

@@ -11,20 +11,10 @@ from dataclasses import replace
 
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.document_checks import UncheckedDocuments
-from pacenote.model.driver_health import (
-    MACHINE_USE,
-    ClockStep,
-    HostUse,
-    clock_steps,
-    host_uses,
-    is_shorter_than_ticks,
-    unmeasured,
-)
 from pacenote.model.driver_scheduling import demotion_texts
 from pacenote.model.finding import Finding
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults
 from pacenote.model.node_options import NodeOptions
-from pacenote.model.overhead_rules import failed_cleanup_text
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord, RecordedClient, RecordedCorpus
 from pacenote.model.race_time import TIMESTAMP_FORMAT
@@ -41,6 +31,16 @@ from pacenote.model.warmup_backlog import (
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.report.starting_state_notes import starting_state_lines
 from pacenote.units import format_bytes, format_count, format_number, format_rate
+from pacenote.verdict.driver_health import (
+    MACHINE_USE,
+    ClockStep,
+    HostUse,
+    clock_steps,
+    host_uses,
+    is_shorter_than_ticks,
+    unmeasured,
+)
+from pacenote.verdict.overhead_rules import failed_cleanup_text
 
 _TOP_ERRORS = 3
 """Maximum number of kinds of errors that are shown for each task."""

@@ -46,7 +46,6 @@ from pacenote.model.saturation import SaturationResult
 from pacenote.model.secrets import redact_value
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_observations import KEY as OBSERVATIONS
-from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import (
     MAX_FILE_BYTES,
     append_line,
@@ -60,6 +59,7 @@ from pacenote.store.progress_file import PROGRESS_FILE
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
 from pacenote.units import format_bytes, format_count
+from pacenote.verdict.determine import determine_verdict
 
 RESULT_BYTES = 8 << 10
 """Room for the values of a task's result, or of a sub-operation's, without names and errors."""

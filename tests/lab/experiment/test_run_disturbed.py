@@ -14,11 +14,11 @@ from pacenote.lab.experiment.progress import ExperimentProgress, max_repeats
 from pacenote.model.comparison import ComparedRace
 from pacenote.model.experiment import Experiment, ExperimentPlan, JournalEntry
 from pacenote.model.finding import EVERYTHING, Finding
-from pacenote.model.outside_disturbances import outside_disturbance
 from pacenote.model.race_record import Verdict
 from pacenote.model.task_observations import TaskObservation, with_observations
 from pacenote.report.experiment import build_experiment_report
 from pacenote.store.race_folder import RaceFolder
+from pacenote.verdict.outside_disturbances import outside_disturbance
 from support.records import record
 
 TASK = "index-append"

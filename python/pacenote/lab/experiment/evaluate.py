@@ -45,7 +45,6 @@ from pacenote.model.experiment_result import (
     VariantResult,
 )
 from pacenote.model.finding import EVERYTHING, Finding
-from pacenote.model.outside_disturbances import outside_disturbance
 from pacenote.model.printable import single_line
 from pacenote.stats.words import SETTLED
 from pacenote.store.experiment_store import ExperimentStore
@@ -53,6 +52,7 @@ from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_groups import read_compared_race
 from pacenote.store.race_store import RaceStore, is_race_id
 from pacenote.units import format_change, format_count
+from pacenote.verdict.outside_disturbances import outside_disturbance
 
 MIN_BLOCKS = 5
 """Blocks before which an experiment does not end because its interval is narrow enough."""

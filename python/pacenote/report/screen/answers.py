@@ -10,9 +10,9 @@ from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes
-from pacenote.model.verdict import targets_not_kept
 from pacenote.report.screen.screen import Answer
 from pacenote.units import format_count, format_seconds
+from pacenote.verdict.determine import targets_not_kept
 
 
 def answers(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[Answer, ...]:

@@ -10,7 +10,6 @@ from pacenote.model.race_timeline import RaceTimeline
 from pacenote.model.result import Percentile, TaskResult, percentiles_for
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_kinds import indexes, runs_once, searches
-from pacenote.model.verdict import targets_not_kept
 from pacenote.model.warmup_backlog import (
     BACKLOG_MARK,
     backlog_advice,
@@ -25,6 +24,7 @@ from pacenote.report.screen.sparkline import sparkline
 from pacenote.report.screen.task_trend import TREND_BARS, trend
 from pacenote.report.task_line import TaskLine, task_line
 from pacenote.units import format_range, format_rate, format_seconds
+from pacenote.verdict.determine import targets_not_kept
 
 UNSTEADY_MARK = "~"
 """Marks a task that became faster or slower while it was measured."""

@@ -10,7 +10,6 @@ from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import DurationSummary, TaskResult
 from pacenote.model.task_kinds import runs_once
-from pacenote.model.verdict import targets_not_kept
 from pacenote.model.warmup_backlog import (
     BACKLOG_MARK,
     backlog_advice,
@@ -26,6 +25,7 @@ from pacenote.report.screen.imported import COLUMNS, FOOTNOTE, imported_tables
 from pacenote.report.screen.screen import TaskTable
 from pacenote.report.task_line import TaskLine, percentile_text, task_line
 from pacenote.units import format_count, format_rate, format_seconds
+from pacenote.verdict.determine import targets_not_kept
 
 TASKS = "data-tasks"
 """Id of the table of tasks."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pacenote.model.finding import Finding
 from pacenote.model.result import CleanUps, TaskResult
-from pacenote.model.task_rules import names
 from pacenote.units import format_count, format_range
+from pacenote.verdict.task_rules import names
 
 OVERHEAD_SHARE = 0.10
 """Highest acceptable share of time that the clients of a closed loop spend opening connections and cleaning

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.driver_facts import listed, number, own_cores, part, threads_of
-from pacenote.model.driver_pauses import gap_findings, pause_findings
 from pacenote.model.driver_scheduling import REALTIME, core_advice, obtained_scheduling
 from pacenote.model.finding import EVERYTHING, Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_excess, format_rate
+from pacenote.verdict.driver_pauses import gap_findings, pause_findings
 
 THREAD_CPU_SHARE = 0.80
 """Above this share of ten seconds, a busy driver thread may have queued requests behind its own work."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pacenote.model.imported import ImportedResults, ImportedTask, ImportedValue
-from pacenote.model.imported_rules import imported_verdict
+from pacenote.verdict.imported_rules import imported_verdict
 from support.records import record
 
 

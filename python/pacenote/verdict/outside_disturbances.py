@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pacenote.model.driver_health import outside_findings
 from pacenote.model.finding import Finding, name_tasks
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.task_observations import machine_findings, measured_observations
+from pacenote.model.task_observations import measured_observations
+from pacenote.verdict.driver_health import outside_findings
+from pacenote.verdict.observation_rules import machine_findings
 
 _OF_THE_MACHINE = ("machine", "driver")
 """Causes of what a disturbance from outside brings about."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from pacenote.model import driver_health, driver_pauses
 from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import TargetRate, achieved_rate, missing_share
-from pacenote.model.task_rules import (
+from pacenote.units import format_range, format_rate
+from pacenote.verdict import driver_health, driver_pauses
+from pacenote.verdict.task_rules import (
     LESS_RETURNED,
     backlog,
     names,
@@ -21,7 +22,6 @@ from pacenote.model.task_rules import (
     unsent_by_plugins,
     waits_for_returned,
 )
-from pacenote.units import format_range, format_rate
 
 UNSENT_SHARE = 0.01
 """Highest acceptable share of planned operations that were not sent: above it, a task did not run at its

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pacenote.model import driver_health, schedule_rules, task_rules
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.finding import EVERYTHING, INTERRUPTED, NOT_FINISHED, Finding, aborted
-from pacenote.model.overhead_rules import overhead_findings
 from pacenote.model.race_record import RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
 from pacenote.model.task_kinds import reported_tasks
-from pacenote.model.task_observations import lacked_shares, observed_findings
+from pacenote.model.task_observations import lacked_shares
 from pacenote.model.telemetry_options import profilers
 from pacenote.model.warmup_backlog import warmup_backlogs
 from pacenote.units import format_count
+from pacenote.verdict import driver_health, schedule_rules, task_rules
+from pacenote.verdict.observation_rules import observed_findings
+from pacenote.verdict.overhead_rules import overhead_findings
 
 _SHOWN_INDICES = 3
 """Maximum number of indices that a finding lists with their documents."""

@@ -16,7 +16,7 @@ from pacenote.model.result import (
     SampleCounts,
     WorkTotals,
 )
-from pacenote.model.verdict import determine_verdict
+from pacenote.verdict.determine import determine_verdict
 from support.records import bulk, judged, paced, record, task, times
 
 

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pacenote.model import driver_health, driver_pauses
 from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding, by_doubt
 from pacenote.model.messages import DEFECT
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.model.task_kinds import indexes
 from pacenote.units import format_count, format_range, format_rate, format_seconds
+from pacenote.verdict import driver_health, driver_pauses
 
 LATENESS_SHARE = 0.10
 """Highest acceptable lateness of a paced task as a fraction of its service time, compared at each percentile

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.driver_health import (
+from pacenote.model.driver_scheduling import ALLOW_REALTIME, FREE_CORE
+from pacenote.model.race_record import Verdict
+from pacenote.verdict.determine import determine_verdict
+from pacenote.verdict.driver_health import (
     MACHINE_USE,
     clock_steps,
     host_uses,
@@ -15,10 +18,7 @@ from pacenote.model.driver_health import (
     unmeasured,
     void_findings,
 )
-from pacenote.model.driver_pauses import paused_s
-from pacenote.model.driver_scheduling import ALLOW_REALTIME, FREE_CORE
-from pacenote.model.race_record import Verdict
-from pacenote.model.verdict import determine_verdict
+from pacenote.verdict.driver_pauses import paused_s
 from support.records import judged, record, task
 
 CLOCK = {

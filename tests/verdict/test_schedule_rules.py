@@ -9,8 +9,8 @@ from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import DriverTime, PythonDelay, TaskResult
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_observations import TaskObservation, with_observations
-from pacenote.model.task_rules import runner_work_ms
-from pacenote.model.verdict import determine_verdict
+from pacenote.verdict.determine import determine_verdict
+from pacenote.verdict.task_rules import runner_work_ms
 from support.records import judged, paced, record, task, times
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.model.result import CleanUps, UnsolicitedData
-from pacenote.model.verdict import determine_verdict
+from pacenote.verdict.determine import determine_verdict
 from support.records import paced, record, task
 
 
