@@ -35,13 +35,12 @@ from pathlib import Path
 import msgspec
 
 from pacenote.errors import PacenoteError, StoreError
-from pacenote.model.finding import Finding
 from pacenote.model.headline import early_end
 from pacenote.model.messages import list_with_rest
 from pacenote.model.printable import encodable
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, redact_snapshot, stored_secrets
-from pacenote.model.result import TaskResult, in_plan_order
+from pacenote.model.result import TaskResult
 from pacenote.model.saturation import SaturationResult
 from pacenote.model.secrets import redact_value
 from pacenote.model.snapshot import RaceSnapshot
@@ -59,7 +58,7 @@ from pacenote.store.progress_file import PROGRESS_FILE
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
 from pacenote.units import format_bytes, format_count
-from pacenote.verdict.determine import determine_verdict
+from pacenote.verdict.unfinished import with_journal
 
 RESULT_BYTES = 8 << 10
 """Room for the values of a task's result, or of a sub-operation's, without names and errors."""
@@ -418,12 +417,9 @@ class RaceFolder:
 
         Raises StoreError.
         """
-        secrets: frozenset[str] = frozenset()
         try:
             document = read_json(self.race_json)
-            record = RaceRecord.from_document(document)
-            secrets = stored_secrets(document)
-            record = redact_record(record, secrets)
+            record, secrets = RaceRecord.from_document(document), stored_secrets(document)
         except (FileNotFoundError, NotADirectoryError):
             raise StoreError(
                 f"no race.json in {self.path}",
@@ -438,7 +434,9 @@ class RaceFolder:
             ) from None
         except PacenoteError as error:
             raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None
-        return record if record.complete else redact_record(self._with_journal(record), secrets)
+        if not record.complete:
+            record = with_journal(record, *self._read_journal())
+        return redact_record(record, secrets)
 
     def planned_steps(self) -> tuple[tuple[str, ...], ...]:
         """Returns the tasks of each step of the plan; none if the plan is not stored yet or not readable."""
@@ -461,18 +459,6 @@ class RaceFolder:
         """
         steps = self.planned_steps()
         return reached_step(record, steps) if steps else None
-
-    def _with_journal(self, record: RaceRecord) -> RaceRecord:
-        results, damage = self._read_journal()
-        stored = {task.task for task in record.tasks}
-        added = tuple(result for result in results if result.task not in stored)
-        if not (added or damage):
-            return record
-        record = dataclasses.replace(record, tasks=in_plan_order(record.tasks + added))
-        verdict = determine_verdict(record)
-        if damage:
-            verdict = dataclasses.replace(verdict, findings=(*verdict.findings, Finding(damage, "machine")))
-        return dataclasses.replace(record, verdict=verdict)
 
     def _read_journal(self) -> tuple[list[TaskResult], str]:
         """Returns the results in the journal, and what of it cannot be read, or empty text."""
