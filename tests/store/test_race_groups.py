@@ -11,8 +11,10 @@ import pytest
 
 from pacenote.errors import StoreError
 from pacenote.model.saturation_answer import RecordedSaturation
-from pacenote.store.race_groups import find_group, read_compared_race
+from pacenote.store.race_groups import each_race, find_group, read_compared_race
+from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore
+from pacenote.store.track_races import find_track_races
 from support.records import record
 
 
@@ -155,3 +157,29 @@ def test_plans_are_equal_although_their_data_is_in_other_folders(store):
 def test_a_damaged_snapshot_does_not_prevent_a_comparison(store):
     store.folder("aa-1").snapshot.write_text("{")
     assert read_compared_race(store.folder("aa-1")).snapshot is None
+
+
+def test_a_race_that_claims_to_be_another_one_does_not_take_its_place(store):
+    shutil.copytree(store.races / "aa-1", store.races / "aa-0")
+    for references in (["aa-0"], [str(store.races / "aa-0")]):
+        with pytest.raises(StoreError, match="aa-0 is a copy of race aa-1, or says so"):
+            find_group(store, references)
+        with pytest.raises(StoreError, match="aa-0 is a copy of race aa-1, or says so"):
+            list(each_race(store, references, pytest.fail))
+    left_out = list[str]()
+    for references in (["tag:variant=a"], [str(store.races)]):
+        paths = {race.folder.path.name for race in each_race(store, references, left_out.append)}
+        assert paths >= {"aa-1", "aa-2"}
+        assert "aa-0" not in paths
+        assert {path.name for path in find_group(store, references).folders.values()} == paths
+    assert all("aa-0 is a copy of race aa-1" in text for text in left_out)
+    assert len(left_out) == 2
+    trend = find_track_races(store, RaceFilter(limit=9))
+    assert {path.name for path in trend.folders.values()} == {"aa-1", "aa-2", "bb-1"}
+
+
+def test_races_of_different_times_may_have_the_same_id(store, tmp_path):
+    other = RaceStore(tmp_path / "other").create(record("aa-1", timestamp=record().timestamp + timedelta(1)))
+    shutil.copytree(other.path, store.races / "from-another-machine")
+    found = find_group(store, ["aa-1", "from-another-machine"])
+    assert [path.name for path in found.folders.values()] == ["aa-1", "from-another-machine"]

@@ -105,6 +105,7 @@ def each_race(
     for folder, is_one in _each_folder(store, references):
         try:
             record = folder.read()
+            _check_copy(folder, record)
         except StoreError as error:
             if is_one:
                 raise
@@ -202,12 +203,31 @@ def read_compared_race(folder: RaceFolder) -> ComparedRace:
     Raises StoreError if its record is damaged, or if it is a saturation.
     """
     record = folder.read()
+    _check_copy(folder, record)
     if record.saturation is not None:
         raise StoreError(
             f"race {record.race_id} is a search of `pacenote saturate`, which has no results to compare",
             hint="its answer is an interval: `pacenote report` shows it",
         )
     return ComparedRace(record, _snapshot(folder), current_state(folder, record), _plan(folder))
+
+
+def _check_copy(folder: RaceFolder, record: RaceRecord) -> None:
+    """Raises StoreError if a race has the id and the time of another one beside its folder, which has the
+    name: a copy, or the race of someone else that takes its place, in comparisons or a metrics store.
+    """
+    name = folder.path.absolute().name
+    if record.race_id == name or not is_race_id(record.race_id):
+        return
+    try:
+        other = RaceFolder(folder.path.absolute().parent / record.race_id).read()
+    except StoreError:
+        return
+    if other.timestamp == record.timestamp:
+        raise StoreError(
+            f"{folder.path} is a copy of race {record.race_id}, or says so",
+            hint="name the race itself, and delete or move the copy",
+        )
 
 
 def current_state(folder: RaceFolder, record: RaceRecord) -> RaceState:
