@@ -236,7 +236,12 @@ impl<'a> Constants<'a> {
 
     /// Returns the text at a position of the chunk, as it is encoded.
     fn encoded_text(&self, position: usize) -> Option<EncodedText<'a>> {
-        ByteReader::new(self.bytes.get(position..)?).begin_of_text()
+        let text = ByteReader::new(self.bytes.get(position..)?).begin_of_text()?;
+        #[cfg(test)]
+        if let EncodedText::Value(text) = &text {
+            read_count::add(text.len());
+        }
+        Some(text)
     }
 
     /// Returns the index of the name of a class.
@@ -342,7 +347,10 @@ impl<'a> Constants<'a> {
         let position = *self.maps.positions.get(&constant)? as usize;
         let layout = self.types.constant(constant.type_id)?;
         let mut slots = [0; SLOTS];
-        layout.decode_lazily(&mut ByteReader::new(self.bytes.get(position..)?), &mut slots)?;
+        let mut reader = ByteReader::new(self.bytes.get(position..)?);
+        layout.decode_lazily(&mut reader, &mut slots)?;
+        #[cfg(test)]
+        read_count::add(self.bytes.len() - position - reader.remaining());
         Some(DecodedConstant { layout, slots })
     }
 
@@ -413,6 +421,26 @@ fn java_name(name: &str) -> String {
         plain.rfind('/').filter(|&at| plain[at + 1..].starts_with(|first: char| first.is_ascii_digit()));
     let (name, suffix) = plain.split_at(suffix.unwrap_or(plain.len()));
     format!("{}{suffix}{}", name.replace('/', "."), "[]".repeat(dimensions.min(MAX_DIMENSIONS)))
+}
+
+/// Counts what is read of constants, so that tests can limit it.
+#[cfg(test)]
+pub(super) mod read_count {
+    use std::cell::Cell;
+
+    thread_local! {
+        static BYTES: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn add(bytes: usize) {
+        BYTES.set(BYTES.get() + bytes);
+    }
+
+    /// Returns the number of bytes that this thread has read since the last call: those of constants, and those of
+    /// texts.
+    pub(in super::super) fn take() -> usize {
+        BYTES.take()
+    }
 }
 
 #[cfg(test)]
