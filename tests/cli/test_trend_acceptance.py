@@ -12,6 +12,7 @@ from compare.test_trend import nights, step
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import Verdict
 from pacenote.store.race_store import RaceStore
+from support.http_server import json_response
 
 GATE = "--fail-on=regression"
 
@@ -43,6 +44,60 @@ def test_an_accepted_regression_does_not_fail_until_the_annotation_is_deleted(ru
     assert "the new codec" in run("list", "annotations")[1]
     assert run("delete", "annotation", f"--id={file.stem}")[0] == 0
     assert run("trend", GATE)[0] == 3
+
+
+def test_what_a_colleague_accepted_is_accepted(run, store, home, metrics_store):
+    assert run("trend", GATE)[0] == 3
+    code, out, err = run("trend", "accept", "--reason=the new codec")
+    assert (code, err) == (0, "")
+    (file,) = (home / "annotations").iterdir()
+    (document,) = metrics_store.documents("rally-annotations")
+    assert document["accepted"] == json.loads(file.read_text())["accepted"]
+    # A colleague has the races, but not the annotation.
+    file.unlink()
+    code, out, err = run("trend", GATE)
+    assert (code, err) == (0, "")
+    assert "1 accepted regression: the new codec" in " ".join(out.split())
+    assert run("trend", GATE, "--no-metrics-store")[0] == 3
+    (listed,) = json.loads(run("list", "annotations", "--format=json")[1])
+    assert listed["stored_in"] == ["store"]
+    assert run("delete", "annotation", f"--id={file.stem}")[0] == 0
+    assert run("trend", GATE)[0] == 3
+
+
+def test_what_was_accepted_in_another_environment_is_not_accepted(run, store, home, metrics_store):
+    assert run("trend", "accept", "--reason=x")[0] == 0
+    (file,) = (home / "annotations").iterdir()
+    file.unlink()
+    (document,) = metrics_store.indices["rally-annotations"].values()
+    document["environment"] = "ci"
+    assert run("trend", GATE)[0] == 3
+
+
+@pytest.mark.parametrize("accepted", ["n06", {}, {"race_id": "n06", "metric": 1}, [], 5])
+def test_what_the_store_has_in_another_form_accepts_nothing_and_is_named(run, store, metrics_store, accepted):
+    note = {
+        "environment": "local",
+        "race-timestamp": "20260307T000000Z",
+        "message": "m",
+        "accepted": accepted,
+    }
+    metrics_store.indices["rally-annotations"] = {"odd": note}
+    code, _, err = run("trend", GATE)
+    assert code == 3
+    assert "annotation odd of the metrics store accepts nothing: " in err
+    assert " delete annotation --id=odd` deletes it" in err
+
+
+def test_a_store_that_does_not_answer_accepts_nothing(run, store, home, metrics_store):
+    metrics_store.answer = lambda request: json_response({"error": {"reason": "read-only"}}, 400)
+    code, _, err = run("trend", GATE)
+    assert code == 3
+    assert "warning: only what was accepted on this machine is known: " in err
+    code, _, err = run("trend", "accept", "--reason=x")
+    assert code == 0
+    assert "warning: the annotation is only on this machine: " in err
+    assert run("trend", GATE)[0] == 0
 
 
 def test_what_is_worse_later_fails_again(run, store):

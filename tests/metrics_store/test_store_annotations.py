@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pacenote.metrics_store.client import StoreUnavailable
 from pacenote.metrics_store.store_annotations import StoreAnnotations
+from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.store.annotations import Annotation
 from support.http_server import json_response
 from support.metrics_store import fake_store
@@ -36,6 +39,16 @@ def test_an_annotation_is_added_listed_and_deleted():
             "message": "new disks",
         }
         assert (found.delete("a1"), found.delete("a1")) == (True, False)
+
+
+def test_an_accepted_regression_is_read_back():
+    accepted = AcceptedRegression("n06", "throughput:index", -0.2, "the codec")
+    missing = AcceptedRegression("n07", "p99:term", None, "removed")
+    with fake_store() as store:
+        found = StoreAnnotations(store.client())
+        for number, each in enumerate((accepted, missing)):
+            found.add(replace(NOTE, annotation_id=f"a{number}", accepted=each))
+        assert {note.accepted for note in found.list()} == {accepted, missing}
 
 
 def test_ids_of_other_programs_are_one_part_of_the_path():

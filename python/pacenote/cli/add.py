@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import uuid
-from typing import TYPE_CHECKING
 
+from pacenote.cli.annotations_to_store import add_to_store
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.store_options import add_store_option, store_client
 from pacenote.cli.unavailable import UnavailableOption
-from pacenote.errors import StoreError, UsageError
+from pacenote.errors import UsageError
 from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.store.annotations import Annotation, AnnotationStore
 from pacenote.store.home import default_home
-
-if TYPE_CHECKING:  # Not needed for --help.
-    from pacenote.metrics_store.client import StoreClient
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
@@ -71,24 +68,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return 0
     AnnotationStore(default_home()).add(annotation)
     console.result(f"added annotation {annotation.annotation_id} to {day}\n")
-    if client is not None:
-        _add_to_store(annotation, client, console)
+    add_to_store((annotation,), client, console)
     return 0
-
-
-def _add_to_store(annotation: Annotation, client: StoreClient, console: Console) -> None:
-    """Writes an annotation that is stored here to the metrics store; a failure is a warning."""
-    from pacenote.metrics_store.store_annotations import StoreAnnotations
-
-    try:
-        StoreAnnotations(client).add(annotation)
-    except StoreError as error:
-        console.warning(
-            f"the annotation is only on this machine: {error.message}; `pacenote export RACE --to-store` "
-            "also writes annotations that the store lacks"
-        )
-    finally:
-        client.close()
 
 
 def _midnight(text: str) -> str:

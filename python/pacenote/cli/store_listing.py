@@ -26,6 +26,8 @@ STORE = "store"
 BOTH = "here, store"
 """How lists mark what is on this machine and in the metrics store."""
 
+_LISTED_HERE = "only what is on this machine is listed"
+
 _T = TypeVar("_T")
 
 
@@ -73,12 +75,15 @@ def merged_races(own: Sequence[RaceSummary], stored: Sequence[ListedRace], limit
 
 
 def merged_annotations(
-    own: Sequence[Annotation], options: argparse.Namespace, console: Console
+    own: Sequence[Annotation],
+    options: argparse.Namespace,
+    console: Console,
+    without_store: str = _LISTED_HERE,
 ) -> list[tuple[Annotation, str]]:
     """Returns annotations of this machine and of the store, newest first, each with where it is; empty texts
-    if there is no store, or if it does not answer.
+    if there is no store, or if it does not answer, of which a warning begins with `without_store`.
     """
-    found = _answer(options, console, _annotations)
+    found = _answer(options, console, lambda client: _annotations(client, console), without_store)
     if found is None:
         return [(one, "") for one in own]
     stored = {one.annotation_id: one for one in found if one.environment == options.configured_environment}
@@ -88,7 +93,12 @@ def merged_annotations(
     return sorted(merged, key=lambda entry: (entry[0].race_timestamp, entry[0].annotation_id), reverse=True)
 
 
-def _answer(options: argparse.Namespace, console: Console, ask: Callable[[StoreClient], _T]) -> _T | None:
+def _answer(
+    options: argparse.Namespace,
+    console: Console,
+    ask: Callable[[StoreClient], _T],
+    without_store: str = _LISTED_HERE,
+) -> _T | None:
     """Returns what the store answers, or None without one; that it does not answer is a warning."""
     client = store_client(options)
     if client is None:
@@ -97,7 +107,7 @@ def _answer(options: argparse.Namespace, console: Console, ask: Callable[[StoreC
         return ask(client)
     except StoreError as error:
         hint = f"; {error.hint}" if error.hint else ""
-        console.warning(f"only what is on this machine is listed: {error.message}{hint}")
+        console.warning(f"{without_store}: {error.message}{hint}")
         return None
     finally:
         client.close()
@@ -121,10 +131,10 @@ def _documents(
     return MetricsStore(client).races(query)
 
 
-def _annotations(client: StoreClient) -> list[Annotation]:
+def _annotations(client: StoreClient, console: Console) -> list[Annotation]:
     from pacenote.metrics_store.store_annotations import StoreAnnotations
 
-    return StoreAnnotations(client).list()
+    return StoreAnnotations(client).list(console.warning)
 
 
 def _summary(race_id: str, document: Mapping[str, Any]) -> RaceSummary:

@@ -17,6 +17,7 @@ from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
 from pacenote.cli.quality_option import add_quality_option, given_quality
 from pacenote.cli.report_file import check_report_file, write_report_file
+from pacenote.cli.store_options import add_store_option
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError, VoidRace
 from pacenote.store.race_store import RaceStore, check_home
@@ -84,6 +85,7 @@ def add_options(parser: Parser) -> None:
         help=f"maximum number of races, the newest ones (default: {_MAX_RACES})",
     )
     _add_judging_options(parser)
+    add_store_option(parser)
     with parser.group("report"):
         parser.add_argument(
             "--report-format", choices=FORMATS, metavar="FORMAT", help="text, json or csv (default: text)"
@@ -168,7 +170,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if accepts:
         from pacenote.cli.trend_acceptance import accept
 
-        return accept(trend, options.reason, store.home, console)
+        return accept(trend, options, store.home, console)
     if options.html is not None:
         path = Path(options.html or PAGE)
         write_page_file(path, _page(trend))
@@ -182,7 +184,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _trend(store: RaceStore, options: argparse.Namespace, console: Console) -> Trend:
     """Returns the trend that the options ask for. Raises UsageError and StoreError."""
-    from pacenote.cli.trend_acceptance import accepted_regressions
+    from pacenote.cli.trend_acceptance import accepted_with_store
     from pacenote.compare.trend import find_trend
     from pacenote.model.trend import TrendOptions
 
@@ -197,7 +199,7 @@ def _trend(store: RaceStore, options: argparse.Namespace, console: Console) -> T
         new_races=options.new_races,
         since=options.since,
         not_before=None if age is None else datetime.now(UTC) - timedelta(seconds=age),
-        accepted=accepted_regressions(store.home, console.warning),
+        accepted=accepted_with_store(store.home, options, console),
         names=store.short_ids(race.record.race_id for race in found.races),
         left_out=found.left_out,
     )

@@ -6,12 +6,15 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from pacenote.cli.annotations_to_store import add_to_store
+from pacenote.cli.store_options import store_client
 from pacenote.errors import UsageError
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.race_time import TIMESTAMP_FORMAT
 from pacenote.store.annotations import Annotation, AnnotationStore
 
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
     from pacenote.cli.console import Console
@@ -27,17 +30,33 @@ def accepted_regressions(home: Path, leave_out: Callable[[str], None]) -> tuple[
     return tuple(note.accepted for note in notes if note.accepted is not None)
 
 
-def accept(trend: Trend, reason: str, home: Path, console: Console) -> int:
-    """Stores an annotation for each regression and prints what was accepted. Raises UsageError if there is
-    none, and StoreError.
+def accepted_with_store(
+    home: Path, options: argparse.Namespace, console: Console
+) -> tuple[AcceptedRegression, ...]:
+    """Returns which regressions were accepted on this machine, or in the metrics store, if there is one. That
+    it does not answer is a warning. Raises UsageError for invalid settings of the store, and StoreError.
     """
+    from pacenote.cli.store_listing import merged_annotations
+
+    own = AnnotationStore(home).list(console.warning)
+    notes = merged_annotations(own, options, console, "only what was accepted on this machine is known")
+    return tuple(note.accepted for note, _ in notes if note.accepted is not None)
+
+
+def accept(trend: Trend, options: argparse.Namespace, home: Path, console: Console) -> int:
+    """Stores an annotation for each regression, here and in the metrics store, if there is one, and prints
+    what was accepted. Raises UsageError if there is none, and StoreError.
+    """
+    reason = options.reason
     found = list(_found(trend, reason))
     if not found:
         raise UsageError(
             "there is no regression to accept",
             hint="`pacenote trend` with the same options shows what there is",
         )
+    client = store_client(options)
     store = AnnotationStore(home)
+    notes = []
     races = {race.race_id: race for race in trend.races}
     for accepted, text in found:
         began = races[accepted.race_id].timestamp
@@ -45,11 +64,14 @@ def accept(trend: Trend, reason: str, home: Path, console: Console) -> int:
             annotation_id=str(uuid.uuid4()),
             race_timestamp=began.replace(hour=0, minute=0, second=0).strftime(TIMESTAMP_FORMAT),
             message=f"accepted: {text}: {reason}",
+            environment=options.configured_environment,
             track=trend.track,
             accepted=accepted,
         )
         store.add(note)
+        notes.append(note)
         console.result(f"accepted {text} (annotation {note.annotation_id})\n")
+    add_to_store(notes, client, console)
     return 0
 
 

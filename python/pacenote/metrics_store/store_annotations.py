@@ -1,14 +1,18 @@
-"""The annotations in a metrics store, with Rally's keys."""
+"""The annotations in a metrics store, with Rally's keys, and `accepted` if a note accepts a regression."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from shlex import quote as quote_argument
 from typing import Any
 from urllib.parse import quote
 
+from pacenote.errors import PacenoteError
 from pacenote.metrics_store.client import StoreClient
 from pacenote.metrics_store.templates import ANNOTATIONS, annotations_template
-from pacenote.store.annotations import Annotation
+from pacenote.model.accepted_regression import AcceptedRegression
+from pacenote.model.codec import decode, encode
+from pacenote.store.annotations import ACCEPTED, Annotation
 
 _KEYS = {
     "environment": "environment",
@@ -35,11 +39,15 @@ class StoreAnnotations:
         """Writes an annotation, with its id. Raises StoreUnavailable."""
         self._create_index()
         document = {key: getattr(annotation, name) for key, name in _KEYS.items()}
+        if annotation.accepted is not None:
+            document[ACCEPTED] = encode(annotation.accepted)
         path = _path(annotation.annotation_id)
         self._client.request("PUT", path, document, {"refresh": True})
 
-    def list(self) -> list[Annotation]:
-        """Returns all annotations, newest first. Raises StoreUnavailable."""
+    def list(self, leave_out: Callable[[str], None] | None = None) -> list[Annotation]:
+        """Returns all annotations, newest first. Calls `leave_out` with a message for each accepted
+        regression that cannot be read: its note accepts nothing. Raises StoreUnavailable.
+        """
         body = {
             "size": _MOST,
             "sort": [{"race-timestamp": {"order": "desc", "unmapped_type": "date"}}],
@@ -52,7 +60,7 @@ class StoreAnnotations:
             raise self._client.refusal(f"POST {path}", response)
         with self._client.expected_form(f"POST {path}"):
             hits = response.body.get("hits", {}).get("hits", []) if isinstance(response.body, dict) else []
-            return [_annotation(str(hit["_id"]), hit.get("_source", {})) for hit in hits]
+            return [_annotation(str(hit["_id"]), hit.get("_source", {}), leave_out) for hit in hits]
 
     def delete(self, annotation_id: str) -> bool:
         """Deletes an annotation. Returns whether the store had it. Raises StoreUnavailable."""
@@ -77,9 +85,21 @@ def _path(annotation_id: str) -> str:
     return f"/{ANNOTATIONS}/_doc/{quote(annotation_id, safe='')}"
 
 
-def _annotation(annotation_id: str, document: Mapping[str, Any]) -> Annotation:
+def _annotation(
+    annotation_id: str, document: Mapping[str, Any], leave_out: Callable[[str], None] | None
+) -> Annotation:
     fields = {name: document.get(key) for key, name in _KEYS.items()}
     texts: dict[str, Any] = {name: str(value) for name, value in fields.items() if value is not None}
     texts.setdefault("race_timestamp", "")
     texts.setdefault("message", "")
-    return Annotation(annotation_id=annotation_id, **texts)
+    accepted = None
+    if document.get(ACCEPTED) is not None:
+        try:
+            accepted = decode(AcceptedRegression, document[ACCEPTED], ACCEPTED)
+        except PacenoteError as error:
+            if leave_out is not None:
+                leave_out(
+                    f"annotation {annotation_id} of the metrics store accepts nothing: {error.message}; "
+                    f"`pacenote delete annotation --id={quote_argument(annotation_id)}` deletes it"
+                )
+    return Annotation(annotation_id=annotation_id, accepted=accepted, **texts)

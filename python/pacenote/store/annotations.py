@@ -28,7 +28,7 @@ _KEYS = {
 }
 """The keys of a document, and the fields that they contain."""
 
-_ACCEPTED = "accepted"
+ACCEPTED = "accepted"
 """The key of the regression that a note accepts, which Rally does not have."""
 
 
@@ -76,7 +76,7 @@ class AnnotationStore:
             raise store_error("create", self._folder, error) from error
         document = {key: getattr(annotation, name) for key, name in _KEYS.items()}
         if annotation.accepted is not None:
-            document[_ACCEPTED] = encode(annotation.accepted)
+            document[ACCEPTED] = encode(annotation.accepted)
         text = json.dumps(document, ensure_ascii=False, indent=1)
         write_atomically(file, encodable(text).encode())
 
@@ -129,9 +129,9 @@ def _read(file: Path) -> Annotation:
         document = read_json(file)
         fields = {name: document.get(key) for key, name in _KEYS.items()}
         texts = {name: str(value) for name, value in fields.items() if value is not None}
-        accepted = document.get(_ACCEPTED)
+        accepted = document.get(ACCEPTED)
         if accepted is not None:
-            accepted = decode(AcceptedRegression, accepted, _ACCEPTED)
+            accepted = decode(AcceptedRegression, accepted, ACCEPTED)
         return Annotation(annotation_id=file.stem, accepted=accepted, **texts)
     except OSError as error:
         raise store_error("read", file, error) from error
