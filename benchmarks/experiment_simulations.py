@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import numpy as np
 from comparison_simulations import Machine
-from simulations import print_tables, share, table
+from simulations import print_tables, share_with_exact_interval, table
 
 from pacenote.compare import groups
 from pacenote.lab.experiment.design import plan_races
@@ -306,9 +306,9 @@ def _row(given: argparse.Namespace, name: str, scenario: Scenario) -> tuple[str,
         f"{100 * scenario.machine.noise:g} %",
         f"{100 * scenario.change:g} %",
         f"{np.mean([result.blocks for result in results]):.1f}",
-        share([sees(result) for result in results]),
-        share([all(one) for one in covered]),
-        share([bool(one) and set(one) == {"void"} for one in answers]),
+        share_with_exact_interval([sees(result) for result in results]),
+        share_with_exact_interval([all(one) for one in covered]),
+        share_with_exact_interval([bool(one) and set(one) == {"void"} for one in answers]),
     )
 
 
