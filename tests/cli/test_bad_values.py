@@ -67,6 +67,8 @@ HISTORIC = (
     ("gc", ""),
     ("jfr", "--from=1e308", "x.jfr"),
     ("trend", f"--races={'9' * 30}", "--track=t"),
+    ("race", "--track-path=track", "--dry-run", "--open-loop", "--max-connections=1000001"),
+    ("saturate", "--track-path=track", "--dry-run", "--task=search", "--sweep-clients=1000001"),
 )
 """Command lines that were called a bug once."""
 

@@ -170,7 +170,7 @@ def test_options_without_effect_are_reported(run, fake_race, option, value):
         (["--track=x", "--max-connections=8"], "--max-connections needs --open-loop"),
         (
             ["--track=x", "--open-loop", "--max-connections=0"],
-            "--max-connections: must be a whole number above 0, not '0'",
+            "--max-connections: must be a whole number from 1 to 1,000,000, not '0'",
         ),
         (["--track=x", "--spin=1000001"], "--spin: must be a whole number from 0 to 1000000, not '1000001'"),
         (

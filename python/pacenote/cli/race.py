@@ -423,7 +423,7 @@ def _add_pacing_options(parser: Parser) -> None:
         )
         parser.add_argument(
             "--max-connections",
-            type=values.positive,
+            type=values.clients,
             metavar="N",
             help="connections of each open-loop task (default: its number of clients)",
         )

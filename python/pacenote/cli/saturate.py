@@ -100,7 +100,7 @@ def _add_run_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--sweep-clients",
-        type=values.count,
+        type=values.clients_or_none,
         default=32,
         metavar="N",
         help="after the search, the task also runs in a closed loop, in which clients wait for responses, "

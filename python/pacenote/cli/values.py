@@ -13,7 +13,7 @@ from typing import Any
 from pacenote.errors import UsageError
 from pacenote.model.decoding import parse_json
 from pacenote.store.atomic_files import read_regular_file
-from pacenote.track.params import parse_dict, parse_list
+from pacenote.track.params import MAX_CLIENTS, parse_dict, parse_list
 
 DEFAULT_CLUSTER = "default"
 """Rally's name for the cluster under test."""
@@ -167,6 +167,18 @@ def count(text: str) -> int:
 def positive(text: str) -> int:
     """Parses a whole number from 1 to `MOST`. Raises ArgumentTypeError: the message names the option."""
     return _whole_number(text, 1, MOST, "above 0")
+
+
+def clients(text: str) -> int:
+    """Parses a number of clients, from 1 to `MAX_CLIENTS`. Raises ArgumentTypeError: the message names the
+    option.
+    """
+    return _whole_number(text, 1, MAX_CLIENTS, f"from 1 to {MAX_CLIENTS:,}")
+
+
+def clients_or_none(text: str) -> int:
+    """Parses a number of clients, or 0. Raises ArgumentTypeError: the message names the option."""
+    return _whole_number(text, 0, MAX_CLIENTS, f"from 0 to {MAX_CLIENTS:,}")
 
 
 def port(text: str) -> int:

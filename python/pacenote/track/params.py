@@ -19,6 +19,9 @@ from pacenote.errors import UsageError
 from pacenote.model.decoding import parse_json
 from pacenote.units import format_bytes
 
+MAX_CLIENTS = 1_000_000
+"""Maximum number of clients, which is more connections than one host can open. Each client takes memory."""
+
 _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
 """An item up to the next comma outside quotes."""
 

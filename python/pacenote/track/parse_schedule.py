@@ -10,14 +10,12 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.problems import preview
 from pacenote.model.track import ANY_TASK, Challenge, Operation, Parallel, Task
+from pacenote.track.params import MAX_CLIENTS
 from pacenote.track.parse_operations import parse_task_operation
 from pacenote.track.parse_target_rate import parse_target_interval, parse_target_throughput
 
 _SINGLE_KEYS = ("challenge", "test_procedure", "test-procedure")
 _LIST_KEYS = ("challenges", "test_procedures", "test-procedures")
-
-_MAX_CLIENTS = 1_000_000
-"""Maximum number of clients, which is more connections than one host can open. Each client takes memory."""
 
 Operations = Mapping[str, Operation]
 """The named operations of a track by name."""
@@ -128,7 +126,7 @@ def _parallel(outer: FieldReader, operations: Operations) -> Parallel:
         item.problem("completed-by", f"names {quoted(completed_by)}, which is not one of its tasks{hint}")
     return Parallel(
         tasks=tasks,
-        clients=item.integer("clients", 1, _MAX_CLIENTS),
+        clients=item.integer("clients", 1, MAX_CLIENTS),
         completed_by=completed_by,
         name=outer.text("name") or item.text("name"),
         key_path=item.path,
@@ -155,7 +153,7 @@ def _task(item: FieldReader, operations: Operations, parent: _Bounds) -> Task:
     return Task(
         name=item.text("name") or operation.name,
         operation=operation,
-        clients=item.integer("clients", 1, _MAX_CLIENTS) or 1,
+        clients=item.integer("clients", 1, MAX_CLIENTS) or 1,
         warmup_iterations=bounds.warmup_iterations,
         iterations=bounds.iterations,
         warmup_time_period=bounds.warmup_time_period,
