@@ -28,6 +28,7 @@ def test_readers_are_commands() -> None:
     assert COMMANDS.keys() >= READERS
 
 
+@pytest.mark.process
 def test_a_command_that_takes_too_long_at_its_beginning_ends_with_one_line(tmp_path: Path) -> None:
     for arguments in (
         ("list", "races"),
@@ -42,26 +43,31 @@ def test_a_command_that_takes_too_long_at_its_beginning_ends_with_one_line(tmp_p
         assert VARIABLE in ended.stderr
 
 
+@pytest.mark.process
 def test_a_command_that_takes_too_long_while_it_reads_ends_with_one_line(tmp_path: Path) -> None:
     pause = "[%d.%03ds][info][gc] GC(%d) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.456ms\n"
     log = tmp_path / "gc.log"
+    some = "".join(pause % (number // 1000, number % 1000, number) for number in range(1000))
     with log.open("w") as file:
-        file.writelines(pause % (number // 1000, number % 1000, number) for number in range(2_000_000))
+        file.writelines(some for _ in range(2000))
     ended = pacenote(tmp_path, "0.5", "gc", str(log))
     assert (ended.returncode, ended.stdout) == (64, "")
     assert ended.stderr.startswith("error: stopped after 500 ms of processor time")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("limit", ["", "0", "60"])
 def test_a_command_within_the_limit_is_not_affected(limit: str, tmp_path: Path) -> None:
     assert pacenote(tmp_path, limit, "list", "races").returncode == 0
 
 
+@pytest.mark.process
 def test_a_command_that_does_more_than_read_has_no_limit(tmp_path: Path) -> None:
     assert pacenote(tmp_path, "0.001", "experiment", "report-x", "x").stderr.startswith("error: cannot")
     assert pacenote(tmp_path, "0.001", "host").returncode != 64
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("limit", ["x", "-1", "nan"])
 def test_a_limit_that_is_not_a_number_is_an_error(limit: str, tmp_path: Path) -> None:
     ended = pacenote(tmp_path, limit, "list", "races")

@@ -131,15 +131,15 @@ def test_how_the_driver_was_scheduled_is_compared() -> None:
 
 
 def test_nodes_and_unread_facts_of_a_hostile_snapshot_are_not_compared_with_each_other() -> None:
-    first = {f"node.a{number}.{fact}": "1" for number in range(100_000) for fact in ("build_hash", "x")}
+    first = {f"node.a{number}.{fact}": "1" for number in range(10_000) for fact in ("build_hash", "x")}
     second = {key.replace("node.a", "node.b"): value for key, value in first.items()}
-    unread = {f"disk.q{number}.*": "no" for number in range(100_000)}
+    unread = {f"disk.q{number}.*": "no" for number in range(10_000)}
     same = {"node.c.build_hash": "1"}
     sides = (
         RaceConfiguration(name, {**facts, **same}, unread) for name, facts in (("a", first), ("b", second))
     )
     found = compare_configurations(*sides)
-    assert sum(len(group.differences) for group in found.groups) > 300_000
+    assert sum(len(group.differences) for group in found.groups) > 30_000
 
 
 def test_facts_of_groups_within_each_other_and_with_any_node_are_unread() -> None:

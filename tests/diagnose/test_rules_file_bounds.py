@@ -7,12 +7,13 @@ processors can do. Of a time, no more can be saved than the mechanism's part of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from random import Random
 
 import pytest
 
-from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
+from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.rule import Rule
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.diagnose.window_answer import bound_of
@@ -140,19 +141,25 @@ def observed(random: Random) -> dict[str, float]:
     }
 
 
-def bound(rule: Rule, figures: Mapping[str, float], *, paced: bool = False) -> float:
-    builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
-    for name, value in figures.items():
-        builder.set(TASK, name, value)
-    builder.set(TASK, "task.paced", paced)
-    found = bound_of(rule, builder.build(), TASK)
+def bound(rule: Rule, evidence: Evidence) -> float:
+    found = bound_of(rule, evidence, TASK)
     assert isinstance(found, float), (rule.id, found)
     return found
 
 
-def races(name: str) -> Iterator[dict[str, float]]:
-    random = Random(name)
-    yield from (observed(random) for _ in range(RACES))
+@cache
+def races(*, paced: bool = False) -> tuple[tuple[dict[str, float], Evidence], ...]:
+    """Returns the figures of many races, each with the evidence that has them."""
+    random = Random(7)
+    found = []
+    for _ in range(RACES):
+        figures = observed(random)
+        builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
+        for name, value in figures.items():
+            builder.set(TASK, name, value)
+        builder.set(TASK, "task.paced", paced)
+        found.append((figures, builder.build()))
+    return tuple(found)
 
 
 def test_each_rule_with_a_bound_states_what_its_mechanism_takes() -> None:
@@ -164,13 +171,13 @@ def test_each_rule_with_a_bound_states_what_its_mechanism_takes() -> None:
 @pytest.mark.parametrize("name", THROUGHPUT)
 def test_no_bound_of_throughput_exceeds_what_its_mechanism_explains(name: str) -> None:
     largest = 0.0
-    for figures in races(name):
+    for figures, evidence in races():
         part = min(THROUGHPUT[name](figures), MOST)
         most = part / (1 - part)
         if name in SAME_WORK:
             busy = 1 - figures["cpu.idle_share"] - figures["cpu.other_share"]
             most = min(most, figures["cpu.idle_share"] / max(busy, 1 - MOST))
-        found = bound(RULES[name], figures)
+        found = bound(RULES[name], evidence)
         assert 0 <= found <= most + 1e-9, figures
         largest = max(largest, found)
     assert largest > 0, "the evidence must reach what the rule is about"
@@ -179,8 +186,8 @@ def test_no_bound_of_throughput_exceeds_what_its_mechanism_explains(name: str) -
 @pytest.mark.parametrize("name", TIMES)
 def test_no_bound_of_a_time_exceeds_what_its_mechanism_explains(name: str) -> None:
     largest = 0.0
-    for figures in races(name):
-        found = bound(RULES[name], figures)
+    for figures, evidence in races():
+        found = bound(RULES[name], evidence)
         assert 0 <= found <= min(TIMES[name](figures), MOST) + 1e-9, figures
         largest = max(largest, found)
     assert largest > 0, "the evidence must reach what the rule is about"
@@ -193,21 +200,21 @@ def test_of_a_task_with_a_schedule_not_more_than_the_mechanism_takes_can_be_save
     """That is the longest pauses, or for O4 the clients that wait for changes of the cluster's state, and for
     K4 how much slower the processors were in the end.
     """
-    for figures in races(name):
+    for figures, evidence in races(paced=True):
         pauses = figures["gc.pause_p99_ms"] / figures["task.service_p99_ms"]
         parts = {
             "K4": max(figures["cpu.frequency_fall_share"], 0),
             "O4": figures["cluster.pending_tasks"] / figures["task.busy_clients"],
         }
         most = parts.get(name, pauses)
-        assert 0 <= bound(RULES[name], figures, paced=True) <= min(most, MOST) + 1e-9
+        assert 0 <= bound(RULES[name], evidence) <= min(most, MOST) + 1e-9
 
 
 def test_larger_bulks_bring_at_most_the_time_for_which_nothing_is_indexed() -> None:
     """All clients that wait, or all cores if these are fewer, index all the time, as fast as they did."""
-    for figures in races("I7"):
+    for figures, evidence in races():
         able = min(figures["task.busy_clients"], figures["node.cores"])
-        found = bound(RULES["I7"], figures)
+        found = bound(RULES["I7"], evidence)
         assert (
             0
             <= found

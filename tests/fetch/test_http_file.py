@@ -22,6 +22,8 @@ from pacenote.fetch.retry import read_text
 from pacenote.net.http_pool import ConnectionPools
 from pacenote.net.reply_limits import ReplyLimits
 
+pytestmark = pytest.mark.process
+
 QUICK = ReplyLimits(stalled_s=0.5)
 ONCE = DownloadRetryPolicy(first_attempts=1, attempts=1)
 OK = b"HTTP/1.1 200 OK\r\nconnection: close\r\n"
@@ -176,8 +178,8 @@ def test_a_body_that_arrives_slowly_but_steadily_is_complete(tmp_path: Path) -> 
 
 def test_a_slow_disk_is_not_a_slow_server() -> None:
     def answer(connection: socket.socket) -> None:
-        connection.sendall(OK + b"content-length: 30\r\n\r\n")
-        for _ in range(3):
+        connection.sendall(OK + b"content-length: 20\r\n\r\n")
+        for _ in range(2):
             connection.sendall(b"x" * 10)
             assert is_written.acquire(timeout=10)
 
@@ -185,7 +187,7 @@ def test_a_slow_disk_is_not_a_slow_server() -> None:
     pools = ConnectionPools(1, QUICK)
     with raw_server(answer) as url:
         body = HttpFile(resolve(url), pools).get().body
-        for _ in range(3):
+        for _ in range(2):
             assert body.read(10) == b"x" * 10
             # Longer than the time in which a server must make progress.
             time.sleep(2 * QUICK.stalled_s)

@@ -90,11 +90,14 @@ def test_a_secret_at_the_border_of_two_parts_of_a_line_is_removed(
     monkeypatch.setattr(redacted_file, "_MAX_LINE_BYTES", 200)
     monkeypatch.setattr(redacted_file, "_OVERLAP_BYTES", 100)
     log = tmp_path / "gc.log"
-    for before in range(150, 260):
-        filler = separator * before
-        log.write_text(f"{filler}{leak}{separator * 300}end")
-        redact_file(log, SECRETS)
-        text = log.read_text()
-        assert "<hidden>" in text
-        assert [part for part in PARTS if part in text] == []
-        assert text.startswith(filler)
+    fillers = [separator * before for before in range(150, 260)]
+    # Every line begins where a block does.
+    lines = [f"{filler}{leak}".ljust(596, separator) + "end\n" for filler in fillers]
+    log.write_text("".join(lines))
+    redact_file(log, SECRETS)
+    redacted = log.read_text().splitlines()
+    assert len(redacted) == len(fillers)
+    for filler, line in zip(fillers, redacted, strict=True):
+        assert "<hidden>" in line, len(filler)
+        assert [part for part in PARTS if part in line] == [], len(filler)
+        assert line.startswith(filler)
