@@ -14,7 +14,7 @@ from compare.test_trend import metric, nights, one, shown, step, trend_of
 from pacenote.compare.metric_scale import MetricScale
 from pacenote.compare.metric_trend import TrendCriteria, metric_trend
 from pacenote.compare.metrics import Datum
-from pacenote.compare.trend import ALARMS_PER_YEAR, find_trend
+from pacenote.compare.trend import ALARMS_PER_YEAR, FAMILY_LEVEL, find_trend
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.comparison import ComparedRace, MetricId
 from pacenote.model.finding import Finding
@@ -37,43 +37,54 @@ def rates(values: list[float]) -> list[RaceRecord]:
     return [replace(race, tasks=(index(value),)) for race, value in zip(races, values, strict=True)]
 
 
-def noisy(levels: list[float], seed: int, noise: float = 0.02) -> list[RaceRecord]:
+def noisy_rates(levels: list[float], seed: int, noise: float = 0.02) -> list[float]:
     draw = random.Random(seed)
-    return rates([10_000 * level * draw.lognormvariate(0, noise) for level in levels])
+    return [10_000 * level * draw.lognormvariate(0, noise) for level in levels]
 
 
-def answers(records: list[RaceRecord], first: int) -> list[str]:
-    """Returns what the trend of the indexing rate says after each race."""
-    return [trend_of(records[:count], metrics=(LABEL,)).answer for count in range(first, len(records) + 1)]
+def noisy(levels: list[float], seed: int, noise: float = 0.02) -> list[RaceRecord]:
+    return rates(noisy_rates(levels, seed, noise))
+
+
+def judged(values: list[float], alarms_per_year: float = ALARMS_PER_YEAR) -> MetricTrend:
+    """Returns what a trend says of the races of its only metric."""
+    rate = MetricId("index", "throughput", "docs/s", "throughput", "throughput", higher_is_better=True)
+    points = [(TrendPoint(race, value), Datum(value)) for race, value in enumerate(values)]
+    level = min(LEVEL, FAMILY_LEVEL)
+    criteria = TrendCriteria(level, alarms_per_year, len(values), max(0, len(values) - 10))
+    return metric_trend(MetricScale.of(rate, TrendOptions()), points, criteria)
+
+
+def after_each_race(values: list[float], first: int) -> list[MetricTrend]:
+    """Returns what is said of the indexing rate after each race."""
+    return [judged(values[:count]) for count in range(first, len(values) + 1)]
+
+
+def test_a_trend_judges_its_only_metric_by_itself():
+    values = noisy_rates([1.0] * 20 + [0.94] * 30, 1)
+    for count in (25, 50):
+        trend = trend_of(rates(values[:count]), metrics=(LABEL,))
+        assert metric(trend).changes == judged(values[:count]).changes
+        assert (trend.answer == "regression") == judged(values[:count]).is_worse
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_regression_that_was_found_stays_until_it_is_accepted_or_gone(seed):
     """-6 % at a noise of 2 %, found late or not: the job does not become green by itself."""
-    records = noisy([1.0] * 20 + [0.94] * 30, seed)
-    found = answers(records, 20)
-    first = found.index("regression")
+    found = [each.is_worse for each in after_each_race(noisy_rates([1.0] * 20 + [0.94] * 30, seed), 20)]
+    first = found.index(True)
     assert first <= 20
-    assert set(found[first:]) == {"regression"}
+    assert all(found[first:])
 
 
 def test_a_regression_is_new_while_it_was_not_known_ten_races_ago():
-    records = noisy([1.0] * 20 + [0.94] * 30, 1)
-    new = []
-    for count in range(20, 51):
-        changes = metric(trend_of(records[:count], metrics=(LABEL,))).regressions
-        new.append(any(change.is_new for change in changes if abs(change.after - 20) <= 2))
+    new = [
+        any(change.is_new for change in each.regressions if abs(change.after - 20) <= 2)
+        for each in after_each_race(noisy_rates([1.0] * 20 + [0.94] * 30, 1), 20)
+    ]
     first = new.index(True)
     assert new[first : first + 10] == [True] * 10
     assert not any(new[first + 10 :])
-
-
-def judged(values: list[float], alarms_per_year: float = ALARMS_PER_YEAR) -> MetricTrend:
-    """Returns what is said of the races of one metric."""
-    rate = MetricId("index", "throughput", "docs/s", "throughput", "throughput", higher_is_better=True)
-    points = [(TrendPoint(race, value), Datum(value)) for race, value in enumerate(values)]
-    criteria = TrendCriteria(LEVEL, alarms_per_year, len(values), max(0, len(values) - 10))
-    return metric_trend(MetricScale.of(rate, TrendOptions()), points, criteria)
 
 
 def test_a_late_regression_is_new_although_its_level_began_long_ago():
@@ -91,10 +102,9 @@ def test_a_late_regression_is_new_although_its_level_began_long_ago():
 
 
 def test_a_level_that_came_back_ends_a_regression():
-    records = noisy([1.0] * 20 + [0.9] * 8 + [1.0] * 12, 5)
-    found = answers(records, 20)
-    assert "regression" in found[:12]
-    assert found[-1] == "no regression"
+    values = noisy_rates([1.0] * 20 + [0.9] * 8 + [1.0] * 12, 5)
+    assert any(each.is_worse for each in after_each_race(values, 20)[:12])
+    assert trend_of(rates(values), metrics=(LABEL,)).answer == "no regression"
 
 
 def accepted(change: float | None = -0.15, race: str = "n10", label: str = LABEL) -> AcceptedRegression:
@@ -152,7 +162,7 @@ def test_two_clear_steps_are_two_steps():
     counts = []
     for seed in range(20):
         levels = [1.0] * 20 + [0.95] * 10 + [0.9] * 10
-        found = metric(trend_of(noisy(levels, seed), metrics=(LABEL,)))
+        found = judged(noisy_rates(levels, seed))
         counts.append(len(found.changes) if found.drift is None else 0)
     assert sum(count == 2 for count in counts) >= 16
 
