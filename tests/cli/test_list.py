@@ -12,7 +12,7 @@ from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.provision.containers.compose import ContainerSpec, compose_text
 from pacenote.store.home import default_home
 from pacenote.store.race_store import RaceStore
-from support.records import record, summary
+from support.records import BEGAN, record, summary
 
 WIDE = """\
 ID        Age    Track           Engine            Car       Tags          Result         State
@@ -27,7 +27,7 @@ broken                                                                          
 def races():
     store = RaceStore()
     for day, name in enumerate(("abc-1", "abc-2"), start=1):
-        store.create(record(name, timestamp=record().timestamp.replace(day=day)))
+        store.create(record(name, timestamp=BEGAN.replace(day=day)))
     return store
 
 

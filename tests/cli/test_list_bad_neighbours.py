@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.store.race_store import RaceStore
-from support.records import bulk, record
+from support.records import BEGAN, bulk, record
 
 _NAMES = [f"good-{number}" for number in range(6)]
 
@@ -58,7 +58,7 @@ def filled_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("filled")
     store = RaceStore(home)
     for day, name in enumerate(_NAMES, 1):
-        good = record(name, timestamp=record().timestamp.replace(day=day), tasks=(bulk(),))
+        good = record(name, timestamp=BEGAN.replace(day=day), tasks=(bulk(),))
         store.create(good).finish(good)
     for name, plant in _NEIGHBOURS.items():
         folder = store.races / name

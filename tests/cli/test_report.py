@@ -14,14 +14,14 @@ from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from report.test_saturation import FOUND, PROBE, render_saturation
 from support.disks import fill, small_disk
-from support.records import record, task
+from support.records import BEGAN, record, task
 
 
 @pytest.fixture
 def races():
     store = RaceStore()
     for day, name in enumerate(("abc-1", "abc-2"), start=1):
-        store.create(record(name, timestamp=record().timestamp.replace(day=day)))
+        store.create(record(name, timestamp=BEGAN.replace(day=day)))
     return store
 
 

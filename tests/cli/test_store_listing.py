@@ -14,15 +14,13 @@ from pacenote.metrics_store.store_annotations import StoreAnnotations
 from pacenote.store.annotations import Annotation
 from pacenote.store.race_store import RaceStore
 from support.http_server import json_response
-from support.records import record
+from support.records import BEGAN, record
 
 
 @pytest.fixture
 def races(home, metrics_store):
     """Three races: here, in the store, and in both."""
-    later = {
-        name: record().timestamp + timedelta(days=day) for day, name in enumerate(("here", "both", "store"))
-    }
+    later = {name: BEGAN + timedelta(days=day) for day, name in enumerate(("here", "both", "store"))}
     found = {name: replace(record(name), timestamp=moment) for name, moment in later.items()}
     for name in ("here", "both"):
         RaceStore(home).create(found[name]).finish(found[name])
@@ -56,7 +54,7 @@ def test_what_is_here_is_shown_of_a_race_that_is_in_both(run, races):
 
 
 def test_a_race_of_another_machine_with_the_same_id_is_another_race(run, races):
-    other = replace(record("here"), timestamp=record().timestamp - timedelta(days=1))
+    other = replace(record("here"), timestamp=BEGAN - timedelta(days=1))
     MetricsStore(races.client()).write(other, MetricSources())
     rows = [row.split() for row in run("list", "races")[1].splitlines()[2:]]
     assert [(row[0], row[-1]) for row in rows[-2:]] == [("here", "here"), ("here", "store")]

@@ -6,11 +6,12 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 
 from pacenote.model.comparison import ComparedRace
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import OperationTotals, TaskResult, Throughput, WorkTotals
-from support.records import bulk, paced, record, times
+from support.records import BEGAN, bulk, paced, record, times
 
 Change = Callable[[RaceRecord], RaceRecord]
 
@@ -36,9 +37,14 @@ def search(p50: float = 2.0, **changes: object) -> TaskResult:
 
 def race(name: str, order: int = 0, **changes: object) -> RaceRecord:
     """A race that began `order` × 10 minutes after the first one."""
-    began = record().timestamp + timedelta(minutes=10 * order)
-    own = {"timestamp": began, "tasks": (index(), search()), "user_tags": {}, "telemetry_errors": ()}
+    began = BEGAN + timedelta(minutes=10 * order)
+    own = {"timestamp": began, "tasks": _tasks(), "user_tags": {}, "telemetry_errors": ()}
     return record(name, **own | changes)
+
+
+@cache
+def _tasks() -> tuple[TaskResult, ...]:
+    return index(), search()
 
 
 def compared(*records: RaceRecord) -> list[ComparedRace]:

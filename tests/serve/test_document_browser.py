@@ -19,7 +19,7 @@ from report.render.test_flame_graph import HOSTILE
 from report.render.test_race_page_browser import axe as axe  # a fixture
 from serve.test_live_updates import PROGRESS, RunningRace
 from support.browser import CHROMIUM, BrowserPage, browser_page
-from support.records import bulk, record
+from support.records import BEGAN, bulk, record
 
 pytestmark = pytest.mark.process
 
@@ -35,7 +35,7 @@ def full_site(site):
     """A server with a race, one with hostile names, and one that runs."""
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed: the pages of the server are not tested in a browser")
-    year = record().timestamp.replace(year=2027)
+    year = BEGAN.replace(year=2027)
     site.store.create(record("plain", tasks=(bulk(),))).write_page("<!DOCTYPE html><h1>Stored</h1>")
     site.store.create(record("hostile", track=RecordedTrack(HOSTILE), timestamp=year))
     return site

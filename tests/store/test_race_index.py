@@ -12,7 +12,7 @@ import pytest
 from pacenote.errors import StoreError
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore
-from support.records import record
+from support.records import BEGAN, record
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def ids(store, **criteria):
 
 def fill(store, *names):
     for day, name in enumerate(names, start=1):
-        store.create(record(name, timestamp=record().timestamp.replace(day=day)))
+        store.create(record(name, timestamp=BEGAN.replace(day=day)))
 
 
 def test_races_are_listed_newest_first_up_to_a_limit(store):
@@ -148,7 +148,7 @@ def test_tags_keep_their_types_and_are_filtered_as_text(store):
 def test_the_limit_applies_to_matching_races_only(store):
     store.create(record("old", user_tags={"disk": "ssd"}))
     for number in range(3):
-        store.create(record(f"new-{number}", timestamp=record().timestamp.replace(year=2027)))
+        store.create(record(f"new-{number}", timestamp=BEGAN.replace(year=2027)))
     assert ids(store, user_tags={"disk": "ssd"}, limit=1) == ["old"]
 
 
@@ -253,4 +253,4 @@ def test_a_linked_race_folder_is_a_race(store, tmp_path):
     (tmp_path / "races" / "a").rename(tmp_path / "elsewhere")
     (tmp_path / "races" / "b").symlink_to(tmp_path / "elsewhere")
     assert ids(store) == ["b"]
-    assert store.load("b") == record("a", timestamp=record().timestamp.replace(day=1))
+    assert store.load("b") == record("a", timestamp=BEGAN.replace(day=1))

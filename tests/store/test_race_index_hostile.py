@@ -15,7 +15,7 @@ import pytest
 
 from pacenote.store.race_index import INDEX_FILES, RaceFilter
 from pacenote.store.race_store import RaceStore
-from support.records import record
+from support.records import BEGAN, record
 
 _COLUMNS = (
     "id, timestamp, track, track_revision, challenge, car, distribution, version, revision, user_tags, "
@@ -27,7 +27,7 @@ _COLUMNS = (
 def races(tmp_path_factory: pytest.TempPathFactory) -> RaceStore:
     store = RaceStore(tmp_path_factory.mktemp("home"))
     for day, name in enumerate(("a", "b"), 1):
-        store.create(record(name, timestamp=record().timestamp.replace(day=day)))
+        store.create(record(name, timestamp=BEGAN.replace(day=day)))
     return store
 
 

@@ -13,7 +13,7 @@ from pacenote.errors import StoreError
 from pacenote.store import atomic_files
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore, is_race_id
-from support.records import bulk, record, task
+from support.records import BEGAN, bulk, record, task
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_latest_is_the_newest_race(store):
     with pytest.raises(StoreError, match="does not contain any races"):
         store.load("latest")
     for name, year in (("old", 2024), ("new", 2026), ("middle", 2025)):
-        store.create(unfinished(race_id=name, timestamp=record().timestamp.replace(year=year)))
+        store.create(unfinished(race_id=name, timestamp=BEGAN.replace(year=year)))
     assert store.load("latest").race_id == "new"
 
 

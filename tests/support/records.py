@@ -8,7 +8,14 @@ from functools import cache
 from typing import Any
 
 from pacenote.model.document_checks import DocumentCheck
-from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster, RecordedCorpus, RecordedTrack
+from pacenote.model.race_record import (
+    Environment,
+    RaceRecord,
+    RecordedCluster,
+    RecordedCorpus,
+    RecordedTrack,
+    Verdict,
+)
 from pacenote.model.result import (
     CensoredPercentile,
     DurationSummary,
@@ -23,6 +30,12 @@ from pacenote.model.result import (
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.store.race_index import RaceSummary
 from pacenote.verdict.determine import determine_verdict
+
+BEGAN = datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC)
+"""When the race of `record` began."""
+
+_UNJUDGED = {"timestamp", "user_tags", "car", "car_params"}
+"""Fields without an influence on the verdict."""
 
 _ENOUGH = {50.0: 6, 90.0: 36, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}
 
@@ -164,20 +177,32 @@ def _default_tasks() -> tuple[TaskResult, ...]:
 def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
     """A complete race with a verdict."""
     own: dict[str, Any] = {} if "tasks" in changes else {"tasks": _default_tasks()}
-    built = RaceRecord(
-        race_id=race_id,
-        timestamp=datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC),
-        track=RecordedTrack("http_logs", "a1b2c3", {"bulk_size": 5000, "secret_key": "hunter2"}),
-        challenge="append-no-conflicts",
-        pipeline="from-distribution",
-        car=("defaults",),
-        user_tags={"intention": "baseline"},
-        cluster=RecordedCluster(
+    changed = RaceRecord(race_id=race_id, **_default_fields() | own | changes)
+    if "verdict" in changes:
+        return changed
+    verdict = _default_verdict() if changes.keys() <= _UNJUDGED else determine_verdict(changed)
+    return replace(changed, verdict=verdict)
+
+
+@cache
+def _default_verdict() -> Verdict:
+    return determine_verdict(RaceRecord(race_id="race-1", tasks=_default_tasks(), **_default_fields()))
+
+
+def _default_fields() -> dict[str, Any]:
+    return {
+        "timestamp": BEGAN,
+        "track": RecordedTrack("http_logs", "a1b2c3", {"bulk_size": 5000, "secret_key": "hunter2"}),
+        "challenge": "append-no-conflicts",
+        "pipeline": "from-distribution",
+        "car": ("defaults",),
+        "user_tags": {"intention": "baseline"},
+        "cluster": RecordedCluster(
             "opensearch", "3.3.0", None, "deadbeef", "rally-benchmark", ({"name": "node-0"},)
         ),
-        environment=Environment(cpu_model="A CPU", cpu_logical_cores=2, pacenote="0.1.0"),
-        corpora=(RecordedCorpus("http_logs", "generated", 740_000, 81_000_000, ("documents.json",), 42),),
-        system=SystemMetrics(
+        "environment": Environment(cpu_model="A CPU", cpu_logical_cores=2, pacenote="0.1.0"),
+        "corpora": (RecordedCorpus("http_logs", "generated", 740_000, 81_000_000, ("documents.json",), 42),),
+        "system": SystemMetrics(
             total_time=90_000.0,
             total_time_per_shard=PerShardTimes(15_000.0, 18_000.0, 21_000.0),
             merge_time=30_000.0,
@@ -187,11 +212,9 @@ def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
             store_size=3 * 1024**3,
             segment_count=31,
         ),
-        documents=(DocumentCheck("logs", 740_000, 740_000),),
-        driver={"threads": [{"cpu_s": 5.0, "wall_s": 60.0}], "samples": 100_200, "lateness_p99_ms": 0.15},
-        telemetry={"node.node-0.young_gc_count": 20},
-        telemetry_errors=("index-stats: flush_time is missing: the counters went down",),
-        complete=True,
-    )
-    changed = replace(built, **own | changes)
-    return changed if "verdict" in changes else replace(changed, verdict=determine_verdict(changed))
+        "documents": (DocumentCheck("logs", 740_000, 740_000),),
+        "driver": {"threads": [{"cpu_s": 5.0, "wall_s": 60.0}], "samples": 100_200, "lateness_p99_ms": 0.15},
+        "telemetry": {"node.node-0.young_gc_count": 20},
+        "telemetry_errors": ("index-stats: flush_time is missing: the counters went down",),
+        "complete": True,
+    }

@@ -33,7 +33,7 @@ from pacenote.model.experiment import (
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
 from pacenote.store.race_store import RaceStore
-from support.records import record
+from support.records import BEGAN, record
 
 HALVES = (Half("0-2", "3"), Half("4-6", "7"))
 MACHINE = MachineFacts("host", "6.1", "A CPU", 2, 8 << 30)
@@ -82,7 +82,7 @@ class StoringRunner:
         """Stores a race, which began ten minutes after the one before."""
         stored = record(
             race.race_id,
-            timestamp=record().timestamp + timedelta(minutes=10 * len(self.calls)),
+            timestamp=BEGAN + timedelta(minutes=10 * len(self.calls)),
             tasks=(index(self.rate(race)), search()),
             user_tags=race.options["user-tags"],
             telemetry_errors=(),
