@@ -374,9 +374,9 @@ def test_a_journal_of_someone_else_is_only_data(creator: TrackCreator, name: str
         if _is_usual(name, odd):
             # Whether it is the right position cannot be known.
             with contextlib.suppress(PacenoteError):
-                creator.create()
+                creator.create(batch=COUNT)
         else:
-            assert sorted(creator.create()) == list(range(COUNT)), odd
+            assert sorted(creator.create(batch=COUNT)) == list(range(COUNT)), odd
 
 
 def test_a_scroll_that_never_ends_is_left(creator: TrackCreator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -435,7 +435,7 @@ def test_an_index_that_is_described_in_another_form_is_captured_or_refused(
         inner[keys[-1]] = value
         cluster.mappings, cluster.settings = changed["mappings"], changed["settings"]
         with contextlib.suppress(PacenoteError):
-            TrackCreator(cluster, tmp_path / str(number)).create()
+            TrackCreator(cluster, tmp_path / str(number)).create(batch=COUNT)
             captured += 1
     assert captured > 0
 

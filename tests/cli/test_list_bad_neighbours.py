@@ -36,7 +36,7 @@ _NEIGHBOURS: dict[str, Callable[[Path], object]] = {
         race_id="a\0\x1b[31m\u202e", track="\0\x1b[31m\r\n", challenge="\u2028", car=["\x9b"]
     ),
     "odd-tags": _changed(race_id="odd-tags", user_tags={"a": [{"b": 2}], "c": 10**30, "d": None}),
-    "deep": lambda folder: (folder / "race.json").write_text('{"a":[' * 50_000),
+    "deep": lambda folder: (folder / "race.json").write_text('{"a":[' * 5_000),
     "digits": lambda folder: (folder / "race.json").write_text(f'{{"seed":{"9" * 10_000}}}'),
     "binary": lambda folder: (folder / "race.json").write_bytes(bytes(range(256))),
     "huge": lambda folder: ((folder / "race.json").touch(), os.truncate(folder / "race.json", 1 << 36)),
@@ -47,7 +47,7 @@ _NEIGHBOURS: dict[str, Callable[[Path], object]] = {
     "snapshot": lambda folder: (_changed(race_id="snapshot")(folder), os.mkfifo(folder / "snapshot.json")),
     "plan": lambda folder: (
         _changed(race_id="plan")(folder),
-        (folder / "plan.json").write_text("[" * 50_000),
+        (folder / "plan.json").write_text("[" * 5_000),
     ),
 }
 
@@ -115,7 +115,7 @@ def test_experiments_and_searches_that_cannot_be_read_are_odd_rows(
     experiments = home / "experiments"
     experiments.mkdir(parents=True)
     plants: dict[str, Callable[[Path], object]] = {
-        "deep": lambda path: path.write_text('{"a":[' * 50_000),
+        "deep": lambda path: path.write_text('{"a":[' * 5_000),
         "binary": lambda path: path.write_bytes(bytes(range(256))),
         "number": lambda path: path.write_text(f'{{"format":{"9" * 10_000}}}'),
         "infinite": lambda path: path.write_text('{"format":1e999}'),

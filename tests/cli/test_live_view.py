@@ -81,7 +81,7 @@ def test_the_display_of_a_race(view, size):
 @pytest.mark.parametrize("view", [running_race, long_race, first_task])
 def test_the_display_fits_every_terminal(view):
     shown = view()
-    for width in range(20, 160, 7):
+    for width in range(20, 160, 13):
         for height in (*range(1, 30, 3), 200):
             lines = plain_text(shown.lines(width, height)).splitlines()
             assert len(lines) <= height

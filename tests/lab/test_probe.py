@@ -369,7 +369,7 @@ def test_one_burst_of_slow_operations_neither_fails_a_probe_nor_lets_it_pass():
 
 def test_the_bound_that_a_probe_shows_is_the_one_that_decides():
     found = []
-    for burst in range(0, 24):
+    for burst in range(0, 24, 3):
         bursts = [burst if second == 3 else 0 for second in range(60)]
         found.append(with_seconds(result(latency=times(p99=8.9), done=6000), bursts))
     assert {probe.outcome for probe in found} == {"passed", "undecided"}

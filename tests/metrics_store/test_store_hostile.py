@@ -12,24 +12,25 @@ import pytest
 
 from pacenote.errors import StoreError
 from pacenote.metrics_store.bulk import BulkWriter
+from pacenote.metrics_store.client import StoreClient
 from pacenote.metrics_store.metrics_documents import Document
 from pacenote.metrics_store.store import MetricsStore, StoreQuery
 from pacenote.metrics_store.store_annotations import StoreAnnotations
 from support.http_server import HttpRequest, HttpResponse, json_response
-from support.metrics_store import FakeStore, fake_store
+from support.metrics_store import fake_store
 
 HOSTILE: tuple[object, ...] = (None, True, "x", -1, 1e999, 10**30, [], {}, [[]], [None], [{}], {"a": None})
 
 RACE = {"race-id": "race-1", "race-timestamp": "20260301T000000Z", "environment": "local"}
 
-OPERATIONS: dict[str, Callable[[FakeStore], object]] = {
-    "races": lambda store: MetricsStore(store.client()).races(StoreQuery()),
-    "race": lambda store: MetricsStore(store.client()).race("race-1"),
-    "race by prefix": lambda store: MetricsStore(store.client()).race("race"),
-    "count": lambda store: MetricsStore(store.client()).count("race-1"),
-    "delete": lambda store: MetricsStore(store.client()).delete("race-1"),
-    "annotations": lambda store: StoreAnnotations(store.client()).list(),
-    "bulk": lambda store: BulkWriter(store.client()).write("i", [Document("1", b'{"a":1}')]),
+OPERATIONS: dict[str, Callable[[StoreClient], object]] = {
+    "races": lambda client: MetricsStore(client).races(StoreQuery()),
+    "race": lambda client: MetricsStore(client).race("race-1"),
+    "race by prefix": lambda client: MetricsStore(client).race("race"),
+    "count": lambda client: MetricsStore(client).count("race-1"),
+    "delete": lambda client: MetricsStore(client).delete("race-1"),
+    "annotations": lambda client: StoreAnnotations(client).list(),
+    "bulk": lambda client: BulkWriter(client).write("i", [Document("1", b'{"a":1}')]),
 }
 
 
@@ -69,13 +70,14 @@ def test_a_reply_of_another_form_is_an_error_of_the_store(operation: str) -> Non
 
     with fake_store() as store:
         store.answer = answer
+        client = store.client()
         with contextlib.suppress(StoreError):  # Two races begin with the prefix.
-            OPERATIONS[operation](store)
+            OPERATIONS[operation](client)
         assert replies
         for line, reply in list(replies.items()):
             for at in list(places(reply)):
                 for value in HOSTILE:
                     hostile[line] = json_response(changed(reply, at, value))
                     with contextlib.suppress(StoreError):
-                        OPERATIONS[operation](store)
+                        OPERATIONS[operation](client)
             del hostile[line]

@@ -96,7 +96,7 @@ def test_a_damaged_document_is_never_shown_as_another_one():
     for race in stored:
         document = race.to_document()
         data, count = text(document), len(list(places(document)))
-        for number in chance.sample(range(count), 200):
+        for number in chance.sample(range(count), 120):
             damaged = json.loads(data)
             owner, key = next(itertools.islice(places(damaged), number, None))
             if isinstance(owner, dict) and chance.random() < 0.2:
@@ -109,8 +109,8 @@ def test_a_damaged_document_is_never_shown_as_another_one():
             refused += found is None
             if found is not None:
                 assert shown(found) == fully_read(damaged_data), (key, owner)
-    assert listed > 50
-    assert refused > 200
+    assert listed > 30
+    assert refused > 120
 
 
 @pytest.mark.parametrize("value", WRONG, ids=str)

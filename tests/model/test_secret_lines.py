@@ -55,7 +55,7 @@ def test_lines_are_redacted_like_texts(known: frozenset[str]) -> None:
     """A line of plain words is a text in which only known secrets are redacted; see `redact`."""
     source, lines = random.Random(7), SecretLines(known)
     hidden = 0
-    for _ in range(300):
+    for _ in range(100):
         text = [f"#{''.join(source.choices(PIECES, k=source.randint(0, 8)))}\n" for _ in range(20)]
         expected = [former(line, known) for line in text]
         data = "".join(text).encode("utf-8", "surrogateescape")
@@ -65,7 +65,7 @@ def test_lines_are_redacted_like_texts(known: frozenset[str]) -> None:
         expected = [former(line, known) for line in "".join(text).split("\n")]
         assert redacted.split("\n") == expected
         hidden += redacted.count("<hidden>")
-    assert hidden > 500
+    assert hidden > 150
 
 
 def test_ordinary_lines_are_not_searched() -> None:

@@ -132,7 +132,7 @@ def test_the_page_runs_only_its_own_script_and_loads_nothing():
 @pytest.mark.parametrize("compared", [False, True])
 def test_a_large_recording_fits_and_keeps_its_sums(compared):
     stacks = {}
-    for branch in range(2000):
+    for branch in range(1000):
         levels = [f"org.example.p{level}.Class{branch % 5**level}.method" for level in range(6, 0, -1)]
         stacks[tuple(levels)] = branch % 50 + 1
     made = recording(stacks)
