@@ -34,7 +34,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "importers": OPEN_TO_ALL | {"model", "verdict", "store"},
     "serve": OPEN_TO_ALL | {"model", "store", "report"},
     "stats": OPEN_TO_ALL | {"model"},
-    "compare": OPEN_TO_ALL | {"model", "stats"},
+    "compare": OPEN_TO_ALL | {"model", "figures", "stats"},
     "diagnose": OPEN_TO_ALL | {"model"},
     "report": OPEN_TO_ALL | {"model", "verdict"},
     "host": OPEN_TO_ALL | {"model"},

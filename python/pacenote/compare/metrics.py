@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from pacenote.compare.imported_metrics import custom_metric, imported_metrics, imported_primary
+from pacenote.figures.catalogue import ENGINE, METRICS, TASK
+from pacenote.figures.metric import Metric, MetricRow
+from pacenote.figures.of_race import Figure, race_figures
 from pacenote.model.comparison import PRIMARY_PERCENTILES, MetricId, PercentileTime
-from pacenote.model.custom_metrics import CustomMetrics, declared_metrics, is_figure
+from pacenote.model.custom_metrics import CustomMetrics, declared_metrics
 from pacenote.model.imported import ImportedResults
 from pacenote.model.messages import list_with_rest, similar_names
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import PERCENTILES, DurationSummary, TaskResult, percentiles_for
+from pacenote.model.result import PERCENTILES, TaskResult
 from pacenote.model.sample_counts import samples_for
-from pacenote.model.system_metrics import COLLECTORS, SHARD_TIMES, SIZES, SystemMetrics
 from pacenote.model.target_rate import misses_target
 from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
 from pacenote.stats.absolute_effect import OperationCount, total
@@ -24,8 +26,6 @@ PRIMARY_KEY = "primary-metrics"
 
 _HINTED = 20
 """Number of keys, and of tasks, that a hint names."""
-
-_MINUTE_MS, _SECOND_MS, _GB = 60_000.0, 1000.0, 1024.0**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +83,30 @@ def race_metrics(record: RaceRecord, customs: CustomMetrics | None = None) -> di
     customs = declared_metrics([record.task_meta]) if customs is None else customs
     if record.imported is not None:
         return dict(_imported_metrics(record.imported, customs))
-    found = dict(_system_metrics(record.system))
-    for task in reported_tasks(record):
-        found.update(_task_metrics(task))
-        found.update(_custom_metrics(task, customs))
+    reported = {"", *(task.task for task in reported_tasks(record))}
+    found = dict[MetricId, Datum]()
+    for figure in race_figures(record):
+        if figure.value is None or not figure.is_shown or figure.task not in reported:
+            continue
+        if figure.metric.kind == "custom":
+            metric = custom_metric(figure.task, customs.of(figure.task, figure.part))
+            found[metric] = Datum(figure.value, bounds=(figure.low, figure.high))
+        elif figure.metric.compared is not None and not figure.part:
+            row = figure.metric.compared
+            metric = _metric_id(figure.metric, figure.task, figure.which, figure.q, figure.unit_of(row))
+            found[metric] = _datum(figure, row)
     return found
 
 
-def _custom_metrics(task: TaskResult, customs: CustomMetrics) -> Iterator[tuple[MetricId, Datum]]:
-    for name, summary in task.values.items():
-        if is_figure(name):
-            yield (
-                custom_metric(task.task, customs.of(task.task, name)),
-                Datum(summary.mean, bounds=(summary.low, summary.high)),
-            )
+def _datum(figure: Figure, row: MetricRow) -> Datum:
+    has_samples = not figure.q or (figure.supported and figure.statistic != "max")
+    return Datum(
+        float(figure.value_in(row) or 0.0),
+        0 if has_samples else samples_for(figure.q),
+        operations=figure.operations if figure.metric.kind == "error rate" else 0,
+        has_backlog=figure.has_backlog,
+        bounds=(figure.low, figure.high),
+    )
 
 
 def quality_labels(metrics: Iterable[MetricId], customs: CustomMetrics) -> frozenset[str]:
@@ -214,11 +224,19 @@ def metric_hint(name: str, metrics: Iterable[MetricId]) -> str:
 
 def metric_keys() -> tuple[frozenset[str], frozenset[str]]:
     """Returns the keys of all metrics of tasks, with the short ones of percentiles, and those of races."""
-    percentiles = {f"p{q:g}{time}" for q in PERCENTILES for time in ("", "-latency", "-service-time")}
-    rates = {"throughput", "throughput-min", "throughput-median", "throughput-max", "error-rate"}
-    return frozenset(percentiles | rates), frozenset(
-        _system_metric(name, unit).key for name, unit, _ in _system_values(SystemMetrics())
+    of_tasks = (key for metric in TASK if metric.compared for key in _option_keys(metric))
+    return frozenset(of_tasks), frozenset(
+        key for metric in ENGINE if metric.compared for key in _option_keys(metric)
     )
+
+
+def _option_keys(metric: Metric) -> Iterator[str]:
+    if metric.form != "times":
+        yield from (_metric_id(metric, "", which.capitalize(), 0.0, "").key for which in metric.statistics)
+        return
+    for q in PERCENTILES:
+        key = _metric_id(metric, "", f"{q:g}", q, "").key
+        yield from (key, key.partition("-")[0])
 
 
 def _primary_keys(task: TaskResult, record: RaceRecord) -> Iterator[str]:
@@ -235,78 +253,22 @@ def _primary_keys(task: TaskResult, record: RaceRecord) -> Iterator[str]:
     yield "error-rate"
 
 
-def _task_metrics(task: TaskResult) -> Iterator[tuple[MetricId, Datum]]:
-    for which in ("min", "mean", "median", "max") if task.throughput else ():
-        key = "throughput" if which == "mean" else f"throughput-{which}"
-        metric = MetricId(
-            task.task, f"{which.capitalize()} Throughput", f"{task.unit}/s", key, "throughput", 0.0, True
-        )
-        yield metric, Datum(float(getattr(task.throughput, which)))
-    if task.paced:
-        for metric, datum in _percentiles(task.task, "latency", task.latency):
-            yield metric, replace(datum, has_backlog=task.warmup_backlog.marked)
-    yield from _percentiles(task.task, "service time", task.service_time)
-    if task.accounting.normal and task.error_rate is not None:
-        yield (
-            MetricId(task.task, "error rate", "%", "error-rate", "error rate"),
-            Datum(task.error_rate * 100, operations=task.accounting.normal),
-        )
-
-
-@lru_cache(maxsize=4096)
 def percentile_metric(task: str, time: PercentileTime, q: float) -> MetricId:
     """Returns a percentile of a kind of time as a metric."""
-    name, key = f"{q:g}th percentile {time}", f"p{q:g}-{time.replace(' ', '-')}"
-    return MetricId(task, name, "ms", key, "percentile", q)
+    return _metric_id(METRICS[time.replace(" ", "_")], task, f"{q:g}", q, "ms")
 
 
-def _percentiles(
-    task: str, time: PercentileTime, times: DurationSummary | None
-) -> Iterator[tuple[MetricId, Datum]]:
-    shown = percentiles_for(times.count) if times else ()
-    for q in PERCENTILES:
-        found = times.at(q) if times and q in shown else None
-        if found is not None:
-            supported = found.supported and q < 100
-            yield (
-                percentile_metric(task, time, q),
-                Datum(found.ms, 0 if supported else samples_for(q), bounds=(found.low_ms, found.high_ms)),
-            )
-
-
-def _system_metrics(system: SystemMetrics) -> Iterator[tuple[MetricId, Datum]]:
-    for name, unit, value in _system_values(system):
-        if value is not None:
-            yield _system_metric(name, unit), Datum(float(value))
-
-
-@lru_cache(maxsize=256)
-def _system_metric(name: str, unit: str) -> MetricId:
-    return MetricId("", name, unit, name.lower().replace(" ", "-"), "system")
-
-
-def _system_values(system: SystemMetrics) -> Iterator[tuple[str, str, float | None]]:
-    for name, field, count in SHARD_TIMES:
-        yield f"Cumulative {name} time of primary shards", "min", _scaled(getattr(system, field), _MINUTE_MS)
-        if count:
-            yield f"Cumulative {name} count of primary shards", "", getattr(system, count)
-        spread = getattr(system, f"{field}_per_shard")
-        for which in ("min", "median", "max"):
-            value = _scaled(getattr(spread, which), _MINUTE_MS) if spread else None
-            yield f"{which.capitalize()} cumulative {name} time across primary shard", "min", value
-    for name, field in COLLECTORS:
-        yield f"Total {name} GC time", "s", _scaled(getattr(system, f"{field}_gc_time"), _SECOND_MS)
-        yield f"Total {name} GC count", "", getattr(system, f"{field}_gc_count")
-    for name, field in SIZES:
-        yield name, "GB", _scaled(getattr(system, field), _GB)
-    yield "Segment count", "", system.segment_count
-    yield "Total Ingest Pipeline count", "", system.ingest_pipeline_cluster_count
-    yield "Total Ingest Pipeline time", "ms", system.ingest_pipeline_cluster_time
-    yield "Total Ingest Pipeline failed", "", system.ingest_pipeline_cluster_failed
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value / factor
+@lru_cache(maxsize=8192)
+def _metric_id(metric: Metric, task: str, which: str, q: float, unit: str) -> MetricId:
+    assert metric.compared is not None
+    name = metric.compared.named(which)
+    if q:
+        key = f"p{which}-{metric.key.replace('_', '-')}"
+    elif metric.kind == "throughput":
+        key = metric.key if which == "Mean" else f"{metric.key}-{which.lower()}"
+    else:
+        key = name.lower().replace(" ", "-")
+    return MetricId(task, name, unit, key, metric.kind, q, metric.higher_is_better)
 
 
 def smallest_effect_of(metric: MetricId) -> float:

@@ -60,6 +60,7 @@ TASK = (
         "from the moment an operation was due to the last byte of its response; successes only",
         origin="latency",
         is_scheduled=True,
+        is_latency=True,
         row=_percentiles("latency"),
         compared=_percentiles("latency"),
         kind="percentile",

@@ -80,6 +80,10 @@ class MetricRow:
     hides_zero: bool = False
     """Whether a value of 0 has no row."""
 
+    def named(self, which: str, part: str = "") -> str:
+        """Returns Rally's name of the row of a statistic."""
+        return self.label.replace("{which}", which).replace("{part}", part)
+
 
 @dataclass(frozen=True, slots=True)
 class StoredName:
@@ -115,7 +119,7 @@ class RuleName:
     """How many units of the metric its unit is."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Metric:
     """One metric."""
 
@@ -148,6 +152,9 @@ class Metric:
 
     is_scheduled: bool = False
     """Whether only tasks with a schedule have it."""
+
+    is_latency: bool = False
+    """Whether it includes the time for which operations waited for others."""
 
     row: MetricRow | None = None
     """Its rows in reports and on pages."""

@@ -80,7 +80,8 @@ class Figure:
     """Whether there are enough samples for this percentile; true for other figures."""
 
     is_shown: bool = True
-    """Whether reports and comparisons have it: a percentile is shown from a number of samples on."""
+    """Whether reports and comparisons have it: of a distribution, percentiles that it has enough samples for.
+    """
 
     operations: int = 0
     """Number of operations that it is a figure of; 0 if that is not known."""
@@ -88,13 +89,15 @@ class Figure:
     result: TaskResult | None = None
     """The task; None for a figure of the whole race, or of an imported one."""
 
-    def label(self, row: MetricRow) -> str:
-        """Returns Rally's name of its row."""
-        which = f"{self.q:g}" if self.q else self.statistic.capitalize()
-        pattern = row.label
-        if row.bulk_label and self.result and self.result.operation_type == "bulk" and self.unit == "docs":
-            pattern = row.bulk_label
-        return pattern.replace("{which}", which).replace("{part}", self.part)
+    @property
+    def which(self) -> str:
+        """Which figure of the metric it is, as rows name it: `Mean`, or `99.9` for a percentile."""
+        return f"{self.q:g}" if self.q else self.statistic.capitalize()
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether it is a latency that includes the backlog of the warm-up."""
+        return self.metric.is_latency and self.result is not None and self.result.warmup_backlog.marked
 
     def unit_of(self, row: MetricRow) -> str:
         """Returns the unit of its row."""
@@ -193,6 +196,9 @@ class _Maker:
             result=self.result,
         )
 
+    def _unshown(self, metric: Metric, value: float, unit: str, statistic: str) -> Figure:
+        return replace(self.figure(metric, value, unit, statistic), is_shown=False)
+
     def figures(self, metric: Metric, value: object) -> Iterator[Figure]:
         """Yields the figures of a value that is a number, a distribution, or has the statistics."""
         if metric.form == "times":
@@ -211,9 +217,9 @@ class _Maker:
             # The driver computes a percentile from a share, so that it may have a rounding error.
             computed = {float(f"{found.q:.10g}"): found for found in times.percentiles}
             shown = metric.shown_percentiles(times.count)
-            yield self.figure(metric, times.count, "", "count")
-            yield self.figure(metric, times.min_ms, None, "min")
-            yield self.figure(metric, times.mean_ms, None, "mean")
+            yield self._unshown(metric, times.count, "", "count")
+            yield self._unshown(metric, times.min_ms, "ms", "min")
+            yield self._unshown(metric, times.mean_ms, "ms", "mean")
         for q in sorted({*computed, *PERCENTILES} - {_LARGEST}):
             yield self._percentile(metric, q, computed.get(q), is_shown=q in shown)
         largest = None if times is None else Percentile(_LARGEST, times.max_ms, None, None, supported=True)
@@ -242,7 +248,7 @@ class _Maker:
 
     def returned(self, metric: Metric, value: ValueSummary) -> Iterator[Figure]:
         """Yields the figures of a number that a runner returned."""
-        yield self.figure(metric, value.count, "", "count")
+        yield self._unshown(metric, value.count, "", "count")
         for figure in self.figures(metric, value):
             is_mean = figure.statistic == "mean"
             bounds = (value.low, value.high) if is_mean else (None, None)
