@@ -36,7 +36,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "stats": OPEN_TO_ALL | {"model"},
     "compare": OPEN_TO_ALL | {"model", "figures", "stats"},
     "diagnose": OPEN_TO_ALL | {"model"},
-    "report": OPEN_TO_ALL | {"model", "verdict"},
+    "report": OPEN_TO_ALL | {"model", "figures", "verdict"},
     "host": OPEN_TO_ALL | {"model"},
     "net": OPEN_TO_ALL | {"model"},
     "fetch": OPEN_TO_ALL | {"model", "net"},

@@ -8,7 +8,6 @@ from pacenote.operations.registry import known_types
 from shape.sources import PACKAGE, files, label, parse
 
 ALLOWED = {
-    "python/pacenote/figures/of_race.py": "reports do not import operation types",
     "python/pacenote/report/summary.py": "reports do not import operation types",
     "python/pacenote/report/saturation.py": "`search` is a kind of measurement there",
     "python/pacenote/operations/supplied_bulk.py": "`refresh` is a parameter there",

@@ -14,7 +14,6 @@ from pacenote.figures.metric import (
     MetricRow,
     MetricUnit,
     PercentileKind,
-    RowGroup,
     RuleName,
     ShownUnit,
     StoredName,
@@ -32,8 +31,8 @@ _GB = ShownUnit("GB", 1024**3)
 _PERCENT = ShownUnit("%", factor=100)
 
 
-def _percentiles(time: PercentileKind, group: RowGroup = "rally") -> MetricRow:
-    return MetricRow(f"{{which}}th percentile {time.replace('-', ' ')}", _MS, time, group=group)
+def _percentiles(time: PercentileKind) -> MetricRow:
+    return MetricRow(f"{{which}}th percentile {time.replace('-', ' ')}", _MS, time)
 
 
 def _measured_error_rate(task: TaskResult) -> float | None:
@@ -111,8 +110,9 @@ TASK = (
         "how late the driver itself sent operations that were due; all operations",
         origin="lateness",
         is_scheduled=True,
-        shown_percentiles=lambda _: (50.0, 99.0),
-        row=_percentiles("lateness", "task"),
+        row=MetricRow(
+            *("{which}th percentile lateness", _MS, "lateness"), group="task", percentiles=(50.0, 99.0)
+        ),
         rules=(RuleName("driver.lateness_p99_ms", "p99 of lateness; only with a target rate", "ms", "p99"),),
     ),
     Metric(

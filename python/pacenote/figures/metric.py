@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pacenote.model.comparison import MetricKind
-from pacenote.model.result import percentiles_for
 
 MetricForm = Literal["times", "gauge", "counter"]
 """What the figures of a metric are: a distribution of durations, values, or a number that grows during a
@@ -73,6 +72,9 @@ class MetricRow:
 
     group: RowGroup = "rally"
     """Where it is."""
+
+    percentiles: tuple[float, ...] = ()
+    """Which percentiles have rows; if empty, those that Rally shows of so many values."""
 
     bulk_label: str = ""
     """Its name for bulks that index documents, if that differs."""
@@ -146,9 +148,6 @@ class Metric:
 
     statistics: tuple[str, ...] = (VALUE,)
     """Which figures of a value that has several; distributions have a count, a mean and percentiles."""
-
-    shown_percentiles: Callable[[int], tuple[float, ...]] = percentiles_for
-    """Of a distribution: the percentiles that are shown of so many values."""
 
     is_scheduled: bool = False
     """Whether only tasks with a schedule have it."""

@@ -32,6 +32,7 @@ from pacenote.model.result import (
     Percentile,
     TaskResult,
     ValueSummary,
+    percentiles_for,
 )
 from pacenote.model.system_metrics import FieldUsage, MlProcessingTime, SystemMetrics, TransformFigure
 from pacenote.model.target_rate import achieved_rate
@@ -216,7 +217,8 @@ class _Maker:
         if times is not None:
             # The driver computes a percentile from a share, so that it may have a rounding error.
             computed = {float(f"{found.q:.10g}"): found for found in times.percentiles}
-            shown = metric.shown_percentiles(times.count)
+            fixed = metric.row.percentiles if metric.row else ()
+            shown = fixed or percentiles_for(times.count)
             yield self._unshown(metric, times.count, "", "count")
             yield self._unshown(metric, times.min_ms, "ms", "min")
             yield self._unshown(metric, times.mean_ms, "ms", "mean")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pacenote.figures.metric import PercentileKind
 from pacenote.model.imported import (
     ERROR_RATE,
     ImportedResults,
@@ -13,7 +14,7 @@ from pacenote.model.imported import (
     throughput_of,
 )
 from pacenote.model.sample_counts import SAMPLES_NEEDED
-from pacenote.report.rows import UNKNOWN_SAMPLES_MARK, PercentileKind, Row
+from pacenote.report.rows import UNKNOWN_SAMPLES_MARK, Row
 
 _KINDS: dict[str, PercentileKind] = {
     "latency": "latency",

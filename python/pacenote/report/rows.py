@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from pacenote.figures.metric import PercentileKind, RowKind
 from pacenote.model.race_record import Verdict
 
 ShownRows = Literal["available", "all-percentiles", "all"]
@@ -12,13 +13,6 @@ ShownRows = Literal["available", "all-percentiles", "all"]
 
 Alignment = Literal["right", "center", "left", "decimal"]
 """The alignment of a table's values (Rally's `--report-numbers-align`)."""
-
-PercentileKind = Literal["latency", "service-time", "processing-time", "lateness"]
-"""Kind of a row with a percentile: the time that it is a percentile of."""
-
-RowKind = PercentileKind | Literal["shards", "other"]
-"""Kind of a row, which selects footnotes: percentiles of a time, values of primary shards, or other values.
-"""
 
 PERCENTILE_KINDS: frozenset[RowKind] = frozenset(get_args(PercentileKind))
 """The kinds of rows that are percentiles."""
