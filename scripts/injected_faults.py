@@ -29,9 +29,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from pacenote.cli.recorded_evidence import read_evidence
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.rules_file import bundled_rules
+from pacenote.evidence.stored_races import read_evidence
 from pacenote.model.diagnosis import Diagnosis
 from pacenote.provision.layout import create_layout
 from pacenote.provision.node_registry import registered_nodes

@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from compare.races import blocks
+from pacenote.evidence.driver_files import merged_series
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import Verdict
 from pacenote.model.result import DurationSummary, TaskResult
@@ -28,7 +29,6 @@ from pacenote.plan.document import (
     Unpaced,
 )
 from pacenote.race.drive import drive
-from pacenote.race.merged_series import merged_series
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from support.http_server import HttpResponse, http_server
@@ -148,7 +148,7 @@ def test_what_does_not_show_them_does_not_read_them(run, races, monkeypatch):
     def unexpected(files):
         raise AssertionError(files)
 
-    monkeypatch.setattr("pacenote.race.merged_series.merged_series", unexpected)
+    monkeypatch.setattr("pacenote.evidence.driver_files.merged_series", unexpected)
     for option in ("--report=short", "--report-format=csv", "--report-format=junit"):
         assert run("compare", *SIDES, option)[0] == 0
 

@@ -22,11 +22,11 @@ from typing import Any
 
 import pytest
 
-from pacenote.cli.recorded_evidence import read_evidence
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.facts import Evidence
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.errors import EngineError
+from pacenote.evidence.stored_races import read_evidence
 from pacenote.model.diagnosis import diagnoses_document
 from pacenote.model.node_options import NodeLimits
 from pacenote.model.output_text import json_text

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from pacenote.errors import DriverError, UsageError
+from pacenote.evidence.telemetry_values import telemetry_cuts
 from pacenote.lab import rate_search
 from pacenote.lab.probe import evaluate_probe
 from pacenote.lab.rate_search import RateRange
@@ -29,7 +30,6 @@ from pacenote.model.telemetry_options import TelemetryOptions
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.plan.duration import ExpectedDuration
 from pacenote.race.measured_seconds import MeasuredSeconds, read_measured_seconds
-from pacenote.race.telemetry_values import telemetry_cuts
 from pacenote.stats.usl import fit_usl
 from pacenote.store.race_store import RaceStore
 from support.disks import fill, small_disk

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.evidence.telemetry_values import host_figures_by_task, telemetry_cuts
 from pacenote.provision.process import process_identity
 from pacenote.race.drive import DriveResult
 from pacenote.race.local_engines import LocalEngine, LocalEngines
 from pacenote.race.observed_host import DRIVER, observed_host, sampler_cpus
 from pacenote.race.telemetry_file import RaceTelemetry
-from pacenote.race.telemetry_values import host_figures_by_task, telemetry_cuts
 from pacenote.store.race_folder import RaceFolder
 from support.records import task
 

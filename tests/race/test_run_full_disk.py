@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from pacenote.errors import StoreError
-from pacenote.race.recover import recover
+from pacenote.evidence.recover import recover
 from pacenote.race.run import race
 from pacenote.store.race_store import RaceStore
 from race.test_run import Engine, Listener, existing

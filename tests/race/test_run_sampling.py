@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.race.telemetry_values import telemetry_cuts
+from pacenote.evidence.telemetry_values import telemetry_cuts
 from pacenote.store.race_store import RaceStore
 from race.test_run_telemetry import GrowingEngine, race_task
 

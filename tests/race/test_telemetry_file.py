@@ -13,6 +13,13 @@ import pytest
 
 from pacenote import _core
 from pacenote.errors import StoreError
+from pacenote.evidence.telemetry_values import (
+    device_readings,
+    host_figures_by_task,
+    host_history,
+    observe_tasks,
+    telemetry_cuts,
+)
 from pacenote.model.race_progress import RaceProgress
 from pacenote.model.result import TaskResult
 from pacenote.model.telemetry_cuts import CounterCut, GaugeCut
@@ -20,13 +27,6 @@ from pacenote.model.telemetry_sample import TelemetrySample, TelemetrySink
 from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import ObservedHost, observed_host
 from pacenote.race.telemetry_file import RaceTelemetry
-from pacenote.race.telemetry_values import (
-    device_readings,
-    host_figures_by_task,
-    host_history,
-    observe_tasks,
-    telemetry_cuts,
-)
 from pacenote.store.race_folder import RaceFolder
 from support.records import record, task
 
@@ -185,7 +185,7 @@ def test_a_defect_in_what_is_read_of_the_samples_does_not_make_a_race_fail(
 
     measured = record(tasks=(task("term"),))
     assert observe_tasks(measured, tmp_path / "none.parquet", None) == measured
-    monkeypatch.setattr("pacenote.race.telemetry_values.telemetry_cuts", broken)
+    monkeypatch.setattr("pacenote.evidence.telemetry_values.telemetry_cuts", broken)
     found = observe_tasks(measured, tmp_path / "t.parquet", None)
     assert found.telemetry_errors == (
         *measured.telemetry_errors,

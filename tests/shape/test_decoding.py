@@ -10,6 +10,7 @@ HOME = PACKAGE / "model" / "decoding.py"
 
 TRUSTED = {
     "cli/child.py": "the request of the parent process",
+    "evidence/driver_files.py": "what the Rust core wrote",
     "evidence/gc_log.py": "what the Rust core wrote",
     "lab/experiment/kept_engine.py": "what `pacenote start` prints",
     "metrics_store/metrics_documents.py": "what the Rust core wrote",
@@ -19,11 +20,8 @@ TRUSTED = {
     "python_tasks/builtin_operations.py": "what the Rust core wrote",
     "race/document_check.py": "an action line that Pacenote has written",
     "race/drive.py": "what the Rust core wrote",
-    "race/engine_times.py": "what the Rust core wrote",
-    "race/merged_series.py": "what the Rust core wrote",
-    "race/race_timeline.py": "what the Rust core wrote",
     "race/telemetry_file.py": "what the Rust core wrote",
-    "race/telemetry_values.py": "what the Rust core wrote",
+    "evidence/telemetry_values.py": "what the Rust core wrote",
     "teams/hook_process.py": "the request of the parent process",
     "track/json_positions.py": "a token of a text that was parsed before",
 }

@@ -48,13 +48,13 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "teams": OPEN_TO_ALL | {"model", "repository", "plugins"},
     "python_tasks": OPEN_TO_ALL | {"model", "operations", "plugins", "_core"},
     "telemetry": OPEN_TO_ALL | {"model", "net"},
-    "evidence": OPEN_TO_ALL | {"model", "_core"},
+    "evidence": OPEN_TO_ALL | {"model", "store", "stats", "compare", "diagnose", "_core"},
     "export": OPEN_TO_ALL | {"model", "figures", "_core"},
     "race": OPEN_TO_ALL
     | {"model", "operations", "track", "plan", "host", "net", "fetch", "provision", "cluster", "plugins"}
-    | {"sources", "teams", "verdict"}
+    | {"sources", "teams", "verdict", "evidence"}
     | {"python_tasks", "telemetry", "store", "stats", "_core"},
-    "lab": OPEN_TO_ALL | {"model", "verdict", "plan", "store", "stats", "race", "compare"},
+    "lab": OPEN_TO_ALL | {"model", "verdict", "evidence", "plan", "store", "stats", "race", "compare"},
     "cli": OPEN_TO_ALL
     | {
         "model",

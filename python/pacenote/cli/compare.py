@@ -314,7 +314,7 @@ def _with_merged(contender: _Contender) -> Comparison:
     if comparison.design == "one race each":
         return comparison
     from pacenote.compare.merged import SideSeries, with_merged_percentiles
-    from pacenote.race.merged_series import merged_series
+    from pacenote.evidence.driver_files import merged_series
     from pacenote.store.race_folder import RaceFolder
 
     def read(group: FoundGroup, compared: RaceGroup) -> SideSeries:

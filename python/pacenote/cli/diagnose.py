@@ -69,10 +69,9 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the diagnosis of each race and returns 0, whatever was found. Raises PacenoteError."""
-    from pacenote.cli.diagnosed_races import unfinished_races
     from pacenote.cli.list_rules import all_rules
-    from pacenote.cli.recorded_evidence import read_evidence
     from pacenote.diagnose.answers import diagnose
+    from pacenote.evidence.stored_races import read_evidence, unfinished_races
     from pacenote.store.race_groups import find_group
 
     check_report_size(options)

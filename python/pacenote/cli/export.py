@@ -85,7 +85,7 @@ class _Races:
 
         Raises StoreError, also if there is none.
         """
-        from pacenote.race.recover import recover
+        from pacenote.evidence.recover import recover
         from pacenote.store.race_groups import each_race
         from pacenote.store.race_store import RaceStore, check_home
 

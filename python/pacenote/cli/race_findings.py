@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # Not needed for --help.
 def race_diagnosis(folder: Path) -> Diagnosis:
     """Returns the diagnosis of a stored race by the bundled rules. Raises PacenoteError."""
     from pacenote.cli.list_rules import all_rules
-    from pacenote.cli.recorded_evidence import read_evidence
     from pacenote.diagnose.answers import diagnose
+    from pacenote.evidence.stored_races import read_evidence
     from pacenote.store.race_groups import find_group
     from pacenote.store.race_store import RaceStore
 
@@ -34,14 +34,15 @@ def race_evidence(record: RaceRecord, folder: Path, console: Console) -> RaceEvi
     """Returns what was observed of the race in `folder` and, if it is complete, its diagnosis. What cannot be
     read is missing; a race that cannot be diagnosed, and a defect, are warnings.
     """
-    from pacenote.cli.race_observations import race_observations
+    from pacenote.evidence.race_observations import race_observations
+    from pacenote.report.page.race.machine import WANTED
     from pacenote.report.race_evidence import RaceEvidence
 
     evidence, race = RaceEvidence(), RaceFolder(folder)
     if record.imported is not None or not race.race_json.is_file():
         return evidence
     try:
-        evidence = replace(evidence, observed=race_observations(record, race))
+        evidence = replace(evidence, observed=race_observations(record, race, WANTED))
         if record.complete:
             evidence = replace(evidence, diagnosis=race_diagnosis(folder))
     except PacenoteError as error:

@@ -118,9 +118,10 @@ def page_sources(
     from pacenote.cli.program import NAME
     from pacenote.cli.race_command import race_command
     from pacenote.cli.race_findings import race_diagnosis
-    from pacenote.cli.race_observations import race_observations
     from pacenote.cli.report_output import as_reported, race_location
+    from pacenote.evidence.race_observations import race_observations
     from pacenote.report.page.race.build import PageSources
+    from pacenote.report.page.race.machine import WANTED
 
     reported, state, _ = as_reported(record, folder.path, is_running=is_running)
     problem = "the race is not complete"
@@ -134,7 +135,7 @@ def page_sources(
     return PageSources(
         record=reported,
         location=race_location(folder.path, state),
-        observed=evidence.observed if evidence else race_observations(record, folder),
+        observed=evidence.observed if evidence else race_observations(record, folder, WANTED),
         snapshot=_snapshot(folder),
         diagnosis=diagnosis,
         diagnosis_problem=problem,

@@ -160,7 +160,7 @@ def _samples(race: RaceFolder, problems: list[str]) -> Iterator[StoredSample]:
 def _timeline(race: RaceFolder, problems: list[str]) -> RaceTimeline | None:
     if not race.series.is_file():
         return None
-    from pacenote.race.race_timeline import race_timeline
+    from pacenote.evidence.driver_files import race_timeline
 
     try:
         return race_timeline(race.series)
@@ -172,8 +172,8 @@ def _timeline(race: RaceFolder, problems: list[str]) -> RaceTimeline | None:
 def _telemetry(race: RaceFolder, problems: list[str]) -> Iterator[TelemetrySample]:
     if not race.telemetry.is_file():
         return
+    from pacenote.evidence.telemetry_values import device_readings
     from pacenote.metrics_store.metrics_documents import DEVICES
-    from pacenote.race.telemetry_values import device_readings
 
     try:
         for device in DEVICES:

@@ -17,7 +17,7 @@ from pacenote.cli.report_output import add_report_options, is_short, show_report
 from pacenote.cli.saturation_output import show_saturation
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
-from pacenote.race.recover import missing_files, recover
+from pacenote.evidence.recover import missing_files, recover
 from pacenote.store.race_store import RaceStore
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}

@@ -1,1 +1,1 @@
-"""Reads what an engine leaves behind while it runs, such as GC logs."""
+"""Reads what a race and its engine leave behind: the files of race folders, GC logs and recordings."""

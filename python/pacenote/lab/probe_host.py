@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pacenote.errors import StoreError
+from pacenote.evidence.telemetry_values import (
+    host_figures_by_task,
+    node_figures_by_task,
+    sampled_nodes,
+    telemetry_cuts,
+)
 from pacenote.model.finding import Finding
 from pacenote.model.task_observations import TaskObservation, task_observations
 from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import observed_host
 from pacenote.race.run import RaceContext
 from pacenote.race.telemetry_file import RaceTelemetry
-from pacenote.race.telemetry_values import (
-    host_figures_by_task,
-    node_figures_by_task,
-    sampled_nodes,
-    telemetry_cuts,
-)
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import format_excess
 from pacenote.verdict.observation_rules import machine_findings

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.container_cluster import StartedCluster
 from pacenote.errors import DriverError, StoreError
+from pacenote.evidence.telemetry_values import observe_tasks
 from pacenote.model.engine import SERVERLESS
 from pacenote.model.race_listener import DriveListener, RaceListener
 from pacenote.model.race_record import RaceRecord
@@ -92,7 +93,6 @@ from pacenote.race.targets import check_clusters, host_counts, with_targets
 from pacenote.race.team import TeamMessages, with_team
 from pacenote.race.telemetry import ObservedRace, telemetry_devices
 from pacenote.race.telemetry_file import RaceTelemetry
-from pacenote.race.telemetry_values import observe_tasks
 from pacenote.race.unsent_documents import unsent_documents
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder

@@ -22,10 +22,14 @@ if TYPE_CHECKING:  # Not needed for --help.
     )
 
 
-def race_observations(record: RaceRecord, folder: RaceFolder) -> RaceObservations:
-    """Returns what a race did over time; what cannot be read is missing, with the reason."""
+def race_observations(
+    record: RaceRecord, folder: RaceFolder, wanted: Sequence[tuple[str, str]]
+) -> RaceObservations:
+    """Returns what a race did over time; what cannot be read is missing, with the reason. `wanted` are the
+    sources and names of the series of telemetry.
+    """
+    from pacenote.evidence.driver_files import race_timeline
     from pacenote.model.race_timeline import RaceObservations
-    from pacenote.race.race_timeline import race_timeline
 
     if record.imported is not None:
         return RaceObservations(missing=("There is no timeline: the race was imported",))
@@ -34,7 +38,7 @@ def race_observations(record: RaceRecord, folder: RaceFolder) -> RaceObservation
     except PacenoteError as error:
         return RaceObservations(missing=(f"There is no timeline: {error.message}",))
     reading = _Reading(record, folder, timeline)
-    arrivals, telemetry = reading.arrivals(), reading.telemetry()
+    arrivals, telemetry = reading.arrivals(), reading.telemetry(wanted)
     pauses = reading.pauses()
     return RaceObservations(
         timeline, arrivals, telemetry, pauses or (), pauses is not None, tuple(reading.missing)
@@ -52,7 +56,7 @@ class _Reading:
         self._begin_ns = started_ns(record.driver)
 
     def arrivals(self) -> Mapping[str, TaskArrivals]:
-        from pacenote.race.race_timeline import arrivals
+        from pacenote.evidence.driver_files import arrivals
 
         paced = [task for task in self._tasks if task.paced]
         if not paced:
@@ -69,23 +73,22 @@ class _Reading:
             self.missing.append(f"No arrivals: {error.message}")
             return {}
 
-    def telemetry(self) -> tuple[TelemetryLine, ...]:
-        from pacenote.race.race_timeline import telemetry_lines
-        from pacenote.report.page.race.machine import WANTED
+    def telemetry(self, wanted: Sequence[tuple[str, str]]) -> tuple[TelemetryLine, ...]:
+        from pacenote.evidence.driver_files import telemetry_lines
 
         if self._begin_ns is None:
             self.missing.append("No telemetry: the race does not state when its first task began")
             return ()
         grid = (self._begin_ns, self._timeline.length_s, self._timeline.parts(self._tasks))
         try:
-            return telemetry_lines(self._folder.telemetry, WANTED, grid)
+            return telemetry_lines(self._folder.telemetry, wanted, grid)
         except PacenoteError as error:
             self.missing.append(f"No telemetry: {error.message}")
             return ()
 
     def pauses(self) -> tuple[GcPause, ...] | None:
         """Returns the pauses of all nodes in the order of time, or None if there is no GC log."""
-        from pacenote.cli.recorded_figures import gc_logs
+        from pacenote.evidence.recorded_figures import gc_logs
 
         logs = gc_logs(self._folder.artifacts)
         if not logs or self._begin_ns is None:

@@ -26,7 +26,7 @@ _NO_TIMES = "the race does not state when its tasks ran"
 
 def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: Path) -> None:
     """Adds what the folder of a race has. What cannot be read is missing, with the reason."""
-    from pacenote.race.telemetry_values import (
+    from pacenote.evidence.telemetry_values import (
         host_figures_by_task,
         node_figures_by_task,
         sampled_nodes,
@@ -59,7 +59,7 @@ def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: P
 
 
 def _add_engine_times(builder: EvidenceBuilder, samples: Path) -> None:
-    from pacenote.race.engine_times import engine_times
+    from pacenote.evidence.driver_files import engine_times
 
     try:
         add_engine_times(builder, engine_times(samples))

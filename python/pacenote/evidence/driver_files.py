@@ -1,4 +1,6 @@
-"""Reads what a stored race did over time: its operations, arrivals and telemetry, in parts for charts."""
+"""Reads what the driver's files of a stored race say: its operations, arrivals and telemetry over time,
+merged times of several races, and the times that the engine reports.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.model.codec import decode
+from pacenote.model.engine_time import EngineTime
+from pacenote.model.merged_series import MergedSeries, UnreadSeries
 from pacenote.model.race_timeline import RaceTimeline, TaskArrivals, TelemetryLine
 
 MOST_POINTS = 600
@@ -15,6 +19,15 @@ MOST_POINTS = 600
 
 MOST_SAMPLES = 5_000_000
 """The most samples of which arrivals are read: they take about a second."""
+
+MOST_GROUPS = 64
+"""Largest number of row groups of `samples.parquet` whose times of the engine are read: 8 million operations.
+"""
+
+MOST_TIMES = 500_000
+"""About the largest number of times of the engine that are read, spread over the samples: enough for the mean
+of many tasks.
+"""
 
 
 def race_timeline(file: Path) -> RaceTimeline:
@@ -56,3 +69,26 @@ def telemetry_lines(
     except _core.CoreError as error:
         raise StoreError(str(error)) from None
     return decode(tuple[TelemetryLine, ...], json.loads(text), "telemetry")
+
+
+def merged_series(files: Sequence[Path]) -> MergedSeries:
+    """Returns the merged times of `series.parquet` files, and which of the files cannot be read."""
+    if not any(file.exists() for file in files):
+        missing = (UnreadSeries(index, "does not exist") for index in range(len(files)))
+        return MergedSeries(unread=tuple(missing))
+    from pacenote import _core
+
+    return MergedSeries.from_document(json.loads(_core.merged_percentiles([*files])))
+
+
+def engine_times(file: Path) -> dict[str, EngineTime]:
+    """Returns the times by task, of tasks for which the engine reports any. Raises StoreError if the file
+    does not exist or cannot be read.
+    """
+    from pacenote import _core
+
+    try:
+        document = json.loads(_core.engine_times(file, MOST_GROUPS, MOST_TIMES))
+    except _core.CoreError as error:
+        raise StoreError(str(error)) from None
+    return {task: EngineTime(**times) for task, times in document.items()}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pacenote import _core
-from pacenote.cli.reported_hosts import add_reported_hosts
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
+from pacenote.evidence.stored_races import add_reported_hosts
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from support.records import record
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from importers.samples import PUBLISHED
-from pacenote.cli.diagnosed_races import unfinished_races
-from pacenote.cli.recorded_evidence import read_evidence
 from pacenote.errors import StoreError
+from pacenote.evidence.stored_races import read_evidence, unfinished_races
 from pacenote.model.comparison import ComparedRace
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RaceRecord

@@ -13,8 +13,8 @@ from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Window
 from pacenote.diagnose.race_facts import add_engine_times, race_builder
 from pacenote.errors import StoreError
+from pacenote.evidence.driver_files import MOST_GROUPS, engine_times
 from pacenote.model.engine_time import EngineTime
-from pacenote.race.engine_times import MOST_GROUPS, engine_times
 from support.records import bulk, paced, record
 
 MS = 1_000_000
@@ -69,7 +69,7 @@ def test_every_task_of_a_long_file_has_a_time(
     file = tmp_path / "samples.parquet"
     tasks = [f"search-{number}" for number in range(12)]
     write(file, [(task, "normal", False, True, 7, 10) for task in tasks for _ in range(100)], rows_of_group)
-    monkeypatch.setattr("pacenote.race.engine_times.MOST_SAMPLES", 240)
+    monkeypatch.setattr("pacenote.evidence.driver_files.MOST_TIMES", 240)
     assert engine_times(file) == dict.fromkeys(tasks, EngineTime(20, 140, 200 * MS))
 
 

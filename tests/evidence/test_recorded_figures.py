@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from pacenote import _core
-from pacenote.cli.recorded_figures import add_recorded_figures
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.race_facts import race_builder
+from pacenote.evidence.recorded_figures import add_recorded_figures
 from support.openj9_logs import START, LogPlan, Totals, generate
 from support.records import bulk, record
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from pacenote.race.recover import missing_files, recover
+from pacenote.evidence.recover import missing_files, recover
 from pacenote.store.race_folder import RaceFolder
 from race.test_drive import plan
 from support.disks import fill, small_disk
