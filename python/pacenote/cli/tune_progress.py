@@ -51,6 +51,8 @@ def event_line(event: TuneEvent, state: TuneProgress) -> str:
         taken = format_seconds(round(event.seconds))
         is_shown = event.outcome == "raced" and event.objective is not None
         words = f"{event.verdict}, {event.objective:,.6g}" if is_shown else event.text or str(event.outcome)
+        if event.outcome == "disturbed":
+            words = f"repeated, because it was disturbed: {event.text}"
         left = max(0.0, state.budget_s - state.seconds)
         return f"  {words} ({taken}); {format_seconds(round(left))} of the budget left"
     if event.event == "judged":

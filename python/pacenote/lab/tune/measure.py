@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 
 from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
 from pacenote.compare.quality import unknown_directions
+from pacenote.compare.race_findings import RaceDoubts
 from pacenote.errors import UsageError
 from pacenote.model.comparison import MetricId
 from pacenote.model.custom_metrics import QualityDirection, declared_metrics, quality_directions
 from pacenote.model.messages import did_you_mean
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.tune import Constraint, Relation, TuneObjective
+from pacenote.model.tune import Constraint, Relation, TuneObjective, TunePlan
 from pacenote.model.warmup_backlog import BACKLOG_REASON
+from pacenote.verdict.outside_disturbances import outside_disturbance
 
 _CONSTRAINT = re.compile(r"\s*([^<>\s]+)\s*([<>]=?)\s*(\d+(?:\.\d+)?)\s*([^\s\d]*)\s*")
 _MS = {"ms": 1.0, "s": 1000.0, "us": 0.001, "µs": 0.001}
@@ -122,6 +124,19 @@ def measured(
     if values[0] <= 0:
         return RaceMeasures(problem=f"{objective.metric} of race {record.race_id} is 0")
     return RaceMeasures(values[0], tuple(values[1:]))
+
+
+def disturbance(record: RaceRecord, plan: TunePlan) -> str:
+    """Returns what disturbed a race from outside, so that the objective or a limit does not count in it;
+    empty if nothing did, or if all of them count.
+    """
+    reason = outside_disturbance(record)
+    if not reason or record.verdict.state == "void":
+        return reason
+    metrics = race_metrics(record, declared_metrics([record.task_meta], quality_directions(plan.quality)))
+    labels, _ = expanded_primary([plan.objective.metric, *(one.metric for one in plan.constraints)], metrics)
+    doubts = RaceDoubts(record)
+    return reason if any(doubts.is_disturbed(each) for each in metrics if each.label in labels) else ""
 
 
 def _is_opposite(metric: MetricId, objective: TuneObjective) -> bool:

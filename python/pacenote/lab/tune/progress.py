@@ -19,6 +19,9 @@ MOST_BLOCKS, MOST_CANDIDATES = 200, 1_000
 MAX_CHANGES = 100
 """Largest number of changes of the machine that are kept."""
 
+REPEATED_SHARE = 5
+"""One of so many races is repeated at most, because it was disturbed from outside; at least one."""
+
 MAX_FAILURES = 2
 """Races that a candidate may lose because they are void, and races in a row that may fail."""
 
@@ -40,7 +43,12 @@ class TuneProgress:
     """The candidates that do not race any more, by number."""
 
     ends: list[TuneEvent] = field(default_factory=list)
-    """The races that have ended, without those that were interrupted or killed, and are repeated."""
+    """The races that have ended, without those that were interrupted, killed or disturbed, and are
+    repeated.
+    """
+
+    disturbed: list[TuneEvent] = field(default_factory=list)
+    """The races that were disturbed from outside, and are repeated at their places."""
 
     started: int = 0
     """Number of races that were started."""
@@ -153,7 +161,7 @@ class TuneProgress:
             self.kills[key] = self.kills.get(key, 0) + 1
         elif event.outcome != "interrupted":
             self.kills.pop(key, None)
-            self.ends.append(event)
+            (self.disturbed if event.outcome == "disturbed" else self.ends).append(event)
 
     @property
     def active(self) -> tuple[int, ...]:
@@ -173,6 +181,18 @@ class TuneProgress:
         """Returns whether the race of a candidate in a block has ended."""
         return any(end.candidate == candidate and end.block == block for end in self.ends)
 
+    def may_be_repeated(self, candidate: int, block: int) -> bool:
+        """Returns whether the race of a candidate in a block is repeated if it was disturbed from outside: at
+        most once, and not more than a share of all races. What warms up is not.
+        """
+        most = max(1, len(self.ends) // REPEATED_SHARE)
+        return bool(block) and not self.disturbed_race(candidate, block) and len(self.disturbed) < most
+
+    def disturbed_race(self, candidate: int, block: int) -> str:
+        """Returns the id of the disturbed race that a race repeats; empty if it repeats none."""
+        same = (end.race_id for end in self.disturbed if (end.candidate, end.block) == (candidate, block))
+        return next(same, "")
+
     def valid_ends(self, candidate: int | None = None) -> list[TuneEvent]:
         """Returns the races of blocks that count, of one candidate or of all."""
         return [
@@ -183,7 +203,11 @@ class TuneProgress:
 
     def means(self) -> CandidateMeans:
         """Returns what each candidate reached."""
-        position = {id(end): at for at, end in enumerate(self.ends)}
+        # The drift of the machine went on during races that were repeated.
+        position = {
+            id(end): at + sum(each.race < end.race for each in self.disturbed)
+            for at, end in enumerate(self.ends)
+        }
         values = [
             RacedValue(end.candidate, end.block, position[id(end)], end.objective)
             for end in self.valid_ends()

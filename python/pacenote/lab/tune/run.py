@@ -20,10 +20,10 @@ from pacenote.lab.race_folders import data_file_folder, written_folders
 from pacenote.lab.tune.candidates import candidate_options
 from pacenote.lab.tune.confirm import confirmation, confirmation_folder
 from pacenote.lab.tune.evaluate import tune_result
-from pacenote.lab.tune.measure import RaceMeasures, measured
+from pacenote.lab.tune.measure import RaceMeasures, disturbance, measured
 from pacenote.lab.tune.progress import TuneProgress
 from pacenote.lab.tune.steps import SEEDS, Choose, Confirm, EndBlock, Race, Suggest, block_seed, next_step
-from pacenote.model.experiment import Experiment, MachineFacts, Options, RaceOutcome
+from pacenote.model.experiment import REPEATS_TAG, Experiment, MachineFacts, Options, RaceOutcome
 from pacenote.model.tune import DEFAULT, TuneEvent
 from pacenote.race.generated_corpora import remove_generated
 from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
@@ -194,6 +194,7 @@ def _race(run: TuneRun, state: TuneProgress, step: Race) -> bool:
         "tune": plan.tune_id,
         "candidate": str(step.candidate),
         **({"block": str(step.block)} if step.block else {}),
+        **({REPEATS_TAG: repeated} if (repeated := state.disturbed_race(step.candidate, step.block)) else {}),
     }
     call = RaceCall(
         race_id,
@@ -223,7 +224,7 @@ def _ended(run: TuneRun, state: TuneProgress, started: TuneEvent, exit_: ChildEx
         outcome = "interrupted" if exit_.stopped else "killed" if kills < MAX_ATTEMPTS else "failed"
     found = _measured(run, state, started.race_id) if outcome == "raced" else RaceMeasures()
     text = exit_.error or f"the race ended with exit code {exit_.code}"
-    return replace(
+    ended = replace(
         started,
         event="ended",
         at=_now(),
@@ -233,6 +234,20 @@ def _ended(run: TuneRun, state: TuneProgress, started: TuneEvent, exit_: ChildEx
         limits=found.limits,
         text=found.problem if outcome == "raced" else text,
     )
+    return _without_disturbed(run, state, ended)
+
+
+def _without_disturbed(run: TuneRun, state: TuneProgress, end: TuneEvent) -> TuneEvent:
+    """Returns the end of a race, as one that is repeated if it was disturbed from outside so that it does not
+    count, and if it may be: the same as in an experiment.
+    """
+    if end.outcome != "raced" or not state.may_be_repeated(end.candidate, end.block):
+        return end
+    try:
+        reason = disturbance(RaceFolder(run.races.races / end.race_id).read(), state.plan)
+    except StoreError:
+        return end
+    return replace(end, outcome="disturbed", objective=None, limits=(), text=reason) if reason else end
 
 
 def _settle(run: TuneRun, state: TuneProgress, started: TuneEvent) -> None:
@@ -251,7 +266,7 @@ def _settle(run: TuneRun, state: TuneProgress, started: TuneEvent) -> None:
         limits=found.limits,
         text=found.problem,
     )
-    _note(run, state, event)
+    _note(run, state, _without_disturbed(run, state, event))
 
 
 def _measured(run: TuneRun, state: TuneProgress, race_id: str) -> RaceMeasures:
