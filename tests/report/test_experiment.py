@@ -173,6 +173,39 @@ def test_the_number_of_reasons_is_that_of_the_listed_ones():
     assert "remove what limits the answer, and run a new experiment" in report.next
 
 
+def test_nearly_equal_reasons_of_several_contenders_are_one_line():
+    def late(share: int, where: str, *tasks: str, doubtful_from: float = EVERYTHING) -> Finding:
+        text = f"the driver was late for up to {share} ms{where}"
+        return Finding(text, "driver", "use a faster machine", tasks, doubtful_from)
+
+    def limits(*findings: Finding) -> tuple[str, ...]:
+        compared = [replace(comparison(1.1), findings=(each,)) for each in findings]
+        names = ("2g", "4g", "8g")
+        found = [VariantResult(name, 6, each) for name, each in zip(names, compared, strict=False)]
+        return build_experiment_report(result(variants=(VariantResult("1g", 6), *found))).limits
+
+    assert limits(late(5, " (in 2 of 12 races)"), late(9, " (in 4 of 12 races)")) == (
+        "the driver was late for 5 ms to 9 ms (in 2 to 4 of 12 races): use a faster machine",
+    )
+    # Some of them name their races.
+    some = late(5, " (in 1 of 12 races: a-1-003)"), late(5, " (in 1 of 12 races: a-1-004)"), late(7, "")
+    assert limits(*some) == (
+        "the driver was late for 5 ms to 7 ms (in 1 of 12 races: a-1-003; 1 of 12 races: a-1-004): "
+        "use a faster machine",
+    )
+    # Whole tasks are joined; percentiles of tasks are not, because others of them may count.
+    assert limits(late(5, "", "a"), late(6, "", "b")) == (
+        "a, b: the driver was late for 5 ms to 6 ms: use a faster machine",
+    )
+    assert len(limits(late(5, "", "a", doubtful_from=99.0), late(6, "", "b", doubtful_from=99.0))) == 2
+    other = replace(late(5, ""), advice="raise the limit")
+    assert len(limits(late(5, ""), other)) == 2
+    # A contender without it is not named.
+    assert limits(late(5, ""), late(6, ""), other)[0] == (
+        "2g, 4g: the driver was late for 5 ms to 6 ms: use a faster machine"
+    )
+
+
 def test_a_ladder_shows_its_steps_and_what_they_add_up_to():
     steps = (
         VariantResult("base", 15, adopted=True, cumulative=1.0),

@@ -8,25 +8,13 @@ from dataclasses import replace
 
 from pacenote.compare.pairing import PairedRaces
 from pacenote.compare.task_validity import MAX_ERROR_RATE
+from pacenote.model.alike_findings import IN_RACES, Shape, in_one, shape
 from pacenote.model.comparison import ComparedRace, ComparisonOptions, MetricId
 from pacenote.model.finding import EVERYTHING, Finding, first_doubtful, name_tasks
 from pacenote.model.race_record import RaceRecord
 
 _SHOWN_RACES = 3
 """Maximum number of races that a finding names."""
-
-_NUMBER = re.compile(
-    r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:µs|ms|s|min)\b)?(?![\w-]|[.,:]\S)"
-)
-"""A number in a sentence, with its unit of time; not one that is part of a name, such as `p99`."""
-
-_UP_TO_RANGE = re.compile(rf"\bup to (?={_NUMBER.pattern} to )")
-"""What is superfluous before a range of numbers."""
-
-Shape = tuple[str, ...]
-"""A text without its numbers."""
-
-_SECONDS = {"": 1.0, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 
 
 def race_findings(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]:
@@ -116,7 +104,7 @@ def _unusable(races: PairedRaces, options: ComparisonOptions) -> Iterator[Findin
             reason = next(iter(race.record.verdict.reasons), "no reason is stored")
             alike.setdefault(shape(reason), []).append((race, reason))
     for both in alike.values():
-        reason = _in_one([reason for _, reason in both])
+        reason = in_one([reason for _, reason in both])
         texts = (f"is void: {reason}", f"are void: {reason}")
         yield _of_races([race for race, _ in both], options, texts, "leave it out, or repeat it")
 
@@ -146,7 +134,7 @@ def _suspect(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding
             concerning = [(race, each) for race, each in alike if not tasks or set(tasks) & set(each.tasks)]
             doubts = [each.doubtful_from for _, each in concerning if each.doubtful_from is not None]
             where = _where([race for race, _ in concerning], races, options)
-            text = f"{_in_one([each.text for _, each in concerning])} (in {where})"
+            text = f"{in_one([each.text for _, each in concerning])}{IN_RACES}{where})"
             yield replace(alike[0][1], text=text, tasks=tasks, doubtful_from=min(doubts, default=None))
 
 
@@ -185,25 +173,3 @@ def _of_known_tasks(finding: Finding, tasks: Set[str]) -> Finding:
     if not finding.makes_doubtful or tasks >= set(finding.tasks):
         return finding
     return replace(finding, text=f"{name_tasks(finding.tasks)}: {finding.text}", tasks=())
-
-
-def shape(text: str) -> Shape:
-    """Returns a text without its numbers."""
-    return tuple(_NUMBER.split(text))
-
-
-def _in_one(texts: Sequence[str]) -> str:
-    """Returns texts that differ in numbers only as one, with the lowest and the highest of each number."""
-    numbers = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
-    text = _NUMBER.sub(lambda _: _range(next(numbers)), texts[0])
-    return _UP_TO_RANGE.sub("", text)
-
-
-def _range(numbers: Sequence[str]) -> str:
-    ordered = sorted(set(numbers), key=_size)
-    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
-
-
-def _size(number: str) -> float:
-    value, _, unit = number.partition(" ")
-    return float(value.replace(",", "")) * _SECONDS[unit]

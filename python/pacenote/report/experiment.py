@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
 
+from pacenote.model.alike_findings import in_one_sentence, sentence_key
 from pacenote.model.comparison import CLAIM, Comparison, MetricComparison, MetricId
 from pacenote.model.experiment import COMPARING, OUT_OF_BUDGET, PAIRED
 from pacenote.model.experiment_result import ENOUGH_RACES, CellValue, ExperimentResult, VariantResult
+from pacenote.model.finding import Finding
 from pacenote.model.opposite_medians import opposite_median_notes
 from pacenote.model.printable import single_line, whole_line
 from pacenote.report.comparison_rows import change_text, detectable_text, interval_text
@@ -382,15 +384,32 @@ def _findings(result: ExperimentResult) -> Iterator[str]:
     comparisons = {one.name: one.comparison for one in result.variants if one.comparison}
     if result.confirmation:
         comparisons["the best against the start"] = result.confirmation
-    concerned: dict[str, list[str]] = {}
+    concerned: dict[Hashable, _Reason] = {}
     for name, comparison in comparisons.items():
         for each in comparison.findings:
             # Otherwise it costs single blocks.
             is_void = each.makes_doubtful and comparison.answer in ("void", "partly void")
-            text = f"void: {each}" if is_void else str(each)
-            concerned.setdefault(text, []).append(name)
-    for text, names in concerned.items():
-        yield text if len(names) == len(comparisons) else f"{', '.join(names)}: {text}"
+            reason = concerned.setdefault((is_void, sentence_key(each)), _Reason(is_void))
+            reason.findings.append(each)
+            reason.names[name] = None
+    for reason in concerned.values():
+        finding = in_one_sentence(reason.findings)
+        text = f"void: {finding}" if reason.is_void else str(finding)
+        yield text if len(reason.names) == len(comparisons) else f"{', '.join(reason.names)}: {text}"
+
+
+@dataclass(slots=True)
+class _Reason:
+    """What limits comparisons, in one sentence."""
+
+    is_void: bool
+    """Whether it makes them void."""
+
+    findings: list[Finding] = field(default_factory=list)
+    """What the comparisons say, which differs in numbers, races and tasks only."""
+
+    names: dict[str, None] = field(default_factory=dict)
+    """The contenders that it concerns, in their order."""
 
 
 def _notes(result: ExperimentResult) -> Iterator[str]:
