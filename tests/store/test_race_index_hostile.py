@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.store import race_index
 from pacenote.store.race_index import INDEX_FILES, RaceFilter
 from pacenote.store.race_store import RaceStore
 from support.records import BEGAN, record
@@ -180,7 +181,8 @@ def test_half_of_a_surrogate_pair_is_replaced(store: RaceStore) -> None:
     assert store.load("odd").track.name == "a\ufffd"
 
 
-def test_a_row_that_an_index_of_the_database_lacks_is_not_listed(store: RaceStore) -> None:
+def _add_ghost(store: RaceStore) -> None:
+    """Adds a row of a race that does not exist, which the index of stamps lacks."""
     path = store.races / INDEX_FILES[0]
     with closing(sqlite3.connect(path)) as database:
         (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'stamps'").fetchone()
@@ -196,7 +198,46 @@ def test_a_row_that_an_index_of_the_database_lacks_is_not_listed(store: RaceStor
         values = ("index", "stamps", "races", page, statement)
         database.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", values)
         database.commit()
+
+
+def test_a_row_that_an_index_of_the_database_lacks_is_not_listed(store: RaceStore) -> None:
+    _add_ghost(store)
     # A copy of the folder has other inodes.
     os.utime(store.races / "a" / "race.json")
     assert _ids(store) == ["b", "a"]
     assert store.folder("latest").path.name == "b"
+
+
+def test_the_whole_index_is_checked_again_only_after_another_process_wrote(
+    store: RaceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements = list[str]()
+    connect = race_index._connect
+
+    def traced(path: str) -> sqlite3.Connection:
+        database = connect(path)
+        database.set_trace_callback(statements.append)
+        return database
+
+    def checks() -> int:
+        found = sum("integrity_check" in statement for statement in statements)
+        statements.clear()
+        return found
+
+    monkeypatch.setattr(race_index, "_connect", traced)
+    monkeypatch.setattr(race_index, "_checked", {})
+    for expected in (1, 0, 0):
+        os.utime(store.races / "a" / "race.json")
+        assert (_ids(store), checks()) == (["b", "a"], expected)
+    _add_ghost(store)
+    # The damaged one, and the one that replaces it.
+    for expected in (2, 0):
+        os.utime(store.races / "a" / "race.json")
+        assert (_ids(store), checks()) == (["b", "a"], expected)
+    # Another file, even with the same rows.
+    path = store.races / INDEX_FILES[0]
+    copy = path.read_bytes()
+    path.unlink()
+    path.write_bytes(copy)
+    os.utime(store.races / "a" / "race.json")
+    assert (_ids(store), checks()) == (["b", "a"], 1)

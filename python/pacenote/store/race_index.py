@@ -47,6 +47,18 @@ _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 in several databases share (SQLite's file format, section 3). The index has no such transactions.
 """
 
+_WRITTEN_FILES = (INDEX_FILE, f"{INDEX_FILE}-wal")
+"""The files of the index that have rows."""
+
+_FileStates = tuple[tuple[str, int, int, int, int, int], ...]
+"""The states of files that exist and are not empty: name, device, inode, size, and times of changes in ns."""
+
+_checked: dict[Path, _FileStates] = {}
+"""The files of the indices that this process has checked, as they were when it had written to them last."""
+
+_MEMORY = ":memory:"
+"""The path of an index in memory."""
+
 _SCHEMA_VERSION = 5
 _BUSY_TIMEOUT_S = 10.0
 _DAMAGED = (
@@ -219,13 +231,16 @@ class RaceIndex:
                 self._remove()
             except _DamagedIndex:
                 self._remove()
-        return self._answer(":memory:", select)
+        return self._answer(_MEMORY, select)
 
     def _answer(self, path: str, select: Callable[[sqlite3.Connection], FoundRaces]) -> FoundRaces:
         with contextlib.closing(_connect(path)) as database:
-            _update(database, self._races)
+            is_checked = _update(database, self._races)
             database.create_function("unfinished_state", 1, self._unfinished_state)
-            return select(database)
+            answer = select(database)
+        if is_checked and path != _MEMORY:
+            _checked[self._races] = _file_states(self._races)
+        return answer
 
     def _is_usable(self) -> bool:
         """Returns whether the files of the index are regular files, or do not exist."""
@@ -258,7 +273,7 @@ class RaceIndex:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    if path != ":memory:":
+    if path != _MEMORY:
         with contextlib.suppress(OSError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
     database = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
@@ -279,19 +294,23 @@ def _connect(path: str) -> sqlite3.Connection:
     return database
 
 
-def _update(database: sqlite3.Connection, races: Path) -> None:
+def _update(database: sqlite3.Connection, races: Path) -> bool:
+    """Reads the folders that have changed, if any. Returns whether it wrote to a file that was checked."""
     present = _fingerprints(races)
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version == _SCHEMA_VERSION:
         _check_schema(database)
         # A row that the index of stamps lacks is only found by the check below.
         if present and _indexed(database) == present:
-            return
+            return False
     # The write lock is acquired first so that only one of two processes reads the changed folders.
     database.execute("BEGIN IMMEDIATE")
     try:
+        # While the lock is held, no other process writes to the files.
+        is_known = _checked.get(races) == _file_states(races)
         _prepare_table(database)
-        _check_integrity(database)
+        if not is_known:
+            _check_integrity(database)
         # Folders that changed since they were looked at are noticed by the next query.
         indexed = _indexed(database)
         # Another process may have added races since then.
@@ -311,6 +330,7 @@ def _update(database: sqlite3.Connection, races: Path) -> None:
         with contextlib.suppress(sqlite3.Error):
             database.execute("ROLLBACK")
         raise
+    return True
 
 
 def _prepare_table(database: sqlite3.Connection) -> None:
@@ -336,11 +356,27 @@ def _check_integrity(database: sqlite3.Connection) -> None:
     """Raises _DamagedIndex if the tables and the indices of the database do not have the same rows, so that
     it would list races that do not exist, or hide others.
 
-    Only called if folders have changed: it reads the whole file.
+    It reads the whole file, and is only called if folders have changed, and if another process may have
+    written to the file since this one has checked it. `PRAGMA quick_check` would be seven times faster, but
+    does not compare the rows of tables and indices, as SQLite documents.
     """
     (result,) = database.execute("PRAGMA integrity_check(1)").fetchone()
     if result != "ok":
         raise _DamagedIndex
+
+
+def _file_states(races: Path) -> _FileStates:
+    """Returns what changes whenever somebody writes to the files of the index."""
+    found = []
+    for name in _WRITTEN_FILES:
+        try:
+            status = (races / name).stat()
+        except OSError:
+            continue
+        if status.st_size:  # SQLite creates and deletes empty logs.
+            identity = (status.st_dev, status.st_ino, status.st_size)
+            found.append((name, *identity, status.st_mtime_ns, status.st_ctime_ns))
+    return tuple(found)
 
 
 def _indexed(database: sqlite3.Connection) -> dict[str, str]:
