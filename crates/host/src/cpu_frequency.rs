@@ -1,6 +1,6 @@
 //! Which files have the frequencies of CPUs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -18,15 +18,18 @@ const CPUS: &str = "devices/system/cpu";
 const FREQUENCY: &str = "cpufreq/scaling_cur_freq";
 
 /// Opens the files with the frequencies of CPUs, of [`MAX_CPUS`] that are spread evenly if there are more; `sys` is
-/// `/sys`, except in tests.
+/// `/sys`, except in tests. If `allowed` has some of them, only these are read: those that the nodes may use.
 ///
 /// `/proc/cpuinfo` is not read instead: in a virtual machine, it has the nominal frequency at all times.
 ///
 /// # Errors
 ///
 /// Why there are none.
-pub fn frequency_files(sys: &Path) -> Result<Vec<KernelFile>, String> {
-    let cpus = numbered_cpus(&sys.join(CPUS));
+pub fn frequency_files(sys: &Path, allowed: &BTreeSet<u32>) -> Result<Vec<KernelFile>, String> {
+    let mut cpus = numbered_cpus(&sys.join(CPUS));
+    if cpus.iter().any(|cpu| allowed.contains(cpu)) {
+        cpus.retain(|cpu| allowed.contains(cpu));
+    }
     let step = cpus.len().div_ceil(MAX_CPUS).max(1);
     let mut files = Vec::new();
     let mut first_problem = io::Error::from(ErrorKind::NotFound);
@@ -105,32 +108,52 @@ mod tests {
         for name in ["cpufreq", "cpuidle", "cpu3", "power"] {
             fs::create_dir_all(folder.path().join(CPUS).join(name)).unwrap();
         }
-        let mut files = frequency_files(folder.path()).unwrap();
+        let mut files = frequency_files(folder.path(), &BTreeSet::new()).unwrap();
         assert_eq!(values(&mut files), ["2 800000000", "10 3400000000"]);
     }
 
     #[test]
     fn of_many_cpus_some_are_read_that_are_spread_evenly() {
         let many: Vec<(u32, &str)> = (0..100).map(|cpu| (cpu, "1000000\n")).collect();
-        let mut files = frequency_files(with_cpus(&many).path()).unwrap();
+        let mut files = frequency_files(with_cpus(&many).path(), &BTreeSet::new()).unwrap();
         let found = values(&mut files);
         assert_eq!(found.len(), 15);
         assert_eq!(found[1], "7 1000000000");
-        let exactly = frequency_files(with_cpus(&many[..MAX_CPUS]).path()).unwrap();
+        let exactly = frequency_files(with_cpus(&many[..MAX_CPUS]).path(), &BTreeSet::new()).unwrap();
         assert_eq!(exactly.len(), MAX_CPUS);
+    }
+
+    #[test]
+    fn of_many_cpus_those_that_nodes_may_use_are_read() {
+        let many: Vec<(u32, &str)> = (0..100).map(|cpu| (cpu, "1000000\n")).collect();
+        let folder = with_cpus(&many);
+        let read = |allowed: BTreeSet<u32>| {
+            let files = frequency_files(folder.path(), &allowed);
+            values(&mut files.unwrap())
+                .iter()
+                .map(|text| text.split_once(' ').unwrap().0.parse().unwrap())
+                .collect()
+        };
+        let found: Vec<u32> = read((40..44).collect());
+        assert_eq!(found, [40, 41, 42, 43]);
+        let found: Vec<u32> = read((50..82).collect());
+        assert_eq!(found, (50..82).step_by(2).collect::<Vec<u32>>());
+        // CPUs that the machine does not have, as seen from another machine's process, leave all of them.
+        let found: Vec<u32> = read((200..300).collect());
+        assert_eq!(found.len(), 15);
     }
 
     #[test]
     fn a_machine_without_frequencies_has_the_reason() {
         let absent = "the kernel does not have it, as in most virtual machines";
-        assert_eq!(frequency_files(Path::new("/does/not/exist")).unwrap_err(), absent);
+        assert_eq!(frequency_files(Path::new("/does/not/exist"), &BTreeSet::new()).unwrap_err(), absent);
         let folder = with_cpus(&[]);
         fs::create_dir_all(folder.path().join(CPUS).join("cpu0")).unwrap();
-        assert_eq!(frequency_files(folder.path()).unwrap_err(), absent);
+        assert_eq!(frequency_files(folder.path(), &BTreeSet::new()).unwrap_err(), absent);
         // A file that is there, but cannot be read.
         let folder = with_cpus(&[]);
         fs::create_dir_all(folder.path().join(CPUS).join("cpu0").join(FREQUENCY)).unwrap();
-        let text = frequency_files(folder.path()).unwrap_err();
+        let text = frequency_files(folder.path(), &BTreeSet::new()).unwrap_err();
         assert!(!text.contains("virtual machines"), "{text}");
     }
 }

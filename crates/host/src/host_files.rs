@@ -1,6 +1,6 @@
 //! Which files of the kernel are read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -63,6 +63,12 @@ const HOST: [FileOfKernel; 9] = [
     ("softirqs", network::softirqs, EveryFifth),
 ];
 
+/// The name of the driver's process, in contrast to those of nodes.
+const DRIVER: &str = "driver";
+
+/// Largest number of CPUs of a range: more than any kernel supports.
+const MAX_LISTED_CPUS: u32 = 1 << 16;
+
 /// Files of a process, relative to its folder in `/proc`.
 const PROCESS: [FileOfKernel; 2] = [("stat", process::stat, EachSweep), ("io", process::io, EveryFifth)];
 
@@ -108,7 +114,7 @@ impl HostFiles {
             let opened = KernelFile::open(path, (parse, EachSweep), BTreeMap::new());
             files.add(&format!("pressure/{name}"), opened);
         }
-        match frequency_files(folders.sys) {
+        match frequency_files(folders.sys, &cpus_of_nodes(proc, processes)) {
             Ok(sources) => files.sources.extend(sources.into_iter().map(|source| source.named("cpufreq"))),
             Err(reason) => {
                 files.not_available.insert("cpufreq".to_owned(), reason);
@@ -243,6 +249,22 @@ fn has_limit(group: &GroupFolder, controller: Controller) -> bool {
 
 /// Returns the text of a file, or an empty one if it cannot be read. The names of mounts and groups may be in any
 /// encoding.
+/// Returns the CPUs that any of the nodes may use; none if that is not known of any.
+fn cpus_of_nodes(proc: &Path, processes: &[ObservedProcess]) -> BTreeSet<u32> {
+    let nodes = processes.iter().filter(|process| process.name != DRIVER);
+    nodes.flat_map(|node| allowed_cpus(&read_lossy(&proc.join(node.id.to_string()).join("status")))).collect()
+}
+
+/// Returns the CPUs that `/proc/PID/status` says a process may use, of a line such as `Cpus_allowed_list: 0-3,8`.
+fn allowed_cpus(status: &str) -> BTreeSet<u32> {
+    let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+    let ranges = cpus.trim().split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some((first.parse::<u32>().ok()?, last.parse::<u32>().ok()?))
+    });
+    ranges.flat_map(|(first, last)| first..=last.min(first.saturating_add(MAX_LISTED_CPUS))).collect()
+}
+
 fn read_lossy(file: &Path) -> String {
     String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned()
 }
@@ -258,6 +280,37 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
+    }
+
+    #[test]
+    fn frequencies_are_those_of_cpus_that_nodes_may_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for cpu in 0..40 {
+            write(
+                root,
+                &[(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"), "800000\n")],
+            );
+        }
+        write(
+            root,
+            &[
+                ("proc/7/status", "Name:\tjava\nCpus_allowed:\tff\nCpus_allowed_list:\t30-31,35\n"),
+                ("proc/8/status", "Cpus_allowed_list:\t33\n"),
+                ("proc/9/status", "Cpus_allowed_list:\t0-39\n"),
+            ],
+        );
+        let process = |name: &str, id| ObservedProcess { name: name.into(), id };
+        let sampled = |processes: &[ObservedProcess]| {
+            let (proc, sys) = (root.join("proc"), root.join("sys"));
+            let files = HostFiles::open(KernelFolders { proc: &proc, sys: &sys }, processes, &[]);
+            files.sources.iter().filter(|file| file.name() == "cpufreq").count()
+        };
+        assert_eq!(sampled(&[process("a", 7), process("b", 8), process("driver", 9)]), 4);
+        // Of a node elsewhere, and of one that has ended, nothing is known: one of three is read.
+        assert_eq!((sampled(&[process("driver", 9)]), sampled(&[process("a", 10)])), (14, 14));
+        assert_eq!(allowed_cpus("Cpus_allowed_list:\t3-1,x,5-,7\n"), BTreeSet::from([7]));
+        assert_eq!(allowed_cpus("Cpus_allowed_list:\t0-4294967295\n").len(), MAX_LISTED_CPUS as usize + 1);
     }
 
     /// Returns the names of the files of control groups that are read, with whether they are read in each sweep.
