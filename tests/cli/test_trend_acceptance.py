@@ -86,7 +86,7 @@ def test_what_the_store_has_in_another_form_accepts_nothing_and_is_named(run, st
     code, _, err = run("trend", GATE)
     assert code == 3
     assert "annotation odd of the metrics store accepts nothing: " in err
-    assert " delete annotation --id=odd` deletes it" in err
+    assert "`pacenote delete annotation --id=odd` deletes it" in err
 
 
 def test_a_store_that_does_not_answer_accepts_nothing(run, store, home, metrics_store):

@@ -15,7 +15,7 @@ def program() -> str:
     not find it, or finds another one.
     """
     started = sys.argv[0] if sys.argv else ""
-    if Path(started).name == "__main__.py":
+    if Path(started).parts[-2:] == (NAME, "__main__.py"):
         return f"{shlex.quote(sys.executable)} -m {NAME}"
     if Path(started).name != NAME:
         return NAME
