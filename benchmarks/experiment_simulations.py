@@ -217,6 +217,7 @@ def contains(result: ExperimentResult, change: float) -> list[bool]:
 
 _HEADING = (
     *("experiment", "autocorrelation", "noise of a race", "true change", "blocks (mean)"),
+    "said to have changed",
     *("an interval excludes no change", "all intervals contain the change", "answered void"),
 )
 
@@ -306,6 +307,7 @@ def _row(given: argparse.Namespace, name: str, scenario: Scenario) -> tuple[str,
         f"{100 * scenario.machine.noise:g} %",
         f"{100 * scenario.change:g} %",
         f"{np.mean([result.blocks for result in results]):.1f}",
+        share_with_exact_interval([says_changed(result) for result in results]),
         share_with_exact_interval([sees(result) for result in results]),
         share_with_exact_interval([all(one) for one in covered]),
         share_with_exact_interval([bool(one) and set(one) == {"void"} for one in answers]),
