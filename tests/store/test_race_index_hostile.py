@@ -95,6 +95,19 @@ def test_an_index_of_another_program_is_replaced(store: RaceStore, statements: l
         assert database.execute("SELECT count(*) FROM sqlite_master WHERE sql IS NOT NULL").fetchone() == (3,)
 
 
+@pytest.mark.parametrize(
+    "text", [b"CREATE INDEX newest ON", b"track_revision TEXT", b"newest", b"user_version"]
+)
+def test_bytes_that_are_not_text_are_damage(store: RaceStore, text: bytes) -> None:
+    _execute(store, "PRAGMA journal_mode=delete", "UPDATE races SET track = 'user_version'")
+    file = store.races / INDEX_FILES[0]
+    content = file.read_bytes()
+    assert text in content
+    for at in range(len(text)):
+        file.write_bytes(content.replace(text, text[:at] + b"\xa6" + text[at + 1 :]))
+        assert _ids(store) == ["b", "a"], at
+
+
 @pytest.mark.parametrize("name", INDEX_FILES)
 @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])
 def test_an_index_that_is_not_a_file_is_left_as_it_is(

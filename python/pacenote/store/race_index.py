@@ -229,7 +229,8 @@ class RaceIndex:
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                     break
                 self._remove()
-            except _DamagedIndex:
+            except (_DamagedIndex, UnicodeDecodeError):
+                # SQLite's messages and the schema have the bytes of the file.
                 self._remove()
         return self._answer(_MEMORY, select)
 
@@ -287,7 +288,7 @@ def _connect(path: str) -> sqlite3.Connection:
         if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
             database.close()
             raise
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         database.close()
         raise
     database.execute("PRAGMA synchronous=NORMAL")
