@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from pacenote.errors import PacenoteError
+from pacenote.figures.rally_results import stored_document
 from pacenote.model.data_options import StartingState
 from pacenote.model.document_checks import UncheckedDocuments, UnsentDocuments
 from pacenote.model.finding import Finding
@@ -37,7 +38,7 @@ from support.records import bulk, paced, record
 
 
 def stored(race: RaceRecord) -> dict:
-    return json.loads(json.dumps(race.to_document()))
+    return json.loads(json.dumps(stored_document(race)))
 
 
 def test_every_field_of_a_record_survives_a_round_trip_through_json():

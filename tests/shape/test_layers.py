@@ -29,8 +29,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "plan": OPEN_TO_ALL | {"model", "operations"},
     "figures": OPEN_TO_ALL | {"model"},
     "verdict": OPEN_TO_ALL | {"model"},
-    "store": OPEN_TO_ALL | {"model", "verdict"},
-    "metrics_store": OPEN_TO_ALL | {"model", "net", "store", "_core"},
+    "store": OPEN_TO_ALL | {"model", "figures", "verdict"},
+    "metrics_store": OPEN_TO_ALL | {"model", "figures", "net", "store", "_core"},
     "importers": OPEN_TO_ALL | {"model", "verdict", "store"},
     "serve": OPEN_TO_ALL | {"model", "store", "report"},
     "stats": OPEN_TO_ALL | {"model"},
@@ -58,6 +58,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "cli": OPEN_TO_ALL
     | {
         "model",
+        "figures",
         "repository",
         "teams",
         "track",

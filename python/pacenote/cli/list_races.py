@@ -12,6 +12,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.store_listing import STORE, ListedRace, merged_races, stored_races
 from pacenote.cli.tables import Fit, table
 from pacenote.errors import StoreError
+from pacenote.figures.rally_results import stored_document
 from pacenote.model.output_text import json_text
 from pacenote.model.race_time import parse_timestamp
 from pacenote.model.user_tags import tag_texts
@@ -112,6 +113,6 @@ def _document(race: ListedRace, store: RaceStore) -> dict[str, Any]:
         document = dict(race.document or document)
     else:
         with contextlib.suppress(StoreError):
-            document = store.load(race.summary.race_id).to_document()
+            document = stored_document(store.load(race.summary.race_id))
     places = {"stored-in": race.place.split(", ")} if race.place else {}
     return document | {"state": race.summary.state} | places

@@ -319,7 +319,7 @@ def _transforms(what: str, label: str, origin: str, unit: MetricUnit = "ms") -> 
         origin=origin,
         row=MetricRow(label, None),
         result=origin,
-        stored=StoredName(origin.removesuffix("s")),
+        stored=StoredName(origin.removesuffix("s"), None),
     )
 
 
@@ -330,7 +330,7 @@ def _disk_usage(what: str, *, is_rallys: bool = True) -> Metric:
         origin=key,
         row=MetricRow(what, kind="disk-usage"),
         result=key if is_rallys else "",
-        stored=StoredName(key),
+        stored=StoredName(key, "byte"),
     )
 
 
@@ -367,7 +367,6 @@ ENGINE = (
         statistics=_SPREAD,
         row=MetricRow("{which} ML processing time", None),
         result="ml_processing_time",
-        stored=StoredName("ml_processing_time"),
     ),
     *_collector("Young Gen", "young"),
     *_collector("Old Gen", "old"),

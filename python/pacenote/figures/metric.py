@@ -94,8 +94,8 @@ class StoredName:
     name: str
     """Its name."""
 
-    unit: str = ""
-    """Its unit there; empty for a number of things."""
+    unit: str | None = ""
+    """Its unit there; empty for a number of things, and None for that of the figure."""
 
     is_sampled: bool = True
     """Whether the document says that it is a normal sample, with its unit."""

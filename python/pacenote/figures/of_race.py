@@ -129,13 +129,13 @@ def race_figures(record: RaceRecord) -> Iterator[Figure]:
         yield of_task.figure(METRICS["saturation_unstable"], found.unstable, f"{OPS}/s")
     for check in record.documents:
         for metric in DOCUMENTS:
-            yield from _Maker(part=check.index).figures(metric, _value(metric.origin, check))
+            yield from _Maker(part=check.index).figures(metric, origin_value(metric.origin, check))
 
 
 def engine_figures(system: SystemMetrics) -> Iterator[Figure]:
     """Yields the figures of the engine."""
     for metric in ENGINE:
-        value = _value(metric.origin, system)
+        value = origin_value(metric.origin, system)
         for item in value if isinstance(value, tuple) else ():
             yield from _item_figures(metric, item)
         if not isinstance(value, tuple):
@@ -147,7 +147,7 @@ def task_figures(task: TaskResult) -> Iterator[Figure]:
     of_task = _Maker.of(task)
     for metric in TASK:
         if metric.origin and (task.paced or not metric.is_scheduled):
-            yield from of_task.figures(metric, _value(metric.origin, task))
+            yield from of_task.figures(metric, origin_value(metric.origin, task))
     yield from of_task.censored(METRICS["latency_with_failures"], task.latency_with_failures)
     failures = Counter[tuple[str, str]]()
     for group in task.errors:
@@ -158,13 +158,14 @@ def task_figures(task: TaskResult) -> Iterator[Figure]:
         of_part = replace(of_task, operation=part.operation, part=part.operation)
         for metric in TASK:
             if metric.origin_of_part:
-                yield from of_part.figures(metric, _value(metric.origin_of_part, part))
+                yield from of_part.figures(metric, origin_value(metric.origin_of_part, part))
     for name, returned in task.values.items():
         of_value = replace(of_task, part=name, unit="", operations=returned.count)
         yield from of_value.returned(METRICS["runner_value"], returned)
 
 
-def _value(origin: str | Callable[[Any], object], source: object) -> object:
+def origin_value(origin: str | Callable[[Any], object], source: object) -> object:
+    """Returns the value of a metric: `origin` says where `source` has it."""
     return origin(source) if callable(origin) else attrgetter(origin)(source)
 
 

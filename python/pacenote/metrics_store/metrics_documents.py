@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pacenote.figures.of_race import Figure, engine_figures
 from pacenote.metrics_store.race_documents import AUTO_GENERATED, node_name, race_timestamp
 from pacenote.metrics_store.samples import StoredSample
 from pacenote.metrics_store.settings import DEFAULT_SAMPLES
@@ -23,7 +24,6 @@ from pacenote.model.driver_facts import started_ns
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceTimeline
 from pacenote.model.result import TaskResult
-from pacenote.model.system_metrics import DISK_USAGE, SystemMetrics
 from pacenote.model.telemetry_sample import TelemetrySample
 from pacenote.model.user_tags import tag_texts
 
@@ -32,55 +32,6 @@ _MS = 1e6
 
 _TRANSPORT = frozenset({"connect", "tls", "reset", "timeout", "protocol"})
 """Error classes that Rally calls errors of the transport; the others are those of the API."""
-
-_TIMES: Mapping[str, tuple[str, str]] = {
-    "total_time": ("indexing_total_time", ""),
-    "indexing_throttle_time": ("indexing_throttle_time", ""),
-    "merge_time": ("merges_total_time", "merges_total_count"),
-    "merge_throttle_time": ("merges_total_throttled_time", ""),
-    "refresh_time": ("refresh_total_time", "refresh_total_count"),
-    "flush_time": ("flush_total_time", "flush_total_count"),
-}
-"""Times of shards in Rally's results → the names of the metrics with the time and with the count."""
-
-_VALUES: Mapping[str, tuple[str, str]] = {
-    "young_gc_time": ("node_total_young_gen_gc_time", "ms"),
-    "young_gc_count": ("node_total_young_gen_gc_count", ""),
-    "old_gc_time": ("node_total_old_gen_gc_time", "ms"),
-    "old_gc_count": ("node_total_old_gen_gc_count", ""),
-    "zgc_cycles_gc_time": ("node_total_zgc_cycles_gc_time", "ms"),
-    "zgc_cycles_gc_count": ("node_total_zgc_cycles_gc_count", ""),
-    "zgc_pauses_gc_time": ("node_total_zgc_pauses_gc_time", "ms"),
-    "zgc_pauses_gc_count": ("node_total_zgc_pauses_gc_count", ""),
-    "memory_segments": ("segments_memory_in_bytes", "byte"),
-    "memory_doc_values": ("segments_doc_values_memory_in_bytes", "byte"),
-    "memory_terms": ("segments_terms_memory_in_bytes", "byte"),
-    "memory_norms": ("segments_norms_memory_in_bytes", "byte"),
-    "memory_points": ("segments_points_memory_in_bytes", "byte"),
-    "memory_stored_fields": ("segments_stored_fields_memory_in_bytes", "byte"),
-    "segment_count": ("segments_count", ""),
-    "dataset_size": ("dataset_size_in_bytes", "byte"),
-    "store_size": ("store_size_in_bytes", "byte"),
-    "translog_size": ("translog_size_in_bytes", "byte"),
-    "ingest_pipeline_cluster_count": ("ingest_pipeline_cluster_count", ""),
-    "ingest_pipeline_cluster_time": ("ingest_pipeline_cluster_time", "ms"),
-    "ingest_pipeline_cluster_failed": ("ingest_pipeline_cluster_failed", ""),
-}
-"""Other figures of the engine → the names of the metrics and their units."""
-
-_NODE_VALUES: Mapping[str, tuple[str, str]] = {
-    "index_size": ("final_index_size_bytes", "byte"),
-    "bytes_written": ("disk_io_write_bytes", "byte"),
-}
-"""Figures of the nodes that the race started → the names of the metrics and their units."""
-
-_TRANSFORMS: Mapping[str, str] = {
-    "total_transform_processing_times": "total_transform_processing_time",
-    "total_transform_index_times": "total_transform_index_time",
-    "total_transform_search_times": "total_transform_search_time",
-    "total_transform_throughput": "total_transform_throughput",
-}
-"""Figures of transforms → the names of the metrics."""
 
 DEVICES = (
     *("node-stats", "recovery-stats", "ccr-stats", "transform-stats", "searchable-snapshots-stats"),
@@ -242,7 +193,9 @@ class MetricsDocuments:
             "relative-time": end_ms - self._began_ms,
             **self._common,
         }
-        for number, figure in enumerate(_engine_figures(self._record)):
+        # The ids depend on the order: by the first word of the names, then that of the catalogue.
+        figures = sorted(_engine_figures(self._record), key=lambda figure: figure["name"].partition("_")[0])
+        for number, figure in enumerate(figures):
             meta = {**self._meta, **figure.pop("meta", {})}
             yield self._document(f"e{number}", {**common, **figure, "meta": meta})
 
@@ -343,40 +296,38 @@ def _rates(task: TaskResult, timeline: RaceTimeline | None) -> Sequence[tuple[fl
 
 
 def _engine_figures(record: RaceRecord) -> Iterator[dict[str, Any]]:
-    system = record.system
-    for field, (name, counted) in _TIMES.items():
-        value = getattr(system, field)
-        if value is not None:
-            spread = getattr(system, f"{field}_per_shard")
-            shards = [spread.min, spread.median, spread.max] if spread else []
-            yield {"name": name, "value": value, "unit": "ms", "per-shard": shards}
-        count = getattr(system, field.replace("_time", "_count"), None) if counted else None
-        if count is not None:
-            yield {"name": counted, "value": count}
-    for field, (name, unit) in _VALUES.items():
-        if (value := getattr(system, field)) is not None:
-            yield _value(name, value, unit)
     node = node_name(record)
     about = {"node_name": node} if node else {}
-    for field, (name, unit) in _NODE_VALUES.items():
-        if (value := getattr(system, field)) is not None:
-            yield _value(name, value, unit, about)
+    figures = [figure for figure in engine_figures(record.system) if figure.value is not None]
+    spreads: dict[str, list[float | None]] = {}
+    for figure in figures:
+        spreads.setdefault(figure.metric.key, []).append(figure.value)
+    for figure in figures:
+        stored = figure.metric.stored
+        if stored is None:
+            continue
+        if stored.is_sampled:
+            unit = figure.unit if stored.unit is None else stored.unit
+            yield _value(
+                stored.name, figure.value, unit, about if figure.metric.is_of_node else _meta(figure)
+            )
+        else:
+            shards = spreads.get(f"{figure.metric.key}_per_shard", [])
+            of_time = {"unit": stored.unit, "per-shard": shards} if stored.unit else {}
+            yield {"name": stored.name, "value": figure.value, **of_time}
     started = record.telemetry.get("node_startup_time")
     if isinstance(started, int | float):
         yield _value("node_startup_time", started, "s", about)
-    yield from _figures_of_parts(system)
-
-
-def _figures_of_parts(system: SystemMetrics) -> Iterator[dict[str, Any]]:
-    """Yields the figures of machine learning jobs, transforms and fields."""
-    for job in system.ml_processing_time:
+    for job in record.system.ml_processing_time:
         yield {"name": "ml_processing_time", **encode(job)}
-    for field, name in _TRANSFORMS.items():
-        for one in getattr(system, field):
-            yield _value(name, one.mean, one.unit, {"transform_id": one.id})
-    for _, name in DISK_USAGE:
-        for one in getattr(system, name):
-            yield _value(name, one.value, one.unit, {"index": one.index, "field": one.field})
+
+
+def _meta(figure: Figure) -> dict[str, object]:
+    """Returns what a figure of a transform or of a field is about."""
+    if figure.metric.part == "transform":
+        return {"transform_id": figure.part}
+    index, _, field = figure.part.partition("/")
+    return {"index": index, "field": field} if figure.part else {}
 
 
 def _value(name: str, value: object, unit: str, meta: Mapping[str, object] | None = None) -> dict[str, Any]:

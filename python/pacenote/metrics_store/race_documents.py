@@ -6,26 +6,21 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC
 from typing import Any
 
+from pacenote.figures.catalogue import ENGINE, TASK
+from pacenote.figures.metric import VALUE, Metric
+from pacenote.figures.of_race import origin_value
+from pacenote.figures.rally_results import op_metrics
 from pacenote.model.codec import encode
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_time import TIMESTAMP_FORMAT
-from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.result import TaskResult
-from pacenote.model.system_metrics import DISK_USAGE, SHARD_TIMES, TRANSFORM_FIGURES
 from pacenote.model.user_tags import tag_texts
 from pacenote.units import whole_number
 
 AUTO_GENERATED = "default"
 """How Rally names a challenge that it creates from a bare schedule."""
-
-_PER_TASK = ("throughput", "latency", "service_time", "processing_time")
-_PER_TASK_SINGLE = ("error_rate", "duration")
-
-_PER_NODE = ("index_size", "bytes_written")
-"""Figures that Rally stores for each node, and not in the document of the race."""
-
-_NOT_IN_RALLY = ("disk_usage_knn_vectors",)
-"""Figures that Rally's results do not have."""
+_OF_RACE = tuple(metric for metric in ENGINE if metric.result and not metric.is_of_node)
+"""The metrics of the engine that Rally stores for a race."""
 
 
 def race_timestamp(record: RaceRecord) -> str:
@@ -55,11 +50,6 @@ def race_document(record: RaceRecord) -> dict[str, Any]:
 
 def race_results(record: RaceRecord) -> dict[str, Any]:
     """Returns Rally's results of a race. Tasks that reports leave out are included only if they failed."""
-    system = {**encode(record.system), **unmeasured_results()}
-    for _, field, _ in SHARD_TIMES:
-        system[f"{field}_per_shard"] = system[f"{field}_per_shard"] or {}
-    for name in (*_PER_NODE, *_NOT_IN_RALLY):
-        system.pop(name, None)
     tasks = [task for task in record.tasks if _is_reported(task, record)]
     metrics = op_metrics(tasks, record.task_meta)
     for entry in metrics:
@@ -67,7 +57,13 @@ def race_results(record: RaceRecord) -> dict[str, Any]:
         entry["error_rate"] = entry["error_rate"] or 0.0
         if not entry["meta"]:
             del entry["meta"]
+    system = {metric.result: _engine_result(metric, record) for metric in _OF_RACE}
     return {"cluster_name": None, "op_metrics": metrics, **system}
+
+
+def _engine_result(metric: Metric, record: RaceRecord) -> Any:
+    value = encode(origin_value(metric.origin, record.system))
+    return {} if value is None and metric.statistics != (VALUE,) else value
 
 
 def result_documents(record: RaceRecord) -> Iterator[dict[str, Any]]:
@@ -128,25 +124,23 @@ def _figures(results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields the figures of the whole race and of its tasks: name, value and what they are about."""
     for entry in results["op_metrics"]:
         about = {key: entry[key] for key in ("task", "operation", "meta") if key in entry}
-        yield from ({**about, "name": name, "value": entry[name]} for name in _PER_TASK)
-        yield from ({**about, "name": name, "value": {"single": entry[name]}} for name in _PER_TASK_SINGLE)
-    for job in results["ml_processing_time"]:
-        value = {which: job[which] for which in ("min", "mean", "median", "max")}
-        yield {"name": "ml_processing_time", "job": job["job"], "value": value}
-    lists = {"op_metrics", "ml_processing_time", "cluster_name"}
-    for _, name in TRANSFORM_FIGURES:
-        lists.add(name)
-        for one in results[name]:
-            yield {"name": name, "id": one["id"], "value": {"single": one["mean"]}}
-    for _, name in DISK_USAGE:
-        lists.add(name)
-        for one in results.get(name, ()):
-            about = {"index": one["index"], "field": one["field"]}
-            yield {"name": name, **about, "value": {"single": one["value"]}}
-    for name, value in results.items():
-        if name in lists or value is None or value == {}:
-            continue
-        yield {"name": name, "value": value if isinstance(value, dict) else {"single": value}}
+        for metric in TASK:
+            if metric.result:
+                yield {**about, "name": metric.result, "value": _stored_value(entry[metric.result])}
+    for metric in _OF_RACE:
+        value = results[metric.result]
+        for item in value if isinstance(value, list | tuple) else ():
+            about = {key: item[key] for key in ("job", "id", "index", "field") if key in item}
+            single = item.get("mean", item.get("value"))
+            several = {which: item.get(which) for which in metric.statistics}
+            own = _stored_value(single if metric.statistics == (VALUE,) else several)
+            yield {"name": metric.result, **about, "value": own}
+        if not isinstance(value, list | tuple) and value is not None and value != {}:
+            yield {"name": metric.result, "value": _stored_value(value)}
+
+
+def _stored_value(value: object) -> object:
+    return value if isinstance(value, dict) else {"single": value}
 
 
 def _node_figures(record: RaceRecord) -> Iterator[dict[str, Any]]:
@@ -154,7 +148,8 @@ def _node_figures(record: RaceRecord) -> Iterator[dict[str, Any]]:
     node = node_name(record)
     if node is None:
         return
-    values = {name: getattr(record.system, name) for name in _PER_NODE}
+    of_node = (metric for metric in ENGINE if metric.is_of_node)
+    values = {metric.result: origin_value(metric.origin, record.system) for metric in of_node}
     values["startup_time"] = record.telemetry.get("node_startup_time")
     for name, value in values.items():
         if isinstance(value, int | float):

@@ -21,7 +21,6 @@ from pacenote.model.race_record import (
     Verdict,
 )
 from pacenote.model.race_time import parse_timestamp
-from pacenote.model.rally_results import unmeasured_results
 from pacenote.model.result import check_result
 from pacenote.model.strict_types import strict_fields, strict_type
 from pacenote.model.system_metrics import SystemMetrics
@@ -120,8 +119,7 @@ def _cluster_type() -> type:
 
 
 def _results_type() -> type:
-    unread = [(key, Any, None) for key in ("op_metrics", *unmeasured_results())]
-    return _struct("Results", [*strict_fields(SystemMetrics), *unread])
+    return _struct("Results", [*strict_fields(SystemMetrics), ("op_metrics", Any, None)])
 
 
 def _struct(name: str, fields: list[Any], renamed: Mapping[str, str] | None = None) -> type:

@@ -2,7 +2,7 @@
 
 `to_document` returns Rally's race and results document, so that tools made for Rally can read it, with the
 additional keys of Pacenote. `from_document` restores the record from these keys; Rally's `op_metrics` are
-derived from `tasks` and are not read back.
+derived from `tasks` (`figures/rally_results.py`) and are not read back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from pacenote.model.finding import NOT_FINISHED, Finding, stored_without_doubt
 from pacenote.model.imported import ImportedResults, without_unknown
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
-from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.recorded_nodes import recorded_nodes
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.recorded_sources import RecordedSources
@@ -431,11 +430,7 @@ class RaceRecord:
                 "archive": encode(self.cluster.archive),
                 "started_nodes": encode(self.cluster.started_nodes),
             },
-            "results": {
-                "op_metrics": op_metrics(self.tasks, self.task_meta),
-                **encode(self.system),
-                **unmeasured_results(),
-            },
+            "results": encode(self.system),
         }
         if self.challenge is None:
             # Rally omits a challenge that it created from a bare schedule.
@@ -560,7 +555,5 @@ def _without_name(environment: Environment) -> dict[str, Any]:
 
 def _read_system(document: Mapping[str, object]) -> SystemMetrics:
     results = decode(dict[str, object], document.get("results", {}), "race.results")
-    derived = {"op_metrics", *unmeasured_results()}
-    return decode(
-        SystemMetrics, {key: value for key, value in results.items() if key not in derived}, "race.results"
-    )
+    system = {key: value for key, value in results.items() if key != "op_metrics"}
+    return decode(SystemMetrics, system, "race.results")

@@ -35,6 +35,7 @@ from pathlib import Path
 import msgspec
 
 from pacenote.errors import PacenoteError, StoreError
+from pacenote.figures.rally_results import stored_document
 from pacenote.model.headline import early_end
 from pacenote.model.messages import list_with_rest
 from pacenote.model.printable import encodable
@@ -274,7 +275,7 @@ class RaceFolder:
         return self._complete_text(reported)
 
     def _complete_text(self, record: RaceRecord) -> bytes:
-        document = redact_record(record, self.secrets).to_document()
+        document = stored_document(redact_record(record, self.secrets))
         # The encoder of `json` is much slower with `indent`.
         text = encodable(json.dumps(document, ensure_ascii=False, allow_nan=False))
         return msgspec.json.format(text, indent=1).encode()
