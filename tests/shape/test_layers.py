@@ -35,7 +35,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "serve": OPEN_TO_ALL | {"model", "store", "report"},
     "stats": OPEN_TO_ALL | {"model"},
     "compare": OPEN_TO_ALL | {"model", "figures", "stats"},
-    "diagnose": OPEN_TO_ALL | {"model"},
+    "diagnose": OPEN_TO_ALL | {"model", "figures"},
     "report": OPEN_TO_ALL | {"model", "figures", "verdict"},
     "host": OPEN_TO_ALL | {"model"},
     "net": OPEN_TO_ALL | {"model"},

@@ -6,16 +6,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pacenote.diagnose.facts import MOST_BESIDE, EvidenceBuilder, TaskFacts, Window, WorkKind
+from pacenote.figures.of_race import Figure, engine_figures, task_figures
 from pacenote.model.driver_facts import listed, number, part, threads_of
 from pacenote.model.engine_time import SHORT_MS, EngineTime
 from pacenote.model.finding import Cause
 from pacenote.model.imported import ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord, Verdict
-from pacenote.model.result import DurationSummary, TaskResult
-from pacenote.model.system_metrics import SystemMetrics
+from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import diagnosed_tasks, indexes, searches
-from pacenote.model.warmup_backlog import has_sound_latency
 
 _MS = 1000.0
 _REJECTED = 429
@@ -32,13 +31,6 @@ _REASONS: Mapping[str, tuple[Cause, ...]] = {
     "machine": ("machine",),
 }
 """The causes of the reasons of a verdict that figures are about; rules explain those of the engine."""
-
-_TOTALS = (
-    ("total.merge_s", "merge_time"),
-    ("total.merge_throttled_s", "merge_throttle_time"),
-    ("total.indexing_throttled_s", "indexing_throttle_time"),
-)
-"""Figures in seconds with the fields of `SystemMetrics` in ms."""
 
 
 def race_builder(record: RaceRecord) -> EvidenceBuilder:
@@ -59,7 +51,8 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
     _add_reasons(builder, record.verdict, tasks)
     builder.set(Window(), "race.test_mode", record.options.test_mode)
     builder.set(Window(), "task.tolerated_error_rate", record.max_error_rate)
-    _add_totals(builder, record.system)
+    for name, value in _named_figures(engine_figures(record.system)):
+        builder.set(Window(), name, value)
     indexing_s = sum(task.window_s for task in tasks if indexes(task))
     builder.set(Window(), "total.indexing_tasks_s", indexing_s or None)
     builder.miss("task.took_share", "no sample that was read has a time of the engine (took)")
@@ -108,13 +101,10 @@ def _kind(task: TaskResult) -> WorkKind:
 def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, float | str | None]]:
     """Yields the figures of a task; None for those that it does not have."""
     service = task.service_time
-    yield "task.error_rate", task.error_rate
+    yield from _named_figures(task_figures(task))
     yield "task.rejections", sum(group.count for group in task.errors if group.status == _REJECTED)
     yield "task.overload_share", _overload_share(task)
-    yield "task.clients", task.clients
     yield "task.paced", task.paced
-    yield "task.window_s", task.window_s
-    yield "task.throughput", task.throughput.mean if task.throughput else None
     rate = task.window_succeeded / task.window_s if task.window_succeeded is not None else None
     yield "task.operations_per_s", rate
     if indexes(task):
@@ -124,16 +114,11 @@ def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, f
     target = record.targets.get(task.task)
     if target is not None and target.value > 0:
         yield "task.target_share", achieved_rate(task, target) / target.value
-    yield "task.service_p50_ms", _percentile(service, 50.0)
-    yield "task.service_p99_ms", _percentile(service, 99.0)
-    yield "task.service_mean_ms", service.mean_ms if service else None
-    yield "task.latency_p99_ms", _percentile(task.latency, 99.0) if has_sound_latency(task) else None
     yield "task.busy_clients", _busy_clients(task, rate)
     if task.duration_s > 0:
         yield "task.bytes_out_per_s", task.bytes_out / task.duration_s
         yield "task.bytes_in_per_s", task.bytes_in / task.duration_s
     yield "task.content_ratio", task.content_out / task.bytes_out if task.bytes_out else None
-    yield "driver.lateness_p99_ms", _percentile(task.lateness, 99.0)
     yield "driver.time_share", task.driver_time.share if task.driver_time else None
     processing = task.processing_time
     if processing is not None and service is not None and service.mean_ms > 0:
@@ -160,10 +145,16 @@ def _busy_clients(task: TaskResult, succeeded_per_s: float | None) -> float | No
     return min(float(task.clients), sum(busy) / _MS) if busy else None
 
 
-def _percentile(times: DurationSummary | None, q: float) -> float | None:
-    """Returns a percentile in ms, or None if there are too few values for it."""
-    found = times.at(q) if times else None
-    return found.ms if found is not None and found.supported else None
+def _named_figures(figures: Iterable[Figure]) -> Iterator[tuple[str, float | None]]:
+    """Yields the figures that have a name in rules; None for those that have too few values."""
+    for figure in figures:
+        for rule in figure.metric.rules if not figure.part else ():
+            if rule.statistic == figure.statistic:
+                is_sound = figure.supported and not figure.has_backlog
+                yield (
+                    rule.name,
+                    figure.value / rule.divisor if figure.value is not None and is_sound else None,
+                )
 
 
 def _add_driver(builder: EvidenceBuilder, record: RaceRecord, tasks: Iterable[TaskResult]) -> None:
@@ -245,12 +236,6 @@ def _core_waits(driver: Mapping[str, object]) -> Mapping[str, float] | None:
         if isinstance(each, Mapping) and isinstance(step, str):
             found[step] = max(found.get(step, -math.inf), number(each, "share"))
     return found
-
-
-def _add_totals(builder: EvidenceBuilder, system: SystemMetrics) -> None:
-    for name, field in _TOTALS:
-        value = getattr(system, field)
-        builder.set(Window(), name, None if value is None else value / _MS)
 
 
 def _imported(record: RaceRecord) -> EvidenceBuilder:

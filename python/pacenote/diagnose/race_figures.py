@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pacenote.diagnose.figure_units import FigureTable
+from pacenote.figures.catalogue import ENGINE, TASK
+from pacenote.figures.metric import Metric
+
+
+def named_in_rules(metrics: Iterable[Metric]) -> FigureTable:
+    """Returns the figures that the catalogue of figures has names in rules for."""
+    return {rule.name: (rule.unit, rule.text) for metric in metrics for rule in metric.rules}
+
 
 RACE_RESULTS: FigureTable = {
+    **named_in_rules(TASK),
     "race.test_mode": ("truth", "whether the race only tested the track (--test-mode)"),
-    "task.error_rate": ("share", "failed operations / operations, measured"),
     "task.tolerated_error_rate": ("share", "error rate above which the race is void (--max-error-rate)"),
     "task.rejections": (
         "count",
@@ -16,18 +26,11 @@ RACE_RESULTS: FigureTable = {
         "share",
         "failures with status 429, 502, 503 or 504, or without an answer in time / all failures",
     ),
-    "task.clients": ("count", "clients of the task"),
     "task.paced": ("truth", "whether its operations have a schedule, by a target rate or a scheduler"),
-    "task.window_s": ("s", "length of the measured window"),
-    "task.throughput": ("1/s", "mean work per second, in the unit of the task"),
     "task.operations_per_s": ("1/s", "operations that succeeded"),
     "task.documents": ("count", "documents indexed, warm-up included; only of tasks that index"),
     "task.documents_per_operation": ("count", "documents per bulk; only of tasks that index"),
     "task.target_share": ("share", "achieved rate / target rate; only of tasks with a target rate"),
-    "task.service_p50_ms": ("ms", "median service time"),
-    "task.service_p99_ms": ("ms", "p99 of service time, if there are enough samples"),
-    "task.service_mean_ms": ("ms", "mean service time"),
-    "task.latency_p99_ms": ("ms", "p99 of latency, if there are enough samples; only with a target rate"),
     "task.busy_clients": (
         "count",
         "clients that waited for a reply, on average: rate × mean time, failures included",
@@ -47,7 +50,6 @@ RACE_RESULTS: FigureTable = {
         "CPU time of the busiest thread that sends requests, of a core: in its busiest ten seconds if they "
         "are in the step of the task, otherwise its mean",
     ),
-    "driver.lateness_p99_ms": ("ms", "p99 of lateness; only with a target rate"),
     "driver.time_share": ("share", "the driver's own work on an operation / service time"),
     "driver.processing_share": ("share", "mean processing time / mean service time - 1"),
     "driver.core_wait_share": ("share", "time for which driver threads waited for a core, of the worst task"),
@@ -68,10 +70,8 @@ RACE_RESULTS: FigureTable = {
 """Figures of race results."""
 
 ENGINE_TOTALS: FigureTable = {
+    **named_in_rules(ENGINE),
     "total.indexing_tasks_s": ("s", "measured time of the tasks that index"),
-    "total.merge_s": ("s", "time that threads spent merging, primary shards"),
-    "total.merge_throttled_s": ("s", "time for which merges were throttled, primary shards"),
-    "total.indexing_throttled_s": ("s", "time for which indexing was throttled, primary shards"),
 }
 """Figures of the engine's counters before and after the race."""
 

@@ -26,6 +26,9 @@ RowKind = PercentileKind | Literal["shards", "disk-usage", "other"]
 fields, or other values.
 """
 
+RuleUnit = Literal["share", "s", "ms", "bytes", "count", "1/s", "ratio"]
+"""A unit of rules: `share` is a ratio that is shown as a percentage."""
+
 RowGroup = Literal["rally", "task", "race"]
 """Where a row is in a report: among the rows that Rally has, among the further rows of its task, or after
 those of all tasks.
@@ -111,8 +114,8 @@ class RuleName:
     text: str
     """Its meaning."""
 
-    unit: str
-    """Its unit there (`diagnose.figure_units.Unit`)."""
+    unit: RuleUnit
+    """Its unit there."""
 
     statistic: str = VALUE
     """Which figure of the metric it is."""
