@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -105,7 +105,21 @@ class Scenario:
         # The configurations of the races, which all are alike, say nothing about their numbers.
         with patch.object(groups, "group_differences", lambda *_: ((), ())):
             for number in range(experiments):
-                yield simulated(self, number, random)
+                # The figures of a race are the same in each decision.
+                with patch.object(groups, "race_metrics", _once(groups.race_metrics)):
+                    yield simulated(self, number, random)
+
+
+def _once(figures_of: Callable[..., object]) -> Callable[..., object]:
+    """Returns a function that computes the figures of each record once."""
+    known: dict[int, tuple[RaceRecord, object]] = {}
+
+    def figures(record: RaceRecord, *others: object) -> object:
+        if id(record) not in known:
+            known[id(record)] = (record, figures_of(record, *others))
+        return known[id(record)][1]
+
+    return figures
 
 
 def pair(variants: int = 2, **changes: object) -> Experiment:

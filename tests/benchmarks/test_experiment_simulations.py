@@ -18,10 +18,9 @@ TOLERANCE = 3.5 * math.sqrt(0.05 * 0.95 / EXPERIMENTS)
     "scenario",
     [
         Scenario(pair(looks=(5, 10)), Machine(0.6, 0.01)),
-        Scenario(pair(4), Machine(0.3, 0.01)),
-        Scenario(pair(3, looks=(5, 10)), Machine(0.0, 0.003), metrics=3),
+        Scenario(pair(4, looks=(5, 10)), Machine(0.3, 0.01), metrics=2),
     ],
-    ids=["looks", "contenders", "contenders, looks and metrics"],
+    ids=["looks", "contenders, looks and metrics"],
 )
 def test_identical_variants_seldom_differ_in_any_metric_of_any_contender(scenario: Scenario) -> None:
     alarms = sum(map(says_changed, scenario.run(EXPERIMENTS, seed=7)))

@@ -54,7 +54,7 @@ def file(tmp_path, monkeypatch, address):
     """The file of an experiment of three blocks."""
     folder = tmp_path / "track"
     folder.mkdir()
-    task = {"name": "read", "operation": OPERATION, "iterations": 400, "clients": 2}
+    task = {"name": "read", "operation": OPERATION, "iterations": 100, "clients": 2}
     (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}))
     path = tmp_path / "ab.toml"
     path.write_text(FILE.format(blocks=3, address=address))

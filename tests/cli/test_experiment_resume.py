@@ -46,7 +46,7 @@ def folder(tmp_path, monkeypatch, address):
     found = tmp_path / "here"
     (found / "track").mkdir(parents=True)
     operation = {"operation-type": "raw-request", "path": "{{ path }}"}
-    task = {"name": "read", "operation": operation, "iterations": 400, "clients": 2}
+    task = {"name": "read", "operation": operation, "iterations": 100, "clients": 2}
     (found / "track" / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}))
     (found / "client.json").write_text('{"default": {"timeout": 60}}')
     (found / "ab.toml").write_text(FILE.format(address=address))

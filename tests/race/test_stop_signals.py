@@ -199,10 +199,16 @@ HANGS_IN = {
 }
 """The phases of a race, each with its request that is not answered."""
 
+PHASES_AND_SIGNALS = [
+    *(("race", number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)),
+    ("cluster", signal.SIGHUP),
+    ("download", signal.SIGTERM),
+    ("telemetry", signal.SIGINT),
+]
+
 
 @pytest.mark.process
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("phase", HANGS_IN)
+@pytest.mark.parametrize(("phase", "number"), PHASES_AND_SIGNALS)
 def test_a_signal_ends_a_race_in_each_phase(phase: str, number: signal.Signals, tmp_path: Path) -> None:
     folder = tmp_path / phase
     folder.mkdir()
