@@ -179,8 +179,8 @@ def places(tmp_path, monkeypatch) -> Iterator[dict[str, list[str]]]:
 
 
 def values_to_run(command: str, name: str) -> list[str]:
-    """Returns the values that the parser accepts, which the command has to refuse if it cannot use them, and one
-    of those that the parser refuses before the command begins, for whatever reason.
+    """Returns the values that the parser accepts, so that the command has to refuse what it cannot use, and one
+    of those that the parser refuses before the command begins.
     """
     parser = parser_of(command)
     accepted, refused = [], []
