@@ -179,7 +179,7 @@ def places(tmp_path, monkeypatch) -> Iterator[dict[str, list[str]]]:
 
 
 def values_to_run(command: str, name: str) -> list[str]:
-    """Returns the values that the parser accepts, so that the command has to refuse what it cannot use, and one
+    """Returns the values that the parser accepts, which the command has to check, and one
     of those that the parser refuses before the command begins.
     """
     parser = parser_of(command)

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -143,10 +144,18 @@ def write_telemetry(folder: RaceFolder, begin_ns: int) -> None:
 
 
 @pytest.fixture
-def races(home: Path) -> Path:
+def races(home: Path, marked_races: Path) -> Path:
     """Two races with the mark wherever a record, a snapshot, a plan and telemetry accept it."""
+    shutil.copytree(marked_races, home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def marked_races(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of these races, which are written once."""
+    home = tmp_path_factory.mktemp("marked")
     begin_ns = time.time_ns()
-    store = RaceStore()
+    store = RaceStore(home)
     side = Snapshot({"sysctl.vm.swappiness": "60", "setting.a": "b", "node.n.jvm.flag.UseG1GC": "true"})
     for name in ("race-1", "race-2"):
         folder = store.create(record(name, tasks=(bulk(),), user_tags={"intention": "x", "name": name}))

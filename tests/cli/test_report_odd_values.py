@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,9 +94,20 @@ def put(document: Any, keys: Keys, value: Any) -> bool:
 
 
 @pytest.fixture
-def stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+def stored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path, written: Path
+) -> tuple[Path, dict[str, Any]]:
     """The file of a race with series of its task and its host, beside another race, and its document."""
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(written, home)
+    file = home / "races" / "race-1" / "race.json"
+    return file, json.loads(file.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home folder with these races, which are written once."""
+    home = tmp_path_factory.mktemp("written")
     built = record(
         "race-1",
         tasks=(task(duration_s=20.0),),
@@ -114,8 +126,8 @@ def stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Path, dict[
         },
     ).to_document()
     built["cluster"]["nodes"] = [NODE, {**NODE, "name": "node-1"}]
-    folder = RaceStore().create(RaceRecord.from_document(built))
-    RaceStore().create(record("race-2"))
+    folder = RaceStore(home).create(RaceRecord.from_document(built))
+    RaceStore(home).create(record("race-2"))
     write_series(folder)
     file = _core.TelemetryFile(folder.path)
     for second in range(21):
@@ -137,7 +149,7 @@ def stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Path, dict[
         )
     file.add_task("search", BEGIN_S * S, (BEGIN_S + 20) * S)
     file.close()
-    return folder.race_json, json.loads(folder.race_json.read_text("utf-8"))
+    return home
 
 
 def check(run: Any, commands: Any = COMMANDS) -> None:
