@@ -353,6 +353,7 @@ def _is_usual(name: str, value: object) -> bool:
 _ODD: tuple[object, ...] = (None, True, -1, 1 << 70, 1.5, "x", "\ud800", [], [{}], {}, {"a": 1}, [[[]]])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "name", ["identity", "documents", "bytes", "complete", "target", "pit_id", "after", "", "x"]
 )
@@ -417,6 +418,7 @@ def test_a_journal_that_is_a_pipe_is_not_waited_for(creator: TrackCreator) -> No
     assert len(creator.create()) == COUNT
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("value", [None, "x", -1, [], [None], {}], ids=str)
 def test_an_index_that_is_described_in_another_form_is_captured_or_refused(
     cluster: FakeCluster, tmp_path: Path, value: object, monkeypatch: pytest.MonkeyPatch

@@ -37,6 +37,8 @@ from support.recordings import SECOND, RecordingBuilder
 from support.records import bulk, record
 from track.builders import document
 
+pytestmark = pytest.mark.process
+
 MARK = "=cmd(1)\x1b]0;x\x07\x9b31m\x7f\u202e\u2066\u2028\x85\r\n<script>x</script>![x](http://x)|`"
 """Text that every output would obey in its own way. Without its controls, it is still recognised."""
 

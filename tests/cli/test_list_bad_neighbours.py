@@ -12,6 +12,8 @@ import pytest
 from pacenote.store.race_store import RaceStore
 from support.records import BEGAN, bulk, record
 
+pytestmark = pytest.mark.process
+
 _NAMES = [f"good-{number}" for number in range(6)]
 
 

@@ -19,6 +19,8 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.store.race_store import RaceStore
 from support.records import record, task
 
+pytestmark = pytest.mark.process
+
 ODD = (
     None,
     [],

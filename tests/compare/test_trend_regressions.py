@@ -68,6 +68,7 @@ def test_a_trend_judges_its_only_metric_by_itself():
         assert (trend.answer == "regression") == judged(values[:count]).is_worse
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("seed", range(4))
 def test_a_regression_that_was_found_stays_until_it_is_accepted_or_gone(seed):
     """-6 % at a noise of 2 %, found late or not: the job does not become green by itself."""
@@ -87,6 +88,7 @@ def test_a_regression_is_new_while_it_was_not_known_ten_races_ago():
     assert not any(new[first + 10 :])
 
 
+@pytest.mark.process
 def test_a_late_regression_is_new_although_its_level_began_long_ago():
     """Without the online detector, a noise of 3 % often hides a step of 5 % for longer than ten races."""
     late = 0
@@ -147,6 +149,7 @@ def test_a_drift_is_accepted_until_it_is_worse_again():
     assert later.answer == "regression"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("count", "size", "races"), [(5, 0.025, 12), (5, 0.02, 8), (2, 0.05, 10), (4, 0.04, 6)]
@@ -242,6 +245,7 @@ def test_a_newest_race_that_is_too_old_is_not_good_news():
         assert find_trend(races, options).answer == answer
 
 
+@pytest.mark.process
 def test_races_resemble_each_other_only_if_chance_does_not_explain_it():
     """Of many metrics of independent races, some have a correlation above 0.3."""
     noted, correlated = 0, 0

@@ -226,6 +226,7 @@ def zip_bomb() -> bytes:
     return zipped(zipfile.ZIP_DEFLATED, {"gc.log": TEXT + (b"x" * 1023 + b"\n") * (80 << 10)})
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("bomb", [xz_bomb, zip_bomb])
 def test_bombs_are_read_in_part(written, bomb):
     """Lines that expand to more than 200 times the size of the file, and to more than 64 MiB."""

@@ -24,6 +24,8 @@ from support.hostile_evidence import (
 )
 from support.records import bulk, record
 
+pytestmark = pytest.mark.process
+
 RACE = record("race-a", tasks=(bulk(),), complete=True, driver={"started_unix_ns": BEGIN_NS - 1_000_000_000})
 NO_CHUNK = b"FLR\0" + b"\xff" * 200
 HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {

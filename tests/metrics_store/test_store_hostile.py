@@ -19,6 +19,8 @@ from pacenote.metrics_store.store_annotations import StoreAnnotations
 from support.http_server import HttpRequest, HttpResponse, json_response
 from support.metrics_store import fake_store
 
+pytestmark = pytest.mark.process
+
 HOSTILE: tuple[object, ...] = (None, True, "x", -1, 1e999, 10**30, [], {}, [[]], [None], [{}], {"a": None})
 
 RACE = {"race-id": "race-1", "race-timestamp": "20260301T000000Z", "environment": "local"}

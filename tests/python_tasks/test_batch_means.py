@@ -67,6 +67,7 @@ def _coverage(runs: int, group: int) -> float:
     return covered / runs
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("group", [1, 20])
 def test_the_interval_of_a_mean_contains_it_also_if_neighbours_resemble_each_other(group):
     assert 0.90 <= _coverage(150, group) <= 0.98

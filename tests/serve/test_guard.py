@@ -72,6 +72,7 @@ def mutated(source, seeds):
     return bytes(data)
 
 
+@pytest.mark.process
 def test_no_form_is_a_defect(site):
     site.store.create(record())
     (proof,) = re.findall(r'name=token value="?([\w-]{43})', site.page("race/race-1/notes"))

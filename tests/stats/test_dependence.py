@@ -12,6 +12,7 @@ def blocks(*slow: int) -> list[Block]:
     return [Block(100, each) for each in slow]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("seconds", "slow"), [(20, 4), (20, 20)])
 def test_independent_operations_seldom_count_as_dependent(seconds: int, slow: int) -> None:
     """Once in a thousand, also with fewer slow operations than blocks: there, the chi-square distribution is

@@ -52,6 +52,7 @@ def test_one_value_is_never_an_alarm(seed, at):
     assert alarms(values) == ()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("seed", range(3))
 def test_what_was_found_does_not_depend_on_later_values(seed):
     """A gate that is computed again has had the same alarms, each with the same place."""
@@ -89,6 +90,7 @@ def test_the_level_after_an_improvement_can_be_left():
     assert [alarm.at for alarm in found] == [40]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("correlation", "most"), [(0.0, 0.09), (0.6, 0.4)])
 def test_series_without_a_change_seldom_have_an_alarm(correlation, most):
     found = [bool(alarms(series([1.0] * 60, seed, correlation))) for seed in range(150)]

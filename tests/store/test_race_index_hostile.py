@@ -18,6 +18,8 @@ from pacenote.store.race_index import INDEX_FILES, RaceFilter
 from pacenote.store.race_store import RaceStore
 from support.records import BEGAN, record
 
+pytestmark = pytest.mark.process
+
 _COLUMNS = (
     "id, timestamp, track, track_revision, challenge, car, distribution, version, revision, user_tags, "
     "verdict, state, headline, search_text, stamp"

@@ -21,6 +21,8 @@ from pacenote.store.race_folder import RaceFolder
 from pacenote.verdict.outside_disturbances import outside_disturbance
 from support.records import record
 
+pytestmark = pytest.mark.process
+
 TASK = "index-append"
 WAITED = Finding("the driver waited for a core", "machine", "", (TASK,), EVERYTHING)
 MISSED = Finding("the engine is saturated", "engine", "", (TASK,), EVERYTHING)

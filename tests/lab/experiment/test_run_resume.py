@@ -20,6 +20,8 @@ from pacenote.report.experiment import build_experiment_report
 from pacenote.store.experiment_store import ExperimentFolder
 from pacenote.store.race_groups import find_group
 
+pytestmark = pytest.mark.process
+
 THREE = (*pair().variants, Variant("c", {"car": "nonsense"}))
 
 

@@ -23,6 +23,8 @@ from pacenote.report.tune import build_tune_report
 from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.tune_store import find_tune
 
+pytestmark = pytest.mark.process
+
 SMALL = search_plan(knobs=(knob("a", 3),), budget_s=40 * RACE_S)
 
 
@@ -181,7 +183,6 @@ def test_a_faster_winner_that_finds_less_is_not_recommended(tmp_path):
     assert any("mean recall of index-append is worse" in line for line in build_tune_report(result).answers)
 
 
-@pytest.mark.process
 def test_a_winner_that_does_not_return_a_quality_is_not_recommended(tmp_path):
     def without_recall(record, tags):
         values = {} if tags.get("variant") == "winner" else {"recall": 0.93}
@@ -192,14 +193,12 @@ def test_a_winner_that_does_not_return_a_quality_is_not_recommended(tmp_path):
     assert any("not all races have recall" in note for note in build_tune_report(result).notes)
 
 
-@pytest.mark.process
 def test_options_to_copy_keep_what_the_races_had(tmp_path):
     given = {"track": "t", "track-params": {"docs": 5}, "set": ["index.a=1"]}
     plan = search_plan(knobs=(knob("a", 3),), budget_s=40 * RACE_S, race=given)
     assert finished(tmp_path, plan, effect=good).result().options == ('--track-params={"docs": 5, "a": 2}',)
 
 
-@pytest.mark.process
 def test_a_winner_that_is_not_confirmed_is_not_recommended(tmp_path):
     search = Search.of(tmp_path, SMALL)
     search.runner.effect = lambda _params: 1.08 if _params and len(search.runner.calls) < 15 else 1.0
@@ -209,7 +208,6 @@ def test_a_winner_that_is_not_confirmed_is_not_recommended(tmp_path):
     assert result.answer == "not shown"
 
 
-@pytest.mark.process
 def test_a_winner_that_is_probably_better_is_not_called_better(tmp_path):
     result = finished(tmp_path, SMALL, effect=lambda params: 1.03 if params else 1.0).result()
     words = {each.metric.label: each.word for each in result.confirmation.variants[1].comparison.primary}
@@ -217,7 +215,6 @@ def test_a_winner_that_is_probably_better_is_not_called_better(tmp_path):
     assert result.answer == "probably better"
 
 
-@pytest.mark.process
 def test_a_winner_must_keep_its_limits(tmp_path):
     plan = search_plan(knobs=(knob("a", 3),), budget_s=40 * RACE_S, constraints=(limit("p99:term", 10.0),))
     search = finished(tmp_path, plan, effect=good, p99=lambda params: 20.0 if params.get("a") == 2 else 8.0)
@@ -293,7 +290,6 @@ def test_a_race_whose_process_is_killed_again_and_again_is_a_failure(tmp_path):
     ]
 
 
-@pytest.mark.process
 def test_ctrl_c_keeps_what_was_raced(tmp_path):
     search = Search.of(tmp_path, SMALL, effect=good)
     stop_at = 5
@@ -348,7 +344,6 @@ def test_a_killed_search_goes_on_as_if_it_had_not_been(tmp_path, line):
     assert facts(killed) == facts(whole)
 
 
-@pytest.mark.process
 def test_a_search_may_be_killed_after_each_line_of_its_journal(tmp_path):
     whole = finished(tmp_path / "whole", effect=good)
     for line in range(1, len(whole.told.events) + 1):
@@ -357,7 +352,6 @@ def test_a_search_may_be_killed_after_each_line_of_its_journal(tmp_path):
         assert facts(killed) == facts(whole), line
 
 
-@pytest.mark.process
 def test_a_race_that_was_complete_when_the_search_was_killed_is_not_repeated(tmp_path):
     search = Search.of(tmp_path, SMALL, effect=good)
 
