@@ -146,28 +146,6 @@ fn a_window_that_waited_for_the_backlog_is_shorter() {
     assert_eq!(result.warmup_backlog.drain, Some(drain));
 }
 
-/// A runner in Python holds its client for ten times the service time. Random arrivals at a load of 0.8 explain a backlog
-/// of 20 operations, as a load of 0.08 does not.
-#[test]
-fn the_load_that_explains_a_backlog_is_the_time_for_which_clients_are_held() {
-    for (held_ns, is_marked) in [(80 * MS, false), (8 * MS, true)] {
-        let mut race = Race::new(TaskInfo { paced: true, clients: 1, ..info() }, 1);
-        let mut recorder = race.recorder(true);
-        for number in 0..1000_u64 {
-            let due = number * 100 * MS;
-            let operation = sample(due, due + 8 * MS);
-            let times = OperationTimes { processing_ns: held_ns, ..operation.times };
-            record(&mut recorder, paced(due, 0, Sample { times, ..operation }));
-            if number < 20 {
-                recorder.record_warmup_delay(0, due);
-            }
-        }
-        end(&mut recorder, EndedBy::Iterations, 1000);
-        let backlog = race.result().warmup_backlog;
-        assert_eq!((backlog.delayed, backlog.marked), (20, is_marked), "{held_ns}");
-    }
-}
-
 #[test]
 fn data_that_ends_after_a_warm_up_time_fills_all_its_intervals() {
     let time = TaskInfo { warmup_ns: Some(SECOND), interval_ns: Some(400 * MS), paced: true, ..info() };
