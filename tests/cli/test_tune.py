@@ -12,7 +12,7 @@ from lab.tune.searches import MACHINE, search_plan
 from pacenote.errors import StoreError
 from pacenote.lab.tune.confirm import confirmation, confirmation_folder
 from pacenote.model.tune import TuneEvent
-from pacenote.race.run import load_race_track
+from pacenote.race.planning import load_race_track
 from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.tune_store import create_tune, find_tune, write_tune
 from support.engine import engine_document

@@ -123,7 +123,7 @@ def test_the_engine_rests_before_the_first_task_and_before_each_probe(
     request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[float] = []
-    for module in ("run", "starting_state"):
+    for module in ("context", "starting_state"):
         monkeypatch.setattr(f"pacenote.race.{module}.cool_down", lambda seconds, *_: waits.append(seconds))
     rested = replace(request_, race=replace(request_.race, conditions=StartConditions(cooldown_s=30)))
     found = saturate(rested, Listener())

@@ -151,6 +151,13 @@ def test_every_import_that_the_table_allows_exists():
     assert {crate: names for crate, names in unused.items() if names} == {}
 
 
+def test_the_table_of_contents_of_a_race_fits_on_a_few_screens():
+    path = PACKAGE / "race" / "run.py"
+    modules = {name.rpartition(".")[0] for name in imported_modules(parse(path), "pacenote.race")}
+    assert len({name for name in modules if name.startswith("pacenote.")}) <= 20
+    assert path.read_text().count("\n") <= 250
+
+
 def test_modules_of_operation_types_are_imported_by_types_only():
     types = PACKAGE / "operations" / "types"
     found = {}

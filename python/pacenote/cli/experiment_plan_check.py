@@ -15,7 +15,7 @@ from pacenote.model.custom_metrics import known_direction
 from pacenote.model.experiment import COMPARING, Experiment, Variant
 from pacenote.model.race_request import RaceRequest
 from pacenote.race.dry_run import DryRun, dry_run
-from pacenote.race.run import load_race_track
+from pacenote.race.planning import load_race_track
 
 
 def check_plans(

@@ -25,7 +25,7 @@ from pacenote.lab.tune.measure import parse_constraint, parse_objective, with_di
 from pacenote.model.experiment import Variant
 from pacenote.model.tune import Knob, TunePlan
 from pacenote.provision.jvm_options import selects_collector
-from pacenote.race.run import load_race_track
+from pacenote.race.planning import load_race_track
 from pacenote.track.prepare import PreparedTrack
 from pacenote.units import format_count, format_seconds
 

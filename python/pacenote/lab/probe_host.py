@@ -13,9 +13,9 @@ from pacenote.evidence.telemetry_values import (
 )
 from pacenote.model.finding import Finding
 from pacenote.model.task_observations import TaskObservation, task_observations
+from pacenote.race.context import RaceContext
 from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import observed_host
-from pacenote.race.run import RaceContext
 from pacenote.race.telemetry_file import RaceTelemetry
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import format_excess
@@ -53,12 +53,10 @@ class ProbeHost:
 
 def _findings(driven: DriveResult, task: str, found: TaskObservation) -> Iterator[Finding]:
     yield from machine_findings(driven.summary, {task: found})
-    most, least = found.lacked_share or 0.0, found.lacked_least_share or 0.0
-    lacked = max(most, least)
+    lacked = found.lacked_share or 0.0
     if lacked > LACKED_SHARE:
-        bound = "most" if most >= least else "least"
         yield Finding(
-            f"other programs or virtual machines had at {bound} {format_excess(lacked, LACKED_SHARE)} of the "
+            f"other programs or virtual machines had at most {format_excess(lacked, LACKED_SHARE)} of the "
             f"processor time that the engine could have used (limit {LACKED_SHARE * 100:.0f} %)",
             "machine",
             "stop them, and repeat the search on a quiet machine",

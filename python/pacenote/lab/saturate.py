@@ -71,9 +71,10 @@ from pacenote.model.work import BulkWork
 from pacenote.plan.document import Plan, Step
 from pacenote.plan.duration import ExpectedDuration, expected_duration
 from pacenote.plan.preparation import needed_steps
+from pacenote.race.context import RaceContext
 from pacenote.race.drive import DriveResult
 from pacenote.race.measured_seconds import MeasuredSeconds, read_measured_seconds
-from pacenote.race.run import RaceContext, run_stages
+from pacenote.race.run import run_stages
 from pacenote.stats.dependence import mean_effect
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
 from pacenote.stats.varying_limit import limit_interval

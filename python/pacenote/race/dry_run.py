@@ -23,10 +23,9 @@ from pacenote.race.engine_request import (
     index_settings,
 )
 from pacenote.race.expected_corpora import ExpectedCorpus, expect_corpora
-from pacenote.race.planning import check_searched_indices, expected_engine, plan_challenge
+from pacenote.race.planning import check_searched_indices, expected_engine, load_race_track, plan_challenge
 from pacenote.race.plugins import plugin_names, run_track_processors, source_files, track_plugins
 from pacenote.race.record import task_metadata
-from pacenote.race.run import load_race_track
 from pacenote.race.targets import host_counts, parse_clusters
 from pacenote.race.team import with_team
 from pacenote.race.unsent_documents import unsent_documents

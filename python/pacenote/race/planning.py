@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.errors import UsageError
-from pacenote.model.engine import EngineInfo
+from pacenote.model.engine import SERVERLESS, EngineInfo
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Task, Track
@@ -16,7 +16,7 @@ from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import DriverScheduling, OnError, Plan, SampleRetention
 from pacenote.race.engine_request import engine_to_start, starts_with_data
-from pacenote.track.prepare import PreparedTrack
+from pacenote.track.prepare import PreparedTrack, prepare_track
 
 
 def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:
@@ -118,3 +118,14 @@ def _creators(tasks: Iterable[Task], plugins: PluginNames) -> list[str]:
 
 def _type_of(task: Task) -> OperationType | None:
     return find_type(task.operation.type)
+
+
+def load_race_track(
+    request: RaceRequest, existing: Cluster | None, progress: Callable[[str], None]
+) -> PreparedTrack:
+    """Returns the track as it runs; an existing cluster determines the version and flavor of the engine."""
+    engine = expected_engine(request, existing)
+    if engine.is_serverless:
+        request = dataclasses.replace(request, build_flavor=SERVERLESS)
+    unknown = existing is None and request.pipeline == "benchmark-only"
+    return prepare_track(request.track_request("" if unknown else engine.track_version), progress)

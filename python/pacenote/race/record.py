@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from typing import Any
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.info import ClusterInfo
-from pacenote.errors import Interrupted, PacenoteError
+from pacenote.errors import Interrupted, PacenoteError, StoreError
 from pacenote.model.client_options import ACCEPT_ENCODING
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.engine_options import EngineOptions
@@ -36,7 +37,7 @@ from pacenote.plan.document import Plan, Target, TargetHost, TargetProxy
 from pacenote.provision.node import Node
 from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.environment import read_environment
-from pacenote.store.race_folder import ExpectedResult
+from pacenote.store.race_folder import ExpectedResult, RaceFolder
 from pacenote.track.prepare import PreparedTrack
 from pacenote.verdict.determine import determine_verdict
 
@@ -180,6 +181,15 @@ def with_failure(record: RaceRecord, error: BaseException) -> RaceRecord:
         text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
         record = dataclasses.replace(record, aborted=record.aborted or text)
     return with_verdict(record)
+
+
+def record_failure(folder: RaceFolder, error: BaseException) -> None:
+    """Stores the reason why a race ended outside its measured part. Does not change a complete record."""
+    # If the folder cannot be written, the error is more important than its record.
+    with contextlib.suppress(StoreError):
+        record = folder.read()
+        if not record.complete:
+            folder.finish(with_failure(record, error), keep_damaged_journal=True)
 
 
 def with_verdict(record: RaceRecord) -> RaceRecord:

@@ -1,0 +1,98 @@
+"""The last stages of a race: it is driven, and what was measured and observed of it is judged and stored."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING
+
+from pacenote.errors import DriverError, StoreError
+from pacenote.evidence.telemetry_values import observe_tasks
+from pacenote.model.race_record import RaceRecord
+from pacenote.race.context import RaceContext
+from pacenote.race.document_check import check_documents, unchecked_documents
+from pacenote.race.drive import DriveResult
+from pacenote.race.engine_request import starts_empty
+from pacenote.race.index_settings_check import check_index_settings
+from pacenote.race.observed_host import observed_host
+from pacenote.race.record import with_verdict
+from pacenote.race.telemetry import ObservedRace, telemetry_devices
+from pacenote.race.telemetry_file import RaceTelemetry
+from pacenote.telemetry.device import TelemetryResult
+
+if TYPE_CHECKING:
+    pass
+
+
+def drive_and_conclude(context: RaceContext) -> RaceRecord:
+    """Drives the plan with telemetry and concludes the race."""
+    get = context.cluster.rest().get
+    nodes, found = context.cluster.local_nodes(), context.snapshots.engines
+    host = observed_host(nodes, context.request.driver_cpus, found)
+    samples = RaceTelemetry(context.folder, host)
+    observed = ObservedRace(
+        context.request, context.record, context.prepared.track, context.cluster, context.folder
+    )
+    telemetry = telemetry_devices(observed, samples)
+    driven = None
+    try:
+        telemetry.start()
+        if context.request.telemetry.default_devices:
+            samples.start_sampler()
+        listener = samples.listener(context.listener, telemetry.task_ended)
+        driven = context.drive(context.plan, context.folder, listener)
+        record = _with_drive_result(context.record, driven)
+        # If what follows is interrupted, nothing that was measured is lost.
+        with contextlib.suppress(StoreError):
+            context.folder.write(record)
+        measured = telemetry.stop() if driven.completed else TelemetryResult()
+    finally:
+        unclosed = telemetry.close()
+        sampled, unsampled = samples.close(driven)
+    documents = (
+        check_documents(context.plan, driven.tasks, get, starts_empty=starts_empty(context.request))
+        if driven.completed
+        else ()
+    )
+    for text in check_index_settings(context.plan_context.index_settings, get) if driven.completed else ():
+        context.listener.warning(text)
+    unchecked = tuple(unchecked_documents(context.plan, driven.tasks)) if driven.completed else ()
+    record = dataclasses.replace(
+        record,
+        system=measured.system,
+        telemetry={**measured.values, **sampled},
+        telemetry_errors=(*measured.errors, *unclosed, *unsampled),
+        documents=documents,
+        unchecked_documents=unchecked,
+    )
+    record = observe_tasks(record, context.folder.telemetry, context.snapshot)
+    if driven.completed:
+        record = context.compare_snapshots(record)
+    return _conclude(record, driven, context)
+
+
+def _with_drive_result(record: RaceRecord, driven: DriveResult) -> RaceRecord:
+    return dataclasses.replace(
+        record,
+        tasks=driven.tasks,
+        driver=driven.summary,
+        interrupted=driven.interrupted,
+        aborted=driven.aborted,
+    )
+
+
+def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> RaceRecord:
+    """Stores the final record. Raises DriverError if nothing was measured, since such a race has no verdict,
+    and after a defect.
+    """
+    folder = context.folder
+    record = with_verdict(dataclasses.replace(record, complete=driven.completed))
+    record = context.finish(record)
+    if driven.defect:
+        raise DriverError(driven.error, hint=f"what was measured is kept: pacenote report {record.race_id}")
+    if driven.error and not driven.tasks:
+        provisioned = record.pipeline != "benchmark-only"
+        raise DriverError(
+            driven.error, hint=f"the engine's log is in {folder.artifacts}" if provisioned else ""
+        )
+    return record
