@@ -1,12 +1,17 @@
 """docs/reference/export.md has tables of the metrics and columns, which `UPDATE_GOLDEN=1` renews."""
 
+import json
 import os
 import re
+import subprocess
+import sys
+from dataclasses import fields
 
 import pytest
 
 from pacenote.export.table import COLUMNS
-from pacenote.figures.catalogue import METRICS
+from pacenote.figures.catalogue import ENGINE, METRICS
+from pacenote.model.system_metrics import SystemMetrics
 from shape.sources import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "export.md"
@@ -42,3 +47,22 @@ def test_the_reference_has_the_table(name, table):
 def test_names_of_metrics_are_names_of_families():
     assert [name for name in METRICS if not re.fullmatch(r"[a-z][a-z0-9_]*", name)] == []
     assert len(METRICS) > 50
+
+
+@pytest.mark.parametrize("kind", ["engine", "task"])
+def test_one_line_of_the_catalogue_adds_a_figure_everywhere(kind):
+    script = ROOT / "tests" / "figures" / "added_figure.py"
+    paths = os.pathsep.join(map(str, (ROOT / "tests", ROOT / "python")))
+    shown = subprocess.run(
+        [sys.executable, script, kind],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert json.loads(shown.stdout) == dict.fromkeys(
+        ("report", "CSV", "HTML page", "comparison", "export", "metrics store", "rules"), True
+    )
+
+
+def test_every_field_of_the_engine_is_the_origin_of_a_metric():
+    assert {metric.origin for metric in ENGINE} == {field.name for field in fields(SystemMetrics)}
