@@ -31,7 +31,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "verdict": OPEN_TO_ALL | {"model"},
     "store": OPEN_TO_ALL | {"model", "figures", "verdict"},
     "metrics_store": OPEN_TO_ALL | {"model", "figures", "net", "store", "_core"},
-    "importers": OPEN_TO_ALL | {"model", "verdict", "store"},
+    "importers": OPEN_TO_ALL | {"model", "figures", "verdict", "store"},
     "serve": OPEN_TO_ALL | {"model", "store", "report"},
     "stats": OPEN_TO_ALL | {"model"},
     "compare": OPEN_TO_ALL | {"model", "figures", "stats"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pacenote.figures.catalogue import ENGINE
 from pacenote.model.comparison import PRIMARY_PERCENTILES, MetricId
 from pacenote.model.custom_metrics import CustomMetric, CustomMetrics, custom_key, known_direction
 from pacenote.model.imported import (
@@ -16,12 +17,12 @@ from pacenote.model.imported import (
     percentile_of,
     throughput_of,
 )
-from pacenote.model.system_metrics import SIZES
 
 _SYSTEM = ("Cumulative ", "Min cumulative ", "Median cumulative ", "Max cumulative ", "Total ", "Heap used ")
 """Beginnings of the names of metrics of the whole race."""
 
-_SIZES = (*(name for name, _ in SIZES), "Segment count")
+_NAMES = frozenset(metric.compared.label for metric in ENGINE if metric.compared)
+"""Names of such metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def is_paced(task: ImportedTask) -> bool:
 
 
 def _system_metric(value: ImportedValue) -> Iterator[ImportedMetric]:
-    if value.task or not (value.metric.startswith(_SYSTEM) or value.metric in _SIZES):
+    if value.task or not (value.metric.startswith(_SYSTEM) or value.metric in _NAMES):
         return
     # Rally's comparisons have the singular.
     name = value.metric.replace("across primary shards", "across primary shard")

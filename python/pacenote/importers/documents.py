@@ -14,13 +14,14 @@ from itertools import islice
 from typing import Any
 
 from pacenote.errors import PacenoteError
+from pacenote.figures.catalogue import ENGINE
+from pacenote.figures.metric import VALUE
 from pacenote.importers.found_race import FoundRace, RaceFacts
 from pacenote.importers.headers import parse_timestamp
 from pacenote.importers.metrics import imported_value, is_figure_of_task
 from pacenote.importers.numbers import is_no_value
 from pacenote.model.imported import ERROR_RATE, TIME_KINDS, ImportedTool, ImportedValue
 from pacenote.model.printable import shortened, whole_line
-from pacenote.model.system_metrics import COLLECTORS, SHARD_TIMES, SIZES
 
 FILE_NAMES = ("race.json", "test_run.json", "test_execution.json", "aggregated_test_run.json")
 """Names of the documents that both tools store."""
@@ -35,15 +36,6 @@ _RACE_IDS = ("race-id", "trial-id", "test-run-id", "test-execution-id")
 _TIMESTAMPS = ("race-timestamp", "trial-timestamp", "test-run-timestamp", "test-execution-timestamp")
 _CARS = ("car", "cluster-config-instance", "provision-config-instance")
 
-_OTHERS = (
-    *((name, key, "bytes") for name, key in SIZES),
-    ("Segment count", "segment_count", ""),
-    ("Total Ingest Pipeline count", "ingest_pipeline_cluster_count", ""),
-    ("Total Ingest Pipeline time", "ingest_pipeline_cluster_time", "ms"),
-    ("Total Ingest Pipeline failed", "ingest_pipeline_cluster_failed", ""),
-    ("Doc count", "docs_count", ""),
-)
-_HEAP = ("segments", "doc_values", "terms", "norms", "points", "stored_fields")
 _NUMBERS = re.compile(r"\d[\d_.]*", re.ASCII)
 """A key such as `99_9`, of a percentile; in Rally's first versions it had a dot."""
 
@@ -187,21 +179,17 @@ def _figures(results: Mapping[str, Any]) -> Iterator[_Figure]:
 
 
 def _system_figures(results: Mapping[str, Any]) -> Iterator[_Figure]:
-    for name, key, count in SHARD_TIMES:
-        yield f"Cumulative {name} time of primary shards", "", results.get(key), "ms"
-        if count:
-            yield f"Cumulative {name} count of primary shards", "", results.get(count), ""
-        spread = _mapping(results, f"{key}_per_shard")
-        for which in ("min", "median", "max"):
-            metric = f"{which.capitalize()} cumulative {name} time across primary shards"
-            yield metric, "", spread.get(which), str(spread.get("unit") or "ms")
-    for name, key in COLLECTORS:
-        yield f"Total {name} GC time", "", results.get(f"{key}_gc_time"), "ms"
-        yield f"Total {name} GC count", "", results.get(f"{key}_gc_count"), ""
-    for name in _HEAP:
-        yield f"Heap used for {name.replace('_', ' ')}", "", results.get(f"memory_{name}"), "bytes"
-    for name, key, unit in _OTHERS:
-        yield name, "", results.get(key), unit
+    for metric in ENGINE:
+        if metric.row is None or metric.part:
+            continue
+        if metric.statistics == (VALUE,):
+            yield metric.row.label, "", results.get(metric.result), metric.unit
+            continue
+        spread = _mapping(results, metric.result)
+        for which in metric.statistics:
+            name, unit = metric.row.named(which.capitalize()), str(spread.get("unit") or metric.unit)
+            yield name, "", spread.get(which), unit
+    yield "Doc count", "", results.get("docs_count"), ""
 
 
 def _task_figures(entry: Mapping[str, Any], task: str) -> Iterator[_Figure]:

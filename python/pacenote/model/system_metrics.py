@@ -4,57 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SHARD_TIMES = (
-    ("indexing", "total_time", ""),
-    ("indexing throttle", "indexing_throttle_time", ""),
-    ("merge", "merge_time", "merge_count"),
-    ("merge throttle", "merge_throttle_time", ""),
-    ("refresh", "refresh_time", "refresh_count"),
-    ("flush", "flush_time", "flush_count"),
-)
-"""What shards spend time on, as Rally names it, with the fields of its time and of its count, if any."""
-
-COLLECTORS = (
-    ("Young Gen", "young"),
-    ("Old Gen", "old"),
-    ("ZGC Cycles", "zgc_cycles"),
-    ("ZGC Pauses", "zgc_pauses"),
-)
-"""Collectors as Rally names them, with the beginning of their fields."""
-
-TRANSFORM_FIGURES = (
-    ("Transform processing time", "total_transform_processing_times"),
-    ("Transform indexing time", "total_transform_index_times"),
-    ("Transform search time", "total_transform_search_times"),
-    ("Transform throughput", "total_transform_throughput"),
-)
-"""Figures of transforms as Rally names them, with their fields."""
-
-DISK_USAGE = (
-    ("inverted index", "disk_usage_inverted_index"),
-    ("stored fields", "disk_usage_stored_fields"),
-    ("doc values", "disk_usage_doc_values"),
-    ("points", "disk_usage_points"),
-    ("norms", "disk_usage_norms"),
-    ("term vectors", "disk_usage_term_vectors"),
-    ("knn vectors", "disk_usage_knn_vectors"),
-    ("total", "disk_usage_total"),
-)
-"""Structures of fields as Rally names them, with their fields in bytes."""
-
-SIZES = (("Dataset size", "dataset_size"), ("Store size", "store_size"), ("Translog size", "translog_size"))
-"""Sizes as Rally names them, with their fields in bytes."""
-
-SEGMENT_MEMORY = (
-    ("segments", "memory_segments"),
-    ("doc values", "memory_doc_values"),
-    ("terms", "memory_terms"),
-    ("norms", "memory_norms"),
-    ("points", "memory_points"),
-    ("stored fields", "memory_stored_fields"),
-)
-"""What heap is used for, as Rally names it, with the fields in bytes."""
-
 
 @dataclass(frozen=True, slots=True)
 class PerShardTimes:

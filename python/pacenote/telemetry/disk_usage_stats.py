@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pacenote.errors import EngineError
-from pacenote.model.system_metrics import DISK_USAGE, FieldUsage
+from pacenote.model.system_metrics import FieldUsage
 from pacenote.net.reply import FailedStatus
 from pacenote.telemetry.device import ControlConnection, DeviceReading, TelemetryDevice, expected_form
 from pacenote.telemetry.parameters import DeviceParameter
@@ -23,6 +23,12 @@ _TIMEOUT = DeviceParameter(
     "disk-usage-stats-timeout", "seconds", 600.0, "seconds within which an index is read"
 )
 _FLUSH = DeviceParameter("disk-usage-stats-flush", "flag", True, "whether the indices are flushed before")
+
+_STRUCTURES = (
+    *("inverted_index", "stored_fields", "doc_values", "points", "norms", "term_vectors", "knn_vectors"),
+    "total",
+)
+"""Structures of fields, as the engine names them and as fields of `SystemMetrics` do."""
 
 
 class DiskUsageStats(TelemetryDevice):
@@ -81,14 +87,13 @@ class DiskUsageStats(TelemetryDevice):
 
 def _rows(index: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, FieldUsage]]:
     for field, sizes in fields.items():
-        for _, result in DISK_USAGE:
-            part = result.removeprefix("disk_usage_")
+        for part in _STRUCTURES:
             found = sizes.get(f"{part}_in_bytes")
             if found is None:
                 found = sizes.get(part, {}).get("total_in_bytes")
             # A structure that a field does not have has no row in the report.
             if found:
-                yield result, FieldUsage(index, field, float(found))
+                yield f"disk_usage_{part}", FieldUsage(index, field, float(found))
 
 
 def _position(usage: FieldUsage) -> tuple[str, float, str]:

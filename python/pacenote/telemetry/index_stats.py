@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.model.system_metrics import SEGMENT_MEMORY, PerShardTimes
+from pacenote.model.system_metrics import PerShardTimes
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
 from pacenote.units import format_count
 
@@ -63,8 +63,11 @@ _SIZES = {
 }
 _SEGMENT_COUNT = _Counter("segments", "count")
 _MEMORY = {
-    field: _Counter("segments", f"{field.removeprefix('memory_')}_memory_in_bytes".removeprefix("segments_"))
-    for _, field in SEGMENT_MEMORY
+    "memory_segments": _Counter("segments", "memory_in_bytes"),
+    **{
+        f"memory_{what}": _Counter("segments", f"{what}_memory_in_bytes")
+        for what in ("doc_values", "terms", "norms", "points", "stored_fields")
+    },
 }
 
 
