@@ -131,13 +131,18 @@ def format_share(share: float) -> str:
 
 
 def format_excess(share: float, limit: float, form: str = ".0f") -> str:
-    """Formats a share above a limit as a percentage, with more digits if both would look the same."""
-    text, decimals = format(share * 100, form), 0
-    while text == format(limit * 100, form) and share > limit and decimals < 9:
+    """Formats a share that is not its limit as a percentage, with more digits if both would look the same."""
+    return f"{format_unlike(share * 100, limit * 100, form)} %"
+
+
+def format_unlike(value: float, limit: float, form: str) -> str:
+    """Formats a value that is not its limit, with more digits if both would look the same."""
+    text, decimals = format(value, form), 0
+    while float(text) == float(format(limit, form)) and value != limit and decimals < 9:
         decimals += 1
         form = f".{decimals}f"
-        text = format(share * 100, form)
-    return f"{text} %"
+        text = format(value, form)
+    return text
 
 
 def split_by_weight(total: int, weights: tuple[int, ...]) -> tuple[int, ...]:

@@ -552,7 +552,7 @@ def test_a_task_during_which_the_driver_lost_its_priority_is_named():
     lost = scheduled("realtime", demoted_s=1.0)
     lost["scheduling"] = {**lost["scheduling"], "tasks": [{"index": task.index, "share": 0.5}]}
     sides[0][1] = replace(sides[0][1], driver=lost, tasks=tasks)
-    assert f"real-time priority for part of {task.task} in the baseline" in texts(of(sides))
+    assert f"real-time priority for less than half of {task.task} in the baseline" in texts(of(sides))
 
 
 def drifting(step: float):

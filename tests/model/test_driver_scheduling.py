@@ -126,6 +126,21 @@ def changed(*shares: tuple[int, float]) -> dict[str, object]:
     return {"threads": [{"name": "drive-0", "wall_s": 3600.0}], "scheduling": scheduling}
 
 
+def test_races_whose_workers_lost_their_priority_differently_are_scheduled_differently() -> None:
+    """In one of many tasks, or in one task for much longer."""
+    tasks = [task(name, index=index) for index, name in enumerate("abcdef")]
+    reports = [
+        changed((0, 0.06)),
+        changed((0, 0.98)),
+        changed((0, 0.9), (1, 0.9), (2, 0.9), (3, 0.9)),
+        changed((0, 0.9), (1, 0.9), (2, 0.9), (5, 0.9)),
+    ]
+    assert len({obtained_scheduling(report, tasks) for report in reports}) == len(reports)
+    # Shares that differ by chance are alike.
+    alike = {obtained_scheduling(changed((0, share)), tasks) for share in (0.06, 0.2, 0.4)}
+    assert alike == {"real-time priority for most of a"}
+
+
 def test_the_tasks_during_which_workers_lost_their_priority_are_named() -> None:
     """One second is little of an hour, but much of a task."""
     report = changed((3, 0.9), (0, 0.06), (4, 0.01))
@@ -133,7 +148,9 @@ def test_the_tasks_during_which_workers_lost_their_priority_are_named() -> None:
         "without it, they ran search for 90.0 % of its time, index for 6.0 % of its time and force-merge "
         "for 1.0 % of its time",
     )
-    assert obtained_scheduling(report, TASKS) == "real-time priority for part of search and index"
+    assert obtained_scheduling(report, TASKS) == (
+        "real-time priority for most of index, for less than half of search"
+    )
     assert obtained_scheduling(report) == "real-time priority for part of the race"
     # Outside tasks, or for a negligible part of them, it matters to no figure.
     for negligible in (changed(), changed((4, 0.01))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -100,6 +101,20 @@ def test_samples_are_cut_to_the_tasks_of_the_race(tmp_path: Path) -> None:
         ("heap", None, "index"),
     }
     assert json.loads(rows[0]["labels"]) == {"node": "n"}
+
+
+def test_tasks_have_times_of_the_clock_of_samples_if_the_wall_clock_was_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    race, hour_ns, wall_ns = telemetry(tmp_path), 3600 * SECOND_NS, time.time_ns
+    begin_ns = race.now_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: wall_ns() - hour_ns)
+    race.listener(Listener(), lambda: None)
+    first = dataclasses.replace(task("index"), started_s=0.0, duration_s=4.0)
+    race.close(DriveResult((first,), {"started_unix_ns": time.time_ns()}))
+    [times] = telemetry_cuts(tmp_path / "telemetry.parquet").tasks
+    # Without the difference of the clocks, it would have begun an hour earlier.
+    assert abs(times.begin_ns - begin_ns) < hour_ns / 2
 
 
 def test_readings_of_a_device_are_in_the_order_of_time(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pacenote.race.measured_seconds import MeasuredSeconds
 from pacenote.stats.binomial import most_failures, proves_above, upper_bound
 from pacenote.stats.dependence import Block, design_effect, mean_effect, shows_above, shows_at_most, total
 from pacenote.stats.power import operations_to_decide
+from pacenote.units import format_excess, format_unlike
 from pacenote.verdict.determine import disturbances
 from pacenote.verdict.driver_health import clock_findings
 
@@ -175,7 +176,7 @@ def level_left_out(result: TaskResult, objective: Objective, evidence: RunEviden
     errors = [] if result.accounting.normal else ["no operation was measured"]
     rate = result.error_rate or 0.0
     if rate > objective.error_rate:
-        errors.append(f"error rate {rate * 100:.3g} %")
+        errors.append(f"error rate {format_excess(rate, objective.error_rate, '.3g')}")
     return (*errors, *_disturbances(result, evidence))
 
 
@@ -201,7 +202,7 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
     # Without proof, an engine whose error rate is just within the limit would often fail by chance.
     errors = Block(result.accounting.normal, _failed(result))
     if shows_above(errors, objective.error_rate, evidence.effect_of_failures()):
-        yield f"error rate {(result.error_rate or 0.0) * 100:.3g} %"
+        yield f"error rate {format_excess(result.error_rate or 0.0, objective.error_rate, '.3g')}"
     # Compared with the operations that were due, not with the rate: random arrivals vary, and few operations
     # do not fill a window exactly. Failures count as done, as they have a separate limit.
     due, done = _due(result), result.window_operations
@@ -209,7 +210,8 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
         yield "no operation was measured"
     # One operation may overlap the end of the window without another one that overlaps its beginning.
     elif done < MIN_COMPLETED_SHARE * due - 1:
-        yield f"only {done / due * 100:.1f} % of the operations that were due were done"
+        share = format_excess(done / due, MIN_COMPLETED_SHARE, ".1f")
+        yield f"only {share} of the operations that were due were done"
     if result.accounting.unsent > (1 - MIN_COMPLETED_SHARE) * due:
         yield f"{result.accounting.unsent:,} operations could not be sent in time"
     for limit in objective.latency:
@@ -222,7 +224,7 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
             share = f"{100 - limit.q:.3g} %"
             yield f"no p{limit.q:g} of latency: more than {share} of the operations failed or were not sent"
         elif percentile.ms > limit.ms and not _waited_for_warmup(result):
-            yield f"p{limit.q:g} of latency is {percentile.ms:.4g} ms"
+            yield f"p{limit.q:g} of latency is {format_unlike(percentile.ms, limit.ms, '.4g')} ms"
 
 
 def _waited_for_warmup(result: TaskResult) -> bool:
@@ -261,7 +263,10 @@ def _undecided(result: TaskResult, objective: Objective, evidence: RunEvidence) 
         elif percentile.high_ms is None:
             yield f"{name} is {percentile.ms:.4g} ms, but failures leave its interval without upper bound"
         elif percentile.high_ms > limit.ms:
-            yield f"{name} is {percentile.ms:.4g} ms, but its interval reaches {percentile.high_ms:.4g} ms"
+            ms, high_ms = (
+                format_unlike(each, limit.ms, ".4g") for each in (percentile.ms, percentile.high_ms)
+            )
+            yield f"{name} is {ms} ms, but its interval reaches {high_ms} ms"
     if _waited_for_warmup(result) and any(_may_exceed(result, limit) for limit in objective.latency):
         yield BACKLOG_REASON
 

@@ -44,8 +44,11 @@ _DEMOTED_SHARE = 0.05
 """Smallest share of the workers' time in a task without real-time priority that is a scheduling of its own.
 """
 
+_LARGE_SHARE = 0.5
+"""Share of the workers' time in a task from which on it is mostly without real-time priority."""
+
 _SHOWN_TASKS = 3
-"""Maximum number of tasks that are named."""
+"""Maximum number of tasks that are named in a sentence about one race."""
 
 REALTIME = "real-time priority"
 """The scheduling of threads that never wait for those of other programs."""
@@ -76,7 +79,8 @@ def demoted_tasks(driver: Mapping[str, object]) -> tuple[DemotedTask, ...]:
 
 def obtained_scheduling(driver: Mapping[str, object], tasks: Sequence[TaskResult] = ()) -> str:
     """Returns how the threads that sent requests were scheduled; those of `tasks` are named during which it
-    changed.
+    changed, all of them, so that races can be compared: those in which workers had lost it for half of the
+    time or more apart.
 
     Earlier versions left it to the system, and did not record it.
     """
@@ -86,7 +90,7 @@ def obtained_scheduling(driver: Mapping[str, object], tasks: Sequence[TaskResult
     name = _NAMES.get(str(scheduling.get("workers") or "normal"), "unknown")
     changed = [task for task in demoted_tasks(driver) if task.share > _DEMOTED_SHARE]
     if changed:
-        return f"{name} for part of {_named(changed, tasks) or 'the race'}"
+        return _partial(name, changed, {task.index: task.task for task in tasks})
     if "tasks" in scheduling:
         return name
     # An earlier version did not record the tasks.
@@ -130,9 +134,15 @@ def _lost(count: int, seconds: float, reason: str) -> Iterator[str]:
         yield f"workers lost real-time priority {times}, for {lasted} in total, because {reason}"
 
 
-def _named(demoted: Sequence[DemotedTask], tasks: Sequence[TaskResult]) -> str:
-    names = {task.index: task.task for task in tasks}
-    return _list([names[task.index] for task in demoted if task.index in names])
+def _partial(name: str, demoted: Sequence[DemotedTask], names: Mapping[int, str]) -> str:
+    """Returns for which part of which tasks workers had a scheduling; `names` are those of tasks by index."""
+    known = [task for task in demoted if task.index in names]
+    groups = (
+        ("most of", [names[task.index] for task in known if task.share < _LARGE_SHARE]),
+        ("less than half of", [names[task.index] for task in known if task.share >= _LARGE_SHARE]),
+    )
+    parts = [f"for {part} {_list(tasks, len(tasks))}" for part, tasks in groups if tasks]
+    return f"{name} {', '.join(parts) or 'for part of the race'}"
 
 
 def _shares(demoted: Sequence[DemotedTask], tasks: Sequence[TaskResult]) -> str:
@@ -145,9 +155,9 @@ def _shares(demoted: Sequence[DemotedTask], tasks: Sequence[TaskResult]) -> str:
     ])
 
 
-def _list(texts: Sequence[str]) -> str:
-    more = len(texts) - _SHOWN_TASKS
-    shown = [*texts[:_SHOWN_TASKS], f"{more} more"] if more > 0 else list(texts)
+def _list(texts: Sequence[str], most: int = _SHOWN_TASKS) -> str:
+    more = len(texts) - most
+    shown = [*texts[:most], f"{more} more"] if more > 0 else list(texts)
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 

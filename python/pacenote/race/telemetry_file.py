@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -20,6 +21,9 @@ from pacenote.store.race_folder import RaceFolder
 SAMPLE_INTERVAL_S = 1.0
 """Seconds between two readings of the host's counters."""
 
+_LEAST_STEP_NS = 10_000_000
+"""Difference of two clocks, which are read one after the other, from which on one of them was set."""
+
 
 class RaceTelemetry:
     """The samples of a running race: a `TelemetrySink`, and the sampler of the host.
@@ -33,6 +37,7 @@ class RaceTelemetry:
         self._problems: list[str] = []
         self._file: _core.TelemetryFile | None = None
         self._sampler: _core.HostSampler | None = None
+        self._ahead_ns = 0
         try:
             self._file = _core.TelemetryFile(str(folder.path))
         except _core.CoreError as error:
@@ -69,7 +74,15 @@ class RaceTelemetry:
         """Returns a listener that also stores when tasks ran, for a race that is killed later, and calls
         `task_ended` at the end of each.
         """
+        # The driver reports the begin of the race by the wall clock, which may have been set since the file
+        # was created: samples have times of a clock that goes on evenly.
+        self._ahead_ns = self._ahead_of_wall_clock_ns()
         return _TaskEnds(listener, self, task_ended)
+
+    def _ahead_of_wall_clock_ns(self) -> int:
+        """Returns by how much the times of samples are ahead of the wall clock; 0 if that was not set."""
+        ahead_ns = 0 if self._file is None else self._file.now_ns() - time.time_ns()
+        return ahead_ns if abs(ahead_ns) >= _LEAST_STEP_NS else 0
 
     def add_task(self, task: str, begin_ns: int, end_ns: int) -> None:
         """Stores when a task ran, in nanoseconds since 1970, instead of what is stored about it."""
@@ -90,7 +103,7 @@ class RaceTelemetry:
         started_ns = None if driven is None else driven.summary.get("started_unix_ns")
         if driven is not None and isinstance(started_ns, int):
             for task in driven.tasks:
-                begin_ns = started_ns + round(task.started_s * 1e9)
+                begin_ns = started_ns + self._ahead_ns + round(task.started_s * 1e9)
                 self.add_task(task.task, begin_ns, begin_ns + round(task.duration_s * 1e9))
         if self._file is not None:
             try:

@@ -19,8 +19,9 @@ _WHY: dict[LimitedBy, str] = {
     "engine": "the engine",
     "driver": "the driver or its machine, not the engine: they affected each trial of the rate above (see "
     "the reasons); a quieter machine, more threads or `--spin` may help",
-    "samples": "the number of samples: at the rate above, no probe failed, but none had enough samples to be "
-    "sure that it met the objective; longer probes (`--probe-time`, `--probe-warmup`) may help",
+    "samples": "probes that did not decide: at the rate above, none failed, but none showed that it met the "
+    "objective, because it had too few samples, waited for the warm-up, or was disturbed (see the reasons); "
+    "longer probes (`--probe-time`, `--probe-warmup`) may help",
     "range": "the highest allowed rate (`--max-rate`)",
     "disagreement": "probes that disagreed: some passed, and others of the same or a lower rate did not; "
     "longer probes (`--probe-time`) or a quieter machine may help",
@@ -30,7 +31,7 @@ _WHY: dict[LimitedBy, str] = {
 
 LIMITED_BY: dict[LimitedBy, str] = {
     "engine": "limited by the engine",
-    "samples": "limited by the number of samples",
+    "samples": "probes did not decide",
     "driver": "limited by the driver or its machine",
     "range": "limited by the highest allowed rate",
     "disagreement": "probes disagree",
@@ -174,9 +175,9 @@ def _rule(found: SaturationResult) -> Iterator[str]:
         )
     if any(probe.outcome == "void" for probe in found.probes):
         yield (
-            "void probes missed the objective while something other than the engine disturbed them: they do "
-            "not count, except that a rate is in dispute if two are void before one passes; a quieter "
-            "machine for the driver, or another one for the engine, may help"
+            "void probes did not pass while something other than the engine disturbed them, or had a clock "
+            "that cannot be trusted: they do not count, except that a rate is in dispute if two are void "
+            "before one passes; a quieter machine for the driver, or another one for the engine, may help"
         )
 
 

@@ -12,7 +12,7 @@ from pacenote.model.finding import EVERYTHING, Cause, Finding, by_doubt
 from pacenote.model.messages import DEFECT
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.model.task_kinds import indexes
-from pacenote.units import format_count, format_range, format_rate, format_seconds
+from pacenote.units import format_count, format_excess, format_range, format_rate, format_seconds
 from pacenote.verdict import driver_health, driver_pauses
 
 LATENESS_SHARE = 0.10
@@ -147,7 +147,7 @@ def _indexed_nothing(task: TaskResult) -> bool:
 
 
 def _error_finding(what: str, rates: Iterable[float], tasks: Sequence[TaskResult], limit: float) -> Finding:
-    share = format_range((rate * 100 for rate in rates), _percent)
+    share = format_range(rates, lambda rate: format_excess(rate, limit, ".4g"))
     counts: Counter[tuple[str, bool]] = Counter()
     for group in (group for task in tasks for group in task.errors):
         counts[group.label, group.is_defect] += group.count
@@ -465,10 +465,6 @@ def _milliseconds(value: float) -> str:
 
 def _two_digits(value: float) -> str:
     return f"{value:.2g}" if value < 99.5 else format_rate(value)
-
-
-def _percent(value: float) -> str:
-    return f"{value:.4g} %"
 
 
 TASK_RULES: tuple[Callable[[Sequence[TaskResult]], Iterator[Finding]], ...] = (
