@@ -46,7 +46,7 @@ LEFT_OUT = TESTS / "shape"
 OTHER_TESTS = re.compile(r"^pytestmark = \[?pytest\.mark\.(engine|process)\b", re.MULTILINE)
 """What a file without unit tests has."""
 
-LIBRARIES = ("elasticsearch", "optuna", "pyarrow.parquet", "rich.console", "scipy.stats")
+LIBRARIES = ("elasticsearch", "optuna", "pyarrow.parquet", "rich.console", "scipy.special")
 """Modules that functions of Pacenote or of the tests import, and that take long to import."""
 
 OPTIONS = ("-q", "--disable-plugin-autoload", "-p", "no:cacheprovider")
