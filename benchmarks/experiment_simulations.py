@@ -20,6 +20,7 @@ from comparison_simulations import Machine
 from simulations import print_tables, share_with_exact_interval, table
 
 from pacenote.compare import groups
+from pacenote.compare.metrics import race_metrics
 from pacenote.lab.experiment.design import plan_races
 from pacenote.lab.experiment.evaluate import Evaluation
 from pacenote.lab.experiment.progress import ExperimentProgress, hopeless
@@ -106,7 +107,7 @@ class Scenario:
         with patch.object(groups, "group_differences", lambda *_: ((), ())):
             for number in range(experiments):
                 # The figures of a race are the same in each decision.
-                with patch.object(groups, "race_metrics", _once(groups.race_metrics)):
+                with patch.object(groups, "race_metrics", _once(race_metrics)):
                     yield simulated(self, number, random)
 
 

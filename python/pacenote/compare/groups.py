@@ -22,10 +22,11 @@ from pacenote.compare.metrics import (
 )
 from pacenote.compare.pairing import PairedRaces, block_of, pair_races
 from pacenote.compare.quality import lacking_quality, quality_limits, quality_problems
-from pacenote.compare.race_findings import RaceDoubts, listed, names_text, shape, voids
+from pacenote.compare.race_findings import RaceDoubts, listed, names_text, voids
 from pacenote.compare.task_validity import differently_steady
 from pacenote.compare.validity import limiting_findings, order_findings, voiding_findings
 from pacenote.errors import UsageError
+from pacenote.model.alike_findings import shape
 from pacenote.model.comparison import (
     WORSE_WORDS,
     ComparedRace,
