@@ -32,7 +32,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "store": OPEN_TO_ALL | {"model", "figures", "verdict"},
     "metrics_store": OPEN_TO_ALL | {"model", "figures", "net", "store", "_core"},
     "importers": OPEN_TO_ALL | {"model", "figures", "verdict", "store"},
-    "serve": OPEN_TO_ALL | {"model", "store", "report"},
+    "serve": OPEN_TO_ALL | {"model", "figures", "store", "report"},
     "stats": OPEN_TO_ALL | {"model"},
     "compare": OPEN_TO_ALL | {"model", "figures", "stats"},
     "diagnose": OPEN_TO_ALL | {"model", "figures"},

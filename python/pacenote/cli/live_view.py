@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pacenote.cli.progress_text import failures_text, silence_text, wait_text
+from pacenote.figures.percentiles import LINE_PERCENTILES
 from pacenote.model.printable import single_line
 from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome
 from pacenote.model.race_record import RaceRecord
@@ -292,7 +293,7 @@ def _done_row(result: TaskResult, target: float | None) -> _Row:
     """Returns the line about a task that has ended; one that each client ran at most once has no rates."""
     line = task_line(result)
     mark = BACKLOG_MARK if line.has_backlog else ""
-    texts = [percentile_text(line.percentile(q)) for q in (50.0, 99.0)]
+    texts = [percentile_text(line.percentile(q)) for q in LINE_PERCENTILES]
     p50, p99 = (f"{text}{mark}" if text else "" for text in texts)
     late = percentile_text(line.late_p99) if line.times else ""
     rate = "" if line.rate is None else _rate(line.rate, target, result.unit)

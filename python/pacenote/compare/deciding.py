@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pacenote.compare.imported_metrics import is_paced
 from pacenote.compare.metrics import named_metrics
-from pacenote.model.comparison import DECIDING_PERCENTILES, MetricId
+from pacenote.figures.percentiles import DECIDING_PERCENTILES
+from pacenote.model.comparison import MetricId
 from pacenote.model.imported import ImportedResults, ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import DurationSummary, TaskResult, percentiles_for

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pacenote.figures.catalogue import ENGINE
-from pacenote.model.comparison import PRIMARY_PERCENTILES, MetricId
+from pacenote.figures.percentiles import PRIMARY_PERCENTILES
+from pacenote.model.comparison import MetricId
 from pacenote.model.custom_metrics import CustomMetric, CustomMetrics, custom_key, known_direction
 from pacenote.model.imported import (
     ERROR_RATE,

@@ -10,7 +10,8 @@ from pacenote.compare.imported_metrics import custom_metric, imported_metrics, i
 from pacenote.figures.catalogue import ENGINE, METRICS, TASK
 from pacenote.figures.metric import Metric, MetricRow
 from pacenote.figures.of_race import Figure, race_figures
-from pacenote.model.comparison import PRIMARY_PERCENTILES, MetricId, PercentileTime
+from pacenote.figures.percentiles import PRIMARY_PERCENTILES
+from pacenote.model.comparison import MetricId, PercentileTime
 from pacenote.model.custom_metrics import CustomMetrics, declared_metrics
 from pacenote.model.imported import ImportedResults
 from pacenote.model.messages import list_with_rest, similar_names

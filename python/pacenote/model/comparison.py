@@ -21,12 +21,6 @@ COMPARISON_FORMAT = 1
 FIRST_LOOK, CLAIM = 5, 10
 """Number of races of each side from which on there is a first look, and from which on it can be claimed."""
 
-PRIMARY_PERCENTILES = (50.0, 90.0, 99.0)
-"""Percentiles that a trend shows of tasks that do not index."""
-
-DECIDING_PERCENTILES = (90.0, 50.0)
-"""The percentile of a task with a target rate that decides: the first of these that its samples carry."""
-
 MetricKind = Literal["throughput", "percentile", "error rate", "system", "custom"]
 """What a metric measures."""
 

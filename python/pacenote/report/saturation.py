@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pacenote.figures.percentiles import LINE_PERCENTILES
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import Verdict
 from pacenote.model.result import CensoredPercentile
@@ -199,7 +200,7 @@ def _verdict(verdict: Verdict | None) -> Iterator[Remark]:
 
 
 def _shown_percentiles(found: SaturationResult) -> list[float]:
-    return sorted({50.0, 99.0, *(limit.q for limit in found.objective.latency)})
+    return sorted({*LINE_PERCENTILES, *(limit.q for limit in found.objective.latency)})
 
 
 def _probes(found: SaturationResult, formats: _Formats) -> SaturationTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from pacenote.figures.percentiles import LINE_PERCENTILES
 from pacenote.model.printable import shortened, single_line
 from pacenote.model.race_progress import RaceProgress, TaskProgress
 from pacenote.model.result import TaskResult
@@ -149,7 +150,7 @@ def _ended_cells(result: TaskResult) -> Iterator[str]:
     yield f"{name} <span class=doubtful>{escaped(line.ended)}</span>" if line.ended else name
     yield escaped(format_seconds(result.duration_s))
     yield "" if line.rate is None else escaped(f"{format_number(line.rate)} {line.unit}/s")
-    for q in (50.0, 99.0):
+    for q in LINE_PERCENTILES:
         latency = percentile_text(line.percentile(q))
         yield escaped(f"{latency}{BACKLOG_MARK}" if latency and line.has_backlog else latency)
     reason = f" ({shortened(line.reason, 200)})" if line.reason else ""

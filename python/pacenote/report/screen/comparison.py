@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pacenote.figures.percentiles import PRIMARY_PERCENTILES
 from pacenote.model.comparison import (
     WORSE_WORDS,
     Comparison,
@@ -64,9 +65,6 @@ _AREAS = {
 
 _SHOWN_PRIMARY = 24
 """Maximum number of primary metrics that are shown."""
-
-_SHIFTED_PERCENTILES = (50.0, 90.0, 99.0)
-"""Percentiles of one race each whose changes are shown."""
 
 _RANKS: Mapping[MetricWord, int] = {
     "worse": 0,
@@ -207,7 +205,7 @@ def _shifted(comparison: Comparison) -> list[MetricComparison]:
     return [
         each
         for each in comparison.metrics
-        if each.shift is not None and each.metric.task in tasks and each.metric.q in _SHIFTED_PERCENTILES
+        if each.shift is not None and each.metric.task in tasks and each.metric.q in PRIMARY_PERCENTILES
     ]
 
 

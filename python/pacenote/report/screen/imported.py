@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pacenote.figures.percentiles import TABLE_PERCENTILES
 from pacenote.model.imported import ImportedResults, ImportedTask, imported_tasks
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
@@ -13,7 +14,7 @@ from pacenote.report.screen.screen import Answer, Cell, Column, Paragraph, TaskR
 from pacenote.units import format_range, format_rate, format_seconds
 
 _RATE, _ERRORS, _SERVICE = "rate", "errors", "service p50"
-_PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9, "max": 100.0}
+_PERCENTILES = {**{f"p{q:g}": q for q in TABLE_PERCENTILES}, "max": 100.0}
 COLUMNS = (
     Column(_RATE),
     Column("p50", heading="latency p50"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from pacenote.figures.percentiles import TABLE_PERCENTILES
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceTimeline
@@ -34,8 +35,9 @@ WAITING_MARK = "^"
 
 _RATE, _MAX, _COUNT, _CLIENTS, _LATE, _ERRORS = "rate", "max", "operations", "clients", "late p99", "errors"
 _SERVICE, _TREND = "service p50", "trend"
-_PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0}
-_HIGH = "p99.9"
+*_SHOWN, _HIGHEST = TABLE_PERCENTILES
+_PERCENTILES = {f"p{q:g}": q for q in _SHOWN}
+_HIGH = f"p{_HIGHEST:g}"
 
 COLUMNS = (
     Column(_RATE),
@@ -123,7 +125,7 @@ def _shown_unit(task: TaskResult, target: TargetRate | None) -> str:
 
 def _line(task: TaskResult, unit: str, marks: _Marks) -> TaskRow:
     line = task_line(task, marks.targets.get(task.task))
-    high = line.times.at(99.9) if line.times else None
+    high = line.times.at(_HIGHEST) if line.times else None
     service = task.service_time.at(50.0) if task.service_time and task.latency else None
     cells = {
         _RATE: Cell(_rate(line, unit), task.task in marks.missed),

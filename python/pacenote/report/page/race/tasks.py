@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from pacenote.figures.percentiles import TABLE_PERCENTILES
 from pacenote.model.headline import indexing_rate, main_indexing
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
@@ -31,7 +32,6 @@ TASKS = "data-tasks"
 """Id of the table of tasks."""
 
 _CURVES = "data-percentiles"
-_PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 _COMPARED = 99.0
 _NAMED = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 _HEADINGS = (
@@ -77,7 +77,7 @@ def _row(
         PageCell(line.name + ended, tone="doubtful" if task.task in doubtful else ""),
         _throughput(line),
         _target(line, is_missed=task.task in missed),
-        *(_marked(_percentile(times, q), task) for q in _PERCENTILES),
+        *(_marked(_percentile(times, q), task) for q in TABLE_PERCENTILES),
         _marked(_time(times.max_ms if times else None), task),
         PageCell(f"{line.failed:,}", line.failed, "wrong" if line.failed else "quiet"),
         PageCell(f"{task.accounting.normal:,}", task.accounting.normal),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pacenote.figures.percentiles import LINE_PERCENTILES
 from pacenote.model.printable import single_line, whole_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import CensoredPercentile
@@ -216,7 +217,7 @@ def _probe_marks(probe: Probe, time: CensoredPercentile, rates: Scale, times: Sc
 
 
 def _probe_table(found: SaturationResult) -> PageTable:
-    qs = sorted({50.0, 99.0, *(limit.q for limit in found.objective.latency)})
+    qs = sorted({*LINE_PERCENTILES, *(limit.q for limit in found.objective.latency)})
     heads = ["Probe", "Target (ops/s)", "Outcome", "Done (ops/s)"]
     for q in qs:
         heads += [f"p{q:g} (ms)", f"p{q:g} at most (ms)"]
