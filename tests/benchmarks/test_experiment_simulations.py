@@ -18,7 +18,7 @@ TOLERANCE = 3.5 * math.sqrt(0.05 * 0.95 / EXPERIMENTS)
     "scenario",
     [
         Scenario(pair(looks=(5, 10)), Machine(0.6, 0.01)),
-        Scenario(pair(4, looks=(5, 10)), Machine(0.3, 0.01), metrics=2),
+        Scenario(pair(3, looks=(5, 10)), Machine(0.3, 0.01), metrics=2),
     ],
     ids=["looks", "contenders, looks and metrics"],
 )
