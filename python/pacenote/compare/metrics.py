@@ -25,6 +25,9 @@ from pacenote.stats.absolute_effect import OperationCount, total
 PRIMARY_KEY = "primary-metrics"
 """Key of a task's metadata (`meta`) with a list of its primary metrics."""
 
+_COMPARED = frozenset(metric for metric in METRICS.values() if metric.compared or metric.kind == "custom")
+"""The metrics whose figures are compared."""
+
 _HINTED = 20
 """Number of keys, and of tasks, that a hint names."""
 
@@ -86,7 +89,7 @@ def race_metrics(record: RaceRecord, customs: CustomMetrics | None = None) -> di
         return dict(_imported_metrics(record.imported, customs))
     reported = {"", *(task.task for task in reported_tasks(record))}
     found = dict[MetricId, Datum]()
-    for figure in race_figures(record):
+    for figure in race_figures(record, _COMPARED):
         if figure.value is None or not figure.is_shown or figure.task not in reported:
             continue
         if figure.metric.kind == "custom":

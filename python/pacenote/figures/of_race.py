@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -40,6 +41,9 @@ from pacenote.units import OPS
 
 _LARGEST = 100.0
 """The percentile that is the largest value."""
+
+_ALL: Collection[Metric] = frozenset(METRICS.values())
+"""All metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +113,18 @@ class Figure:
         return self.value if row.unit is None or self.value is None else row.unit.of(self.value)
 
 
-def race_figures(record: RaceRecord) -> Iterator[Figure]:
+def race_figures(record: RaceRecord, wanted: Collection[Metric] = _ALL) -> Iterator[Figure]:
     """Yields the figures of a race: those of the engine, those of each task, and those of the indices. A
     metric that was not measured has figures without a value, because reports may show their rows.
+
+    Of a race that was not imported, only those of the metrics `wanted`: races of a long trend have many.
     """
     if record.imported is not None:
         yield from _imported(record.imported)
         return
-    yield from engine_figures(record.system)
+    yield from engine_figures(record.system, wanted)
     for task in record.tasks:
-        yield from task_figures(task)
+        yield from task_figures(task, wanted)
         if target := record.targets.get(task.task):
             unit, of_task = f"{target.unit}/s", _Maker.of(task)
             yield of_task.figure(METRICS["target_rate"], target.value, unit)
@@ -132,9 +138,11 @@ def race_figures(record: RaceRecord) -> Iterator[Figure]:
             yield from _Maker(part=check.index).figures(metric, origin_value(metric.origin, check))
 
 
-def engine_figures(system: SystemMetrics) -> Iterator[Figure]:
+def engine_figures(system: SystemMetrics, wanted: Collection[Metric] = _ALL) -> Iterator[Figure]:
     """Yields the figures of the engine."""
     for metric in ENGINE:
+        if metric not in wanted:
+            continue
         value = origin_value(metric.origin, system)
         for item in value if isinstance(value, tuple) else ():
             yield from _item_figures(metric, item)
@@ -142,13 +150,15 @@ def engine_figures(system: SystemMetrics) -> Iterator[Figure]:
             yield from _Maker().figures(metric, value)
 
 
-def task_figures(task: TaskResult) -> Iterator[Figure]:
+def task_figures(task: TaskResult, wanted: Collection[Metric] = _ALL) -> Iterator[Figure]:
     """Yields the figures of a task and of its parts."""
     of_task = _Maker.of(task)
-    for metric in TASK:
+    metrics = [metric for metric in TASK if metric in wanted]
+    for metric in metrics:
         if metric.origin and (task.paced or not metric.is_scheduled):
             yield from of_task.figures(metric, origin_value(metric.origin, task))
-    yield from of_task.censored(METRICS["latency_with_failures"], task.latency_with_failures)
+    if (with_failures := METRICS["latency_with_failures"]) in wanted:
+        yield from of_task.censored(with_failures, task.latency_with_failures)
     failures = Counter[tuple[str, str]]()
     for group in task.errors:
         failures[group.label, f"{group.counted}s"] += group.count
@@ -156,7 +166,7 @@ def task_figures(task: TaskResult) -> Iterator[Figure]:
         yield replace(of_task, part=label).figure(METRICS["failures"], count, unit)
     for part in task.parts:
         of_part = replace(of_task, operation=part.operation, part=part.operation)
-        for metric in TASK:
+        for metric in metrics:
             if metric.origin_of_part:
                 yield from of_part.figures(metric, origin_value(metric.origin_of_part, part))
     for name, returned in task.values.items():
@@ -166,7 +176,12 @@ def task_figures(task: TaskResult) -> Iterator[Figure]:
 
 def origin_value(origin: str | Callable[[Any], object], source: object) -> object:
     """Returns the value of a metric: `origin` says where `source` has it."""
-    return origin(source) if callable(origin) else attrgetter(origin)(source)
+    return origin(source) if callable(origin) else _getter(origin)(source)
+
+
+@cache
+def _getter(origin: str) -> attrgetter[object]:
+    return attrgetter(origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +205,9 @@ class _Maker:
     ) -> Figure:
         """Returns a figure; its unit is that of the metric, unless another one is given."""
         if unit is None:
-            unit = {"rate": f"{self.unit}/s", "other": self.unit}.get(metric.unit, metric.unit)
+            unit = metric.unit
+            if unit in ("rate", "other"):
+                unit = f"{self.unit}/s" if unit == "rate" else self.unit
         assert value is None or isinstance(value, int | float)
         return Figure(
             *(metric, statistic, value, unit, self.task, self.operation, self.part),
