@@ -17,7 +17,7 @@ from diagnosing import store_race
 from machine import PACENOTE, PYTHON, run, temporary_folder
 from outcome import Figure, Options, Outcome, Target
 
-from pacenote.cli.stored_experiment import NoOptionCheck
+from pacenote.cli.lab.stored_experiment import NoOptionCheck
 from pacenote.lab.experiment.design import plan_races
 from pacenote.lab.experiment.read_file import read_experiment
 from pacenote.model.experiment import ExperimentPlan, JournalEntry

@@ -17,7 +17,7 @@ from fcntl import ioctl
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
 from pacenote.cli.console import Console
-from pacenote.cli.live_progress import LiveListener
+from pacenote.cli.output.live_progress import LiveListener
 from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome, TimeLeft
 from pacenote.race.drive import PROGRESS_INTERVAL_S
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 import pytest
 
 from pacenote.cli.console import Console
-from pacenote.cli.list_races import race_table
-from pacenote.cli.store_listing import ListedRace
-from pacenote.cli.tables import Fit, table
+from pacenote.cli.lists.races import race_table
+from pacenote.cli.metrics_store.listing import ListedRace
+from pacenote.cli.output.tables import Fit, table
 from pacenote.errors import TrackError
 from support.records import summary
 

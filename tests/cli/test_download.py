@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cli.progress_text import ProgressEstimator
+from pacenote.cli.output.progress_text import ProgressEstimator
 from pacenote.provision.distributions.registry import DISTRIBUTIONS
 from pacenote.provision.layout import plan_layout
 from pacenote.store.home import default_home

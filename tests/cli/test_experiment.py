@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from pacenote.cli.experiment_dry_run import budget_warning
+from pacenote.cli.lab.experiment_dry_run import budget_warning
 from pacenote.model.experiment import Experiment, ExperimentPlan, JournalEntry, PlannedRace
 from pacenote.store.experiment_store import ExperimentStore
 from support.engine import engine_document

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cli.stored_experiment import NoOptionCheck
+from pacenote.cli.lab.stored_experiment import NoOptionCheck
 from pacenote.lab.experiment.read_file import read_experiment
 from pacenote.lab.experiment.start import create_experiment
 from pacenote.model.experiment import ExperimentPlan, JournalEntry, PlannedRace

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from pacenote.cli.report_output import show_report
+from pacenote.cli.output.report_output import show_report
 from pacenote.lab import saturate
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.store.race_store import RaceStore

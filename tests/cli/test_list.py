@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pacenote.cli.list_races import race_table
-from pacenote.cli.store_listing import ListedRace
+from pacenote.cli.lists.races import race_table
+from pacenote.cli.metrics_store.listing import ListedRace
 from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.provision.containers.compose import ContainerSpec, compose_text
 from pacenote.store.home import default_home

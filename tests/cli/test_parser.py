@@ -10,8 +10,8 @@ from pacenote.cli import list as list_command
 from pacenote.cli import main as main_module
 from pacenote.cli import race
 from pacenote.cli.console import Console
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 from support.records import record
 

@@ -10,9 +10,9 @@ import pytest
 
 from pacenote.cli import race
 from pacenote.cli.console import Console
-from pacenote.cli.option_secrets import hide_option_secrets
+from pacenote.cli.options.rally_ini import RallySettings
+from pacenote.cli.options.secrets import hide_option_secrets
 from pacenote.cli.parser import Parser
-from pacenote.cli.rally_ini import RallySettings
 from pacenote.model.race_request import RaceRequest
 from pacenote.plan.document import DriverSettings, OnError, Plan, Target
 from pacenote.race.corpora import PreparedCorpora

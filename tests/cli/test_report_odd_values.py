@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.test_race_page import BEGIN_S, S, write_series
+from cli.output.test_race_page import BEGIN_S, S, write_series
 from pacenote import _core
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import RaceRecord

@@ -77,7 +77,7 @@ def test_a_dry_run_accepts_an_engine_of_an_official_archive(run, folder):
 def test_each_search_draws_its_seed_unless_one_is_given(run, folder, monkeypatch):
     seeds = []
     monkeypatch.setattr(
-        "pacenote.cli.tune_plan.plan_lines", lambda found: seeds.append(found.plan("").seed) or ()
+        "pacenote.cli.lab.tune_plan.plan_lines", lambda found: seeds.append(found.plan("").seed) or ()
     )
     for more in ((), (), ("--seed=7",)):
         assert run(*options("--dry-run", "--target-hosts=127.0.0.1:1", *more))[0] == 0
@@ -234,7 +234,7 @@ def test_a_repository_is_updated_once_for_all_values_of_a_knob(run, folder, monk
         loaded.append(request.offline)
         return load_race_track(request, *arguments)
 
-    monkeypatch.setattr("pacenote.cli.tune_plan.load_race_track", load)
+    monkeypatch.setattr("pacenote.cli.lab.tune_plan.load_race_track", load)
     (folder / "knobs.toml").write_text(KNOBS.replace('["/a", "/b"]', '["/a", "/b", "/c"]'))
     assert run(*options("--dry-run", "--target-hosts=127.0.0.1:1"))[0] == 0
     assert loaded == [False, True, True]

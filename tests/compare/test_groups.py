@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from compare.races import blocks, compared, index, race, search
-from pacenote.cli.comparison_gates import gate_result
-from pacenote.cli.comparison_requirements import parse_requirements
+from pacenote.cli.gates.comparison import gate_result
+from pacenote.cli.gates.requirements import parse_requirements
 from pacenote.compare import groups
 from pacenote.compare.groups import compare_groups
 from pacenote.errors import UsageError

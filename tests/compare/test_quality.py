@@ -9,8 +9,8 @@ import pytest
 
 from compare.quality_races import quality_blocks, with_values
 from compare.races import changed, compared, search
-from pacenote.cli.comparison_gates import gate_result, parse_gates
-from pacenote.cli.comparison_requirements import parse_requirements
+from pacenote.cli.gates.comparison import gate_result, parse_gates
+from pacenote.cli.gates.requirements import parse_requirements
 from pacenote.compare.groups import compare_groups
 from pacenote.compare.metrics import race_metrics
 from pacenote.errors import UsageError

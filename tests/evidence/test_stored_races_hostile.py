@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pacenote.cli.console import Console
-from pacenote.cli.race_findings import race_evidence
-from pacenote.cli.race_page import page_text
+from pacenote.cli.output.race_findings import race_evidence
+from pacenote.cli.output.race_page import page_text
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from support.hostile_evidence import (

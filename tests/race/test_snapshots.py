@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.cli.plain_progress import PlainListener
+from pacenote.cli.output.plain_progress import PlainListener
 from pacenote.model.snapshot import Snapshot
 from pacenote.race import snapshots
 from pacenote.store.race_store import RaceStore

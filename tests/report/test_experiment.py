@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from compare.races import blocks, compared
-from pacenote.cli.experiment_output import report_markdown
+from pacenote.cli.lab.experiment_output import report_markdown
 from pacenote.compare.groups import compare_groups
 from pacenote.model.comparison import ComparisonOptions, EstimatedChange, MetricId
 from pacenote.model.experiment_result import (

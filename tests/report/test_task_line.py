@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from pacenote.cli.live_view import RaceView
-from pacenote.cli.progress_text import result_line
+from pacenote.cli.output.live_view import RaceView
+from pacenote.cli.output.progress_text import result_line
 from pacenote.model.result import TaskResult, WorkTotals
 from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.report.page.race.tasks import task_table

@@ -21,7 +21,7 @@ CONSTANTS = {name for name, value in vars(engine).items() if isinstance(value, s
 ALLOWED = {
     "python/pacenote/provision/distributions/": "each distribution states its own name",
     "python/pacenote/model/track_request.py": "the type of `--build-flavor`",
-    "python/pacenote/cli/track_options.py": "the values of `--build-flavor`",
+    "python/pacenote/cli/options/track.py": "the values of `--build-flavor`",
     "python/pacenote/metrics_store/": "the engine that stores results is not the one under test",
     "python/pacenote/python_tasks/results.py": "a Python package with this name",
 }

@@ -7,10 +7,10 @@ import contextlib
 import json
 import sys
 
-from pacenote.cli.configuration import read_configuration
 from pacenote.cli.console import Console
-from pacenote.cli.folder_trust import HARMLESS
 from pacenote.cli.main import COMMANDS, add_general_options, command_module
+from pacenote.cli.options.configuration import read_configuration
+from pacenote.cli.options.folder_trust import HARMLESS
 from pacenote.cli.parser import Parser
 from pacenote.errors import UsageError
 from shape.sources import ROOT

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import uuid
 
-from pacenote.cli.annotations_to_store import add_to_store
 from pacenote.cli.console import Console
+from pacenote.cli.metrics_store.annotations import add_to_store
+from pacenote.cli.options.metrics_store import add_store_option, store_client
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser, validate_choice
-from pacenote.cli.store_options import add_store_option, store_client
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.store.annotations import Annotation, AnnotationStore

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from pacenote.cli import values
-from pacenote.cli.car_options import add_team_options
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.cars import add_team_options
+from pacenote.cli.options.sources import add_source_build_options, engine_from_sources
+from pacenote.cli.options.unavailable import unavailable_options
+from pacenote.cli.output.progress import progress_listener
 from pacenote.cli.parser import Parser
-from pacenote.cli.progress import progress_listener
-from pacenote.cli.source_options import add_source_build_options, engine_from_sources
-from pacenote.cli.unavailable import unavailable_options
 from pacenote.errors import Interrupted
 from pacenote.model.output_text import json_text
 from pacenote.race.engine_sources import build_requested

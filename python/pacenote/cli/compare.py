@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pacenote.cli import values
-from pacenote.cli.comparison_gates import GateResult, gate_result, parse_gates
-from pacenote.cli.comparison_requirements import parse_requirements
 from pacenote.cli.console import Console
-from pacenote.cli.page_file import IN_FOLDER, write_page_file
+from pacenote.cli.gates.comparison import GateResult, gate_result, parse_gates
+from pacenote.cli.gates.requirements import parse_requirements
+from pacenote.cli.options import values
+from pacenote.cli.options.metrics_store import add_store_option, store_client
+from pacenote.cli.options.quality import add_quality_option, given_quality
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.page_file import IN_FOLDER, write_page_file
+from pacenote.cli.output.report_file import check_report_file, check_report_size, write_report_file
 from pacenote.cli.parser import EachGiven, Parser, Several
 from pacenote.cli.program import program
-from pacenote.cli.quality_option import add_quality_option, given_quality
-from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
-from pacenote.cli.store_options import add_store_option, store_client
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import StoreError, UsageError, VoidRace
 from pacenote.store.race_store import RaceStore, check_home
 
@@ -269,7 +269,7 @@ def _groups(
         from pacenote.store.race_groups import find_group
 
         return [find_group(store, side) for side in sides]
-    from pacenote.cli.store_comparison import find_groups
+    from pacenote.cli.metrics_store.comparison import find_groups
 
     return find_groups(sides, store, client, console)
 
@@ -411,8 +411,8 @@ def _page(
     comparison: Comparison, options: argparse.Namespace, first: tuple[ComparedRace, ComparedRace]
 ) -> str:
     """Returns the comparison as a page, which names the commands of the first race of each side."""
+    from pacenote.cli.output.race_command import race_command
     from pacenote.cli.program import NAME
-    from pacenote.cli.race_command import race_command
     from pacenote.report.page.comparison.build import ComparisonPageSources, build_comparison_page
     from pacenote.report.render.page import render_small_page
     from pacenote.version import pacenote_version

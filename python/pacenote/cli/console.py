@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from pacenote.cli import plain_characters
+from pacenote.cli.output import plain_characters
 from pacenote.errors import PacenoteError
 from pacenote.model.output_text import terminal_text
 from pacenote.model.printable import printable

@@ -7,12 +7,12 @@ import importlib
 import re
 from pathlib import Path
 
-from pacenote.cli import values
-from pacenote.cli.client_options import HELP, client_options
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.clients import HELP, client_options
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.progress import progress_listener
 from pacenote.cli.parser import Parser
-from pacenote.cli.progress import progress_listener
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import Interrupted, UsageError
 from pacenote.track.params import parse_list
 

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 from pacenote.cli.console import Console
+from pacenote.cli.options.metrics_store import add_store_option, store_client
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser, validate_choice
-from pacenote.cli.store_options import add_store_option, store_client
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import StoreError, UsageError
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.home import default_home
@@ -55,7 +55,7 @@ def _delete_races(ids: Sequence[str], options: argparse.Namespace, console: Cons
         for folder in folders.values():
             console.result(f"{_verb(options)} race {folder.path.name}\n")
         return
-    from pacenote.cli.store_deletion import StoreDeletion
+    from pacenote.cli.metrics_store.deletion import StoreDeletion
 
     StoreDeletion(client, console, dry_run=options.dry_run).races(ids, store)
 
@@ -87,13 +87,13 @@ def _delete_annotations(ids: Sequence[str], options: argparse.Namespace, console
                 store.delete(annotation_id)
             console.result(f"{_verb(options)} annotation {annotation_id}\n")
         return
-    from pacenote.cli.store_deletion import StoreDeletion
+    from pacenote.cli.metrics_store.deletion import StoreDeletion
 
     StoreDeletion(client, console, dry_run=options.dry_run).annotations(ids, store)
 
 
 def _delete_data(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:
-    from pacenote.cli.data_sets import delete_data
+    from pacenote.cli.lists.data_sets import delete_data
 
     delete_data(ids, options, console)
 

@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.report_file import check_report_file, check_report_size, write_report_file
 from pacenote.cli.parser import Parser
 from pacenote.cli.program import as_started
-from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 from pacenote.model.output_text import json_text
 from pacenote.store.race_store import RaceStore, check_home
@@ -69,7 +69,7 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the diagnosis of each race and returns 0, whatever was found. Raises PacenoteError."""
-    from pacenote.cli.list_rules import all_rules
+    from pacenote.cli.lists.rules import all_rules
     from pacenote.diagnose.answers import diagnose
     from pacenote.evidence.stored_races import read_evidence, unfinished_races
     from pacenote.store.race_groups import find_group
@@ -155,8 +155,8 @@ def _title(diagnosis: Diagnosis) -> str:
 def _write_experiments(
     diagnosis: Diagnosis, group: FoundGroup, options: argparse.Namespace, console: Console
 ) -> None:
-    from pacenote.cli.diagnosis_experiment import lacks_secrets, write_experiments
-    from pacenote.cli.experiment_check import RaceOptionCheck
+    from pacenote.cli.lab.diagnosis_experiment import lacks_secrets, write_experiments
+    from pacenote.cli.lab.experiment_check import RaceOptionCheck
 
     record = group.races[0].record
     check = RaceOptionCheck(console)

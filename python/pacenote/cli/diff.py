@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.tables import Fit, table
 from pacenote.cli.parser import Parser
-from pacenote.cli.tables import Fit, table
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import StoreError
 from pacenote.model.output_text import json_text
 from pacenote.model.printable import shortened_alike, whole_line

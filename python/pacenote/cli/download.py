@@ -7,14 +7,12 @@ import importlib
 import json
 from pathlib import Path
 
-from pacenote.cli import values
-from pacenote.cli.archive_options import ARCHIVE_OPTIONS, add_archive_options
-from pacenote.cli.car_options import add_team_options
 from pacenote.cli.console import Console
-from pacenote.cli.engine_options import add_maven_mirror, engine_options, jdk
-from pacenote.cli.parser import Parser
-from pacenote.cli.progress import progress_listener
-from pacenote.cli.track_options import (
+from pacenote.cli.options import values
+from pacenote.cli.options.archive import ARCHIVE_OPTIONS, add_archive_options
+from pacenote.cli.options.cars import add_team_options
+from pacenote.cli.options.engine import add_maven_mirror, engine_options, jdk
+from pacenote.cli.options.track import (
     add_challenge_option,
     add_corpus_options,
     add_filter_options,
@@ -22,7 +20,9 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_fields,
 )
-from pacenote.cli.unavailable import unavailable_options
+from pacenote.cli.options.unavailable import unavailable_options
+from pacenote.cli.output.progress import progress_listener
+from pacenote.cli.parser import Parser
 from pacenote.errors import Interrupted, UsageError
 from pacenote.model.engine import ENGINE_APIS
 from pacenote.model.race_request import RaceRequest

@@ -10,16 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacenote.cli import values
-from pacenote.cli.comparison_gates import parse_gates
-from pacenote.cli.comparison_requirements import parse_requirements
 from pacenote.cli.console import Console
-from pacenote.cli.experiment_gates import check_gates, exit_code, gated_exit_code, is_gated
-from pacenote.cli.page_file import IN_FOLDER
+from pacenote.cli.gates.comparison import parse_gates
+from pacenote.cli.gates.experiment import check_gates, exit_code, gated_exit_code, is_gated
+from pacenote.cli.gates.requirements import parse_requirements
+from pacenote.cli.options import values
+from pacenote.cli.options.quality import add_quality_option
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.page_file import IN_FOLDER
+from pacenote.cli.output.report_file import check_report_file
 from pacenote.cli.parser import EachGiven, Parser, Several, validate_choice
-from pacenote.cli.quality_option import add_quality_option
-from pacenote.cli.report_file import check_report_file
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import Interrupted, UsageError
 from pacenote.store.home import default_home
 
@@ -193,12 +193,12 @@ def _init(options: argparse.Namespace, console: Console) -> int:
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
-    from pacenote.cli.experiment_blocks import with_planned_blocks
-    from pacenote.cli.experiment_check import RaceOptionCheck
-    from pacenote.cli.experiment_data_paths import check_compared_paths
-    from pacenote.cli.experiment_dry_run import budget_warning, show_plan
-    from pacenote.cli.experiment_duet import check_duet
-    from pacenote.cli.experiment_plan_check import check_plans, test_mode_warning
+    from pacenote.cli.lab.experiment_blocks import with_planned_blocks
+    from pacenote.cli.lab.experiment_check import RaceOptionCheck
+    from pacenote.cli.lab.experiment_data_paths import check_compared_paths
+    from pacenote.cli.lab.experiment_dry_run import budget_warning, show_plan
+    from pacenote.cli.lab.experiment_duet import check_duet
+    from pacenote.cli.lab.experiment_plan_check import check_plans, test_mode_warning
     from pacenote.lab.experiment.given_options import (
         lines_of_file,
         with_given_options,
@@ -242,7 +242,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
-    from pacenote.cli.stored_experiment import checked_experiment
+    from pacenote.cli.lab.stored_experiment import checked_experiment
     from pacenote.lab.experiment.progress import ExperimentProgress, is_retried
     from pacenote.model.experiment import JournalEntry
     from pacenote.store.experiment_store import ExperimentStore
@@ -252,7 +252,7 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
     check_gates(experiment.design, options)
     progress = ExperimentProgress.of(folder.plan(), folder.journal())
     if options.dry_run:
-        from pacenote.cli.experiment_progress import left_lines
+        from pacenote.cli.lab.experiment_progress import left_lines
 
         if is_retried(experiment, progress):
             progress.apply(JournalEntry(event="retried", at=""))
@@ -265,8 +265,8 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
 
 
 def _report(options: argparse.Namespace, console: Console) -> int:
-    from pacenote.cli.experiment_output import show_result
-    from pacenote.cli.stored_experiment import stored_experiment
+    from pacenote.cli.lab.experiment_output import show_result
+    from pacenote.cli.lab.stored_experiment import stored_experiment
     from pacenote.store.experiment_store import ExperimentStore
 
     folder = ExperimentStore().folder(options.target or "latest")
@@ -275,7 +275,7 @@ def _report(options: argparse.Namespace, console: Console) -> int:
         experiment = replace(experiment, quality=options.quality)
     check_gates(experiment.design, options)
     if options.html is not None:
-        from pacenote.cli.experiment_page import write_experiment_page
+        from pacenote.cli.lab.experiment_page import write_experiment_page
 
         result = write_experiment_page(folder, experiment, options.html, console)
     else:
@@ -284,7 +284,7 @@ def _report(options: argparse.Namespace, console: Console) -> int:
 
 
 def _list(options: argparse.Namespace, console: Console) -> int:
-    from pacenote.cli.list_experiments import list_experiments, list_recipes
+    from pacenote.cli.lists.experiments import list_experiments, list_recipes
 
     if options.report_format == "junit":
         raise UsageError("--report-format=junit needs the verdicts of an experiment, not a list")
@@ -346,7 +346,7 @@ def _race(
     folder: ExperimentFolder, experiment: Experiment, options: argparse.Namespace, console: Console
 ) -> int:
     """Runs the races that are left, prints the answer, and returns the exit code."""
-    from pacenote.cli.experiment_output import show_result
+    from pacenote.cli.lab.experiment_output import show_result
     from pacenote.race.stop_signals import exit_at_third, interrupting
 
     with exit_at_third(console.error_at_exit), interrupting():
@@ -362,9 +362,9 @@ def _race(
 
 def run_races(folder: ExperimentFolder, experiment: Experiment, console: Console) -> RunEnd:
     """Runs the races of an experiment that are left. Raises StoreError."""
-    from pacenote.cli.experiment_check import RaceOptionCheck
-    from pacenote.cli.experiment_page import add_experiment_page
-    from pacenote.cli.experiment_progress import experiment_listener
+    from pacenote.cli.lab.experiment_check import RaceOptionCheck
+    from pacenote.cli.lab.experiment_page import add_experiment_page
+    from pacenote.cli.lab.experiment_progress import experiment_listener
     from pacenote.lab.experiment.design import all_variants
     from pacenote.lab.experiment.evaluate import Evaluation
     from pacenote.lab.experiment.kept_engine import ChildRaces

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.metrics_store import add_store_option, configured_store
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
-from pacenote.cli.store_options import add_store_option, configured_store
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import StoreError, UsageError
 from pacenote.units import format_count
 
@@ -113,7 +113,7 @@ class _Races:
 
 def _to_store(races: _Races, options: argparse.Namespace, console: Console) -> int:
     """Writes races to the metrics store, and returns the exit code. Raises StoreError and UsageError."""
-    from pacenote.cli.race_to_store import export_to_store
+    from pacenote.cli.metrics_store.races import export_to_store
 
     if options.format or options.output:
         raise UsageError("--to-store writes Rally's documents", hint="omit --format and --output")
@@ -147,7 +147,7 @@ def _to_openmetrics(races: _Races, options: argparse.Namespace) -> None:
 def _to_parquet(races: _Races, options: argparse.Namespace) -> None:
     if options.output is None:
         raise UsageError("Parquet is not text for a terminal", hint="add --output=FILE")
-    from pacenote.cli.export_file import replaced_file
+    from pacenote.cli.output.export_file import replaced_file
     from pacenote.export.parquet import ParquetFormat
 
     with replaced_file(options.output) as path:
@@ -177,7 +177,7 @@ def _write_text(
         for text in texts:
             races.console.result(text)
         return
-    from pacenote.cli.export_file import replaced_file
+    from pacenote.cli.output.export_file import replaced_file
 
     with replaced_file(options.output) as path, path.open("w", encoding="utf-8", newline="") as file:
         file.writelines(texts)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import EvidenceError
 from pacenote.units import format_count
 
@@ -158,7 +158,7 @@ def _show(
     elif options.report_format == "markdown" or not console.shows_results_on_terminal:
         console.result(render_gc_markdown(report))
     else:
-        from pacenote.cli.tables import Fit, table
+        from pacenote.cli.output.tables import Fit, table
 
         fit = Fit(console.result_width, ((0, _NARROW_NAME),))
         console.result(table(gc_headers(report), list(gc_cells(report)), fit))

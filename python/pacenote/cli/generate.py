@@ -6,11 +6,11 @@ import argparse
 import importlib
 from pathlib import Path
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.plain_progress import PlainListener
 from pacenote.cli.parser import Parser
-from pacenote.cli.plain_progress import PlainListener
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.units import format_count
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}

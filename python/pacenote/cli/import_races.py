@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
 from pacenote.cli.program import program
 from pacenote.cli.reading_limit import file_limit
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.printable import shortened, single_line
 from pacenote.model.user_tags import tag_texts

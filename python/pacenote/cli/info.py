@@ -8,15 +8,15 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from pacenote.cli.console import Console
-from pacenote.cli.parser import Parser
-from pacenote.cli.track_options import (
+from pacenote.cli.options.track import (
     add_challenge_option,
     add_filter_options,
     add_param_options,
     add_source_options,
     track_request,
 )
-from pacenote.cli.unavailable import UnavailableOption
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.parser import Parser
 from pacenote.model.printable import printable
 from pacenote.model.secrets import redact_urls
 from pacenote.model.track import Challenge, Documents, Parallel, Task, Track

@@ -6,10 +6,10 @@ import argparse
 import json
 
 from pacenote.cli.console import Console
-from pacenote.cli.installation_options import add_installation_options, new_installation
+from pacenote.cli.options.installation import add_installation_options, new_installation
+from pacenote.cli.options.unavailable import unavailable_options
+from pacenote.cli.output.progress import progress_listener
 from pacenote.cli.parser import Parser
-from pacenote.cli.progress import progress_listener
-from pacenote.cli.unavailable import unavailable_options
 from pacenote.errors import Interrupted
 
 UNAVAILABLE_OPTIONS = unavailable_options(("--source-build-method",))

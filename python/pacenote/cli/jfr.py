@@ -6,11 +6,11 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.report_file import check_report_file, write_report_file
 from pacenote.cli.parser import Parser, Several
-from pacenote.cli.report_file import check_report_file, write_report_file
-from pacenote.cli.unavailable import UnavailableOption
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.cli.recordings import Moment
@@ -138,7 +138,8 @@ def _add_outputs(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints tables, or writes stacks, and returns 0. Raises EvidenceError, StoreError and UsageError."""
-    from pacenote.cli import recordings, stack_files
+    from pacenote.cli import recordings
+    from pacenote.cli.output import stack_files
     from pacenote.report.recording.build import RecordingFilter
 
     options.report_file = check_report_file(options.report_file)

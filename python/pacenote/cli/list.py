@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from pacenote.cli import values
-from pacenote.cli.car_options import add_team_options
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.cars import add_team_options
+from pacenote.cli.options.metrics_store import add_store_option
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.tables import Fit, table
 from pacenote.cli.parser import Parser, validate_choice
-from pacenote.cli.store_options import add_store_option
-from pacenote.cli.tables import Fit, table
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.model.output_text import json_text
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.home import default_home
@@ -73,13 +73,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _races(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli.list_races import list_races
+    from pacenote.cli.lists.races import list_races
 
     return list_races(options, console)
 
 
 def _annotations(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli.store_listing import merged_annotations
+    from pacenote.cli.metrics_store.listing import merged_annotations
 
     first, last = (day and day.strftime("%Y%m%d") for day in (options.from_date, options.to_date))
     own = AnnotationStore(default_home()).list(console.warning)
@@ -110,19 +110,19 @@ def _annotations(options: argparse.Namespace, console: Console) -> str:
 
 
 def _tracks(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli.list_tracks import list_tracks
+    from pacenote.cli.lists.tracks import list_tracks
 
     return list_tracks(options, console)
 
 
 def _data(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli.data_sets import list_data
+    from pacenote.cli.lists.data_sets import list_data
 
     return list_data(options, console)
 
 
 def _nodes(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli import node_text
+    from pacenote.cli.output import node_text
     from pacenote.provision.containers.engine_container import running_containers
     from pacenote.race.lifecycle import running_nodes
 
@@ -161,31 +161,31 @@ def _telemetry(options: argparse.Namespace, console: Console) -> str:
 
 
 def _pipelines(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli.engine_options import PIPELINES
+    from pacenote.cli.options.engine import PIPELINES
 
     return _named(options, console, "pipelines", list(PIPELINES.items()))
 
 
 def _cars(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli.list_cars import list_cars
+    from pacenote.cli.lists.cars import list_cars
 
     return list_cars(options, console)
 
 
 def _plugins(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli.list_cars import list_plugins
+    from pacenote.cli.lists.cars import list_plugins
 
     return list_plugins(options, console)
 
 
 def _rules(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli.list_rules import list_rules
+    from pacenote.cli.lists.rules import list_rules
 
     return list_rules(options, console)
 
 
 def _figures(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.cli.list_rules import list_figures
+    from pacenote.cli.lists.rules import list_figures
 
     return list_figures(options, console)
 

@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from pacenote.cli.command_trust import FLAG, trusted_for_command
 from pacenote.cli.console import Console
-from pacenote.cli.option_secrets import hide_option_secrets
-from pacenote.cli.option_words import warn_of_words
+from pacenote.cli.options.command_trust import FLAG, trusted_for_command
+from pacenote.cli.options.secrets import hide_option_secrets
+from pacenote.cli.options.words import warn_of_words
 from pacenote.cli.parser import Parser, similar
 from pacenote.cli.reading_limit import reading_limit
 from pacenote.errors import Interrupted, PacenoteError, UsageError
@@ -208,7 +208,7 @@ def _check_current_folder() -> None:
 
 def _configure(parser: Parser, command: str, arguments: Sequence[str], console: Console) -> None:
     """Makes configured values the defaults of the options."""
-    from pacenote.cli.configuration import apply_configuration, read_configuration
+    from pacenote.cli.options.configuration import apply_configuration, read_configuration
     from pacenote.store.home import default_home
 
     rally_name = _value_of("--configuration-name", arguments)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 from pacenote.cli.console import Console
-from pacenote.cli.unavailable import UnavailableOption
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 
 Group = Literal["search", "track", "cluster", "nodes", "load", "report", "telemetry", "advanced"]
@@ -397,7 +397,7 @@ def check_characters(action: argparse.Action, text: str) -> None:
     if text.isascii() or not _SURROGATE.search(text) or not action.option_strings:
         return
     # Few command lines have such bytes.
-    from pacenote.cli import values
+    from pacenote.cli.options import values
 
     if action.type not in (values.path, values.paths, values.output_file, values.page_file):
         raise argparse.ArgumentTypeError("is not UTF-8 text")

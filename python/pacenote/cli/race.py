@@ -8,13 +8,16 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from pacenote.cli import values
-from pacenote.cli.car_options import engine_settings, index_settings
-from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
-from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
-from pacenote.cli.data_options import DATA_OPTIONS, add_data_options, start_conditions
-from pacenote.cli.engine_options import (
+from pacenote.cli.gates.thresholds import check_thresholds, threshold_exit_code
+from pacenote.cli.interruption import NOTHING_MEASURED, printing_report, stored_record
+from pacenote.cli.metrics_store.races import add_to_store
+from pacenote.cli.options import values
+from pacenote.cli.options.cars import engine_settings, index_settings
+from pacenote.cli.options.clients import HELP as CLIENT_OPTIONS_HELP
+from pacenote.cli.options.clients import client_options
+from pacenote.cli.options.data import DATA_OPTIONS, add_data_options, start_conditions
+from pacenote.cli.options.engine import (
     ENGINE_OPTIONS,
     PIPELINES,
     SELECTING_OPTIONS,
@@ -23,31 +26,17 @@ from pacenote.cli.engine_options import (
     engine_options,
     is_given,
 )
-from pacenote.cli.given_options import given_options
-from pacenote.cli.interruption import NOTHING_MEASURED, printing_report, stored_record
-from pacenote.cli.node_options import add_driver_cpus_option
-from pacenote.cli.parser import Parser, validate_choice
-from pacenote.cli.progress import progress_listener
-from pacenote.cli.race_findings import race_evidence, show_findings
-from pacenote.cli.race_page import add_page
-from pacenote.cli.race_thresholds import check_thresholds, threshold_exit_code
-from pacenote.cli.race_to_store import add_to_store
-from pacenote.cli.rally_ini import show_rally_settings
-from pacenote.cli.report_file import check_report_size
-from pacenote.cli.report_output import (
-    add_report_options,
-    check_report_file,
-    is_short,
-    show_report,
-)
-from pacenote.cli.source_options import (
+from pacenote.cli.options.given import given_options
+from pacenote.cli.options.metrics_store import add_store_option, configured_store
+from pacenote.cli.options.nodes import add_driver_cpus_option
+from pacenote.cli.options.rally_ini import show_rally_settings
+from pacenote.cli.options.sources import (
     SELECTING_SOURCES,
     add_source_build_options,
     engine_from_sources,
 )
-from pacenote.cli.store_options import add_store_option, configured_store
-from pacenote.cli.telemetry_options import add_telemetry_options, telemetry_options
-from pacenote.cli.track_options import (
+from pacenote.cli.options.telemetry import add_telemetry_options, telemetry_options
+from pacenote.cli.options.track import (
     add_challenge_option,
     add_corpus_options,
     add_filter_options,
@@ -56,7 +45,18 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_fields,
 )
-from pacenote.cli.unavailable import unavailable_options
+from pacenote.cli.options.unavailable import unavailable_options
+from pacenote.cli.output.progress import progress_listener
+from pacenote.cli.output.race_findings import race_evidence, show_findings
+from pacenote.cli.output.race_page import add_page
+from pacenote.cli.output.report_file import check_report_size
+from pacenote.cli.output.report_output import (
+    add_report_options,
+    check_report_file,
+    is_short,
+    show_report,
+)
+from pacenote.cli.parser import Parser, validate_choice
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.client_options import AdditionalCluster
 from pacenote.model.pacing_options import DEFAULT_SPIN_US, PacingOptions
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.owns_process:
         console.keep_results_apart()
     if request.dry_run:
-        from pacenote.cli.dry_run import dry_run_text
+        from pacenote.cli.output.dry_run import dry_run_text
         from pacenote.race.dry_run import dry_run
 
         found = dry_run(request)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
-from pacenote.cli.parser import Parser
-from pacenote.cli.track_options import (
+from pacenote.cli.options import values
+from pacenote.cli.options.track import (
     add_flavor_options,
     add_param_options,
     add_source_options,
     track_request,
 )
-from pacenote.cli.unavailable import UnavailableOption
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.parser import Parser
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.decoding import parse_json
 from pacenote.model.output_text import json_text

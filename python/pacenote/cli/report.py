@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
-from pacenote.cli.page_file import IN_FOLDER
+from pacenote.cli.gates.thresholds import check_thresholds, threshold_exit_code
+from pacenote.cli.lab.saturation_output import show_saturation
+from pacenote.cli.options import values
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.page_file import IN_FOLDER
+from pacenote.cli.output.race_findings import race_evidence
+from pacenote.cli.output.race_page import write_page
+from pacenote.cli.output.report_file import check_report_size
+from pacenote.cli.output.report_output import add_report_options, is_short, show_report
 from pacenote.cli.parser import Parser
-from pacenote.cli.race_findings import race_evidence
-from pacenote.cli.race_page import write_page
-from pacenote.cli.race_thresholds import check_thresholds, threshold_exit_code
-from pacenote.cli.report_file import check_report_size
-from pacenote.cli.report_output import add_report_options, is_short, show_report
-from pacenote.cli.saturation_output import show_saturation
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 from pacenote.evidence.recover import missing_files, recover
 from pacenote.store.race_store import RaceStore

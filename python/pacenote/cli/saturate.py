@@ -7,18 +7,19 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from pacenote.cli import race, values
+from pacenote.cli import race
 from pacenote.cli.console import Console
 from pacenote.cli.interruption import NO_PROBE, printing_report, stored_saturation
+from pacenote.cli.lab.saturation_output import check_saturation_format, show_saturation
+from pacenote.cli.metrics_store.races import add_to_store
+from pacenote.cli.options import values
+from pacenote.cli.options.metrics_store import configured_store
+from pacenote.cli.options.rally_ini import show_rally_settings
+from pacenote.cli.options.telemetry import TELEMETRY_OPTIONS
+from pacenote.cli.output.progress import progress_listener
+from pacenote.cli.output.race_page import add_page
+from pacenote.cli.output.report_output import check_report_file
 from pacenote.cli.parser import Parser
-from pacenote.cli.progress import progress_listener
-from pacenote.cli.race_page import add_page
-from pacenote.cli.race_to_store import add_to_store
-from pacenote.cli.rally_ini import show_rally_settings
-from pacenote.cli.report_output import check_report_file
-from pacenote.cli.saturation_output import check_saturation_format, show_saturation
-from pacenote.cli.store_options import configured_store
-from pacenote.cli.telemetry_options import TELEMETRY_OPTIONS
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 from pacenote.store.home import RACES

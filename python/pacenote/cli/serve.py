@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
+from pacenote.cli.options import values
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore, check_home
@@ -68,7 +68,7 @@ class _PageMaker:
         self._store = store
 
     def race(self, folder: RaceFolder) -> str:
-        from pacenote.cli.race_page import page_text
+        from pacenote.cli.output.race_page import page_text
 
         return page_text(folder.read(), folder, None, is_running=folder.is_in_use())
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
-from pacenote.cli.engine_options import ENGINE_OPTIONS, is_given
-from pacenote.cli.installation_options import add_installation_options, new_installation
+from pacenote.cli.options.engine import ENGINE_OPTIONS, is_given
+from pacenote.cli.options.installation import add_installation_options, new_installation
+from pacenote.cli.options.sources import SELECTING_SOURCES
+from pacenote.cli.options.unavailable import unavailable_options
+from pacenote.cli.output.progress import progress_listener
 from pacenote.cli.parser import Parser
-from pacenote.cli.progress import progress_listener
-from pacenote.cli.source_options import SELECTING_SOURCES
-from pacenote.cli.unavailable import unavailable_options
 from pacenote.errors import Interrupted, UsageError
 from pacenote.model.output_text import json_text
 from pacenote.race.stop_signals import interrupting
@@ -44,7 +44,7 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Starts the engine, and prints its address and how to stop it. Raises PacenoteError."""
     # Imported here because --help does not need it.
-    from pacenote.cli.node_text import client_options_line, node_document, started_line
+    from pacenote.cli.output.node_text import client_options_line, node_document, started_line
     from pacenote.store.race_store import ID_HINT, is_race_id
 
     race_id = options.race_id or ""

@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
+from pacenote.cli.options.unavailable import unavailable_options
 from pacenote.cli.parser import Parser
-from pacenote.cli.unavailable import unavailable_options
 from pacenote.model.output_text import json_text
 from pacenote.store.home import default_home
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _document(stopped: StoppedEngine) -> str:
-    from pacenote.cli.node_text import node_document
+    from pacenote.cli.output.node_text import node_document
 
     return json_text({
         "installation-id": stopped.installation_id,
@@ -53,7 +53,7 @@ def _document(stopped: StoppedEngine) -> str:
 
 
 def _text(stopped: StoppedEngine) -> str:
-    from pacenote.cli.node_text import engine_name, node_document
+    from pacenote.cli.output.node_text import engine_name, node_document
 
     lines = [
         f"{node_document(entry).get('name', entry.id)} ({engine_name(entry)}) was stopped.\n"

@@ -9,16 +9,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacenote.cli import values
 from pacenote.cli.console import Console
-from pacenote.cli.data_options import duration
-from pacenote.cli.page_file import IN_FOLDER, write_page_file
+from pacenote.cli.options import values
+from pacenote.cli.options.data import duration
+from pacenote.cli.options.metrics_store import add_store_option
+from pacenote.cli.options.quality import add_quality_option, given_quality
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.output.page_file import IN_FOLDER, write_page_file
+from pacenote.cli.output.report_file import check_report_file, write_report_file
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
-from pacenote.cli.quality_option import add_quality_option, given_quality
-from pacenote.cli.report_file import check_report_file, write_report_file
-from pacenote.cli.store_options import add_store_option
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError, VoidRace
 from pacenote.store.race_store import RaceStore, check_home
 

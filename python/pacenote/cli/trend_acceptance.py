@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from pacenote.cli.annotations_to_store import add_to_store
-from pacenote.cli.store_options import store_client
+from pacenote.cli.metrics_store.annotations import add_to_store
+from pacenote.cli.options.metrics_store import store_client
 from pacenote.errors import UsageError
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.race_time import TIMESTAMP_FORMAT
@@ -36,7 +36,7 @@ def accepted_with_store(
     """Returns which regressions were accepted on this machine, or in the metrics store, if there is one. That
     it does not answer is a warning. Raises UsageError for invalid settings of the store, and StoreError.
     """
-    from pacenote.cli.store_listing import merged_annotations
+    from pacenote.cli.metrics_store.listing import merged_annotations
 
     own = AnnotationStore(home).list(console.warning)
     notes = merged_annotations(own, options, console, "only what was accepted on this machine is known")

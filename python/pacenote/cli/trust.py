@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pacenote.cli.command_trust import FILE, folder_path
-from pacenote.cli.configured_option import read_configuration_file
 from pacenote.cli.console import Console
-from pacenote.cli.folder_trust import read_folder_file
+from pacenote.cli.options.command_trust import FILE, folder_path
+from pacenote.cli.options.configured import read_configuration_file
+from pacenote.cli.options.folder_trust import read_folder_file
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
-from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 from pacenote.model.printable import whole_line
 from pacenote.store.home import default_home

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pacenote.cli import race, values
+from pacenote.cli import race
 from pacenote.cli.console import Console
-from pacenote.cli.page_file import IN_FOLDER
+from pacenote.cli.options import values
+from pacenote.cli.options.quality import add_quality_option
+from pacenote.cli.output.page_file import IN_FOLDER
 from pacenote.cli.parser import EachGiven, Parser, validate_choice
-from pacenote.cli.quality_option import add_quality_option
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.store.home import default_home
 from pacenote.units import format_count
@@ -83,7 +84,7 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Does what the action says, and returns the exit code. Raises PacenoteError."""
-    from pacenote.cli.tune_options import check_action
+    from pacenote.cli.lab.tune_options import check_action
 
     action = validate_choice(options.action, "tune", tuple(ACTIONS))
     if options.configuration_name:
@@ -95,8 +96,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
-    from pacenote.cli.tune_options import race_options
-    from pacenote.cli.tune_plan import new_plan, plan_lines
+    from pacenote.cli.lab.tune_options import race_options
+    from pacenote.cli.lab.tune_plan import new_plan, plan_lines
     from pacenote.store.experiment_store import ExperimentStore
     from pacenote.store.tune_store import create_tune, write_tune
 
@@ -112,7 +113,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
-    from pacenote.cli.tune_plan import given_budget
+    from pacenote.cli.lab.tune_plan import given_budget
 
     folder = _folder(options)
     budget = given_budget(options.budget) if options.budget else None
@@ -122,11 +123,11 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
 
 
 def _report(options: argparse.Namespace, console: Console) -> int:
-    from pacenote.cli.tune_output import show_result
+    from pacenote.cli.lab.tune_output import show_result
 
     folder = _folder(options)
     if options.html is not None:
-        from pacenote.cli.tune_page import write_tune_page
+        from pacenote.cli.lab.tune_page import write_tune_page
 
         write_tune_page(folder, options.html, console)
     else:
@@ -142,7 +143,7 @@ def _knobs(_options: argparse.Namespace, console: Console) -> int:
 
 
 def _list(options: argparse.Namespace, console: Console) -> int:
-    from pacenote.cli.list_searches import list_searches
+    from pacenote.cli.lists.searches import list_searches
 
     console.result(list_searches(options, console))
     return 0
@@ -180,8 +181,8 @@ def _search(
     budget_s: float | None = None,
 ) -> int:
     """Runs what is left, prints the answer, and returns the exit code."""
-    from pacenote.cli.tune_output import show_result
-    from pacenote.cli.tune_page import add_tune_page
+    from pacenote.cli.lab.tune_output import show_result
+    from pacenote.cli.lab.tune_page import add_tune_page
     from pacenote.race.stop_signals import exit_at_third, interrupting
 
     with exit_at_third(console.error_at_exit), interrupting():
@@ -199,7 +200,7 @@ def _search(
 
 def _run_races(folder: TuneFolder, console: Console, *, is_resumed: bool, budget_s: float | None) -> TuneEnd:
     from pacenote.cli.experiment import run_races as run_experiment_races
-    from pacenote.cli.tune_progress import TuneLines
+    from pacenote.cli.lab.tune_progress import TuneLines
     from pacenote.lab.other_races import announced, other_races
     from pacenote.lab.race_child import run_races
     from pacenote.lab.tune.run import TuneRun, run_tune

@@ -6,15 +6,15 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from pacenote.cli.console import Console
-from pacenote.cli.parser import Parser
-from pacenote.cli.track_options import (
+from pacenote.cli.options.track import (
     add_challenge_option,
     add_flavor_options,
     add_param_options,
     add_source_options,
     track_request,
 )
-from pacenote.cli.unavailable import UnavailableOption
+from pacenote.cli.options.unavailable import UnavailableOption
+from pacenote.cli.parser import Parser
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from pacenote.cli.console import Console
-from pacenote.cli.experiment_check import RaceOptionCheck
+from pacenote.cli.lab.experiment_check import RaceOptionCheck
 from pacenote.errors import UsageError
 from pacenote.lab.experiment.given_options import lines_of_file, with_given_options, with_given_quality
 

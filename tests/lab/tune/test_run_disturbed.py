@@ -12,7 +12,7 @@ import pytest
 from lab.experiment.test_run_disturbed import BUSY, MISSED, USED, WAITED, disturbed
 from lab.tune.searches import RACE_S, RECORDS, Search, limit, search_plan
 from lab.tune.test_run import KilledError
-from pacenote.cli.tune_progress import event_line
+from pacenote.cli.lab.tune_progress import event_line
 from pacenote.lab.child_command import ChildExit
 from pacenote.lab.race_child import RaceCall
 from pacenote.lab.tune.progress import REPEATED_SHARE

@@ -1,0 +1,1 @@
+"""The gates of commands: `--fail-on`, `--require` and `--threshold`."""

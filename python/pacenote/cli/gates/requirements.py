@@ -1,0 +1,115 @@
+"""`--require` of `pacenote compare`: what must be shown of metrics, so that the command does not fail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pacenote.cli.gates.metrics import PRIMARY, gate_metrics
+from pacenote.cli.options import values
+from pacenote.errors import UsageError
+
+if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.model.comparison import Comparison, MetricComparison
+
+_NO_WORSE = re.compile(r"no-worse:(?P<percent>[0-9.]+)\s*%(:(?P<metric>.+))?")
+
+_FORM = "no-worse:5%, or no-worse:5%:METRIC as no-worse:5%:p99:term"
+
+_NAMED = 3
+"""Number of metrics that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoWorse:
+    """The requirement that metrics are shown to have become worse by less than a limit: a test of
+    non-inferiority. Without an interval, nothing is shown.
+    """
+
+    limit: float
+    """The limit as a fraction: 0.05 is 5 %. Throughput may fall to 1 / 1.05 of the baseline."""
+
+    metric: str = PRIMARY
+    """The metric, or `primary` for all that decide."""
+
+    def __str__(self) -> str:
+        of = "" if self.metric == PRIMARY else f":{self.metric}"
+        return f"no-worse:{self.limit * 100:g}%{of}"
+
+    def unmet(self, comparison: Comparison) -> list[MetricComparison]:
+        """Returns the metrics of which it is not shown. Raises UsageError if there are none of this name."""
+        metrics = gate_metrics(comparison, self.metric, "--require")
+        return [each for each in metrics if comparison.is_void(each) or not self._is_shown(each)]
+
+    def problem(self, comparison: Comparison) -> str:
+        """Returns of which metrics it is not shown, in one line; empty if it is shown of all.
+
+        Raises UsageError if there are none of this name.
+        """
+        from pacenote.report.comparison_texts import answer_sentence
+
+        if comparison.answer == "void":
+            return f"--require={self}: the comparison is {answer_sentence(comparison)}"
+        if not gate_metrics(comparison, self.metric, "--require"):
+            return f"--require={self}: the races have no such metric"
+        from pacenote.model.messages import list_with_rest
+
+        texts = [f"{each.metric.label} ({unmet_text(each)})" for each in self.unmet(comparison)]
+        texts += [f"{label} (not all races have it)" for label in unshown_quality(comparison, [self])]
+        return f"--require={self} is not shown of {list_with_rest(texts, _NAMED)}" if texts else ""
+
+    def _is_shown(self, each: MetricComparison) -> bool:
+        if each.is_zero:
+            return True
+        alone = each.change.alone if each.change else None
+        if each.change is None or alone is None:
+            return False
+        if each.change.is_absolute:
+            # A limit in percent says nothing about a difference in points.
+            falls = alone.low > -each.smallest_effect
+            rises = alone.high is not None and alone.high < each.smallest_effect
+            return {True: falls, False: rises, None: falls and rises}[each.metric.higher_is_better]
+        falls = (1 + alone.low) * (1 + self.limit) > 1
+        rises = alone.high is not None and alone.high < self.limit
+        return {True: falls, False: rises, None: falls and rises}[each.metric.higher_is_better]
+
+
+def unmet_text(each: MetricComparison) -> str:
+    """Returns what is known of a metric that is not shown to be no worse."""
+    from pacenote.report.comparison_rows import alone_text
+
+    if each.change is None or each.change.alone is None:
+        return f"{each.word}: {each.reason}" if each.reason else each.word
+    return f"{each.change.alone.confidence * 100:.3g} % interval {alone_text(each.change)}"
+
+
+def parse_requirements(text: str) -> list[NoWorse]:
+    """Returns requirements that are separated by commas. Raises UsageError if one has another form."""
+    found = [_requirement(part.strip()) for part in values.escaped_list(text)]
+    if not found:
+        raise UsageError("--require is empty", hint=_FORM)
+    return found
+
+
+def _requirement(text: str) -> NoWorse:
+    match = _NO_WORSE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"--require cannot be '{text}'", hint=_FORM)
+    percent = values.above_zero(match["percent"])
+    return NoWorse(percent / 100, (match["metric"] or PRIMARY).strip() or PRIMARY)
+
+
+def unshown_quality(comparison: Comparison, requirements: Sequence[NoWorse]) -> Sequence[str]:
+    """Returns the labels of the quality metrics that not all races have, if a requirement is about all
+    metrics that decide.
+    """
+    is_asked = any(one.metric.lower() == PRIMARY for one in requirements)
+    return comparison.lacking_quality if is_asked else ()
+
+
+def unmet_metrics(comparison: Comparison, requirements: Sequence[NoWorse]) -> list[MetricComparison]:
+    """Returns the metrics of which a requirement is not shown, in the order of the comparison."""
+    labels = {each.metric.label for one in requirements for each in one.unmet(comparison)}
+    return [each for each in comparison.metrics if each.metric.label in labels]

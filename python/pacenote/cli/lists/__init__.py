@@ -1,0 +1,1 @@
+"""The lists of `pacenote list`, one for each kind."""

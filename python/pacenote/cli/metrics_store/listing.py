@@ -1,0 +1,175 @@
+"""What lists show of a metrics store beside what this machine has."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pacenote.cli.console import Console
+from pacenote.cli.options.metrics_store import store_client
+from pacenote.errors import StoreError
+from pacenote.model.race_time import parse_timestamp
+from pacenote.store.race_index import RaceFilter, RaceSummary
+
+if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.metrics_store.client import StoreClient
+    from pacenote.store.annotations import Annotation
+
+HERE = "here"
+"""How lists mark what is only on this machine."""
+
+STORE = "store"
+"""How lists mark what is only in the metrics store."""
+
+BOTH = "here, store"
+"""How lists mark what is on this machine and in the metrics store."""
+
+_LISTED_HERE = "only what is on this machine is listed"
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRace:
+    """A race in a list."""
+
+    summary: RaceSummary
+    """What the list shows of it."""
+
+    place: str = ""
+    """Where it is; empty if there is no metrics store."""
+
+    document: Mapping[str, Any] | None = None
+    """Its document in the metrics store, or None if it is not there."""
+
+
+def stored_races(
+    options: argparse.Namespace, criteria: RaceFilter, console: Console
+) -> list[ListedRace] | None:
+    """Returns the races that match in the metrics store, or None if there is none or it does not answer,
+    which is a warning.
+    """
+    documents = _answer(options, console, lambda client: _documents(client, options, criteria))
+    if documents is None:
+        return None
+    listed = (one for one in documents if one.get("race-id"))
+    return [ListedRace(_summary(str(one["race-id"]), one), STORE, one) for one in listed]
+
+
+def merged_races(own: Sequence[RaceSummary], stored: Sequence[ListedRace], limit: int) -> list[ListedRace]:
+    """Returns races of this machine and of the store, newest first, each with where it is. What this machine
+    has of a race is shown, because its folder has all of it. Races with the same id that began at different
+    times are different races.
+    """
+    only_stored = {(race.summary.race_id, race.summary.timestamp): race for race in stored}
+    found = []
+    for race in own:
+        in_store = only_stored.pop((race.race_id, race.timestamp), None)
+        found.append(ListedRace(race, BOTH if in_store else HERE))
+    found += only_stored.values()
+    # A race of this machine that cannot be read has no time, and comes first, as without a store.
+    found.sort(key=lambda race: race.summary.timestamp or "9", reverse=True)
+    return found[:limit]
+
+
+def merged_annotations(
+    own: Sequence[Annotation],
+    options: argparse.Namespace,
+    console: Console,
+    without_store: str = _LISTED_HERE,
+) -> list[tuple[Annotation, str]]:
+    """Returns annotations of this machine and of the store, newest first, each with where it is; empty texts
+    if there is no store, or if it does not answer, of which a warning begins with `without_store`.
+    """
+    found = _answer(options, console, lambda client: _annotations(client, console), without_store)
+    if found is None:
+        return [(one, "") for one in own]
+    stored = {one.annotation_id: one for one in found if one.environment == options.configured_environment}
+    here = {one.annotation_id for one in own}
+    merged = [(one, BOTH if one.annotation_id in stored else HERE) for one in own]
+    merged += [(one, STORE) for key, one in stored.items() if key not in here]
+    return sorted(merged, key=lambda entry: (entry[0].race_timestamp, entry[0].annotation_id), reverse=True)
+
+
+def _answer(
+    options: argparse.Namespace,
+    console: Console,
+    ask: Callable[[StoreClient], _T],
+    without_store: str = _LISTED_HERE,
+) -> _T | None:
+    """Returns what the store answers, or None without one; that it does not answer is a warning."""
+    client = store_client(options)
+    if client is None:
+        return None
+    try:
+        return ask(client)
+    except StoreError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        console.warning(f"{without_store}: {error.message}{hint}")
+        return None
+    finally:
+        client.close()
+
+
+def _documents(
+    client: StoreClient, options: argparse.Namespace, criteria: RaceFilter
+) -> list[dict[str, Any]]:
+    from pacenote.metrics_store.store import MetricsStore, StoreQuery
+
+    query = StoreQuery(
+        environment=options.configured_environment,
+        limit=criteria.limit,
+        track=criteria.track,
+        challenge=criteria.challenge,
+        benchmark_name=criteria.benchmark_name,
+        from_date=criteria.from_date,
+        to_date=criteria.to_date,
+        user_tags=criteria.user_tags,
+    )
+    return MetricsStore(client).races(query)
+
+
+def _annotations(client: StoreClient, console: Console) -> list[Annotation]:
+    from pacenote.metrics_store.store_annotations import StoreAnnotations
+
+    return StoreAnnotations(client).list(console.warning)
+
+
+def _summary(race_id: str, document: Mapping[str, Any]) -> RaceSummary:
+    """Returns what a list shows of a race that Rally or Pacenote has stored."""
+    from pacenote.model.engine import engine_of_version
+
+    cluster = document.get("cluster")
+    facts: Mapping[str, Any] = cluster if isinstance(cluster, dict) else {}
+    tags, car = document.get("user-tags"), document.get("car")
+    version = _text(facts.get("distribution-version"))
+    summary = RaceSummary(
+        race_id=race_id,
+        timestamp=_text(document.get("race-timestamp")),
+        track=_text(document.get("track")),
+        track_revision=_text(document.get("track-revision")),
+        challenge=_text(document.get("challenge")),
+        car="+".join(map(str, car)) if isinstance(car, list) else _text(car),
+        distribution=(engine_of_version(version) or "") if version else "",
+        version=version,
+        revision=_text(facts.get("revision")),
+        user_tags=tags if isinstance(tags, dict) else {},
+        verdict="",
+        state="complete",
+        headline="",
+    )
+    return summary if _is_timestamp(summary.timestamp) else replace(summary, timestamp="")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _is_timestamp(text: str) -> bool:
+    try:
+        parse_timestamp(text)
+    except ValueError:
+        return False
+    return True

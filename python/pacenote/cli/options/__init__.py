@@ -1,0 +1,1 @@
+"""The options of commands, where their values come from, and whether these are trusted."""

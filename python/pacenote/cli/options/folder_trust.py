@@ -1,0 +1,101 @@
+"""The `pacenote.toml` of the working folder, which may come from someone else: which of its keys are used.
+
+All of them, if the user trusts the file; otherwise only those of `HARMLESS`, which name nothing that is run,
+contacted, read or written. Folders above the working folder are not searched, and trusting one folder does
+not extend to those below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pacenote.cli.options.command_trust import folder_path, is_trusted_for_command
+from pacenote.cli.options.configured import file_cannot_be_read
+from pacenote.store.atomic_files import read_with_status
+from pacenote.store.trusted_files import Trust, TrustedFiles, writable_by_others
+
+HARMLESS = frozenset({
+    *(
+        "all-jvms",
+        "arrivals",
+        "batch-size",
+        "benchmark-name",
+        "blocks",
+        "budget",
+        "build-flavor",
+        "by-thread",
+    ),
+    *("challenge", "chart-name", "chart-type", "class", "cluster-name", "constraint", "cooldown"),
+    *("corpus-documents", "debug", "default-telemetry", "docs", "documents", "driver-threads", "dry-run"),
+    *("effective-start-date", "enable-assertions", "environment-name", "event", "exclude-tasks"),
+    *("fail-on", "format", "from", "from-date", "full", "ignore-unused-track-params", "include-tasks"),
+    *("last", "limit", "max-age", "max-connections", "max-error-rate", "max-rate"),
+    *("max-shortfall", "metrics", "metrics-store", "min-rate", "mixed-sides", "new-races", "objective"),
+    *(
+        "offline",
+        "on-error",
+        "open-loop",
+        "precision",
+        "preserve-install",
+        "primary",
+        "probe-time",
+        "probe-warmup",
+        "quality",
+    ),
+    *("quiet", "reason", "report", "report-format", "report-numbers-align", "require", "samples", "seed"),
+    *("show-in-report", "show-processing-time", "since", "skip-rest-api-check", "skip-telemetry"),
+    *("smallest-effect", "spin", "start-rate", "sweep-clients", "sweep-time", "task", "test-mode"),
+    *("thread", "threshold", "to", "to-date"),
+    *("user-tag", "user-tags", "warmup-drain"),
+})
+"""Options that are used from a file which is not trusted. Every other one needs trust, also a new one: it may
+name a program, code, an address, or a path that is read or written.
+"""
+
+_FILE_ENDING = ".json"
+"""The ending of values that lists and dictionaries are read from: they name files."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderConfiguration:
+    """The configuration file of a folder, as it was read."""
+
+    path: Path
+    """Its path, with the folder's symbolic links resolved."""
+
+    content: bytes = b""
+    """Its content."""
+
+    trust: Trust | Literal["refused"] = "unknown"
+    """Whether it is trusted; one that is refused has no effect at all."""
+
+    refusal: str = ""
+    """Why it is refused, or empty."""
+
+
+def read_folder_file(folder: Path, home: Path) -> FolderConfiguration | None:
+    """Reads the configuration file of a folder, and finds out whether the user trusts it. Returns None if
+    there is none.
+
+    Raises UsageError if it cannot be read, and StoreError if it is not known what is trusted.
+    """
+    path = folder_path(folder)
+    try:
+        content, status = read_with_status(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise file_cannot_be_read(path, error) from error
+    if reason := writable_by_others(status):
+        return FolderConfiguration(path, content, "refused", reason)
+    trust = "trusted" if is_trusted_for_command(path, content) else TrustedFiles(home).trust_in(path, content)
+    return FolderConfiguration(path, content, trust)
+
+
+def needs_no_trust(name: str, value: object) -> bool:
+    """Returns whether a value of an option is used from a file that is not trusted: not if it could be read
+    as the name of a file.
+    """
+    return name in HARMLESS and not str(value).strip().endswith(_FILE_ENDING)

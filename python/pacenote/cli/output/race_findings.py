@@ -1,0 +1,63 @@
+"""What is known of a race beside its record: what was observed over time, and its diagnosis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pacenote.cli.console import Console
+from pacenote.cli.program import as_started
+from pacenote.errors import PacenoteError
+from pacenote.model.messages import DEFECT
+from pacenote.model.race_record import RaceRecord
+from pacenote.store.race_folder import RaceFolder
+
+if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.model.diagnosis import Diagnosis
+    from pacenote.report.race_evidence import RaceEvidence
+
+
+def race_diagnosis(folder: Path) -> Diagnosis:
+    """Returns the diagnosis of a stored race by the bundled rules. Raises PacenoteError."""
+    from pacenote.cli.lists.rules import all_rules
+    from pacenote.diagnose.answers import diagnose
+    from pacenote.evidence.stored_races import read_evidence
+    from pacenote.store.race_groups import find_group
+    from pacenote.store.race_store import RaceStore
+
+    (evidence,) = read_evidence(find_group(RaceStore(), [str(folder)]))
+    return diagnose(evidence, all_rules(None))
+
+
+def race_evidence(record: RaceRecord, folder: Path, console: Console) -> RaceEvidence:
+    """Returns what was observed of the race in `folder` and, if it is complete, its diagnosis. What cannot be
+    read is missing; a race that cannot be diagnosed, and a defect, are warnings.
+    """
+    from pacenote.evidence.race_observations import race_observations
+    from pacenote.report.page.race.machine import WANTED
+    from pacenote.report.race_evidence import RaceEvidence
+
+    evidence, race = RaceEvidence(), RaceFolder(folder)
+    if record.imported is not None or not race.race_json.is_file():
+        return evidence
+    try:
+        evidence = replace(evidence, observed=race_observations(record, race, WANTED))
+        if record.complete:
+            evidence = replace(evidence, diagnosis=race_diagnosis(folder))
+    except PacenoteError as error:
+        console.warning(f"the race cannot be diagnosed: {error.message}")
+    except Exception as error:  # The race has been measured: its results are shown in any case.
+        console.warning(f"the race cannot be diagnosed: {DEFECT}: {type(error).__name__}: {error}")
+    return evidence
+
+
+def show_findings(record: RaceRecord, diagnosis: Diagnosis | None, console: Console) -> None:
+    """Prints the most important findings, a line each, and how to see all; nothing without any."""
+    from pacenote.report.diagnosis import headline_findings
+
+    found = headline_findings(diagnosis) if diagnosis else ()
+    for text in found:
+        console.progress(text)
+    if found:
+        console.progress(f"next: {as_started(f'pacenote diagnose {record.race_id}')}")
