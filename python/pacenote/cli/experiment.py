@@ -149,11 +149,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _given_track_params(options: argparse.Namespace) -> Mapping[str, object]:
     """Returns what the command line gives: configured parameters are defaults of the races."""
-    return options.track_params if _is_given(options, "--track-params") else {}
+    return options.track_params if _is_given(options, "track-params") else {}
 
 
 def _is_given(options: argparse.Namespace, name: str) -> bool:
-    return any(each.partition("=")[0] == name for each in options.arguments)
+    """Returns whether the command line has an option, not only a configuration file."""
+    given = options.given.get(name)
+    return given is not None and not given.is_configured
 
 
 _OPTIONS: Mapping[str, tuple[Callable[[argparse.Namespace], object], tuple[str, ...]]] = {
@@ -165,7 +167,7 @@ _OPTIONS: Mapping[str, tuple[Callable[[argparse.Namespace], object], tuple[str, 
     "--blocks": (lambda options: options.blocks, ("run",)),
     "--report-file": (lambda options: options.report_file, ("run", "resume", "report")),
     "--html": (lambda options: options.html is not None, ("report",)),
-    "--quality": (lambda options: _is_given(options, "--quality"), ("run", "report")),
+    "--quality": (lambda options: _is_given(options, "quality"), ("run", "report")),
     "--fail-on": (lambda options: options.fail_on, ("run", "resume", "report")),
     "--require": (lambda options: options.require, ("run", "resume", "report")),
     "--report-format": (lambda options: options.report_format, ("run", "resume", "report", "list")),
@@ -214,7 +216,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     name, file, original = _file(options.target)
     text = with_given_options(original, file, options.blocks, _given_track_params(options), check)
     if options.quality:
-        is_default = not _is_given(options, "--quality")
+        is_default = not _is_given(options, "quality")
         text = with_given_quality(text, [str(each) for each in options.quality], is_default=is_default)
     if options.baseline or options.contender:
         from pacenote.lab.experiment.given_variants import with_given_variants
@@ -271,7 +273,7 @@ def _report(options: argparse.Namespace, console: Console) -> int:
 
     folder = ExperimentStore().folder(options.target or "latest")
     experiment = stored_experiment(folder)
-    if _is_given(options, "--quality"):
+    if _is_given(options, "quality"):
         experiment = replace(experiment, quality=options.quality)
     check_gates(experiment.design, options)
     if options.html is not None:
