@@ -2,7 +2,8 @@
 
 Each simulated experiment has the plan of its design, records of races whose throughput is drawn, and the
 same decisions after each block. The printed tables are those of docs/comparing.md. The simulations need no
-engine and take about five minutes.
+engine and take about twenty minutes of CPU time, most of them for the experiments with a precision, which are
+evaluated after each block.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pacenote.diagnose.catalogue import FIGURES, SOURCES
 from pacenote.diagnose.engine_host_facts import SOURCE, add_engine_host_figures
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
+from pacenote.model.telemetry_cuts import TelemetryCuts
 
 NODE = {"node": "far"}
 STAT = "os.cgroup.cpu.stat"
@@ -78,6 +79,30 @@ def test_the_figures_have_the_names_of_the_sampler_and_their_own_source() -> Non
     reason = found.value(window, "memory.available_share")
     assert isinstance(reason, Unknown)
     assert "page cache" in str(reason.reasons)
+
+
+def test_what_a_driver_on_the_same_host_may_have_had_is_not_that_of_other_programs() -> None:
+    busy = counter("process.user", 600, process="driver"), counter("process.system", 0, process="driver")
+    engine, driver = telemetry("node-counters", *SERIES), telemetry("host", *busy)
+    builder = EvidenceBuilder("race", [TaskFacts(TASK, "indexing")])
+    builder.set(Window(node="far"), "engine.processors", 4.0)
+    cuts = TelemetryCuts(engine.tasks, (*engine.series, *driver.series))
+    add_engine_host_figures(builder, cuts, ())
+    found, window = builder.build(), Window(TASK, "far")
+    # It kept 15 % of the processors busy, engine and others 70 %.
+    assert found.number(window, "cpu.other_least_share") == pytest.approx(0.05)
+    assert found.number(window, "cpu.idle_share") == pytest.approx(0.3)
+    missing = found.value(window, "cpu.other_share")
+    assert isinstance(missing, Unknown)
+    assert "the driver may run on the host" in missing.reasons[0][1]
+
+
+def test_the_load_of_other_processors_is_not_that_of_a_node() -> None:
+    found = evidence(SERIES[0], gauge("os.cpu.percent", 12, 13, **NODE), cores=2.0)
+    assert found.number(Window(TASK, "far"), "cpu.engine_share") == 1.0
+    missing = found.value(Window(TASK, "far"), "cpu.idle_share")
+    assert isinstance(missing, Unknown)
+    assert "is not that of the processors" in missing.reasons[0][1]
 
 
 def test_a_host_that_is_sampled_has_the_figures_of_the_sampler_only() -> None:

@@ -216,6 +216,29 @@ def test_a_thread_counts_with_its_busiest_time_in_that_step_and_with_its_mean_in
     assert [value(evidence, "driver.cpu_share", name) for name in ("one", "two", "three")] == [0.9, 0.5, 0.5]
 
 
+def test_the_use_of_a_thread_is_known_of_each_step() -> None:
+    steps = [{"step": "one", "share": 0.95}, {"step": "two", "share": 0.2}]
+    threads = [
+        {"name": "drive-0", "cpu_s": 3.0, "wall_s": 10.0, "busiest": steps[0], "busiest_steps": steps},
+        {"name": "drive-1", "cpu_s": 1.0, "wall_s": 10.0, "busiest_steps": [{"step": "two", "share": 0.3}]},
+        {"name": "collect", "busiest_steps": [{"step": "two", "share": 1.0}]},
+    ]
+    tasks = tuple(task(task=name) for name in ("one", "two", "short"))
+    evidence = race_builder(record(tasks=tasks, driver={"threads": threads})).build()
+    shares = [value(evidence, "driver.cpu_share", name) for name in ("one", "two", "short")]
+    assert shares == [0.95, 0.3, "it was not recorded"]
+
+
+def test_short_waits_for_a_core_are_waits_and_uncounted_ones_are_not_known() -> None:
+    late = {"step": "term", "task": "term", "share": 0.67, "share_of_step": 0.2}
+    counted = {"name": "drive-0", "run_queue_s": 12.0, "core_waits": []}
+    for recorded in ({"delayed": late}, {"delayed": late, "delayed_tasks": [late]}):
+        race = record(tasks=(paced(),), driver={"threads": [counted | recorded]})
+        assert value(race_builder(race).build(), "driver.core_wait_share", "term") == 0.2
+    uncounted = record(tasks=(paced(),), driver={"threads": [counted | {"run_queue_s": None}]})
+    assert value(race_builder(uncounted).build(), "driver.core_wait_share", "term") == "it was not recorded"
+
+
 def test_the_reasons_of_a_task_are_its_own_and_those_of_all() -> None:
     findings = (
         Finding("of one", "driver", tasks=("one", "one")),

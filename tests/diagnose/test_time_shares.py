@@ -3,6 +3,7 @@
 import pytest
 
 from diagnose.evidence import evidence_of
+from pacenote.diagnose import facts
 from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.time_shares import task_times
 
@@ -144,6 +145,56 @@ def test_the_time_of_several_nodes_of_a_host_is_divided_by_node():
         "other work of the engine": 0.1,
         "merging": 0.1,
     }
+
+
+def nodes_with(cores, *, nodes=4, count=8):
+    """Evidence of nodes with this many of the cores of their host each, which searched with two clients; 30 %
+    of the time of a request was that of the engine, on all nodes evenly.
+    """
+    builder = EvidenceBuilder("race", [TaskFacts("load", "searching")])
+    builder.set(Window(), "host.cores", count)
+    figures = {"task.busy_clients": 2.0, "task.took_share": 0.3, "task.window_s": 60.0}
+    for name, value in figures.items():
+        builder.set(Window("load"), name, value)
+    for node in (f"n{number}" for number in range(nodes)):
+        builder.set(Window(node=node), "host.usable_cores", cores)
+        shares = {"node.cpu_share": 0.6 / 8, "cpu.engine_share": 0.6 / 8, "cpu.idle_share": 1 - 0.6 / 8}
+        for name, value in shares.items():
+            builder.set(Window("load", node), name, value)
+        for name in ("other", "driver", "steal"):
+            builder.set(Window("load", node), f"cpu.{name}_share", 0.0)
+    return builder.build()
+
+
+@pytest.mark.parametrize(("nodes", "cores"), [(1, 8), (4, 2), (2, 8)])
+def test_the_clients_of_a_cluster_are_divided_by_the_cores_of_all_its_nodes(nodes, cores):
+    """Two busy clients keep at most a quarter of eight cores busy, however nodes share these."""
+    for found in task_times(nodes_with(cores, nodes=nodes)):
+        causes = {each.cause: pytest.approx(each.share) for each in found.shares}
+        assert causes["too few requests at a time"] == 0.75
+        assert causes["requests outside the engine: network and driver"] == 0.175
+
+
+def test_a_node_beside_nodes_that_are_not_diagnosed_is_not_the_only_one(monkeypatch):
+    monkeypatch.setattr(facts, "MOST_WINDOWS", 1)
+    evidence = nodes_with(2)
+    (found,) = task_times(evidence)
+    assert (len(evidence.nodes), found.node) == (1, "n0")
+    assert found.shares[0].share == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_nodes_on_other_hosts_add_their_processors(known):
+    """One of two nodes reports four processors; of the other one, they may not be known."""
+    builder = EvidenceBuilder("race", [TaskFacts("load", "searching")])
+    for node in ("a", "b"):
+        builder.set(Window("load", node), "node.cpu_share", 0.1)
+        if known or node == "a":
+            builder.set(Window(node=node), "engine.available_processors", 4)
+    builder.set(Window("load"), "task.busy_clients", 2.0)
+    for found in task_times(builder.build()):
+        shares = {each.cause: each.share for each in found.shares}
+        assert shares.get("too few requests at a time") == (pytest.approx(0.75) if known else None)
 
 
 def test_counters_that_add_up_to_more_than_all_cores_are_told():

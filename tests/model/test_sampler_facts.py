@@ -13,6 +13,7 @@ STORED = {
     "process_cpus": {"n-0": [0, 1], "driver": [2]},
     "link_bytes_per_s": {"eth0": 125000000, "eth1": 1.5},
     "data_devices": [{"device": "md0", "disks": ["sda", "sdb"]}, {"device": "sdc"}],
+    "not_available": {"n-1: control group": "it is that of n-0", "n-0: io.stat": "it is that of nobody"},
 }
 FACTS = SamplerFacts(
     nodes=("n-0",),
@@ -20,6 +21,7 @@ FACTS = SamplerFacts(
     process_cpus={"n-0": frozenset({0, 1}), "driver": frozenset({2})},
     link_bytes_per_s={"eth0": 125000000.0, "eth1": 1.5},
     devices={"md0": ("sda", "sdb"), "sdc": ()},
+    group_readers={"n-1": "n-0"},
 )
 HOSTILE: tuple[object, ...] = (True, -1, 1e308, "x", [], [[]], [None], {}, {"a": None}, [{}])
 
@@ -36,7 +38,7 @@ def test_a_part_of_another_form_is_left_out(part: str, value: object) -> None:
     telemetry = {"host-sampler": {**STORED, part: value}}
     facts = sampler_facts(telemetry)
     assert facts is not None
-    names = {"data_devices": "devices"}
+    names = {"data_devices": "devices", "not_available": "group_readers"}
     for name in STORED.keys() - {part}:
         assert getattr(facts, names.get(name, name)) == getattr(FACTS, names.get(name, name))
     assert SampledHost.from_record(telemetry).nodes == facts.nodes

@@ -11,9 +11,11 @@ from pacenote.model.reported_cpu import MOST_ON_HOST, nodes_beside
 from pacenote.model.task_observations import (
     KEY,
     TaskObservation,
+    lacked_shares,
     task_observations,
     with_observations,
 )
+from pacenote.model.telemetry_cuts import TelemetryCuts
 from support.records import bulk, record
 
 NODES = ({"name": "a"}, {"name": "b"})
@@ -75,6 +77,58 @@ def test_other_nodes_on_the_same_host_are_not_other_programs() -> None:
         assert found[TASK].other_share == pytest.approx(share)
     with_silent = [*together, {"name": "silent", "host": "10.0.0.1"}]
     assert task_observations(cuts, facts, {}, [], nodes_beside(with_silent))[TASK].other_share is None
+
+
+def beside_driver(driver_cores: float, host_cores: float, percent: float = 95.0) -> TelemetryCuts:
+    """A node that has 2.4 of its 4 processors, with this load, and a driver whose host is sampled."""
+    engine = telemetry(
+        "node-counters",
+        counter("process.cpu.total", 2400, node="a"),
+        gauge("os.cpu.percent", percent, node="a"),
+    )
+    driver = telemetry(
+        "host",
+        counter("process.user", driver_cores * 900, process="driver"),
+        counter("process.system", driver_cores * 100, process="driver"),
+        gauge("cpu.count", host_cores),
+    )
+    return TelemetryCuts(engine.tasks, (*engine.series, *driver.series))
+
+
+def test_a_driver_that_may_run_on_the_host_of_the_engine_is_not_another_program() -> None:
+    """As in containers side by side: the engine's process is not seen, but its load is that of both."""
+    facts = {"node.a.os.available_processors": "4"}
+
+    def observed(*driver: float) -> TaskObservation:
+        return task_observations(beside_driver(*driver), facts, {}, [])[TASK]
+
+    found = observed(1.4, 4)
+    assert (found.other_share, found.other_least_share, found.lacked_share) == (None, 0.0, None)
+    assert found.lacked_least_share == 0.0
+    found = observed(0.4, 4)
+    assert found.other_share is None
+    assert found.other_least_share == pytest.approx(0.25)
+    assert found.lacked_least_share == pytest.approx(0.25 / 0.85)
+    # So little time does not matter, and a host with more processors is another one.
+    for driver in ((0.05, 4), (1.4, 2)):
+        found = observed(*driver)
+        assert found.other_share == pytest.approx(0.35)
+        assert found.other_least_share is None
+
+
+def test_the_load_of_other_processors_says_nothing_about_those_of_a_node() -> None:
+    """A node that is bound to 4 of 32 processors reports the load of all."""
+    facts = {"node.a.os.available_processors": "4"}
+    found = task_observations(beside_driver(0.0, 32, 12.5), facts, {}, [])[TASK]
+    assert (found.other_share, found.lacked_share) == (None, None)
+
+
+def test_what_others_had_at_least_is_a_reason_too() -> None:
+    least = race(TaskObservation(lacked_least_share=0.4))
+    assert lacked_shares(least) == {TASK: 0.4}
+    both = race(TaskObservation(lacked_share=0.1, lacked_least_share=0.4))
+    assert lacked_shares(both) == {TASK: 0.4}
+    assert lacked_shares(race(TaskObservation(other_share=0.4))) == {}
 
 
 def test_what_is_not_known_is_not_stored() -> None:

@@ -193,7 +193,7 @@ def test_the_figures_are_those_of_the_catalogue() -> None:
         assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
     ours = {name for name, figure in FIGURES.items() if figure.source == "host sampler"}
     # The time of other processes is known.
-    assert set(found) == ours - {"cpu.other_least_share"}
+    assert set(found) == ours - {"cpu.other_least_share", "cpu.lacked_least_share"}
 
 
 @pytest.mark.parametrize(
@@ -286,10 +286,14 @@ def test_the_time_of_a_driver_that_may_use_other_cpus_is_not_taken_from_other_pr
         found = pinned(50_000, 100_000, **allowed)
         assert found["cpu.engine_share"] == pytest.approx(0.5)
         assert not {*unknown, "cpu.other_least_share"} & set(found)
-        # Others and the driver had 40 %: at most 15 % of it was the driver's.
+        # Others and the driver had 40 %: at most 15 % was the driver's, for which the engine may have waited.
         found = pinned(50_000, 15_000, **allowed)
         assert found["cpu.other_least_share"] == pytest.approx(0.25)
+        assert found["cpu.lacked_least_share"] == pytest.approx(0.25 / 0.75)
         assert not unknown & set(found)
+        # It waited for 40 % of the time, of which it may have waited for the driver in 30 %.
+        found = pinned(30_000, 30_000, **allowed)
+        assert found["cpu.lacked_least_share"] == pytest.approx(0.1 / 0.4)
         # So little time does not matter.
         found = pinned(50_000, 1_000, **allowed)
         assert found["cpu.driver_share"] == pytest.approx(0.01)
@@ -313,7 +317,8 @@ def test_a_node_that_may_use_other_cpus_leaves_open_who_had_those_of_another_nod
     own = {"node-0": frozenset({0}), "driver": frozenset({1})}
     host = SampledHost(("node-0", "node-1"), process_cpus=own)
     figures = node_cpu_figures(telemetry(counters, {}), TASK, host)["node-0"]
-    assert set(figures) == {"cpu.idle_share", "cpu.user_share", "cpu.system_share", "cpu.driver_share"}
+    own_cpus = {"cpu.idle_share", "cpu.user_share", "cpu.system_share", "cpu.driver_share"}
+    assert set(figures) == own_cpus | {"cpu.throttled_periods_share", "cpu.throttled_share"}
 
 
 def test_a_node_without_a_quota_is_not_throttled() -> None:
@@ -368,6 +373,64 @@ def test_an_engine_that_its_quota_stopped_lacked_nothing() -> None:
     half = TAKEN / 0.96 / 2
     found = host_figures(telemetry(around, GAUGES), TASK, HOST, HISTORY)
     assert found["cpu.lacked_share"] == pytest.approx(half / (0.4 + half))
+
+
+def in_one_group(*members: str) -> tuple[TaskTelemetry, SampledHost]:
+    """Two nodes in one control group with a CPU quota, which stops it in 90 % of the periods; the sampler
+    reads the group once.
+    """
+    counters = {
+        **COUNTERS,
+        "cgroup.throttled_periods[process=node-0]": 900,
+        "process.user[process=node-1]": 1_000,
+        "process.system[process=node-1]": 0,
+        "process.run_queue_wait[process=node-1,threads=other]": 1_000,
+    }
+    groups = {f"{member}: control group": "it is that of node-0" for member in members}
+    document = {"nodes": ["node-0", "node-1"], "process_cpus": {}, "not_available": groups}
+    return telemetry(counters, GAUGES), SampledHost.from_record({"host-sampler": document})
+
+
+def test_nodes_that_share_a_control_group_are_stopped_alike() -> None:
+    """As with one node, they could not have used what others had while their quota stopped them."""
+    taken = []
+    for members in (("node-1", "driver"), ()):
+        values, host = in_one_group(*members)
+        lacked = host_figures(values, TASK, host, HISTORY)["cpu.lacked_share"]
+        assert isinstance(lacked, float)
+        taken.append(lacked / (1 - lacked))
+    # Of the time that others had, they lacked a tenth.
+    assert taken[0] == pytest.approx(taken[1] / 10)
+    values, host = in_one_group("node-1")
+    found = node_cpu_figures(values, TASK, host)
+    assert (
+        found["node-0"]
+        == found["node-1"]
+        == {
+            "cpu.throttled_periods_share": pytest.approx(0.9),
+            "cpu.throttled_share": pytest.approx(0.01),
+        }
+    )
+
+
+def test_each_of_several_nodes_has_the_figures_of_its_own_quota() -> None:
+    quota = {
+        "cgroup.cpu_periods[process=node-1]": 1_000,
+        "cgroup.throttled_periods[process=node-1]": 0,
+        "cgroup.throttled_time[process=node-1]": 0,
+        "cgroup.cpu_periods[process=node-1,group=/pod]": 1_000,
+        "cgroup.throttled_periods[process=node-1,group=/pod]": 10,
+    }
+    nodes = SampledHost(("node-0", "node-1"), process_cpus={})
+    found = node_cpu_figures(telemetry({**COUNTERS, **quota}, GAUGES), TASK, nodes)
+    shares = {node: figures["cpu.throttled_periods_share"] for node, figures in found.items()}
+    assert shares == {"node-0": pytest.approx(0.04), "node-1": pytest.approx(0.01)}
+    # The outermost group has no counters, and no quota.
+    outermost = node_cpu_figures(telemetry(COUNTERS, GAUGES), TASK, nodes)["node-1"]
+    assert outermost["cpu.throttled_periods_share"] == 0.0
+    # Of all nodes, it is that of the node that was stopped longest.
+    all_nodes = host_figures(telemetry({**COUNTERS, **quota}, GAUGES), TASK, nodes, HISTORY)
+    assert all_nodes["cpu.throttled_periods_share"] == pytest.approx(0.04)
 
 
 def test_the_waits_of_nodes_are_not_known_if_those_of_one_are_not() -> None:

@@ -306,6 +306,15 @@ def test_pauses_in_one_task_make_the_figures_of_others_no_more_doubtful():
     assert "did not run for about 0.11 s of 10 s" in found[1].text
 
 
+def test_pauses_in_tasks_that_run_side_by_side_are_counted_once():
+    second = {"from_s": 10.0, "to_s": 12.0, "paused_s": 2.0}
+    driver = {"wall_s": 7000.0, "clock": {"pauses": 1, "paused_s": 2.0, "paused": [second]}}
+    tasks = (paced("term", started_s=0.0, duration_s=60.0), paced("range", started_s=0.0, duration_s=60.0))
+    (finding,) = determine_verdict(record(tasks=tasks, driver=driver)).findings
+    assert finding.tasks == ("term", "range")
+    assert finding.text.startswith("the driver did not run for about 2 s of 60 s")
+
+
 def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
     lossy = task(samples=SampleCounts(kept=900, lost=100, from_s=3.0))
     assert judged(record(tasks=(lossy,))) == (

@@ -148,6 +148,12 @@ pub struct ThreadSummary {
     pub delayed: Option<DelayedTask>,
     /// The step of at least a second with the most major page faults per operation; `null` without any.
     pub faulting: Option<FaultingStep>,
+    /// How busy it was in each step of at least a second.
+    pub busiest_steps: Vec<BusiestStep>,
+    /// How waiting for a core affected each task of such a step for which there is enough data.
+    pub delayed_tasks: Vec<DelayedTask>,
+    /// Such steps in which the thread had major page faults.
+    pub faulting_steps: Vec<FaultingStep>,
     /// Waits for the disk while data files were read, for each step of at least a second in which the thread waited.
     pub data_waits: Vec<DataWaits>,
     /// Long waits for a core, for each step of at least a second in which the thread waited.
@@ -165,9 +171,12 @@ impl ThreadSummary {
             run_queue_s: queue.map(|queue| queue.wait_ns as f64 / 1e9),
             major_faults: major_faults().filter(|_| !peak_load.faults_are_unknown),
             wall_s: started.elapsed().as_secs_f64(),
-            busiest: peak_load.busiest,
-            delayed: peak_load.delayed,
-            faulting: peak_load.faulting,
+            busiest: peak_load.busiest().cloned(),
+            delayed: peak_load.delayed().cloned(),
+            faulting: peak_load.faulting().cloned(),
+            busiest_steps: peak_load.busiest_steps,
+            delayed_tasks: peak_load.delayed_tasks,
+            faulting_steps: peak_load.faulting_steps,
             data_waits: peak_load.data_waits,
             core_waits: peak_load.core_waits,
         }

@@ -4,7 +4,7 @@
 
 mod support;
 
-use pacenote_record::{EndedBy, ErrorClass, SampleType, TaskInfo, UnsentOperations};
+use pacenote_record::{EndedBy, ErrorClass, OperationTimes, Sample, SampleType, TaskInfo, UnsentOperations};
 use support::{MS, Race, end, failing, info, paced, record, sample};
 
 #[test]
@@ -72,4 +72,26 @@ fn operations_of_the_warm_up_that_were_not_answered_or_not_sent_do_not_count() {
     let p50 = result.latency_with_failures[0];
     assert!((p50.ms.unwrap() - 6.0).abs() < 0.01, "{p50:?}");
     assert_eq!(result.latency_with_failures[1].ms, None);
+}
+
+/// A runner in Python holds its client for ten times the service time. Random arrivals at a load of 0.8 explain a backlog
+/// of 20 operations, as a load of 0.08 does not.
+#[test]
+fn the_load_that_explains_a_backlog_is_the_time_for_which_clients_are_held() {
+    for (held_ns, is_marked) in [(80 * MS, false), (8 * MS, true)] {
+        let mut race = Race::new(TaskInfo { paced: true, clients: 1, ..info() }, 1);
+        let mut recorder = race.recorder(true);
+        for number in 0..1000_u64 {
+            let due = number * 100 * MS;
+            let operation = sample(due, due + 8 * MS);
+            let times = OperationTimes { processing_ns: held_ns, ..operation.times };
+            record(&mut recorder, paced(due, 0, Sample { times, ..operation }));
+            if number < 20 {
+                recorder.record_warmup_delay(0, due);
+            }
+        }
+        end(&mut recorder, EndedBy::Iterations, 1000);
+        let backlog = race.result().warmup_backlog;
+        assert_eq!((backlog.delayed, backlog.marked), (20, is_marked), "{held_ns}");
+    }
 }

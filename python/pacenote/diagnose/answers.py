@@ -207,7 +207,7 @@ class _AnswerMaker:
         """Returns the node that shows what a rule found, of several nodes; an empty text if its figures are
         those of the whole cluster or host, which name a node themselves.
         """
-        if len(self.evidence.nodes) < 2:
+        if len(self.evidence.all_nodes) < 2:
             return ""
         used = (*names_of(rule.evidence), *rule.needs, *rule.finding.names())
         return window.node if any(self.evidence.is_of_node(window, name) for name in used) else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.model.reported_cpu import NODES, ReportedCpu, reported_cpu
+from pacenote.model.reported_cpu import NODES, ReportedCpu, local_driver, reported_cpu
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries, ratio, total
 
@@ -20,6 +20,8 @@ SOURCE = "node counters"
 _DEVICE = "node-counters"
 _DISK = "fs.io_stats.devices"
 _NO_AVAILABLE = "the engine reports free memory without that of the page cache"
+_WITH_DRIVER = "the driver may run on the host of this node, and have had a part of that time"
+_OTHER_LOAD = "the load that the node reports is not that of the processors that it may use"
 _NO_HISTORY = "the engine's counters are not read often enough"
 
 _Figures = Iterator[tuple[str, float | str | None]]
@@ -49,6 +51,7 @@ def add_engine_host_figures(
     evidence = builder.build()
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(_DEVICE, task.task), task.duration_s)
+        driver = local_driver(cuts, task.task, task.duration_s)
         for node in series.values_of(NODES, "node"):
             if node in sampled:
                 continue
@@ -56,9 +59,11 @@ def add_engine_host_figures(
             # `node.processors` changes the number that the engine assumes, but not what it can use.
             cores = evidence.number(window, "engine.available_processors")
             known = cores or evidence.number(window, "engine.processors") or None
-            reported = reported_cpu(series, node, known, beside.get(node, ()))
+            reported = reported_cpu(series, node, known, beside.get(node, ()), driver)
             for name, value in (*_cpu(reported), *_throttling(series, node, known), *_disks(series, node)):
                 builder.set(window, name, value, SOURCE)
+            for name, reason in _missing_cpu(reported):
+                builder.miss(name, reason, window)
             swap = series.largest("os.swap.used", node=node)
             builder.set(window, "memory.swap_used_bytes", swap, SOURCE)
             builder.miss("memory.available_share", _NO_AVAILABLE, window)
@@ -70,7 +75,19 @@ def _cpu(reported: ReportedCpu) -> _Figures:
     yield "cpu.engine_share", reported.engine_share
     yield "cpu.idle_share", reported.idle_share
     yield "cpu.other_share", reported.other_share
+    yield "cpu.other_least_share", reported.other_least_share
     yield "cpu.lacked_share", reported.lacked_share
+    yield "cpu.lacked_least_share", reported.lacked_least_share
+
+
+def _missing_cpu(reported: ReportedCpu) -> Iterator[tuple[str, str]]:
+    """Yields why figures of processors are missing although the load of the host is known."""
+    if reported.other_least_share is not None:
+        yield "cpu.other_share", _WITH_DRIVER
+        yield "cpu.lacked_share", _WITH_DRIVER
+    elif reported.is_of_other_processors:
+        for name in ("cpu.idle_share", "cpu.other_share", "cpu.lacked_share"):
+            yield name, _OTHER_LOAD
 
 
 def _throttling(series: TaskSeries, node: str, cores: float | None) -> _Figures:

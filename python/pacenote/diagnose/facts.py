@@ -88,7 +88,10 @@ class Evidence:
     """The measured tasks in their order."""
 
     nodes: tuple[str, ...] = ()
-    """Names of the nodes of which figures are known."""
+    """Names of the nodes of which figures are known; of very many, only the first."""
+
+    all_nodes: tuple[str, ...] = ()
+    """Names of all of these nodes, those that are not diagnosed included."""
 
     values: Mapping[Window, Mapping[str, Scalar]] = field(default_factory=dict)
     """Figures by window and name."""
@@ -196,6 +199,7 @@ class EvidenceBuilder:
             verdict=self._verdict,
             tasks=self._tasks,
             nodes=nodes,
+            all_nodes=known,
             values={window: dict(found) for window, found in self._values.items()},
             missing={window: dict(found) for window, found in self._missing.items()},
             unread=unread,

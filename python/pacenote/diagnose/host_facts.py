@@ -46,7 +46,8 @@ def add_host_figures(
             for name in ("cpu.runnable", "cpu.wait_share"):
                 builder.miss(name, _OF_ALL, Window(task))
         if "cpu.engine_share" in figures and "cpu.driver_share" in figures:
-            builder.miss("cpu.other_least_share", _EXACT, Window(task))
+            for name in ("cpu.other_least_share", "cpu.lacked_least_share"):
+                builder.miss(name, _EXACT, Window(task))
         elif "cpu.engine_share" in figures:
             for name in ("cpu.driver_share", "cpu.other_share", "cpu.lacked_share"):
                 builder.miss(name, _ON_OTHERS, Window(task))

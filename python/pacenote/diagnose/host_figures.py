@@ -109,6 +109,10 @@ HOST_SAMPLER: FigureTable = {
         "share",
         "time of those cores that others had while the engine waited, at most / time that it could have used",
     ),
+    "cpu.lacked_least_share": (
+        "share",
+        "the same, at least, if what the driver had of those cores is not known; without other guests",
+    ),
     "cpu.runnable": ("count", "threads that ran or waited for a core, mean, if the engine may use all"),
     "cpu.wait_share": (
         "share",

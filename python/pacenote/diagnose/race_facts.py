@@ -199,10 +199,15 @@ class _BusiestThreads:
 
     def __init__(self, driver: Mapping[str, object]) -> None:
         self._highest: dict[object, float] = {}
+        self._by_step: dict[object, float] = {}
         means: dict[object, float] = {}
         for name, thread in threads_of(driver):
             if not name.startswith(("drive", "lane")):
                 continue
+            if "busiest_steps" in thread:
+                _keep_highest(self._by_step, thread, "busiest_steps", "share")
+                continue
+            # An earlier version recorded only the step with the busiest ten seconds.
             busiest, wall = part(thread, "busiest"), number(thread, "wall_s")
             step = busiest.get("step")
             step = step if isinstance(step, str) else None
@@ -214,9 +219,11 @@ class _BusiestThreads:
         self._means = sorted(means.items(), key=lambda each: -each[1])[:2]
 
     def share(self, step: str) -> float | None:
-        """Returns the share of the busiest ten seconds of a thread if they are in this step, otherwise its
-        mean over the race.
+        """Returns the share of the busiest ten seconds of the step; of races of earlier versions, only if the
+        busiest ones of a thread are in it, otherwise its mean over the race.
         """
+        if self._by_step:
+            return self._by_step.get(step)
         shares = [share for of_step, share in self._means if of_step != step]
         if step in self._highest:
             shares.append(self._highest[step])
@@ -224,18 +231,30 @@ class _BusiestThreads:
 
 
 def _core_waits(driver: Mapping[str, object]) -> Mapping[str, float] | None:
-    """Returns the longest wait of a thread for a core by step, as a share of the step; None if that is
-    unknown.
+    """Returns the longest wait of a thread for a core by step, as a share of the step: all waits, or only
+    those in intervals with long ones, which are known of more steps. None if the kernel did not count them.
     """
-    threads = [thread for _, thread in threads_of(driver) if "core_waits" in thread]
+    threads = [
+        thread
+        for _, thread in threads_of(driver)
+        if "core_waits" in thread and thread.get("run_queue_s", 0.0) is not None
+    ]
     if not threads:
         return None
-    found: dict[str, float] = {}
-    for each in (each for thread in threads for each in listed(thread, "core_waits")):
+    found: dict[object, float] = {}
+    for thread in threads:
+        _keep_highest(found, thread, "core_waits", "share")
+        _keep_highest(found, thread, "delayed_tasks", "share_of_step")
+        _keep_highest(found, {"worst": [part(thread, "delayed")]}, "worst", "share_of_step")
+    return {step: share for step, share in found.items() if isinstance(step, str)}
+
+
+def _keep_highest(found: dict[object, float], thread: Mapping[str, object], key: str, share: str) -> None:
+    """Keeps the highest of the shares by step that a list of a thread has."""
+    for each in listed(thread, key):
         step = each.get("step") if isinstance(each, Mapping) else None
         if isinstance(each, Mapping) and isinstance(step, str):
-            found[step] = max(found.get(step, -math.inf), number(each, "share"))
-    return found
+            found[step] = max(found.get(step, -math.inf), number(each, share))
 
 
 def _imported(record: RaceRecord) -> EvidenceBuilder:

@@ -47,12 +47,16 @@ RACE_RESULTS: FigureTable = {
     ),
     "driver.cpu_share": (
         "share",
-        "CPU time of the busiest thread that sends requests, of a core: in its busiest ten seconds if they "
-        "are in the step of the task, otherwise its mean",
+        "CPU time of the busiest thread that sends requests, of a core: in its busiest ten seconds of the "
+        "step of the task (in races of earlier versions, its mean unless the busiest ones are in this step)",
     ),
     "driver.time_share": ("share", "the driver's own work on an operation / service time"),
     "driver.processing_share": ("share", "mean processing time / mean service time - 1"),
-    "driver.core_wait_share": ("share", "time for which driver threads waited for a core, of the worst task"),
+    "driver.core_wait_share": (
+        "share",
+        "time of the step of the task for which the driver thread that waited longest for a core did so; of "
+        "a task with few operations on it, only in intervals of 20 ms with 5 ms or more",
+    ),
     "driver.clock_gaps_s": ("s", "time in which the driver did not run, or by which its clock was wrong"),
     "machine.steal_share": ("share", "time of all cores that the hypervisor gave to other guests"),
     "machine.busy_share": ("share", "time for which the cores were busy, driver and engine included"),

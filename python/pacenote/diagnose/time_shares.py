@@ -55,16 +55,41 @@ requests that are in the queue.
 def task_times(evidence: Evidence) -> tuple[TaskTime, ...]:
     """Returns where the time went, for each task and node of which CPU figures are known."""
     windows = [Window(task.name, node) for task in evidence.tasks for node in evidence.nodes or ("",)]
-    found = [_Budget(evidence, window).divide() for window in windows]
+    cores = _cluster_cores(evidence)
+    found = [_Budget(evidence, window, cores).divide() for window in windows]
     return tuple(each for each in found if each.shares)
+
+
+def _cluster_cores(evidence: Evidence) -> float | None:
+    """Returns the number of cores that all nodes may use, or None if it is not known of one of several: nodes
+    of one host may use the same ones.
+    """
+    if len(evidence.all_nodes) < 2:
+        return None
+    on_host, elsewhere = 0.0, 0.0
+    every = evidence.number(Window(), "host.cores")
+    for node in evidence.all_nodes:
+        window = Window(node=node)
+        usable = evidence.number(window, "host.usable_cores")
+        available = evidence.number(window, "engine.available_processors")
+        if usable is None and available is not None:
+            elsewhere += available
+        elif (own := usable or evidence.number(window, "host.cores")) is not None:
+            on_host += own
+        else:
+            return None
+    return elsewhere + (on_host if every is None else min(on_host, every))
 
 
 class _Budget:
     """The time of all cores of a node in one window, which is given to causes."""
 
-    def __init__(self, evidence: Evidence, window: Window) -> None:
+    def __init__(self, evidence: Evidence, window: Window, cluster_cores: float | None) -> None:
+        """`cluster_cores` is the number of cores of all nodes, if there are several and it is known."""
         self._evidence = evidence
         self._window = window
+        self._is_only_node = len(evidence.all_nodes) < 2
+        self._cluster_cores = cluster_cores
         self._idle = 1.0
         self._excess = 0.0
         self._shares: list[TimeShare] = []
@@ -79,7 +104,7 @@ class _Budget:
         self._idle += sum(share.share for share in self._shares if share.share < SMALLEST)
         return TaskTime(
             self._window.task,
-            self._window.node if len(self._evidence.nodes) > 1 else "",
+            "" if self._is_only_node else self._window.node,
             tuple(sorted(shown, key=lambda share: -share.share)),
             self._idle,
             waits,
@@ -106,7 +131,7 @@ class _Budget:
     def _running(self) -> None:
         """Gives the time in which cores were busy."""
         nodes, node = self._number("cpu.engine_share"), self._number("node.cpu_share")
-        alone = len(self._evidence.nodes) < 2
+        alone = self._is_only_node
         if nodes is not None and (alone or node is None):
             self._missing.pop("node.cpu_share", None)
             self._engine(nodes, "cpu.engine_share", divided=alone)
@@ -182,7 +207,9 @@ class _Budget:
             self._take("stopped threads", stopped - in_pauses, "gc.stop_share")
         self._take("CPU quota", self._number("cpu.throttled_share"), "cpu.throttled_share")
         self._take("waiting for disks", self._number("disk.wait_share"), "disk.wait_share")
-        busy, cores = self._number("task.busy_clients"), self._host_cores()
+        # The clients send their requests to all nodes.
+        busy = self._number("task.busy_clients")
+        cores = self._host_cores() if self._is_only_node else self._cluster_cores
         if busy is None or not cores:
             return
         if not self._runs_with_others():

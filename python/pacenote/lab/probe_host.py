@@ -53,10 +53,12 @@ class ProbeHost:
 
 def _findings(driven: DriveResult, task: str, found: TaskObservation) -> Iterator[Finding]:
     yield from machine_findings(driven.summary, {task: found})
-    lacked = found.lacked_share or 0.0
+    most, least = found.lacked_share or 0.0, found.lacked_least_share or 0.0
+    lacked = max(most, least)
     if lacked > LACKED_SHARE:
+        bound = "most" if most >= least else "least"
         yield Finding(
-            f"other programs or virtual machines had at most {format_excess(lacked, LACKED_SHARE)} of the "
+            f"other programs or virtual machines had at {bound} {format_excess(lacked, LACKED_SHARE)} of the "
             f"processor time that the engine could have used (limit {LACKED_SHARE * 100:.0f} %)",
             "machine",
             "stop them, and repeat the search on a quiet machine",

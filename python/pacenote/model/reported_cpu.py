@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries, ratio, total
 
 NODES = "process.cpu.total"
@@ -13,6 +14,16 @@ NODES = "process.cpu.total"
 NO_IDLE_SHARE = 0.1
 """Share of idle time below which the processors count as fully used."""
 
+NEGLIGIBLE_SHARE = 0.02
+"""Share of the time of processors up to which it does not matter whether a process ran on others instead."""
+
+_SAMPLER = "host"
+"""Source of the series of the host sampler."""
+
+_OTHER_PROCESSORS_SHARE = 0.05
+"""By how much more nodes must have used than all programs together, so that the load is that of other
+processors: those of the whole host, of which a node that is bound to some may not use all.
+"""
 
 MOST_ON_HOST = 100
 """Nodes of a host from which on what processes of no node had is not computed: for each node, all others are
@@ -43,17 +54,57 @@ class ReportedCpu:
     """Idle time."""
 
     other_share: float | None = None
-    """Time in processes of no node."""
+    """Time in processes of no node; None, too, if the driver may have had a part of it."""
+
+    other_least_share: float | None = None
+    """What that is at least without the driver, if that may have had a part of it."""
+
+    is_of_other_processors: bool = False
+    """Whether the load that the node reports is that of other processors than its own."""
 
     @property
     def lacked_share(self) -> float | None:
         """What processes of no node had, as a share of the processor time that the engine could have used:
         only without idle time, since the engine does not report whether its threads waited.
         """
-        if self.engine_share is None or self.other_share is None or self.idle_share is None:
+        return self._lacked(self.other_share)
+
+    @property
+    def lacked_least_share(self) -> float | None:
+        """What that is at least without the driver, if that may have had a part of it."""
+        return self._lacked(self.other_least_share)
+
+    def _lacked(self, others: float | None) -> float | None:
+        if self.engine_share is None or others is None or self.idle_share is None:
             return None
-        taken = self.other_share if self.idle_share < NO_IDLE_SHARE else 0.0
-        return lacked_share(self.engine_share, taken)
+        return lacked_share(self.engine_share, others if self.idle_share < NO_IDLE_SHARE else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDriver:
+    """The driver, as the sampler of its host saw it while a task ran."""
+
+    busy_cores: float
+    """Processors that it kept busy, on average."""
+
+    host_cores: float | None = None
+    """Processors of its host; None if that is not known."""
+
+    def most_share(self, cores: float | None) -> float:
+        """Returns which share of the time of this number of processors it may have had: they may be those of
+        its own host, of which an engine in another container reports a part, unless that has fewer.
+        """
+        if not cores or (self.host_cores is not None and cores > self.host_cores):
+            return 0.0
+        return self.busy_cores / cores
+
+
+def local_driver(cuts: TelemetryCuts, task: str, duration_s: float) -> LocalDriver | None:
+    """Returns the driver during a task, or None if its host was not sampled."""
+    series = TaskSeries(cuts.of_source(_SAMPLER, task), duration_s)
+    times = [series.share(f"process.{kind}", process="driver") for kind in ("user", "system")]
+    busy = total(times)
+    return None if busy is None else LocalDriver(busy, series.mean("cpu.count"))
 
 
 def nodes_beside(nodes: Iterable[Mapping[str, object]]) -> dict[str, tuple[str, ...]]:
@@ -70,10 +121,14 @@ def nodes_beside(nodes: Iterable[Mapping[str, object]]) -> dict[str, tuple[str, 
 
 
 def reported_cpu(
-    series: TaskSeries, node: str, cores: float | None, beside: Iterable[str] = ()
+    series: TaskSeries,
+    node: str,
+    cores: float | None,
+    beside: Iterable[str] = (),
+    driver: LocalDriver | None = None,
 ) -> ReportedCpu:
     """Returns how busy the host of a node with this number of processors was; the nodes `beside` run on the
-    same host.
+    same host, and the driver may do so, too.
     """
     load = series.gauge("os.cpu.percent", node=node)
     engine, *others = (ratio(series.share(NODES, node=each), cores) for each in (node, *beside))
@@ -81,5 +136,12 @@ def reported_cpu(
     if load is None or load.min < 0:
         return ReportedCpu(engine)
     used, nodes = load.mean / 100, total((engine, *others))
-    other = None if nodes is None or engine is None or None in others else max(0.0, used - nodes)
-    return ReportedCpu(engine, max(0.0, 1 - used), other)
+    if nodes is not None and nodes > used + _OTHER_PROCESSORS_SHARE:
+        return ReportedCpu(engine, is_of_other_processors=True)
+    idle = max(0.0, 1 - used)
+    if nodes is None or engine is None or None in others:
+        return ReportedCpu(engine, idle)
+    other, of_driver = max(0.0, used - nodes), driver.most_share(cores) if driver is not None else 0.0
+    if of_driver > NEGLIGIBLE_SHARE and other > 0:
+        return ReportedCpu(engine, idle, other_least_share=max(0.0, other - of_driver))
+    return ReportedCpu(engine, idle, other)

@@ -15,6 +15,12 @@ from pacenote.model.codec import decode
 _KEY = "host-sampler"
 """The key of the sampler in the telemetry of a record."""
 
+_GROUP = ": control group"
+"""The end of the key of a control group that is not read, after the name of its process."""
+
+_SAME = "it is that of "
+"""The beginning of the reason why a group is not read again, before the name of the process that has it."""
+
 _T = TypeVar("_T")
 
 
@@ -37,6 +43,9 @@ class SamplerFacts:
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The devices behind the data paths of the nodes, each with the disks that it consists of."""
 
+    group_readers: Mapping[str, str] = field(default_factory=dict)
+    """The process under whose name the control group of another process is sampled, by that of the other."""
+
 
 def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
     """Returns the facts in the telemetry of a record, or None if the host was not sampled."""
@@ -54,7 +63,17 @@ def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
             for entry in listed
             if isinstance(entry, Mapping) and isinstance(device := entry.get("device"), str) and device
         },
+        group_readers=_group_readers(_part(dict[str, str], sampler.get("not_available"), {})),
     )
+
+
+def _group_readers(not_available: Mapping[str, str]) -> dict[str, str]:
+    """Returns the processes whose control group is that of another one, which the sampler reads once."""
+    return {
+        name.removesuffix(_GROUP): reason.removeprefix(_SAME)
+        for name, reason in not_available.items()
+        if name.endswith(_GROUP) and reason.startswith(_SAME)
+    }
 
 
 def _process_cpus(value: object) -> Mapping[str, frozenset[int]] | None:

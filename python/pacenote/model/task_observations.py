@@ -12,7 +12,7 @@ from typing import Any
 
 from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.reported_cpu import NODES, ReportedCpu, reported_cpu
+from pacenote.model.reported_cpu import NODES, LocalDriver, ReportedCpu, local_driver, reported_cpu
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries
@@ -44,6 +44,9 @@ class TaskObservation:
     of the processor time that the engine could have used, of the node that lacked most.
     """
 
+    lacked_least_share: float | None = None
+    """The same of other programs, at least, of nodes of which the time of the driver is not known."""
+
     steal_share: float | None = None
     """Time of the cores that the engine may use which the hypervisor gave to other guests, as a share, on the
     host that was sampled.
@@ -59,6 +62,7 @@ class TaskObservation:
             "other_share": self.other_share,
             "other_least_share": self.other_least_share,
             "lacked_share": self.lacked_share,
+            "lacked_least_share": self.lacked_least_share,
             "steal_share": self.steal_share,
             "busy_frequency_hz": self.busy_frequency_hz,
             "health": state.health,
@@ -77,6 +81,7 @@ class TaskObservation:
                 document.get("health"), document.get("relocating_shards"), document.get("above_watermark")
             ),
             document.get("lacked_share"),
+            document.get("lacked_least_share"),
             document.get("steal_share"),
             document.get("busy_frequency_hz"),
         )
@@ -97,13 +102,15 @@ def task_observations(
     found = {}
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
-        reported = tuple(_reported(series, facts, sampled, beside))
+        driver = local_driver(cuts, task.task, task.duration_s)
+        reported = tuple(_reported(series, facts, sampled, beside, driver))
         of_host = tuple(figures.get(task.task, ()))
         found[task.task] = TaskObservation(
             _largest(of_host, "cpu.other_share", (cpu.other_share for cpu in reported)),
-            _largest(of_host, "cpu.other_least_share"),
+            _largest(of_host, "cpu.other_least_share", (cpu.other_least_share for cpu in reported)),
             states[task.task],
             _largest(of_host, "cpu.lacked_share", (cpu.lacked_share for cpu in reported)),
+            _largest(of_host, "cpu.lacked_least_share", (cpu.lacked_least_share for cpu in reported)),
             _largest(of_host, "cpu.steal_share") if sampled else None,
             _busy_frequency(of_host) if sampled else None,
         )
@@ -131,6 +138,7 @@ def _reported(
     facts: Mapping[str, str],
     sampled: Collection[str],
     beside: Mapping[str, Collection[str]],
+    driver: LocalDriver | None,
 ) -> Iterator[ReportedCpu]:
     for node in series.values_of(NODES, "node"):
         if node not in sampled:
@@ -139,7 +147,7 @@ def _reported(
                 facts.get(f"node.{node}.os.{each}_processors", "") for each in ("available", "allocated")
             )
             known = next((float(cores) for cores in named if cores.isdecimal()), None)
-            yield reported_cpu(series, node, known, beside.get(node, ()))
+            yield reported_cpu(series, node, known, beside.get(node, ()), driver)
 
 
 def measured_observations(record: RaceRecord) -> dict[str, TaskObservation]:
@@ -152,14 +160,19 @@ def measured_observations(record: RaceRecord) -> dict[str, TaskObservation]:
 
 
 def lacked_shares(record: RaceRecord) -> dict[str, float]:
-    """Returns, by task, which share of the processor time that the engine could have used others had at most
-    while it waited, as far as that is known.
+    """Returns, by task, which share of the processor time that the engine could have used others had while it
+    waited, as far as that is known: at most, or at least if only that is known.
     """
     documents = record.telemetry.get(KEY)
     if not isinstance(documents, Mapping):
         return {}
     found = {task: TaskObservation.from_document(document) for task, document in documents.items()}
-    return {task: each.lacked_share for task, each in found.items() if each.lacked_share is not None}
+    shares = {task: (each.lacked_share, each.lacked_least_share) for task, each in found.items()}
+    return {
+        task: max(share for share in known if share is not None)
+        for task, known in shares.items()
+        if any(share is not None for share in known)
+    }
 
 
 def busy_frequencies(record: RaceRecord) -> dict[str, float]:

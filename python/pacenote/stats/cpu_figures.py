@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pacenote.model.reported_cpu import NO_IDLE_SHARE, lacked_share
+from pacenote.model.reported_cpu import NEGLIGIBLE_SHARE, NO_IDLE_SHARE, lacked_share
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry
 
 DRIVER = "driver"
@@ -24,9 +24,6 @@ _INTERRUPTS = ("irq", "softirq")
 (`CONFIG_IRQ_TIME_ACCOUNTING`).
 """
 _MS = 1e3
-
-_NEGLIGIBLE_SHARE = 0.02
-"""Share of the time of the CPUs up to which it does not matter whether a process ran on others instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
     if "steal" in times:
         found["cpu.steal_share"] = share("steal")
     busy_ms = sum(ms for state, ms in times.items() if state not in _FREE)
-    used = _processes(telemetry, wanted, busy_ms, _NEGLIGIBLE_SHARE * total)
+    used = _processes(telemetry, wanted, busy_ms, NEGLIGIBLE_SHARE * total)
     engine = total_or_none(used[node] for node in wanted.nodes)
     if engine is not None:
         found["cpu.engine_share"] = engine / total
@@ -77,13 +74,15 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
         found["cpu.driver_share"] = driver / total
     programs_ms = busy_ms - sum(times.get(state, 0.0) for state in _INTERRUPTS)
     # Without the processes of nodes, the engine may be one of the others.
+    most = _cpu_time(telemetry, DRIVER)
     if engine is not None and driver is not None:
         found["cpu.other_share"] = max(programs_ms - engine - driver, 0.0) / total
-    elif engine is not None and (most := _cpu_time(telemetry, DRIVER)) is not None:
+    elif engine is not None and most is not None:
         # The driver had at most all of its time on these CPUs.
         least = max(programs_ms - engine - most, 0.0) / total
         found |= {"cpu.other_least_share": least} if least > 0 else {}
-    found.update(_waits(telemetry, wanted, found, total))
+    waits = _Waits(telemetry, wanted, total)
+    found.update(waits.figures(found, 0.0 if most is None else most / total))
     return found
 
 
@@ -137,37 +136,61 @@ def _cpu_time(telemetry: TaskTelemetry, process: str) -> float | None:
     return total_or_none(_per_s(telemetry.counter(name, process=process)) for name in names)
 
 
-def _waits(
-    telemetry: TaskTelemetry, wanted: CpuSet, shares: Mapping[str, float], total_ms: float
-) -> dict[str, float]:
-    """Returns for how long threads of the engine waited for these CPUs, and how much of the time that they
-    could have used others had meanwhile, at most. They also wait for the driver, whose time comes first, and
-    for each other, which takes nothing from the engine; of what other guests of the host had, the engine
-    lacked its part of the busy time. While its CPU quota stops it, it could not have used more, although the
-    kernel counts that its threads wait. It is not known for which CPUs a node waited that may use others,
-    too.
+class _Waits:
+    """For how long threads of the engine waited for CPUs, and what others had of these meanwhile.
+
+    The threads also wait for the driver, whose time comes first, and for each other, which takes nothing from
+    the engine; of what other guests of the host had, the engine lacked its part of the busy time. While its
+    CPU quota stops it, it could not have used more, although the kernel counts that its threads wait. It is
+    not known for which CPUs a node waited that may use others, too.
     """
-    nodes = [node for node in wanted.nodes if not wanted.is_outside(node)]
-    if not all(wanted.is_within(node) for node in nodes):
-        return {}
-    waiting = total_or_none(_run_queue_wait(telemetry, node) for node in nodes)
-    figures = {} if waiting is None else {"cpu.engine_waiting": waiting / _MS}
-    engine, others = shares.get("cpu.engine_share"), shares.get("cpu.other_share")
-    if engine is None or others is None:
+
+    def __init__(self, telemetry: TaskTelemetry, wanted: CpuSet, total_ms: float) -> None:
+        """`total_ms` is the time of the CPUs in milliseconds per second."""
+        self._nodes = [node for node in wanted.nodes if not wanted.is_outside(node)]
+        self._is_known = all(wanted.is_within(node) for node in self._nodes)
+        waiting = total_or_none(_run_queue_wait(telemetry, node) for node in self._nodes)
+        self._waiting_ms = waiting
+        self._share = None if waiting is None else waiting / total_ms
+        self._stopped = [_stopped_share(telemetry, node) for node in self._nodes]
+
+    def figures(self, shares: Mapping[str, float], driver_most: float) -> dict[str, float]:
+        """Returns the figures of waits; `shares` are those of the CPUs, `driver_most` is what the driver had
+        of their time at most.
+        """
+        if not self._is_known:
+            return {}
+        figures = {} if self._waiting_ms is None else {"cpu.engine_waiting": self._waiting_ms / _MS}
+        engine, others = shares.get("cpu.engine_share"), shares.get("cpu.other_share")
+        if engine is None:
+            return figures
+        if others is None:
+            least = self._taken_at_least(shares.get("cpu.other_least_share", 0.0), driver_most)
+            if least > 0 and (share := lacked_share(engine, least)) is not None:
+                figures["cpu.lacked_least_share"] = share
+        elif (share := lacked_share(engine, self._taken(shares, engine, others))) is not None:
+            figures["cpu.lacked_share"] = share
         return figures
-    if waiting is not None:
-        # Where the time of others is known, that of the driver is, too.
-        taken = min(max(waiting / total_ms - shares["cpu.driver_share"], 0.0), others)
-    else:
-        # Without idle time, a thread of the engine may have waited whenever another program ran.
-        taken = others if shares.get("cpu.idle_share", 1.0) < NO_IDLE_SHARE else 0.0
-    steal = shares.get("cpu.steal_share", 0.0)
-    busy = 1.0 - shares.get("cpu.idle_share", 0.0) - steal
-    taken += steal * engine / busy if busy > 0 else 0.0
-    taken *= 1.0 - min((_stopped_share(telemetry, node) for node in nodes), default=0.0)
-    if (share := lacked_share(engine, taken)) is not None:
-        figures["cpu.lacked_share"] = share
-    return figures
+
+    def _taken(self, shares: Mapping[str, float], engine: float, others: float) -> float:
+        """Returns what others had at most while the engine waited."""
+        if self._share is not None:
+            # Where the time of others is known, that of the driver is, too.
+            taken = min(max(self._share - shares["cpu.driver_share"], 0.0), others)
+        else:
+            # Without idle time, a thread of the engine may have waited whenever another program ran.
+            taken = others if shares.get("cpu.idle_share", 1.0) < NO_IDLE_SHARE else 0.0
+        steal = shares.get("cpu.steal_share", 0.0)
+        busy = 1.0 - shares.get("cpu.idle_share", 0.0) - steal
+        taken += steal * engine / busy if busy > 0 else 0.0
+        return taken * (1.0 - min(self._stopped, default=0.0))
+
+    def _taken_at_least(self, others_least: float, driver_most: float) -> float:
+        """Returns what other programs had while the engine waited, if the engine waited for the driver
+        whenever that had a CPU: without the time of other guests, which it may not have missed.
+        """
+        waited = max((self._share or 0.0) - driver_most, 0.0)
+        return min(waited, others_least) * (1.0 - max(self._stopped, default=0.0))
 
 
 def _run_queue_wait(telemetry: TaskTelemetry, node: str) -> float | None:

@@ -24,7 +24,7 @@ from pacenote.stats.device_history import (
     within,
 )
 from pacenote.stats.device_load import DeviceLoad, device_load
-from pacenote.stats.host_limits import limited_memory, outer_throttling, well_covered
+from pacenote.stats.host_limits import limited_memory, outer_throttling, well_covered, with_groups
 
 Figures = dict[str, float | str]
 """Figures by name."""
@@ -55,6 +55,9 @@ class SampledHost:
     process_cpus: Mapping[str, frozenset[int]] | None = None
     """The CPUs that nodes and driver may use, by their names, of those that may not use all."""
 
+    group_readers: Mapping[str, str] = field(default_factory=dict)
+    """The process under whose name the control group of another process is sampled, by that of the other."""
+
     @classmethod
     def from_record(cls, telemetry: Mapping[str, object], driver_cpus: str | None = None) -> SampledHost:
         """Reads `telemetry` of a race record; a race without the sampler has an empty host. `driver_cpus` are
@@ -68,7 +71,14 @@ class SampledHost:
             process_cpus = dict.fromkeys(facts.nodes, facts.node_cpus) if facts.node_cpus else {}
             own = recorded_cpus(driver_cpus)
             process_cpus |= {DRIVER: own} if own else {}
-        return cls(facts.nodes, facts.devices, facts.link_bytes_per_s, facts.node_cpus, process_cpus)
+        return cls(
+            facts.nodes,
+            facts.devices,
+            facts.link_bytes_per_s,
+            facts.node_cpus,
+            process_cpus,
+            facts.group_readers,
+        )
 
     def cpu_set(self, cpus: frozenset[int]) -> CpuSet:
         """Returns a set of its CPUs."""
@@ -94,7 +104,7 @@ def host_figures(
     telemetry: TaskTelemetry, task: TaskTimes, host: SampledHost, history: HostHistory
 ) -> Figures:
     """Returns the figures of a host while a task ran."""
-    telemetry = well_covered(telemetry, task)
+    telemetry = with_groups(well_covered(telemetry, task), host.group_readers)
     found = {
         **_cpu(telemetry, host),
         **_migrations(telemetry, host),
@@ -103,16 +113,25 @@ def host_figures(
         **_disk(telemetry, task, host, history.devices),
         **_network(telemetry, host),
     }
-    for name, value in outer_throttling(telemetry, host.nodes, len(host.node_cpus)).items():
-        found[name] = max(value, _number(found, name))
+    found.update(_quota_figures(telemetry, host.nodes, host.node_cpus))
     return found
 
 
 def node_cpu_figures(telemetry: TaskTelemetry, task: TaskTimes, host: SampledHost) -> dict[str, Figures]:
-    """Returns the figures of the CPUs of each node that may not use the same ones as all nodes together."""
-    telemetry = well_covered(telemetry, task)
+    """Returns the figures of the CPUs of each node that may not use the same ones as all nodes together, and
+    those of the CPU quotas of each of several nodes.
+    """
+    telemetry = with_groups(well_covered(telemetry, task), host.group_readers)
     own = {node: host.cpus_of(node) for node in host.nodes if host.cpus_of(node) != host.node_cpus}
-    return {node: dict(cpu_figures(telemetry, host.cpu_set(cpus))) for node, cpus in own.items()}
+    found: dict[str, Figures] = {
+        node: {**cpu_figures(telemetry, host.cpu_set(cpus))} for node, cpus in own.items()
+    }
+    quotas = {node: _quota_figures(telemetry, (node,), host.cpus_of(node)) for node in host.nodes}
+    if len(host.nodes) > 1 and (names := {name for quota in quotas.values() for name in quota}):
+        for node, quota in quotas.items():
+            # A group without counters, such as the outermost one, has no quota.
+            found.setdefault(node, {}).update(dict.fromkeys(names, 0.0) | quota)
+    return found
 
 
 def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
@@ -123,17 +142,25 @@ def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
             found["cpu.runnable"] = runnable.mean
         _add(found, "cpu.wait_share", _stalled(telemetry, "cpu.some"))
     _add(found, "cpu.remote_memory_share", _share(telemetry, "numa.other", "numa.local", "numa.other"))
-    cores_ms = sum(cpu_times(telemetry, host.node_cpus).values())
-    found.update(_throttling(telemetry, host, cores_ms))
     return found
 
 
-def _throttling(telemetry: TaskTelemetry, host: SampledHost, cores_ms: float) -> Figures:
+def _quota_figures(telemetry: TaskTelemetry, nodes: Sequence[str], cpus: frozenset[int]) -> Figures:
+    """Returns the figures of the one of these nodes that CPU quotas stopped longest: its own, and those of
+    groups around it. The nodes may use these CPUs, or all if it is empty.
+    """
+    found = _throttling(telemetry, nodes, sum(cpu_times(telemetry, cpus).values()))
+    for name, value in outer_throttling(telemetry, nodes, len(cpus)).items():
+        found[name] = max(value, _number(found, name))
+    return found
+
+
+def _throttling(telemetry: TaskTelemetry, nodes: Sequence[str], cores_ms: float) -> Figures:
     """Returns the figures of the node that its CPU quota stopped longest; `cores_ms` is the time of all cores
     in milliseconds per second. The kernel adds the throttled time of all cores.
     """
     found: Figures = {}
-    for node in host.nodes:
+    for node in nodes:
         periods = telemetry.counter("cgroup.cpu_periods", process=node)
         stopped = telemetry.counter("cgroup.throttled_periods", process=node)
         time_ms = _per_s(telemetry.counter("cgroup.throttled_time", process=node))

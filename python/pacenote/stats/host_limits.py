@@ -29,6 +29,27 @@ def well_covered(telemetry: TaskTelemetry, task: TaskTimes) -> TaskTelemetry:
     return TaskTelemetry(covered)
 
 
+def with_groups(telemetry: TaskTelemetry, readers: Mapping[str, str]) -> TaskTelemetry:
+    """Returns telemetry in which each process has the series of its control groups: the sampler reads the
+    groups of several processes once. `readers` has, by the name of a process, that of the one whose series
+    are those of its group, too.
+    """
+    if not readers:
+        return telemetry
+    members = dict[str, list[str]]()
+    for process, reader in readers.items():
+        members.setdefault(reader, []).append(process)
+    cuts = dict(telemetry.cuts)
+    for name in (name for name in telemetry.cuts if name.startswith("cgroup.")):
+        shared = (
+            ({**labels, "process": process}, cut)
+            for labels, cut in telemetry.cuts[name]
+            for process in members.get(labels.get("process", ""), ())
+        )
+        cuts[name] = (*telemetry.cuts[name], *shared)
+    return TaskTelemetry(cuts)
+
+
 def outer_throttling(telemetry: TaskTelemetry, nodes: Sequence[str], cores: int = 0) -> dict[str, float]:
     """Returns the figures of the quotas of groups around those of the nodes, which stop the nodes too: those
     of the group that was stopped longest. The kernel adds up the times of all CPUs; the nodes may use this

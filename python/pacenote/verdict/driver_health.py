@@ -14,7 +14,7 @@ from pacenote.model.driver_facts import listed, number, own_cores, part, threads
 from pacenote.model.driver_scheduling import REALTIME, core_advice, obtained_scheduling
 from pacenote.model.finding import EVERYTHING, Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
-from pacenote.units import format_count, format_excess, format_rate
+from pacenote.units import format_count, format_excess, format_rate, format_share
 from pacenote.verdict.driver_pauses import gap_findings, pause_findings
 
 THREAD_CPU_SHARE = 0.80
@@ -26,8 +26,9 @@ times include its own waiting.
 """
 
 CORE_WAIT_SHARE = 0.01
-"""Highest acceptable share of a step for which a driver thread waits for a core in long waits: about as many
-of its replies are read late, which changes their 99th percentile.
+"""Highest acceptable share of a step for which a driver thread waits for a core in intervals of about 20 ms
+in which it waits for 5 ms or more: about as many of its replies are read late, which changes their 99th
+percentile.
 """
 
 STARVED_SHARE = 0.10
@@ -326,8 +327,7 @@ def _busy(driver: Mapping[str, object]) -> Iterator[Finding]:
     """
     found: list[tuple[float, str]] = []
     lengths: dict[float, float] = {}
-    for _, thread in threads_of(driver):
-        busiest = part(thread, "busiest")
+    for busiest in _of_threads(driver, "busiest_steps", "busiest"):
         share = number(busiest, "share")
         if share > THREAD_CPU_SHARE:
             found.append((share, str(busiest.get("step"))))
@@ -344,11 +344,21 @@ def _busy(driver: Mapping[str, object]) -> Iterator[Finding]:
         )
 
 
+def _of_threads(driver: Mapping[str, object], key: str, worst: str) -> Iterator[Mapping[str, object]]:
+    """Yields what the threads recorded of each step or task; only the worst of each thread, under another
+    key, in races of earlier versions.
+    """
+    for _, thread in threads_of(driver):
+        if key in thread:
+            yield from (each for each in listed(thread, key) if isinstance(each, Mapping))
+        else:
+            yield part(thread, worst)
+
+
 def _delayed(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks the waits for a core of each thread, which delay replies."""
     found: list[tuple[float, str]] = []
-    for _, thread in threads_of(driver):
-        delayed = part(thread, "delayed")
+    for delayed in _of_threads(driver, "delayed_tasks", "delayed"):
         wait_ms, service_ms = number(delayed, "wait_ms"), number(delayed, "service_ms")
         if _is_delayed(delayed):
             found.append((wait_ms / max(service_ms, 1e-9), str(delayed.get("task"))))
@@ -369,10 +379,10 @@ def _is_delayed(delayed: Mapping[str, object]) -> bool:
 
 
 def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
-    """Reports the steps in which a thread seldom waits for a core, but then for long. A step whose mean reply
-    waits too long is reported for that.
+    """Reports the steps in which a thread seldom waits for a core, but then for a large part of an interval.
+    A step whose mean reply waits too long is reported for that.
     """
-    delayed = [part(thread, "delayed") for _, thread in threads_of(driver)]
+    delayed = _of_threads(driver, "delayed_tasks", "delayed")
     reported = {str(task.get("step")) for task in delayed if _is_delayed(task)}
     waits = [wait for _, thread in threads_of(driver) for wait in listed(thread, "core_waits")]
     found = [
@@ -385,8 +395,9 @@ def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
     for alike, doubtful_from in _by_doubt(found):
         replies = "replies" if doubtful_from == EVERYTHING else "the slowest replies"
         yield Finding(
-            f"the driver waited for a core in waits of 5 ms or more, {_worst(alike, CORE_WAIT_SHARE)} of its "
-            f"time (limit {CORE_WAIT_SHARE * 100:.0f} %), so {replies} were read late",
+            "the driver waited for a core for 5 ms or more of 20 ms at a time, "
+            f"{_worst(alike, CORE_WAIT_SHARE)} of its time in all (limit {CORE_WAIT_SHARE * 100:.0f} %), so "
+            f"{replies} were read late",
             "machine",
             core_advice(driver),
             _steps(alike),
@@ -414,8 +425,7 @@ def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
 def _faulting(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks threads whose memory or program was read from the disk while they served their clients."""
     found: list[tuple[float, str]] = []
-    for _, thread in threads_of(driver):
-        faulting = part(thread, "faulting")
+    for faulting in _of_threads(driver, "faulting_steps", "faulting"):
         faults, operations = number(faulting, "major_faults"), number(faulting, "operations")
         if min(faults, operations) >= MIN_FAULTS and faults > FAULT_SHARE * operations:
             found.append((faults / operations, str(faulting.get("step"))))
@@ -504,17 +514,36 @@ def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 
 def _throttled(driver: Mapping[str, object]) -> Iterator[Finding]:
+    """Judges the time for which a CPU quota stopped the group of the driver as if all of it were on one core:
+    on which of them its threads ran is not known, and another program of the group may have run on others.
+    """
     throttling = part(driver, "throttling")
     share, throttled_s = number(throttling, "share"), number(throttling, "throttled_s")
     if share > THROTTLED_SHARE:
+        most = min(share, 1.0)
         yield Finding(
-            f"a CPU quota stopped the driver for {format_rate(throttled_s)} s, added over its "
-            f"cores: {format_excess(share, THROTTLED_SHARE)} of the race (limit "
-            f"{THROTTLED_SHARE * 100:.0f} %)",
+            f"a CPU quota stopped {_group(throttling)} for {format_rate(throttled_s)} s, added over its "
+            f"cores: {_of_race(throttling, most)} of the race (limit {THROTTLED_SHARE * 100:.0f} %)",
             "machine",
             "raise the quota of its container or control group",
-            doubtful_from=doubtful_after(share),
+            doubtful_from=doubtful_after(most),
         )
+
+
+def _of_race(throttling: Mapping[str, object], most: float) -> str:
+    """Returns the part of the race in which the group was stopped: the least if it was stopped on all cores
+    at once. Earlier versions did not record their number.
+    """
+    text = format_excess(most, THROTTLED_SHARE)
+    share, cores = number(throttling, "share"), number(throttling, "cores")
+    if cores > 1:
+        return f"at least {format_share(share / cores)} and at most {text}"
+    return f"up to {text}" if share > most else text
+
+
+def _group(throttling: Mapping[str, object]) -> str:
+    group = throttling.get("group")
+    return f"control group {group} of the driver" if isinstance(group, str) else "the driver"
 
 
 def _worst(found: Sequence[tuple[float, str]], limit: float) -> str:

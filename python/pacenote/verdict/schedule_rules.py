@@ -46,8 +46,8 @@ class Delays:
     """The driver's report about itself (`driver` in `race.json`)."""
 
     lacked_shares: Mapping[str, float] = field(default_factory=dict)
-    """By task: what other programs and guests had at most while the engine waited for a core, as a share of
-    the processor time that it could have used.
+    """By task: what other programs and guests had at most while the engine waited for a core, or at least if
+    only that is known, as a share of the processor time that it could have used.
     """
 
 

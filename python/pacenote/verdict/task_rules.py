@@ -257,15 +257,18 @@ def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
     all clients, and the operations that waited behind it are not late themselves. A long gap is reported with
     its time and length instead.
     """
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[str, TaskResult] = {}
+    shares: dict[str, float] = {}
     for task in tasks:
         paused_s = driver_pauses.paused_s(driver, task.started_s, task.started_s + task.duration_s)
         least_s = driver_pauses.PAUSED_SHARE * task.duration_s
         if paused_s > max(driver_pauses.MIN_PAUSED_IN_TASK_S, least_s):
-            found[task.task] = (paused_s, task.duration_s)
-    shares = {name: paused_s / duration_s for name, (paused_s, duration_s) in found.items()}
+            found[task.task] = task
+            shares[task.task] = paused_s / task.duration_s
     for alike, doubtful_from in by_doubt(shares):
-        total_s, of_s = (sum(found[name][at] for name in alike) for at in (0, 1))
+        spans = _spans(found[name] for name in alike)
+        total_s = sum(driver_pauses.paused_s(driver, begin_s, end_s) for begin_s, end_s in spans)
+        of_s = sum(end_s - begin_s for begin_s, end_s in spans)
         yield Finding(
             f"the driver did not run for about {_two_digits(total_s)} s of {format_rate(of_s)} s (limit "
             f"{driver_pauses.PAUSED_SHARE * 100:.0f} %): {driver_pauses.NOT_RUNNING}",
@@ -274,6 +277,20 @@ def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
             alike,
             doubtful_from,
         )
+
+
+def _spans(tasks: Iterable[TaskResult]) -> list[tuple[float, float]]:
+    """Returns the times in which at least one of these tasks ran, which may have run side by side: begin and
+    end of each, in seconds since the first step began.
+    """
+    spans: list[tuple[float, float]] = []
+    for task in sorted(tasks, key=lambda each: each.started_s):
+        begin_s, end_s = task.started_s, task.started_s + task.duration_s
+        if spans and begin_s <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], end_s))
+        else:
+            spans.append((begin_s, end_s))
+    return spans
 
 
 def underruns(tasks: Iterable[TaskResult]) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ use crate::error::DriveError;
 use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
 use crate::health::cpu::PeakLoad;
 use crate::health::cpu_quota::{QuotaCounters, Throttling};
-use crate::health::host::{HostMonitor, HostUsage};
+use crate::health::host::{HostMonitor, HostUsage, online_cores};
 use crate::race_state::RaceState;
 use crate::summary::ThreadSummary;
 
@@ -65,7 +65,8 @@ impl HealthThread {
             HealthSummary {
                 clock: clocks.end(),
                 host: host.end(started.elapsed()),
-                throttling: quota.map(|(now, then)| now.since(&then, started.elapsed().as_secs_f64())),
+                throttling: quota
+                    .map(|(now, then)| now.since(&then, started.elapsed().as_secs_f64(), online_cores())),
                 thread: ThreadSummary::of_current_thread("health", started, PeakLoad::default()),
             }
         })?;

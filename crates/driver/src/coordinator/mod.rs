@@ -94,7 +94,7 @@ impl Coordinator {
             process_cpu_s: process_cpu_ns().saturating_sub(cpu_before_ns) as f64 / 1e9,
             machine: health.as_ref().and_then(|health| health.host.machine),
             cpus: health.as_ref().and_then(|health| health.host.driver.clone()),
-            throttling: health.as_ref().and_then(|health| health.throttling),
+            throttling: health.as_ref().and_then(|health| health.throttling.clone()),
             core_times: race_state.core_waits.step_times(&plan),
             scheduling: Some(race_state.scheduling.summary()),
             clock: health.map(|health| health.clock).unwrap_or_default(),

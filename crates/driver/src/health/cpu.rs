@@ -79,17 +79,20 @@ pub struct FaultingStep {
     pub share: f64,
 }
 
-/// The highest load of a thread over all steps of at least a second, and its waits.
+/// Largest number of steps, and of tasks, of a thread that are recorded one by one; of more, those with the highest
+/// shares.
+const MAX_RECORDED: usize = 1_000;
+
+/// The load of a thread in each step of at least a second, and its waits.
 #[derive(Debug, Default)]
 pub struct PeakLoad {
-    /// The step in which it was busiest, or `None` if no step lasted a second.
-    pub busiest: Option<BusiestStep>,
-    /// The task in which it was delayed most, or `None` if no task of such a step had a hundred successes on this
-    /// thread, or if the operating system does not count the wait.
-    pub delayed: Option<DelayedTask>,
-    /// The step with the most major page faults per operation, or `None` if there were none, or if the operating system
-    /// does not report them.
-    pub faulting: Option<FaultingStep>,
+    /// How busy it was in each of these steps.
+    pub busiest_steps: Vec<BusiestStep>,
+    /// How much it was delayed in each task of such a step with a hundred successes on this thread; empty if the
+    /// operating system does not count the wait.
+    pub delayed_tasks: Vec<DelayedTask>,
+    /// The steps in which it had major page faults; empty if the operating system does not report them.
+    pub faulting_steps: Vec<FaultingStep>,
     /// Waits for data files, in each step of at least a second in which the thread waited.
     pub data_waits: Vec<DataWaits>,
     /// Long waits for a core, in each step of at least a second in which the thread waited.
@@ -265,10 +268,11 @@ impl PeakLoad {
         }
         let LoadShare { share, from, length } = usage.busiest;
         let (from_s, length_s) = (from.as_secs_f64(), length.as_secs_f64());
-        let busiest = BusiestStep { step: step.to_owned(), share, from_s, length_s };
-        let known = self.busiest.take();
-        self.busiest =
-            known.into_iter().chain([busiest]).max_by(|one, other| one.share.total_cmp(&other.share));
+        add_bounded(
+            &mut self.busiest_steps,
+            BusiestStep { step: step.to_owned(), share, from_s, length_s },
+            |each| each.share,
+        );
         self.data_waits.extend(DataWaits::of_step(step, usage.wall, &usage.data_waits));
         self.core_waits.extend(CoreWaits::of_step(step, usage.wall, usage.core_waits));
         self.add_faults(step, usage);
@@ -281,9 +285,7 @@ impl PeakLoad {
         if major_faults > 0 && operations > 0 {
             let share = major_faults as f64 / operations as f64;
             let faulting = FaultingStep { step: step.to_owned(), major_faults, operations, share };
-            let known = self.faulting.take();
-            self.faulting =
-                known.into_iter().chain([faulting]).max_by(|one, other| one.share.total_cmp(&other.share));
+            add_bounded(&mut self.faulting_steps, faulting, |each| each.share);
         }
     }
 
@@ -299,17 +301,46 @@ impl PeakLoad {
         let Some(wait_ms) = usage.replies.mean_ns(queue).map(|wait_ns| wait_ns / 1e6) else { return };
         let enough =
             tasks.iter().filter(|totals| totals.succeeded >= MIN_OPERATIONS && totals.service_ns > 0);
-        let delayed = enough.map(|totals| {
+        for totals in enough {
             let service_ms = totals.service_ns as f64 / totals.succeeded as f64 / 1e6;
             let share = wait_ms / service_ms;
             let share_of_step = queue.wait_ns as f64 / nanos(usage.wall) as f64;
             let (step, task) = (step.to_owned(), task_name(totals.task_index));
-            DelayedTask { step, task, wait_ms, service_ms, share, share_of_step }
-        });
-        let known = self.delayed.take();
-        self.delayed =
-            known.into_iter().chain(delayed).max_by(|one, other| one.share.total_cmp(&other.share));
+            let delayed = DelayedTask { step, task, wait_ms, service_ms, share, share_of_step };
+            add_bounded(&mut self.delayed_tasks, delayed, |each| each.share);
+        }
     }
+
+    /// Returns the step in which the thread was busiest, or `None` if no step lasted a second.
+    #[must_use]
+    pub fn busiest(&self) -> Option<&BusiestStep> {
+        highest(&self.busiest_steps, |each| each.share)
+    }
+
+    /// Returns the task in which the thread was delayed most, or `None` if there is none.
+    #[must_use]
+    pub fn delayed(&self) -> Option<&DelayedTask> {
+        highest(&self.delayed_tasks, |each| each.share)
+    }
+
+    /// Returns the step with the most major page faults per operation, or `None` if there were none.
+    #[must_use]
+    pub fn faulting(&self) -> Option<&FaultingStep> {
+        highest(&self.faulting_steps, |each| each.share)
+    }
+}
+
+/// Adds a value to a list; the one with the lowest share leaves a list that would become too long.
+fn add_bounded<T>(list: &mut Vec<T>, value: T, share: impl Fn(&T) -> f64) {
+    list.push(value);
+    if list.len() > MAX_RECORDED {
+        let lowest = (0..list.len()).min_by(|one, other| share(&list[*one]).total_cmp(&share(&list[*other])));
+        lowest.map(|at| list.remove(at));
+    }
+}
+
+fn highest<T>(list: &[T], share: impl Fn(&T) -> f64) -> Option<&T> {
+    list.iter().max_by(|one, other| share(one).total_cmp(&share(other)))
 }
 
 /// Returns the number of major page faults of the calling thread, or `None` if the operating system does not report it.
@@ -426,16 +457,50 @@ mod tests {
         // 2,000 times 0.1 ms in 10 s.
         let both = [totals(0, 1000, 20 * MS), totals(1, 1000, MS)];
         peak.add("both", &usage(10, 200 * MS, 2000), &both, name);
-        let delayed = peak.delayed.clone().unwrap();
+        let delayed = peak.delayed().cloned().unwrap();
         assert_eq!((delayed.step.as_str(), delayed.task.as_str()), ("both", "t1"));
         assert!((delayed.wait_ms - 0.1).abs() < 1e-9 && (delayed.service_ms - 1.0).abs() < 1e-9);
         assert!((delayed.share - 0.1).abs() < 1e-9 && (delayed.share_of_step - 0.02).abs() < 1e-9);
         // A step with a smaller share changes nothing, although the thread waited longer.
         peak.add("slow", &usage(10, 2000 * MS, 2000), &[totals(2, 100, 100 * MS)], name);
-        assert_eq!(peak.delayed.as_ref(), Some(&delayed));
-        let busiest = peak.busiest.unwrap();
+        assert_eq!(peak.delayed(), Some(&delayed));
+        let busiest = peak.busiest().unwrap();
         assert_eq!((busiest.step.as_str(), busiest.share), ("slow", 0.5));
         assert_eq!((busiest.from_s, busiest.length_s), (3.0, 10.0));
+    }
+
+    #[test]
+    fn every_step_and_task_is_recorded_and_not_only_the_worst() {
+        let mut peak = PeakLoad::default();
+        let name = |task| format!("t{task}");
+        for (step, share, faults, tasks) in [
+            ("worst", 0.95, 90, [totals(0, 1000, MS), totals(1, 1000, 2 * MS)]),
+            ("bad", 0.9, 40, [totals(2, 1000, 3 * MS), totals(3, 1000, 4 * MS)]),
+        ] {
+            let busiest = LoadShare { share, ..usage(10, 0, 0).busiest };
+            let usage = CpuUsage { busiest, major_faults: Some(faults), ..usage(10, 200 * MS, 200) };
+            peak.add(step, &usage, &tasks, name);
+        }
+        let busy: Vec<_> = peak.busiest_steps.iter().map(|each| (each.step.as_str(), each.share)).collect();
+        assert_eq!(busy, [("worst", 0.95), ("bad", 0.9)]);
+        let delayed: Vec<_> = peak.delayed_tasks.iter().map(|each| each.task.as_str()).collect();
+        assert_eq!(delayed, ["t0", "t1", "t2", "t3"]);
+        let faulting: Vec<_> =
+            peak.faulting_steps.iter().map(|each| (each.step.as_str(), each.major_faults)).collect();
+        assert_eq!(faulting, [("worst", 90), ("bad", 40)]);
+    }
+
+    #[test]
+    fn of_very_many_steps_those_with_the_highest_shares_are_kept() {
+        let mut peak = PeakLoad::default();
+        for number in 0..MAX_RECORDED + 2 {
+            let share = if number == 1 { 0.9 } else { number as f64 / 1e6 };
+            let busiest = LoadShare { share, ..usage(1, 0, 0).busiest };
+            peak.add(&number.to_string(), &CpuUsage { busiest, ..usage(1, 0, 0) }, &[], |_| String::new());
+        }
+        assert_eq!(peak.busiest_steps.len(), MAX_RECORDED);
+        assert_eq!(peak.busiest().unwrap().step, "1");
+        assert!(peak.busiest_steps.iter().all(|each| each.step != "0" && each.step != "2"));
     }
 
     #[test]
@@ -444,10 +509,10 @@ mod tests {
         let name = |task| format!("t{task}");
         let short = CpuUsage { wall: Duration::from_millis(999), ..usage(1, 900 * MS, 1) };
         peak.add("short", &short, &[totals(0, 1000, MS)], name);
-        assert!(peak.busiest.is_none() && peak.delayed.is_none());
+        assert!(peak.busiest().is_none() && peak.delayed().is_none());
         peak.add("few", &usage(1, 900 * MS, 1), &[totals(0, 99, MS)], name);
         peak.add("uncounted", &CpuUsage { queue: None, ..usage(1, 0, 0) }, &[totals(0, 1000, MS)], name);
-        assert!(peak.busiest.is_some() && peak.delayed.is_none());
+        assert!(peak.busiest().is_some() && peak.delayed().is_none());
         assert!(peak.queue_is_unknown && !peak.faults_are_unknown);
     }
 
@@ -460,12 +525,12 @@ mod tests {
         {
             peak.add(step, &CpuUsage { major_faults: faults, ..usage(2, 0, replies) }, &[], name);
         }
-        let faulting = peak.faulting.unwrap();
+        let faulting = peak.faulting().unwrap();
         assert_eq!((faulting.step.as_str(), faulting.major_faults, faulting.operations), ("most", 15, 100));
         assert!((faulting.share - 0.15).abs() < 1e-9 && peak.faults_are_unknown);
         let mut none = PeakLoad::default();
         none.add("none", &usage(2, 0, 100), &[], name);
-        assert!(none.faulting.is_none() && !none.faults_are_unknown);
+        assert!(none.faulting().is_none() && !none.faults_are_unknown);
     }
 
     #[test]

@@ -10,19 +10,26 @@ use serde::Serialize;
 const MOUNT: &str = "/sys/fs/cgroup";
 
 /// How long CPU quotas have stopped the threads of a control group during the race.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Throttling {
+    /// The group, by its path below the folder in which groups are mounted; `null` if none was stopped.
+    pub group: Option<String>,
     /// Time for which the group was stopped, added over the cores on which it had runnable threads, in seconds.
     pub throttled_s: f64,
     /// Number of periods of the quota in which it was stopped.
     pub periods: u64,
     /// `throttled_s` / time since the driver started. It may be above 1, as it is added over cores.
     pub share: f64,
+    /// Number of cores over which it is added at most: those of the machine, all of which threads of the group may use.
+    pub cores: usize,
 }
 
 /// The counters of the process's control group, and of the groups that contain it, at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QuotaCounters(Vec<GroupCounters>);
+pub struct QuotaCounters {
+    mount: PathBuf,
+    groups: Vec<GroupCounters>,
+}
 
 /// The counters of one control group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,20 +51,27 @@ impl QuotaCounters {
             group_folders(mount, text).into_iter().filter(|folder| folder.is_dir()).collect();
         // A group without a quota, such as that of the system, may not have these counters.
         let counters = folders.iter().filter_map(|folder| GroupCounters::read(folder));
-        (!folders.is_empty()).then(|| Self(counters.collect()))
+        (!folders.is_empty()).then(|| Self { mount: mount.to_owned(), groups: counters.collect() })
     }
 
-    /// Returns the throttling since an earlier reading `wall_s` seconds ago, of the group that was stopped longest.
-    /// A group that the earlier reading lacks does not count: when it was stopped is not known.
-    pub fn since(&self, earlier: &Self, wall_s: f64) -> Throttling {
+    /// Returns the throttling since an earlier reading `wall_s` seconds ago, of the group that was stopped longest, on a
+    /// machine with this number of cores. A group that the earlier reading lacks does not count: when it was stopped is
+    /// not known.
+    pub fn since(&self, earlier: &Self, wall_s: f64, cores: usize) -> Throttling {
         let of_group = |now: &GroupCounters| {
-            let then = earlier.0.iter().find(|then| then.folder == now.folder)?;
+            let then = earlier.groups.iter().find(|then| then.folder == now.folder)?;
             let stopped_ns = now.throttled_ns.saturating_sub(then.throttled_ns);
-            Some((stopped_ns, now.periods.saturating_sub(then.periods)))
+            Some((stopped_ns, now.periods.saturating_sub(then.periods), self.name_of(&now.folder)))
         };
-        let (stopped_ns, periods) = self.0.iter().filter_map(of_group).max().unwrap_or_default();
+        let longest = self.groups.iter().filter_map(of_group).max_by_key(|(stopped_ns, ..)| *stopped_ns);
+        let (stopped_ns, periods, name) = longest.unwrap_or_default();
         let throttled_s = stopped_ns as f64 / 1e9;
-        Throttling { throttled_s, periods, share: throttled_s / wall_s.max(1e-9) }
+        let group = (stopped_ns > 0).then_some(name);
+        Throttling { group, throttled_s, periods, share: throttled_s / wall_s.max(1e-9), cores }
+    }
+
+    fn name_of(&self, folder: &Path) -> String {
+        format!("/{}", folder.strip_prefix(&self.mount).unwrap_or(folder).display())
     }
 }
 
@@ -118,15 +132,20 @@ mod tests {
         write(&mount.path().join("pod"), &stat(10, 1_000_000));
         write(&mount.path().join("pod/box"), &stat(1, 5_000));
         let then = QuotaCounters::read_in(mount.path(), text).unwrap();
-        assert_eq!(then.since(&then, 20.0), Throttling::default());
+        let since = |now: &QuotaCounters, wall_s| now.since(&then, wall_s, 4);
+        assert_eq!(since(&then, 20.0), Throttling { cores: 4, ..Throttling::default() });
         write(&mount.path().join("pod"), &stat(50, 3_000_000));
         write(&mount.path().join("pod/box"), &stat(3, 15_000));
         let now = QuotaCounters::read_in(mount.path(), text).unwrap();
-        assert_eq!(now.since(&then, 20.0), Throttling { throttled_s: 2.0, periods: 40, share: 0.1 });
+        let of = |group: &str, throttled_s, periods, share| {
+            let group = Some(group.to_owned());
+            Throttling { group, throttled_s, periods, share, cores: 4 }
+        };
+        assert_eq!(since(&now, 20.0), of("/pod", 2.0, 40, 0.1));
         // A group whose counters cannot be read any more does not count.
         write(&mount.path().join("pod"), "throttled_usec many");
         let now = QuotaCounters::read_in(mount.path(), text).unwrap();
-        assert_eq!(now.since(&then, 20.0), Throttling { throttled_s: 0.01, periods: 2, share: 0.0005 });
+        assert_eq!(since(&now, 20.0), of("/pod/box", 0.01, 2, 0.0005));
     }
 
     #[test]
@@ -138,9 +157,12 @@ mod tests {
         let then = QuotaCounters::read_in(mount.path(), text).unwrap();
         write(&mount.path().join("cpu"), "nr_periods 30\nnr_throttled 7\nthrottled_time 5000000000\n");
         let now = QuotaCounters::read_in(mount.path(), text).unwrap();
-        assert_eq!(now.since(&then, 10.0), Throttling { throttled_s: 1.0, periods: 5, share: 0.1 });
+        let group = Some("/cpu".to_owned());
+        let expected = Throttling { group, throttled_s: 1.0, periods: 5, share: 0.1, cores: 2 };
+        assert_eq!(now.since(&then, 10.0, 2), expected);
         // Without an earlier reading, the counters may be older than the race.
-        assert_eq!(now.since(&QuotaCounters(Vec::new()), 10.0), Throttling::default());
+        let none = QuotaCounters { groups: Vec::new(), ..then };
+        assert_eq!(now.since(&none, 10.0, 2), Throttling { cores: 2, ..Throttling::default() });
     }
 
     #[test]
@@ -151,6 +173,7 @@ mod tests {
             assert_eq!(QuotaCounters::read_in(&nowhere, text), None, "{text}");
         }
         // A group without a quota has no counters.
-        assert_eq!(QuotaCounters::read_in(mount.path(), "0::/"), Some(QuotaCounters(Vec::new())));
+        let none = QuotaCounters { mount: mount.path().to_owned(), groups: Vec::new() };
+        assert_eq!(QuotaCounters::read_in(mount.path(), "0::/"), Some(none));
     }
 }

@@ -234,6 +234,11 @@ fn online_count(text: &str) -> usize {
     text.lines().filter(is_cpu).count()
 }
 
+/// Returns the number of cores of the machine; 0 if the operating system does not report it.
+pub fn online_cores() -> usize {
+    online_count(&read())
+}
+
 /// Returns the CPUs that the calling thread may use, as its affinity and its control group allow.
 fn cpus_of_current_thread() -> Option<Vec<usize>> {
     let set = sched_getaffinity(None).ok()?;

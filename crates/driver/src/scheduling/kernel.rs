@@ -18,6 +18,7 @@ const RESET_ON_FORK: u64 = 1;
 /// Policies of the kernel.
 const SCHED_OTHER: u32 = 0;
 const SCHED_FIFO: u32 = 1;
+const SCHED_RR: u32 = 2;
 
 /// `struct sched_attr` of the kernel in its first version, whose size never changes.
 #[repr(C)]
@@ -40,7 +41,8 @@ const _: () = assert!(size_of::<RawAttributes>() == SIZE as usize);
 /// How the kernel schedules a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadPolicy {
-    /// Before all threads that are scheduled normally, until it waits (`SCHED_FIFO`).
+    /// Before all threads that are scheduled normally, until it waits (`SCHED_FIFO`), or until others with the same
+    /// priority have their turn (`SCHED_RR`, which only a user sets).
     Realtime {
         /// The priority among such threads, from 1 to 99.
         priority: u32,
@@ -72,7 +74,7 @@ pub fn policy_of(thread: Pid) -> io::Result<ThreadPolicy> {
         return Err(io::Error::last_os_error());
     }
     Ok(match raw.policy {
-        SCHED_FIFO => ThreadPolicy::Realtime { priority: raw.priority },
+        SCHED_FIFO | SCHED_RR => ThreadPolicy::Realtime { priority: raw.priority },
         SCHED_OTHER => ThreadPolicy::Fair { nice: raw.nice, slice_ns: raw.runtime_ns },
         _ => ThreadPolicy::Other,
     })
@@ -112,6 +114,27 @@ mod tests {
     fn policy_number(stat: &str) -> u32 {
         let mut fields = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace();
         fields.nth(38).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+    fn a_thread_with_either_policy_of_real_time_has_real_time_priority() {
+        if let Some(reason) = realtime_refusal() {
+            eprintln!("real-time priority cannot be tested: {reason}");
+            return;
+        }
+        for policy in [SCHED_FIFO, SCHED_RR] {
+            let thread = thread::spawn(move || {
+                let raw = RawAttributes { size: SIZE, policy, priority: 1, ..RawAttributes::default() };
+                // SAFETY: the kernel reads `SIZE` bytes from `raw`, which has this size and lives until the call
+                // returns.
+                let result = unsafe {
+                    libc::syscall(libc::SYS_sched_setattr, gettid().as_raw_pid(), &raw const raw, 0_u32)
+                };
+                (result, policy_of(gettid()).unwrap())
+            });
+            assert_eq!(thread.join().unwrap(), (0, ThreadPolicy::Realtime { priority: 1 }), "{policy}");
+        }
     }
 
     #[test]

@@ -370,10 +370,12 @@ impl TaskTotals {
         })
     }
 
-    /// Returns the share of the window for which a client had a measured operation under way, on average.
+    /// Returns the share of the window for which a client had a measured operation under way, on average: a runner in
+    /// Python holds its client for longer than the service time, also between its requests. Operations that failed have
+    /// service times only.
     fn load(&self) -> f64 {
         let measured = &self.stats[SampleType::Measured.index()];
-        let busy_ns: f64 = iter::once(&measured.service_time)
+        let busy_ns: f64 = iter::once(measured.processing_time.as_ref().unwrap_or(&measured.service_time))
             .chain(&measured.failed_service_time)
             .filter(|times| times.count() > 0)
             .map(|times| times.mean_ns() * times.count() as f64)
