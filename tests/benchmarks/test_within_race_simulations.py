@@ -61,7 +61,7 @@ def test_a_bound_that_does_not_exist_excludes_nothing():
 @pytest.mark.parametrize("kind", ["independent", "pauses at random", "AR(1), 0.5 s"])
 def test_bounds_of_probes_are_not_below_the_percentile(kind):
     random = np.random.default_rng(20)
-    seconds, rate, q = 60, 400, 99.0
+    seconds, rate, q = 60, 1_000, 99.0
     truth = np.percentile(KINDS[kind](2_000, rate, random), q)
     right, independent = [], []
     for _ in range(60):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 from collections.abc import Iterator
@@ -85,6 +86,17 @@ def options_of(command: str) -> list[str]:
     """Returns the options of a command that take a value."""
     parser = parser_of(command)
     return [f"--{name}" for name in parser.option_names() if parser.takes_value(f"--{name}")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_accepts_or_refuses_every_value(command: str) -> None:
+    parser = parser_of(command)
+    names = options_of(command)
+    assert names
+    for name in names:
+        for value in HOSTILE.values():
+            with contextlib.suppress(PacenoteError):
+                parser.configure(name, value, "pacenote.toml: x")
 
 
 @pytest.mark.parametrize("arguments", HISTORIC)

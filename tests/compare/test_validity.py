@@ -548,11 +548,11 @@ def test_a_task_during_which_the_driver_lost_its_priority_is_named():
     for side in sides:
         side[:] = [replace(side_race, driver=scheduled("realtime")) for side_race in side]
     tasks = tuple(replace(task, index=number) for number, task in enumerate(sides[0][1].tasks))
-    task, *_ = tasks
     lost = scheduled("realtime", demoted_s=1.0)
-    lost["scheduling"] = {**lost["scheduling"], "tasks": [{"index": task.index, "share": 0.5}]}
+    lost["scheduling"] = {**lost["scheduling"], "tasks": [{"index": tasks[0].index, "share": 0.5}]}
     sides[0][1] = replace(sides[0][1], driver=lost, tasks=tasks)
-    assert f"real-time priority for less than half of {task.task} in the baseline" in texts(of(sides))
+    assert f"real-time priority for half or less of {tasks[0].task} in the baseline" in texts(of(sides))
+    assert {each.cause for each in of(sides).findings if "scheduled differently" in each.text} == {"driver"}
 
 
 def drifting(step: float):

@@ -16,9 +16,9 @@ from pacenote.diagnose.race_facts import race_builder
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.diagnose.snapshot_facts import add_snapshot_figures
 from pacenote.model.diagnosis import Diagnosis
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.race_record import RaceRecord, RecordedCluster
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import FailureGroup
 from pacenote.model.task_observations import task_observations, with_observations
 from pacenote.report.diagnosis import diagnosis_sections
 from pacenote.verdict.determine import determine_verdict

@@ -10,10 +10,11 @@ from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import MOST_BESIDE, Evidence, TaskFacts, Window
 from pacenote.diagnose.race_facts import add_engine_times, race_builder
 from pacenote.model.engine_time import EngineTime
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RecordedClient, Verdict
-from pacenote.model.result import DriverTime, FailureGroup
+from pacenote.model.result import DriverTime
 from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, record, task, times
 

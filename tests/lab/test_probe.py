@@ -15,8 +15,15 @@ from pacenote.lab.probe import (
     window_s,
     work_per_operation,
 )
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
-from pacenote.model.result import OperationTotals, SampleCounts, Throughput, WarmupBacklog, WorkTotals
+from pacenote.model.result import (
+    OperationTotals,
+    SampleCounts,
+    Throughput,
+    WarmupBacklog,
+    WorkTotals,
+)
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.race.measured_seconds import MeasuredSeconds
@@ -58,8 +65,8 @@ def result(done=2000, failed=0, unsent=0, late=0, **changes):
     )
 
 
-def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET) -> Probe:
-    return evaluate_probe(7, rate, found, objective, RunEvidence(driver))
+def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET, machine=()) -> Probe:
+    return evaluate_probe(7, rate, found, objective, RunEvidence(driver, machine))
 
 
 def test_a_sustained_rate_within_the_objective_passes():
@@ -237,6 +244,29 @@ def test_a_busy_driver_does_not_excuse_failures_that_the_engine_reports(failed, 
     found = result(done=2000 - failed, failed=failed, reported_failures=reported)
     assert probe(found, objective=objective, driver=QUIET).outcome == "failed"
     assert probe(found, objective=objective, driver=busy).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("error_class", "status", "outcome"),
+    [
+        ("http-status", 429, "void"),
+        ("bulk-item", 429, "void"),
+        ("http-status", 503, "void"),
+        ("search-timeout", None, "void"),
+        ("http-status", 400, "failed"),
+        ("shard-failure", None, "failed"),
+    ],
+)
+def test_overload_of_an_engine_whose_processors_others_used_is_excused(error_class, status, outcome):
+    group = FailureGroup(error_class, "x", status, 60, 0.0, 9.0, "operations")
+    found = result(done=1940, failed=60, reported_failures=60, errors=(group,))
+    others = Finding("programs beside engine and driver used 78 %", "machine")
+    assert probe(found, driver=QUIET).outcome == "failed"
+    assert probe(found, driver=QUIET, machine=(others,)).outcome == outcome
+    # Failures that the load does not explain are too many alone.
+    few, most = replace(group, count=1), FailureGroup("http-status", "y", 400, 59, 0.0, 9.0, "operations")
+    found = replace(found, errors=(few, most))
+    assert probe(found, driver=QUIET, machine=(others,)).outcome == "failed"
 
 
 def test_a_clock_that_cannot_be_trusted_voids_every_probe():

@@ -149,7 +149,7 @@ def test_the_tasks_during_which_workers_lost_their_priority_are_named() -> None:
         "for 1.0 % of its time",
     )
     assert obtained_scheduling(report, TASKS) == (
-        "real-time priority for most of index, for less than half of search"
+        "real-time priority for most of index, for half or less of search"
     )
     assert obtained_scheduling(report) == "real-time priority for part of the race"
     # Outside tasks, or for a negligible part of them, it matters to no figure.

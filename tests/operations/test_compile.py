@@ -13,7 +13,7 @@ import pytest
 
 from operations.compiling import context
 from operations.serving import in_turn, serving
-from pacenote.model.result import FailureGroup
+from pacenote.model.failure_group import FailureGroup
 from pacenote.operations.compile import InvalidOperation, run_operation
 from pacenote.operations.registry import resolve_type
 from pacenote.operations.runner import BuiltinResult, DriverClient, OperationDefect, UnexpectedResponse

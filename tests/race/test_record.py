@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from pacenote.model.client_options import TlsOptions
+from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_record import RecordedClient
+from pacenote.model.race_request import RaceRequest
+from pacenote.model.recorded_options import recorded_profilers
+from pacenote.model.telemetry_options import TelemetryOptions
 from pacenote.model.track import Parallel
 from pacenote.plan.document import Target, TargetHost, TargetProxy
-from pacenote.race.record import recorded_client, recorded_steps
+from pacenote.race.record import recorded_client, recorded_options, recorded_steps
 from plan.planning import plan, task
 
 
@@ -39,3 +47,27 @@ def test_the_tasks_of_steps_with_several_are_recorded() -> None:
         "mixed": ("a", "b"),
         "c, d": ("c", "d"),
     }
+
+
+@pytest.mark.parametrize("pipeline", ["from-distribution", "benchmark-only"])
+@pytest.mark.parametrize(
+    ("option", "devices", "names"),
+    [
+        ("-javaagent:/opt/apm.jar", (), ("agent apm.jar",)),
+        ("-XX:StartFlightRecording=filename=/tmp/a.jfr", (), ("jfr",)),
+        ("-Xss1m", ("profile",), ("profile",)),
+        ("-Xss1m", (), ()),
+    ],
+)
+def test_agents_and_recordings_that_a_car_starts_are_profiling(
+    pipeline: str, option: str, devices: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    request = RaceRequest(
+        race_id="r",
+        home=Path("/home"),
+        pipeline=pipeline,  # type: ignore[arg-type]
+        engine=EngineOptions(car_params={"additional_java_settings": [option]}),
+        telemetry=TelemetryOptions(devices=devices),
+    )
+    expected = names if pipeline == "from-distribution" else devices
+    assert recorded_profilers(recorded_options(request)) == expected

@@ -207,6 +207,10 @@ PHASES_AND_SIGNALS = [
 ]
 
 
+def test_a_signal_is_sent_in_every_phase() -> None:
+    assert {phase for phase, _ in PHASES_AND_SIGNALS} == HANGS_IN.keys()
+
+
 @pytest.mark.process
 @pytest.mark.parametrize(("phase", "number"), PHASES_AND_SIGNALS)
 def test_a_signal_ends_a_race_in_each_phase(phase: str, number: signal.Signals, tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ import pytest
 
 from pacenote.model.data_options import StartingState
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, UnsentDocuments
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RecordedClient, RecordedCorpus
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import (
     CleanUps,
-    FailureGroup,
     LevelChange,
     OperationTotals,
     SampleCounts,

@@ -13,7 +13,8 @@ from subprocess import PIPE
 import pytest
 
 from pacenote.errors import StoreError
-from pacenote.model.result import FailureGroup, SubOperationResult
+from pacenote.model.failure_group import FailureGroup
+from pacenote.model.result import SubOperationResult
 from pacenote.store.race_folder import RECORD_BYTES, ExpectedResult, RaceFolder
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned
 from report.test_saturation import FOUND, PROBE

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from pacenote.model.document_checks import DocumentCheck
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.race_record import (
     Environment,
     RaceRecord,
@@ -19,7 +20,6 @@ from pacenote.model.race_record import (
 from pacenote.model.result import (
     CensoredPercentile,
     DurationSummary,
-    FailureGroup,
     OperationTotals,
     Percentile,
     SubOperationResult,

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from pacenote.model.document_checks import DocumentCheck
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import (
     DriverTime,
-    FailureGroup,
     OperationTotals,
     PythonDelay,
     SampleCounts,

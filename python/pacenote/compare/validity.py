@@ -13,12 +13,12 @@ from pacenote.compare.race_findings import count_text, listed, names_text, race_
 from pacenote.compare.task_validity import task_findings
 from pacenote.compare.value_shares import shares_differ
 from pacenote.model.comparison import FIRST_LOOK, ComparedRace, ComparisonOptions, FactDifference
-from pacenote.model.driver_scheduling import obtained_scheduling
+from pacenote.model.driver_scheduling import could_not_read_budget, granted_scheduling, obtained_scheduling
 from pacenote.model.finding import EVERYTHING, Cause, Finding
 from pacenote.model.machine_memory import is_same_memory
 from pacenote.model.race_frequencies import MOST_CHANGE, changed_frequency
 from pacenote.model.race_record import Environment
-from pacenote.model.telemetry_options import profilers
+from pacenote.model.recorded_options import recorded_profilers
 from pacenote.units import format_bytes, format_count, format_frequency, format_share
 
 MORE_RACES = "run more races"
@@ -166,9 +166,7 @@ def _profiling(races: PairedRaces) -> Iterator[Finding]:
 
 
 def _profilers(race: ComparedRace) -> str:
-    options = race.record.options
-    found = profilers(options.telemetry, options.jvm_options, options.engine_variables)
-    return ", ".join(sorted(found)) or "none"
+    return ", ".join(sorted(recorded_profilers(race.record.options))) or "none"
 
 
 def _data(races: PairedRaces) -> Iterator[Finding]:
@@ -286,11 +284,16 @@ def _engine_hosts(race: ComparedRace) -> str:
 def _scheduling(races: PairedRaces) -> Iterator[Finding]:
     """Yields that the kernel scheduled the driver differently: times include its waits for a core."""
     if sides := _differing(races, _obtained_scheduling):
+        begun = {granted_scheduling(race.record.driver) for race in races.all}
+        unread = any(could_not_read_budget(race.record.driver) for race in races.all)
+        # With the same permissions, workers lost their priority because they used more than their budget.
+        is_budget = len(begun) == 1 and not unread
+        advice = "run both sides with --driver-scheduling=normal, or give the driver more cores"
         yield _warning(
             "the driver's threads were scheduled differently, so that measured times include different waits "
             f"for a core: {_sides_text(sides, races, _obtained_scheduling)}",
-            "user",
-            "run both sides with the same --driver-scheduling and permissions",
+            "driver" if is_budget else "user",
+            advice if is_budget else "run both sides with the same --driver-scheduling and permissions",
         )
     elif _varies(races, _obtained_scheduling):
         yield _warning(

@@ -20,12 +20,6 @@ _MS = 1000.0
 _REJECTED = 429
 """Status of a request, or of a document of a bulk, that the engine rejects because it is overloaded."""
 
-_OVERLOAD = (429, 502, 503, 504)
-"""Statuses of an engine, or of a proxy before it, that cannot keep up."""
-
-_TIMEOUT = "timeout"
-"""The class of operations that got no reply in time."""
-
 _REASONS: Mapping[str, tuple[Cause, ...]] = {
     "driver": ("driver", "track", "pacenote"),
     "machine": ("machine",),
@@ -127,10 +121,8 @@ def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, f
 
 def _overload_share(task: TaskResult) -> float | None:
     failures = sum(group.count for group in task.errors)
-    overload = (
-        group.count for group in task.errors if group.status in _OVERLOAD or group.error_class == _TIMEOUT
-    )
-    return sum(overload) / failures if failures else None
+    overload = sum(group.count for group in task.errors if group.is_overload)
+    return overload / failures if failures else None
 
 
 def _busy_clients(task: TaskResult, succeeded_per_s: float | None) -> float | None:

@@ -24,7 +24,7 @@ RACE_RESULTS: FigureTable = {
     ),
     "task.overload_share": (
         "share",
-        "failures with status 429, 502, 503 or 504, or without an answer in time / all failures",
+        "failures with status 429, 502, 503 or 504, or without a whole answer in time / all failures",
     ),
     "task.paced": ("truth", "whether its operations have a schedule, by a target rate or a scheduler"),
     "task.operations_per_s": ("1/s", "operations that succeeded"),

@@ -77,6 +77,16 @@ def demoted_tasks(driver: Mapping[str, object]) -> tuple[DemotedTask, ...]:
     )
 
 
+def granted_scheduling(driver: Mapping[str, object]) -> str:
+    """Returns how the threads that send requests were scheduled when they began."""
+    return str(part(driver, "scheduling").get("workers") or "normal") if driver else "unknown"
+
+
+def could_not_read_budget(driver: Mapping[str, object]) -> bool:
+    """Returns whether workers lost real-time priority because their processor time could not be read."""
+    return number(part(driver, "scheduling"), "unreadable") > 0
+
+
 def obtained_scheduling(driver: Mapping[str, object], tasks: Sequence[TaskResult] = ()) -> str:
     """Returns how the threads that sent requests were scheduled; those of `tasks` are named during which it
     changed, all of them, so that races can be compared: those in which workers had lost it for half of the
@@ -87,7 +97,7 @@ def obtained_scheduling(driver: Mapping[str, object], tasks: Sequence[TaskResult
     if not driver:
         return "unknown"
     scheduling = part(driver, "scheduling")
-    name = _NAMES.get(str(scheduling.get("workers") or "normal"), "unknown")
+    name = _NAMES.get(granted_scheduling(driver), "unknown")
     changed = [task for task in demoted_tasks(driver) if task.share > _DEMOTED_SHARE]
     if changed:
         return _partial(name, changed, {task.index: task.task for task in tasks})
@@ -139,7 +149,7 @@ def _partial(name: str, demoted: Sequence[DemotedTask], names: Mapping[int, str]
     known = [task for task in demoted if task.index in names]
     groups = (
         ("most of", [names[task.index] for task in known if task.share < _LARGE_SHARE]),
-        ("less than half of", [names[task.index] for task in known if task.share >= _LARGE_SHARE]),
+        ("half or less of", [names[task.index] for task in known if task.share >= _LARGE_SHARE]),
     )
     parts = [f"for {part} {_list(tasks, len(tasks))}" for part, tasks in groups if tasks]
     return f"{name} {', '.join(parts) or 'for part of the race'}"

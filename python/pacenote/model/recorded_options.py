@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pacenote.model.node_options import NodeOptions
+from pacenote.model.telemetry_options import profilers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,11 @@ class RecordedOptions:
     jvm_options: tuple[str, ...] = ()
     """Options of the JVM that were set one by one."""
 
+    car_profilers: tuple[str, ...] = ()
+    """What options of the JVM start that observes the engine, those of the car included: `jfr`, and names of
+    agents. Options that a car has for single versions of Java are not judged.
+    """
+
     engine_variables: Mapping[str, object] = field(default_factory=dict)
     """Environment variables that were set for the engine, without secrets."""
 
@@ -135,3 +141,9 @@ class RecordedOptions:
 
     dataset_cache: str | None = None
     """The folder of data files, whose disk may be slow; None for the one in Pacenote's home."""
+
+
+def recorded_profilers(options: RecordedOptions) -> tuple[str, ...]:
+    """Returns what makes a race a profiling race, as `profilers` does; empty if it is not one."""
+    given = profilers(options.telemetry, options.jvm_options, options.engine_variables)
+    return tuple(dict.fromkeys((*given, *options.car_profilers)))

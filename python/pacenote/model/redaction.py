@@ -12,8 +12,9 @@ from itertools import count
 from typing import Any
 
 from pacenote.errors import PacenoteError, StoreError, TrackError
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.race_record import RaceRecord, Verdict
-from pacenote.model.result import FailureGroup, TaskResult, ValueSummary
+from pacenote.model.result import TaskResult, ValueSummary
 from pacenote.model.secrets import (
     REDACTED,
     is_secret,

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode, encode
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.merged_series import MergedPercentile
-from pacenote.model.messages import DEFECT
 
 EndedBy = Literal["iterations", "time", "source", "completed-by", "stopped", "aborted"]
 """The reason why a task ended."""
@@ -138,45 +138,6 @@ class WorkTotals:
     """Work done."""
     failed: int
     """Work attempted and failed, such as the rejected documents of a bulk; not part of `done`."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailureGroup:
-    """Failures of one class, status and kind."""
-
-    error_class: str
-    """The class, for example `http-status`."""
-    reason: str
-    """The engine's error type and the reason of the first failure."""
-    status: int | None
-    """HTTP status, or None if there was none."""
-    count: int
-    """Number of operations or documents that failed, according to `unit`."""
-    first_s: float
-    """Time of the first failure, in seconds since the task began."""
-    last_s: float
-    """Time of the last failure, in seconds since the task began."""
-    unit: str = ""
-    """What `count` counts: `operations`, or `documents` of bulks; empty in races of earlier versions."""
-
-    @property
-    def is_defect(self) -> bool:
-        """Whether a built-in operation that runs in Python failed because of a defect of Pacenote, and not a
-        plug-in of the track.
-        """
-        return self.error_class == "plugin" and self.reason.startswith(DEFECT)
-
-    @property
-    def counted(self) -> str:
-        """The noun, in the singular, for what `count` counts."""
-        documents = self.unit == "documents" or (not self.unit and self.error_class == "bulk-item")
-        return "document" if documents else "operation"
-
-    @property
-    def label(self) -> str:
-        """A short name of the failures: their HTTP status or their class."""
-        refused = self.error_class in ("http-status", "bulk-item")
-        return f"HTTP {self.status}" if refused and self.status else self.error_class
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING
 
 from pacenote.errors import DriverError, StoreError
 from pacenote.evidence.telemetry_values import observe_tasks
@@ -19,9 +18,6 @@ from pacenote.race.record import with_verdict
 from pacenote.race.telemetry import ObservedRace, telemetry_devices
 from pacenote.race.telemetry_file import RaceTelemetry
 from pacenote.telemetry.device import TelemetryResult
-
-if TYPE_CHECKING:
-    pass
 
 
 def drive_and_conclude(context: RaceContext) -> RaceRecord:

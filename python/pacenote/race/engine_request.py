@@ -13,6 +13,7 @@ from pacenote.model.driver_scheduling import allowance_for
 from pacenote.model.engine import EngineInfo
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.telemetry_options import PROFILER_LIBRARY, profilers
 from pacenote.model.track import Challenge, Track
 from pacenote.provision.car_selection import select_car
 from pacenote.provision.cars import Car, compose_car
@@ -81,6 +82,14 @@ def _car(request: RaceRequest) -> Car:
     """Returns the car of the engine to start, with the user's settings of indices."""
     car = compose_car(()) if request.pipeline == "benchmark-only" else select_car(_observed(request))
     return replace(car, index_settings={**car.index_settings, **request.index_settings})
+
+
+def car_profilers(request: RaceRequest) -> tuple[str, ...]:
+    """Returns what options of the JVM of the car start that observes the engine to start, those of team
+    repositories and `additional_java_settings` included.
+    """
+    options = _car(request).jvm_options
+    return profilers((), (option for option in options if PROFILER_LIBRARY not in option))
 
 
 def _observed(request: RaceRequest) -> EngineOptions:

@@ -12,7 +12,6 @@ If a race ends early for any reason, the results so far are stored and the engin
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
 
 from pacenote.errors import StoreError
 from pacenote.model.race_listener import RaceListener
@@ -33,9 +32,6 @@ from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from pacenote.track.locate import check_track
 from pacenote.track.prepare import PreparedTrack
-
-if TYPE_CHECKING:
-    pass
 
 
 def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:

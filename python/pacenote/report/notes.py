@@ -12,6 +12,7 @@ from dataclasses import replace
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.document_checks import UncheckedDocuments
 from pacenote.model.driver_scheduling import demotion_texts
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults
 from pacenote.model.node_options import NodeOptions
@@ -19,7 +20,7 @@ from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord, RecordedClient, RecordedCorpus
 from pacenote.model.race_time import TIMESTAMP_FORMAT
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import FailureGroup, TaskResult
+from pacenote.model.result import TaskResult
 from pacenote.model.user_tags import tag_texts
 from pacenote.model.warmup_backlog import (
     BACKLOG_MARK,

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.finding import EVERYTHING, INTERRUPTED, NOT_FINISHED, Finding, aborted
 from pacenote.model.race_record import RaceRecord, RecordedCorpus, Verdict
+from pacenote.model.recorded_options import recorded_profilers
 from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.task_observations import lacked_shares
-from pacenote.model.telemetry_options import profilers
 from pacenote.model.warmup_backlog import warmup_backlogs
 from pacenote.units import format_count
 from pacenote.verdict import driver_health, schedule_rules, task_rules
@@ -151,8 +151,7 @@ def _changed_machine(snapshot: RecordedSnapshot | None) -> Iterator[Finding]:
 
 
 def _profiled(record: RaceRecord) -> Iterator[Finding]:
-    options = record.options
-    if devices := profilers(options.telemetry, options.jvm_options, options.engine_variables):
+    if devices := recorded_profilers(record.options):
         yield Finding(
             f"a profiling race ({', '.join(devices)}): its figures include the cost of observing the engine",
             "user",

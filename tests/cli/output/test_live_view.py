@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pacenote.cli.output.live_view import RaceView
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome, TimeLeft
-from pacenote.model.result import FailureGroup
 from pacenote.report.screen.text import plain_text, text_width
 from support.records import bulk, paced, record, task
 

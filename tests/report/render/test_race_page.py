@@ -10,9 +10,9 @@ from dataclasses import replace
 from importlib.resources import files
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.race_record import RecordedCluster, RecordedTrack, Verdict
 from pacenote.model.race_timeline import GcPause
-from pacenote.model.result import FailureGroup
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.report.page.race.build import PageSources
 from pacenote.report.render.page import MAX_BYTES

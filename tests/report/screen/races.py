@@ -7,9 +7,9 @@ from functools import partial
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
 from pacenote.model.document_checks import DocumentCheck
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster
 from pacenote.model.result import (
-    FailureGroup,
     LevelChange,
     OperationTotals,
     Steadiness,

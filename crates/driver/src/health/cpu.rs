@@ -81,7 +81,7 @@ pub struct FaultingStep {
 
 /// Largest number of steps, and of tasks, of a thread that are recorded one by one; of more, those with the highest
 /// shares.
-const MAX_RECORDED: usize = 1_000;
+const MAX_RECORDED: usize = 100;
 
 /// The load of a thread in each step of at least a second, and its waits.
 #[derive(Debug, Default)]

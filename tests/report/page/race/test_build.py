@@ -8,13 +8,14 @@ import pytest
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
 from pacenote.model.document_checks import UnsentDocuments
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.merged_series import MergedPercentile
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import Verdict
 from pacenote.model.race_timeline import PointTimes, RaceObservations
-from pacenote.model.result import FailureGroup, WarmupBacklog, WarmupDrain
+from pacenote.model.result import WarmupBacklog, WarmupDrain
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.report.page.page import ItemList, PageCell, PageCommand, PageTable, ReportPage, Text
 from pacenote.report.page.race.build import PageSources, build_page, without_details

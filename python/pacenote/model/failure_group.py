@@ -1,0 +1,57 @@
+"""Operations and documents that failed alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pacenote.model.messages import DEFECT
+
+_OVERLOAD = (429, 502, 503, 504)
+"""Statuses of an engine, or of a proxy before it, that cannot keep up."""
+
+_TIMEOUTS = ("timeout", "search-timeout")
+"""Classes of operations that were not answered in time, or only in part."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Failures of one class, status and kind."""
+
+    error_class: str
+    """The class, for example `http-status`."""
+    reason: str
+    """The engine's error type and the reason of the first failure."""
+    status: int | None
+    """HTTP status, or None if there was none."""
+    count: int
+    """Number of operations or documents that failed, according to `unit`."""
+    first_s: float
+    """Time of the first failure, in seconds since the task began."""
+    last_s: float
+    """Time of the last failure, in seconds since the task began."""
+    unit: str = ""
+    """What `count` counts: `operations`, or `documents` of bulks; empty in races of earlier versions."""
+
+    @property
+    def is_defect(self) -> bool:
+        """Whether a built-in operation that runs in Python failed because of a defect of Pacenote, and not a
+        plug-in of the track.
+        """
+        return self.error_class == "plugin" and self.reason.startswith(DEFECT)
+
+    @property
+    def is_overload(self) -> bool:
+        """Whether the engine, or a proxy before it, could not keep up, for whatever reason."""
+        return self.status in _OVERLOAD or self.error_class in _TIMEOUTS
+
+    @property
+    def counted(self) -> str:
+        """The noun, in the singular, for what `count` counts."""
+        documents = self.unit == "documents" or (not self.unit and self.error_class == "bulk-item")
+        return "document" if documents else "operation"
+
+    @property
+    def label(self) -> str:
+        """A short name of the failures: their HTTP status or their class."""
+        refused = self.error_class in ("http-status", "bulk-item")
+        return f"HTTP {self.status}" if refused and self.status else self.error_class
