@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pacenote.model.recorded_options import recorded_profilers
 from pacenote.model.telemetry_options import TelemetryOptions
 from pacenote.model.track import Parallel
 from pacenote.plan.document import Target, TargetHost, TargetProxy
+from pacenote.race.engine_request import car_profilers, engine_request
 from pacenote.race.record import recorded_client, recorded_options, recorded_steps
 from plan.planning import plan, task
 
@@ -69,5 +71,6 @@ def test_agents_and_recordings_that_a_car_starts_are_profiling(
         engine=EngineOptions(car_params={"additional_java_settings": [option]}),
         telemetry=TelemetryOptions(devices=devices),
     )
-    expected = names if pipeline == "from-distribution" else devices
-    assert recorded_profilers(recorded_options(request)) == expected
+    found = car_profilers(engine_request(request, Path("/artifacts")))
+    options = replace(recorded_options(request), car_profilers=found)
+    assert recorded_profilers(options) == (names if pipeline == "from-distribution" else devices)

@@ -84,12 +84,11 @@ def _car(request: RaceRequest) -> Car:
     return replace(car, index_settings={**car.index_settings, **request.index_settings})
 
 
-def car_profilers(request: RaceRequest) -> tuple[str, ...]:
+def car_profilers(engine: EngineRequest) -> tuple[str, ...]:
     """Returns what options of the JVM of the car start that observes the engine to start, those of team
     repositories and `additional_java_settings` included.
     """
-    options = _car(request).jvm_options
-    return profilers((), (option for option in options if PROFILER_LIBRARY not in option))
+    return profilers((), (option for option in engine.car.jvm_options if PROFILER_LIBRARY not in option))
 
 
 def _observed(request: RaceRequest) -> EngineOptions:

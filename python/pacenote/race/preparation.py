@@ -25,7 +25,7 @@ from pacenote.provision.engine_request import EngineRequest
 from pacenote.race.capacity import check_capacity
 from pacenote.race.context import RaceContext
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
-from pacenote.race.engine_request import engine_request, engine_warnings, index_settings
+from pacenote.race.engine_request import car_profilers, engine_request, engine_warnings, index_settings
 from pacenote.race.engine_sources import with_built_engine
 from pacenote.race.engine_start import check_engine_start, start_race_cluster
 from pacenote.race.local_engines import NO_ENGINES, find_local_engines
@@ -96,12 +96,7 @@ class RacePreparation:
             declared, data_file=corpora.data_file, engine=expected_engine(request, self.existing)
         )
         plan = plan_challenge(request, track, challenge, context)
-        record = dataclasses.replace(
-            initial_record(request, self.prepared, corpora),
-            targets=target_rates(challenge, plan),
-            sources=sources,
-            unsent_documents=tuple(unsent_documents(plan, test_mode=request.test_mode)),
-        )
+        record = self._initial_record(plan, corpora, engine, sources)
         secrets = race_secrets(request) | plan.secrets() | engine.security.secrets
         folder = None
         try:
@@ -142,6 +137,22 @@ class RacePreparation:
             if folder is not None:
                 record_failure(folder, error)
             raise
+
+    def _initial_record(
+        self,
+        plan: Plan,
+        corpora: PreparedCorpora,
+        engine: EngineRequest,
+        sources: RecordedSources | None,
+    ) -> RaceRecord:
+        record = initial_record(self.request, self.prepared, corpora)
+        return dataclasses.replace(
+            record,
+            options=dataclasses.replace(record.options, car_profilers=car_profilers(engine)),
+            targets=target_rates(self.prepared.challenge, plan),
+            sources=sources,
+            unsent_documents=tuple(unsent_documents(plan, test_mode=self.request.test_mode)),
+        )
 
     def _check_declarations(self, context: PlanContext, check: PlanCheck) -> None:
         """Checks what is known without data. Raises PacenoteError."""

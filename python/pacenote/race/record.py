@@ -36,7 +36,6 @@ from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, Target, TargetHost, TargetProxy
 from pacenote.provision.node import Node
 from pacenote.race.corpora import PreparedCorpora
-from pacenote.race.engine_request import car_profilers
 from pacenote.race.environment import read_environment
 from pacenote.store.race_folder import ExpectedResult, RaceFolder
 from pacenote.track.prepare import PreparedTrack
@@ -91,7 +90,6 @@ def recorded_options(request: RaceRequest) -> RecordedOptions:
     return RecordedOptions(
         **(_recorded_car(request.engine) if provisioned else {}),
         **_recorded_source(request.engine.source),
-        car_profilers=car_profilers(request) if provisioned else (),
         settings=redact_params({**engine, **request.index_settings}),
         track_path=None if request.track_path is None else str(request.track_path),
         track_repository=None if repository is None else redact_urls(repository),
