@@ -13,7 +13,10 @@ STORED = {
     "process_cpus": {"n-0": [0, 1], "driver": [2]},
     "link_bytes_per_s": {"eth0": 125000000, "eth1": 1.5},
     "data_devices": [{"device": "md0", "disks": ["sda", "sdb"]}, {"device": "sdc"}],
-    "not_available": {"n-1: control group": "it is that of n-0", "n-0: io.stat": "it is that of nobody"},
+    "not_available": {
+        "n-1: control group": "it is that of n-0",
+        "n-0: io.stat": "it is that of an unknown node",
+    },
 }
 FACTS = SamplerFacts(
     nodes=("n-0",),

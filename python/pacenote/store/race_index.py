@@ -367,7 +367,7 @@ def _check_integrity(database: sqlite3.Connection) -> None:
 
 
 def _file_states(races: Path) -> _FileStates:
-    """Returns what changes whenever somebody writes to the files of the index."""
+    """Returns the identity, size and times of the files of the index, which change with each write."""
     found = []
     for name in _WRITTEN_FILES:
         try:

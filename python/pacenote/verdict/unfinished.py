@@ -12,8 +12,8 @@ from pacenote.verdict.determine import determine_verdict
 
 
 def with_journal(record: RaceRecord, results: Iterable[TaskResult], damage: str) -> RaceRecord:
-    """Returns a record with the results of tasks that it does not contain yet, judged anew. `damage` says
-    what of the journal could not be read; empty if nothing.
+    """Returns a record with the results of tasks that it does not contain yet, and its new verdict. `damage`
+    says what of the journal could not be read; empty if nothing.
     """
     stored = {task.task for task in record.tasks}
     added = tuple(result for result in results if result.task not in stored)
