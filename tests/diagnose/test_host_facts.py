@@ -42,6 +42,16 @@ def test_the_time_of_a_driver_that_may_use_other_cores_is_missing() -> None:
         assert reason(found, name).startswith("the driver may also use processors that the engine may not")
 
 
+def test_the_time_of_other_programs_is_missing_if_interrupts_may_be_part_of_it() -> None:
+    shares = {f"cpu.{name}_share": 0.2 for name in ("idle", "engine", "driver", "other_least", "lacked")}
+    found = evidence(("n0",), {**shares})
+    assert reason(found, "cpu.other_share").startswith(
+        "whether the kernel counts interrupts for the programs"
+    )
+    assert reason(found, "cpu.lacked_least_share") == "the time of the driver is known"
+    assert found.value(WINDOW, "cpu.other_least_share") == found.value(WINDOW, "cpu.lacked_share") == 0.2
+
+
 def test_the_idle_cores_of_the_driver_are_not_those_of_an_engine_elsewhere() -> None:
     assert reason(evidence((), FIGURES), "cpu.idle_share") == ELSEWHERE
     assert reason(evidence(("n0",), {}), "cpu.idle_share") == "the host was not sampled"

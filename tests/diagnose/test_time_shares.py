@@ -99,7 +99,7 @@ def test_busy_time_of_an_unknown_process_is_not_idle(known):
         host={"cores": 4},
         task={"busy_clients": 1.0, "took_share": 0.9},
     )
-    rest = "other processes" if "driver_share" in known else "driver and other processes"
+    rest = "other processes and interrupts" if "driver_share" in known else "driver and other processes"
     assert found[rest] == pytest.approx(0.3 - known.get("driver_share", 0.0))
     assert found["too few requests at a time"] == pytest.approx(0.35)
     assert unexplained == pytest.approx(0.0)

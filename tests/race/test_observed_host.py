@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.evidence.telemetry_values import host_figures_by_task, telemetry_cuts
+from pacenote.host.interrupt_times import counts_interrupts_exactly
 from pacenote.provision.process import process_identity
 from pacenote.race.drive import DriveResult
 from pacenote.race.local_engines import LocalEngine, LocalEngines
@@ -104,6 +105,7 @@ def test_a_node_that_has_inherited_its_cpus_is_not_told_to_have_idle_ones(tmp_pa
         finally:
             busy.kill()
     assert values["host-sampler"]["node_cpus"] == [first]
+    assert values["host-sampler"]["exact_interrupts"] is counts_interrupts_exactly()
     file = tmp_path / "telemetry.parquet"
     figures = host_figures_by_task(file, telemetry_cuts(file), values)["index"]
     # Whatever runs beside it, its CPU is busy; the others are not part of the whole.

@@ -117,5 +117,12 @@ def test_interrupts_are_busy_time_of_no_program() -> None:
         telemetry("process.user", [600.0], labels={"process": "node-0"}),
         telemetry("process.user", [200.0], labels={"process": "driver"}),
     )
-    use = cpu_use(lines, record(telemetry={"host-sampler": {}}))
-    assert (use.busy, use.others) == ([pytest.approx(0.6)], [pytest.approx(0.05)])
+    uses = {
+        exact: cpu_use(lines, record(telemetry={"host-sampler": {"exact_interrupts": exact}}))
+        for exact in (True, False, None)
+    }
+    assert uses[True].busy == [pytest.approx(0.6)]
+    assert (uses[True].others, uses[True].others_are_bound) == ([pytest.approx(0.05)], False)
+    # They are also time of the programs that they stop.
+    assert (uses[False].others, uses[False].others_are_bound) == ([pytest.approx(0.2)], False)
+    assert (uses[None].others, uses[None].others_are_bound) == ([pytest.approx(0.05)], True)

@@ -15,7 +15,7 @@ from pacenote.stats.host_figures import HostHistory, SampledHost, host_figures, 
 
 SECONDS = 100.0
 TASK = TaskTimes("index", 0, int(SECONDS * 1e9))
-HOST = SampledHost(("node-0",), {"dm-0": ("sda", "sdb")}, {"eth0": 1.25e8})
+HOST = SampledHost(("node-0",), {"dm-0": ("sda", "sdb")}, {"eth0": 1.25e8}, exact_interrupts=True)
 
 COUNTERS: Mapping[str, float] = {
     # Two cores for 100 s: 200,000 ms.
@@ -227,7 +227,12 @@ def test_the_figures_are_those_of_the_cpus_that_the_nodes_may_use() -> None:
         (frozenset({0, 1}), None, None),
         (frozenset(), 0.4, 0.09),
     ):
-        host = SampledHost(("node-0",), node_cpus=selected, process_cpus=dict.fromkeys(PROCESSES, selected))
+        host = SampledHost(
+            ("node-0",),
+            node_cpus=selected,
+            process_cpus=dict.fromkeys(PROCESSES, selected),
+            exact_interrupts=True,
+        )
         found = host_figures(telemetry({**COUNTERS, **cpus}, GAUGES), TASK, host, HostHistory())
         assert found.get("cpu.idle_share") == (None if idle is None else pytest.approx(idle))
         assert found.get("cpu.other_share") == (None if other is None else pytest.approx(other))
@@ -341,6 +346,7 @@ def test_the_host_is_read_from_the_race_record() -> None:
         ],
         "link_bytes_per_s": {"eth0": 1.25e8},
         "process_cpus": {"node-0": [2, 3]},
+        "exact_interrupts": True,
     }
     expected = replace(HOST, process_cpus={"node-0": frozenset({2, 3})})
     assert SampledHost.from_record({"host-sampler": document}) == expected
@@ -452,3 +458,53 @@ def test_interrupts_are_not_other_programs() -> None:
     found = host_figures(telemetry(counters, GAUGES), TASK, HOST, HISTORY)
     assert (found["cpu.system_share"], found["cpu.other_share"]) == (0.25, 0.0)
     assert found["cpu.lacked_share"] == 0.0
+
+
+def beside_interrupts(exact: bool | None, driver: frozenset[int] | None = None) -> dict[str, float | str]:
+    """The figures of CPU 0, where the engine has 40 % of the time, the driver 10 %, other programs 26 % and
+    nothing 24 %. Interrupts stopped these programs for 18 % of the time, which a kernel without exact times
+    counts for them; the driver may use CPU 0 or, if stated, these.
+    """
+    counters = {
+        **{"cpu.user[cpu=0]": 58_000, "cpu.idle[cpu=0]": 24_000, "cpu.softirq[cpu=0]": 18_000},
+        **{"process.user[process=node-0]": 35_000, "process.system[process=node-0]": 5_000},
+        **{"process.user[process=driver]": 2_000, "process.system[process=driver]": 8_000},
+        "process.run_queue_wait[process=node-0,threads=other]": 50_000,
+    }
+    own = {"node-0": frozenset({0}), "driver": driver or frozenset({0})}
+    host = SampledHost(("node-0",), node_cpus=frozenset({0}), process_cpus=own, exact_interrupts=exact)
+    return host_figures(telemetry(counters, {}), TASK, host, HostHistory())
+
+
+def test_interrupts_in_the_times_of_processes_are_not_subtracted_again() -> None:
+    inexact, exact, unknown = beside_interrupts(False), beside_interrupts(True), beside_interrupts(None)
+    assert inexact["cpu.other_share"] == pytest.approx(0.26)
+    assert inexact["cpu.lacked_share"] == pytest.approx(0.26 / 0.66)
+    # With exact times, the same counters are those of other programs with less time.
+    assert exact["cpu.other_share"] == pytest.approx(0.08)
+    assert exact["cpu.lacked_share"] == pytest.approx(0.08 / 0.48)
+    # Others are blamed for what is certain; the engine is excused by what is possible.
+    assert "cpu.other_share" not in unknown
+    assert unknown["cpu.other_least_share"] == pytest.approx(0.08)
+    assert unknown["cpu.lacked_share"] == pytest.approx(0.26 / 0.66)
+    assert not {"cpu.lacked_least_share"} & {*inexact, *exact, *unknown}
+
+
+def test_a_driver_that_may_use_other_cpus_leaves_at_least_what_is_known_without_interrupts() -> None:
+    both = frozenset({0, 1})
+    least = {exact: beside_interrupts(exact, both)["cpu.other_least_share"] for exact in (True, False, None)}
+    assert least == {
+        True: pytest.approx(0.08),
+        False: pytest.approx(0.26),
+        None: pytest.approx(0.08),
+    }
+
+
+def test_few_interrupts_do_not_leave_open_what_others_had() -> None:
+    counters = {**COUNTERS, "cpu.softirq": 2_000}
+    for exact in (True, None):
+        found = host_figures(
+            telemetry(counters, GAUGES), TASK, replace(HOST, exact_interrupts=exact), HISTORY
+        )
+        assert "cpu.other_share" in found
+        assert "cpu.other_least_share" not in found

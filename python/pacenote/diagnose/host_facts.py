@@ -12,7 +12,9 @@ ELSEWHERE = "the engine is not known to run on the host that was sampled"
 
 _OF_ALL = "the kernel has no such counter, or counts it for all CPUs, of which the engine may not use all"
 _ON_OTHERS = "the driver may also use processors that the engine may not, and the kernel adds its time on all"
+_WITH_INTERRUPTS = "whether the kernel counts interrupts for the programs that they stop, too, is not known"
 _EXACT = "the time of other processes is known"
+_EXACT_DRIVER = "the time of the driver is known"
 _SUSTAINED = "the task is shorter than 30 s"
 
 
@@ -45,16 +47,22 @@ def add_host_figures(
         if "cpu.idle_share" in figures:
             for name in ("cpu.runnable", "cpu.wait_share"):
                 builder.miss(name, _OF_ALL, Window(task))
-        if "cpu.engine_share" in figures and "cpu.driver_share" in figures:
-            for name in ("cpu.other_least_share", "cpu.lacked_least_share"):
-                builder.miss(name, _EXACT, Window(task))
-        elif "cpu.engine_share" in figures:
-            for name in ("cpu.driver_share", "cpu.other_share", "cpu.lacked_share"):
-                builder.miss(name, _ON_OTHERS, Window(task))
+        if "cpu.engine_share" in figures:
+            for name, reason in _missing_bounds(figures).items():
+                builder.miss(name, reason, Window(task))
     for task, of_task in of_nodes.items():
         for node, figures in of_task.items():
             for name, value in figures.items():
                 builder.set(Window(task, node), name, value)
+
+
+def _missing_bounds(figures: Mapping[str, float | str]) -> dict[str, str]:
+    """Returns why figures of the driver and of other programs are missing, by name."""
+    if "cpu.driver_share" not in figures:
+        return dict.fromkeys(("cpu.driver_share", "cpu.other_share", "cpu.lacked_share"), _ON_OTHERS)
+    if "cpu.other_share" in figures:
+        return dict.fromkeys(("cpu.other_least_share", "cpu.lacked_least_share"), _EXACT)
+    return {"cpu.other_share": _WITH_INTERRUPTS, "cpu.lacked_least_share": _EXACT_DRIVER}
 
 
 def _add_network(builder: EvidenceBuilder, by_task: Mapping[str, Mapping[str, float | str]]) -> None:

@@ -144,7 +144,7 @@ class _Budget:
         self._use("other processes", other, "cpu.other_share")
         self._use("other guests of the host", self._number("cpu.steal_share"), "cpu.steal_share")
         if self._shares:
-            rest = "other processes" if other is None else "interrupts"
+            rest = "other processes and interrupts" if other is None else "interrupts"
             self._rest_of_busy("driver and other processes" if driver is None else rest)
 
     def _rest_of_busy(self, cause: str) -> None:

@@ -46,6 +46,11 @@ class SamplerFacts:
     group_readers: Mapping[str, str] = field(default_factory=dict)
     """The process under whose name the control group of another process is sampled, by that of the other."""
 
+    exact_interrupts: bool | None = None
+    """Whether the kernel counts the time of interrupts apart from that of the programs that they stop; None
+    if that is not known, as in races of earlier versions.
+    """
+
 
 def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
     """Returns the facts in the telemetry of a record, or None if the host was not sampled."""
@@ -64,6 +69,7 @@ def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
             if isinstance(entry, Mapping) and isinstance(device := entry.get("device"), str) and device
         },
         group_readers=_group_readers(_part(dict[str, str], sampler.get("not_available"), {})),
+        exact_interrupts=_part(bool, sampler.get("exact_interrupts"), None),
     )
 
 

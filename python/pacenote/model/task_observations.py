@@ -34,7 +34,8 @@ class TaskObservation:
     """
 
     other_least_share: float | None = None
-    """What that is at least, on a host on which it is not known how much of it the driver had."""
+    """What that is at least, on a host on which it is not known how much of it the driver or interrupts had.
+    """
 
     cluster: ClusterState = field(default_factory=ClusterState)
     """The worst state of the cluster."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.host.data_devices import DataDevice, data_devices, link_speeds
+from pacenote.host.interrupt_times import counts_interrupts_exactly
 from pacenote.model.codec import encode
 from pacenote.provision.cpu_affinity import cpus_of_process, online_cpus, usable_cpus
 from pacenote.provision.node import Node
@@ -49,6 +50,11 @@ class ObservedHost:
     process_cpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """CPUs that each of these processes may use, by its name, of those that may not use all."""
 
+    exact_interrupts: bool | None = None
+    """Whether the kernel counts the time of interrupts apart from that of the programs that they stop; None
+    if that is not known.
+    """
+
     def node_cpus(self) -> tuple[int, ...]:
         """Returns the CPUs that at least one of the nodes may use; empty for all."""
         sets = [self.process_cpus.get(node, ()) for node in self.nodes]
@@ -64,6 +70,7 @@ class ObservedHost:
             "process_cpus": {name: list(cpus) for name, cpus in self.process_cpus.items()},
             "data_devices": [encode(device) for device in self.devices],
             "link_bytes_per_s": dict(self.link_bytes_per_s),
+            "exact_interrupts": self.exact_interrupts,
         }
 
 
@@ -91,6 +98,7 @@ def observed_host(
         data_paths=tuple((each.node, each.path) for each in devices if _is_local(each)),
         missing_nodes=others.missing,
         process_cpus=_process_cpus(processes, driver_cpus),
+        exact_interrupts=counts_interrupts_exactly(),
     )
 
 

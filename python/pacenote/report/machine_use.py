@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import TelemetryLine
+from pacenote.model.reported_cpu import NEGLIGIBLE_SHARE
 from pacenote.model.sampler_facts import SamplerFacts, sampler_facts
 
 HOST, NODES, GAUGES = "host", "node-counters", "node-gauges"
@@ -50,8 +51,9 @@ class CpuUse:
     """The CPUs that the driver may use; empty for all."""
 
     others_are_bound: bool = False
-    """Whether the driver may use CPUs of the nodes and others, too. How much of its time was on those of the
-    nodes is not known, so that other programs used at least what all of it leaves.
+    """Whether other programs used at least that: the driver may use CPUs of the nodes and others, too, and
+    how much of its time was on those of the nodes is not known; or it is not known whether the kernel counts
+    interrupts for the programs that they stop.
     """
 
 
@@ -74,7 +76,9 @@ def cpu_use(telemetry: Sequence[TelemetryLine], record: RaceRecord) -> CpuUse:
     times = _cpu_times(telemetry, cpus)
     total = times.total
     busy = _shares(_differences(total, times.free), total)
-    programs = _differences(busy, _shares(times.interrupts, total)) if times.interrupts else busy
+    interrupts = [] if facts.exact_interrupts is False else _shares(times.interrupts, total)
+    programs = _differences(busy, interrupts) if interrupts else busy
+    is_unknown = facts.exact_interrupts is None and _exceed(interrupts, NEGLIGIBLE_SHARE)
     engine_ms = _process_times(telemetry, lambda name: name != _DRIVER)
     driver_ms = _process_times(telemetry, lambda name: name == _DRIVER)
     engine, driver = _shares(engine_ms, total), _shares(driver_ms, _cpu_times(telemetry, drivers).total)
@@ -82,7 +86,13 @@ def cpu_use(telemetry: Sequence[TelemetryLine], record: RaceRecord) -> CpuUse:
     is_within = not cpus or bool(drivers and drivers <= cpus)
     beside = [engine] if is_apart else [engine, _shares(driver_ms, total)]
     others = _differences(programs, added(beside)) if busy and all(beside) else []
-    return CpuUse(busy, engine, driver, others, cpus, drivers, not (is_apart or is_within))
+    return CpuUse(busy, engine, driver, others, cpus, drivers, is_unknown or not (is_apart or is_within))
+
+
+def _exceed(shares: PartValues, limit: float) -> bool:
+    """Returns whether the mean of the known shares is above a limit."""
+    known = [share for share in shares if share is not None]
+    return bool(known) and sum(known) / len(known) > limit
 
 
 def _driver_cpus(facts: SamplerFacts, record: RaceRecord) -> frozenset[int]:
@@ -105,7 +115,9 @@ class _CpuTimes:
     """The part of it in which they did nothing for this machine."""
 
     interrupts: PartValues = ()
-    """The part in which they served devices and packets, which is the time of no program."""
+    """The part in which they served devices and packets: the time of no program, if the kernel counts it
+    exactly.
+    """
 
 
 def _cpu_times(telemetry: Sequence[TelemetryLine], cpus: frozenset[int]) -> _CpuTimes:

@@ -4,6 +4,9 @@ A node cannot use other CPUs, whatever these do, so the whole is the time of its
 the time of a process on all CPUs together: how much of it a process which may also use others had on these is
 not known, unless it can only be a negligible part of their time. Other programs then had at least what all
 time of such a driver leaves.
+
+If it is not known whether the kernel counts interrupts for the processes that they stop, other programs had
+at least the busy time without engine, driver and interrupts, and at most that without engine and driver.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ DRIVER = "driver"
 _STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _FREE = ("idle", "iowait", "steal")
 _INTERRUPTS = ("irq", "softirq")
-"""States in which the kernel serves devices and packets: of no process, if it counts them exactly
-(`CONFIG_IRQ_TIME_ACCOUNTING`).
+"""States in which the kernel serves devices and packets. If it counts them exactly
+(`CONFIG_IRQ_TIME_ACCOUNTING`), they are of no process; otherwise, they are also time of the processes that
+they stop.
 """
 _MS = 1e3
 
@@ -38,6 +42,9 @@ class CpuSet:
 
     process_cpus: Mapping[str, frozenset[int]] | None = None
     """The CPUs that nodes and driver may use, by their names, of those that may not use all."""
+
+    exact_interrupts: bool | None = None
+    """Whether the kernel counts the time of interrupts for no process; None if that is not known."""
 
     def is_within(self, process: str) -> bool:
         """Returns whether a process may use no other CPUs than these."""
@@ -72,18 +79,45 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
         found["cpu.engine_share"] = engine / total
     if (driver := used[DRIVER]) is not None:
         found["cpu.driver_share"] = driver / total
-    programs_ms = busy_ms - sum(times.get(state, 0.0) for state in _INTERRUPTS)
+    # The driver had at most all of its time on these CPUs.
+    most = _cpu_time(telemetry, DRIVER) if driver is None else driver
     # Without the processes of nodes, the engine may be one of the others.
-    most = _cpu_time(telemetry, DRIVER)
-    if engine is not None and driver is not None:
-        found["cpu.other_share"] = max(programs_ms - engine - driver, 0.0) / total
-    elif engine is not None and most is not None:
-        # The driver had at most all of its time on these CPUs.
-        least = max(programs_ms - engine - most, 0.0) / total
-        found |= {"cpu.other_least_share": least} if least > 0 else {}
+    others = None
+    if engine is not None and most is not None:
+        interrupts_ms = sum(times.get(state, 0.0) for state in _INTERRUPTS)
+        others = _Others.of(busy_ms - engine - most, interrupts_ms, wanted.exact_interrupts).divided_by(total)
+        if driver is not None and others.most - others.least <= NEGLIGIBLE_SHARE:
+            found["cpu.other_share"] = others.least
+        elif others.least > 0:
+            found["cpu.other_least_share"] = others.least
     waits = _Waits(telemetry, wanted, total)
-    found.update(waits.figures(found, 0.0 if most is None else most / total))
+    found.update(waits.figures(found, 0.0 if most is None else most / total, others))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """What other programs had of some CPUs; the whole time of the driver is not part of it."""
+
+    least: float
+    """What they had at least."""
+
+    most: float
+    """What they had at most."""
+
+    @classmethod
+    def of(cls, left: float, interrupts: float, exact: bool | None) -> _Others:
+        """Returns it from the busy time that engine and driver left. A kernel with exact times of interrupts
+        counts them for no process. Of one without, all but the interrupts of idle CPUs are in the times of
+        processes.
+        """
+        least = left if exact is False else left - interrupts
+        most = left - interrupts if exact else left
+        return cls(max(least, 0.0), max(most, 0.0))
+
+    def divided_by(self, total: float) -> _Others:
+        """Returns both as shares of a time."""
+        return _Others(self.least / total, self.most / total)
 
 
 def cpu_times(telemetry: TaskTelemetry, cpus: frozenset[int] = frozenset()) -> dict[str, float]:
@@ -154,28 +188,29 @@ class _Waits:
         self._share = None if waiting is None else waiting / total_ms
         self._stopped = [_stopped_share(telemetry, node) for node in self._nodes]
 
-    def figures(self, shares: Mapping[str, float], driver_most: float) -> dict[str, float]:
+    def figures(
+        self, shares: Mapping[str, float], driver_most: float, others: _Others | None
+    ) -> dict[str, float]:
         """Returns the figures of waits; `shares` are those of the CPUs, `driver_most` is what the driver had
-        of their time at most.
+        of their time at most, and `others` what other programs had, if that is known.
         """
         if not self._is_known:
             return {}
         figures = {} if self._waiting_ms is None else {"cpu.engine_waiting": self._waiting_ms / _MS}
-        engine, others = shares.get("cpu.engine_share"), shares.get("cpu.other_share")
-        if engine is None:
+        engine = shares.get("cpu.engine_share")
+        if engine is None or others is None:
             return figures
-        if others is None:
-            least = self._taken_at_least(shares.get("cpu.other_least_share", 0.0), driver_most)
+        if "cpu.driver_share" not in shares:
+            least = self._taken_at_least(others.least, driver_most)
             if least > 0 and (share := lacked_share(engine, least)) is not None:
                 figures["cpu.lacked_least_share"] = share
-        elif (share := lacked_share(engine, self._taken(shares, engine, others))) is not None:
+        elif (share := lacked_share(engine, self._taken(shares, engine, others.most))) is not None:
             figures["cpu.lacked_share"] = share
         return figures
 
     def _taken(self, shares: Mapping[str, float], engine: float, others: float) -> float:
         """Returns what others had at most while the engine waited."""
         if self._share is not None:
-            # Where the time of others is known, that of the driver is, too.
             taken = min(max(self._share - shares["cpu.driver_share"], 0.0), others)
         else:
             # Without idle time, a thread of the engine may have waited whenever another program ran.

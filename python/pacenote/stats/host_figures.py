@@ -58,6 +58,9 @@ class SampledHost:
     group_readers: Mapping[str, str] = field(default_factory=dict)
     """The process under whose name the control group of another process is sampled, by that of the other."""
 
+    exact_interrupts: bool | None = None
+    """Whether the kernel counts the time of interrupts for no process; None if that is not known."""
+
     @classmethod
     def from_record(cls, telemetry: Mapping[str, object], driver_cpus: str | None = None) -> SampledHost:
         """Reads `telemetry` of a race record; a race without the sampler has an empty host. `driver_cpus` are
@@ -78,11 +81,12 @@ class SampledHost:
             facts.node_cpus,
             process_cpus,
             facts.group_readers,
+            facts.exact_interrupts,
         )
 
     def cpu_set(self, cpus: frozenset[int]) -> CpuSet:
         """Returns a set of its CPUs."""
-        return CpuSet(cpus, self.nodes, self.process_cpus)
+        return CpuSet(cpus, self.nodes, self.process_cpus, self.exact_interrupts)
 
     def cpus_of(self, node: str) -> frozenset[int]:
         """Returns the CPUs that a node may use; empty for all."""
