@@ -42,7 +42,9 @@ def test_json_that_can_be_used_is_returned() -> None:
     assert parse_json("[" * 200 + "]" * 200)
 
 
-@pytest.mark.parametrize("value", ["{}", "[]", '{"a":1}', "1.5", '"ab"', '{"a":{}}'])
+@pytest.mark.parametrize(
+    "value", ["{}", "[]", '{"a":1}', "1.5", '"ab"', '{"a":{}}', '{"a":1,"b":2,"c":3,"d":4}']
+)
 def test_a_document_of_very_many_values_is_not_parsed(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "MAX_MEMORY_BYTES", 16 << 20)
     text = f"[{','.join([value] * (1_800_000 // len(value)))}]"

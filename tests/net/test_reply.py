@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -15,7 +17,13 @@ from pacenote.cluster.info import read_info
 from pacenote.errors import EngineError
 from pacenote.net import reply
 from pacenote.net.hosts import HttpHost
-from pacenote.net.reply import MAX_BODY_BYTES, MAX_DEPTH
+from pacenote.net.reply import (
+    LARGE_BODY_BYTES,
+    MAX_BODY_BYTES,
+    MAX_DEPTH,
+    one_large_reply_at_a_time,
+    parse_body,
+)
 from pacenote.net.rest import RestClient
 from support.http_server import ScriptedServer
 
@@ -176,3 +184,55 @@ def test_half_of_a_surrogate_pair_in_a_document_is_replaced(server: ScriptedServ
     server.put("/half", rb'{"a\ud800": ["\udc80", "\ud83d\ude00", "\\ud800", 1]}')
     rest = RestClient([HttpHost("http", "127.0.0.1", server.port)])
     assert rest.get("/half") == {"a\ufffd": ["\ufffd", "😀", r"\ud800", 1]}
+
+
+def test_replacing_halves_of_surrogate_pairs_does_not_copy_a_document() -> None:
+    values = b"[1000]," * 100_000 + b"1]"
+
+    def peak(body: bytes) -> int:
+        tracemalloc.start()
+        try:
+            assert len(parse_body(body)) == 100_002
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(b'["\\ud800",' + values) < 1.1 * peak(b'["a",' + values)
+
+
+def test_threads_read_large_replies_one_after_the_other(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = json.dumps("x" * LARGE_BODY_BYTES).encode()
+    server.put("/large", large)
+    server.put("/small", large[4:])
+    rest = RestClient([HttpHost("http", "127.0.0.1", server.port)])
+    outcomes = list[str]()
+
+    def read(path: str) -> None:
+        with one_large_reply_at_a_time():
+            try:
+                outcomes.append(f"{path} {len(rest.get(path))}")
+            except EngineError as error:
+                outcomes.append(error.message)
+
+    def read_on_a_thread(path: str) -> threading.Thread:
+        thread = threading.Thread(target=read, args=(path,))
+        thread.start()
+        return thread
+
+    monkeypatch.setattr(reply, "LARGE_BODY_WAIT_S", 0.05)
+    with one_large_reply_at_a_time():
+        with one_large_reply_at_a_time():
+            rest.get("/large")
+        rest.get("/large")
+        for path in ("/large", "/small"):
+            read_on_a_thread(path).join()
+        monkeypatch.setattr(reply, "LARGE_BODY_WAIT_S", 60.0)
+        waiting = read_on_a_thread("/large")
+        # Replies of threads that do not share them are as large as they may be.
+        assert len(rest.get("/large")) == LARGE_BODY_BYTES
+        assert len(outcomes) == 2
+    waiting.join()
+    assert outcomes[0].endswith("GET /large is larger than 1 MiB, and others were being read for 0.05 s")
+    assert outcomes[1:] == [f"/small {len(large) - 4}", f"/large {LARGE_BODY_BYTES}"]

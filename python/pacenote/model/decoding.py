@@ -26,9 +26,9 @@ values of twenty characters takes 300 MiB.
 MAX_TOML_BYTES = 1 << 20
 """Size of the largest TOML document, which takes up to 300 MiB and seconds: people write a few kilobytes."""
 
-_COSTS = {b"{": 200, b"[": 64, b",": 60}
-"""Bytes of memory for each character outside and inside of texts: those of an object with one key, of a list,
-and of a short text or a number with its place in a list.
+_COSTS = {b"{": 140, b"[": 64, b",": 60, b":": 60}
+"""Bytes of memory for each character outside and inside of texts: those of an object, of a list, of a short
+text or a number with its place in a list, and of a key with its place in an object.
 """
 
 _MAX_DIGITS = 100

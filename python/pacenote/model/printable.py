@@ -50,6 +50,21 @@ def encodable_value(value: Any) -> Any:
     return [encodable_value(item) for item in value] if isinstance(value, list) else value
 
 
+def make_encodable(document: Any) -> Any:
+    """Returns a JSON document with `encodable` strings and keys; its lists and objects are changed in place,
+    because a copy of a large document needs too much memory.
+    """
+    if isinstance(document, str):
+        return encodable(document)
+    if isinstance(document, list):
+        for index, value in enumerate(document):
+            document[index] = make_encodable(value)
+    elif isinstance(document, dict):
+        for key in tuple(document):
+            document[encodable(key)] = make_encodable(document.pop(key))
+    return document
+
+
 def shortened(text: str, length: int) -> str:
     """Returns the text with at most this many characters; one that is cut off ends in `…`, after a whole word
     unless that is much shorter.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pacenote.errors import EngineError
 from pacenote.model.decoding import MAX_DEPTH, TooDeep, TooManyValues, UnusableNumber, parse_json
-from pacenote.model.printable import encodable_value
+from pacenote.model.printable import make_encodable
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
@@ -17,10 +18,22 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """Maximum size of a body after decompression."""
 
+LARGE_BODY_BYTES = 1 << 20
+"""Size of a body from which its thread waits for the others in `one_large_reply_at_a_time`: with its values,
+the largest one may take a GiB, and a smaller one sixteen times its size.
+"""
+
+LARGE_BODY_WAIT_S = 30.0
+"""Seconds for which a thread waits until no other one has a large body."""
+
 _CHUNK_BYTES = 256 * 1024
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 """A JSON escape of a surrogate, which may lack its pair."""
+
+
+_large_bodies = threading.Lock()
+_thread = threading.local()
 
 
 class UnusableReply(Exception):
@@ -55,8 +68,39 @@ def read_body(response: BaseHTTPResponse) -> bytes:
         if len(body) > MAX_BODY_BYTES:
             response.close()
             raise UnusableReply(f"is larger than {MAX_BODY_BYTES >> 20} MiB")
+        if len(body) > LARGE_BODY_BYTES and not _may_be_large():
+            response.close()
+            raise UnusableReply(
+                f"is larger than {LARGE_BODY_BYTES >> 20} MiB, and others were being read for "
+                f"{LARGE_BODY_WAIT_S:g} s"
+            )
     response.release_conn()
     return bytes(body)
+
+
+@contextmanager
+def one_large_reply_at_a_time() -> Generator[None, None, None]:
+    """Limits the memory of replies that several threads read at the same time: in it, a thread that reads a
+    large one waits until no other thread has one. It has to have let go of the reply at the end.
+    """
+    if hasattr(_thread, "has_large_body"):
+        yield
+        return
+    _thread.has_large_body = False
+    try:
+        yield
+    finally:
+        if _thread.has_large_body:
+            _large_bodies.release()
+        del _thread.has_large_body
+
+
+def _may_be_large() -> bool:
+    """Waits until this thread may have a large body, and returns whether it may."""
+    if getattr(_thread, "has_large_body", True):
+        return True
+    _thread.has_large_body = _large_bodies.acquire(timeout=LARGE_BODY_WAIT_S)
+    return bool(_thread.has_large_body)
 
 
 def parse_body(body: bytes) -> Any:
@@ -73,7 +117,7 @@ def parse_body(body: bytes) -> Any:
         raise UnusableReply(f"has an unexpected form: {error}") from None
     except ValueError:
         return body.decode("utf-8", "replace")
-    return encodable_value(document) if _SURROGATE_ESCAPE.search(body) else document
+    return make_encodable(document) if _SURROGATE_ESCAPE.search(body) else document
 
 
 @contextmanager

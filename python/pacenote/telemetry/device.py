@@ -19,6 +19,7 @@ from pacenote.model.messages import DEFECT
 from pacenote.model.printable import shortened
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.telemetry_sample import TelemetrySink
+from pacenote.net.reply import one_large_reply_at_a_time
 from pacenote.telemetry.parameters import DeviceParameter, TelemetryParams
 from pacenote.units import format_count
 
@@ -236,7 +237,8 @@ class TelemetryDevices:
         """Makes each device read the state before the first task."""
         for device in self._devices:
             try:
-                device.start()
+                with one_large_reply_at_a_time():
+                    device.start()
             except Exception as error:
                 self._failed[device.name] = _describe(device, "could not be read before the race", error)
 
@@ -259,7 +261,8 @@ class TelemetryDevices:
                 errors.append(self._failed[device.name])
                 continue
             try:
-                reading, problems = _storable(device.stop())
+                with one_large_reply_at_a_time():
+                    reading, problems = _storable(device.stop())
             except Exception as error:
                 errors.append(_describe(device, "could not be read after the race", error))
                 continue

@@ -1,7 +1,8 @@
 """Devices that read values again and again while a race runs, each on a thread and a connection of its own.
 
-A sample that fails is a gap: each series that the last sample had gets a row without a value, and the race
-record states how many samples are missing and why. The device goes on with the next sample.
+A sample that fails is a gap: each series that the last sample had (the first 50,000 of more) gets a row
+without a value, and the race record states how many samples are missing and why. The device goes on with the
+next sample.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.messages import DEFECT
 from pacenote.model.printable import shortened
 from pacenote.model.telemetry_sample import SampleKind, TelemetrySample
-from pacenote.net.reply import FailedStatus
+from pacenote.net.reply import FailedStatus, one_large_reply_at_a_time
 from pacenote.telemetry.device import ControlConnection, DeviceReading, ObservedCluster, TelemetryDevice
 from pacenote.telemetry.parameters import DeviceParameter
 from pacenote.units import format_count
@@ -33,6 +34,9 @@ _END_TIMEOUT_S = 15.0
 MAX_VALUES = 500_000
 """Values of a sample, at most; a cluster of 500 nodes has 19,000 by default, and many times as many with
 `node-stats` or `shard-stats`. A reply can have millions."""
+
+MAX_GAPS = 50_000
+"""Series that get a row without a value for a sample that is missing, at most: they are kept until then."""
 
 MAX_NAME = 300
 """Characters of a name or a label, at most: each value is stored with them. Engines accept names of 255."""
@@ -169,6 +173,10 @@ class SampledDevice(TelemetryDevice):
             self._miss(error)
 
     def _take(self, connection: ControlConnection) -> None:
+        with one_large_reply_at_a_time():
+            self._take_sample(connection)
+
+    def _take_sample(self, connection: ControlConnection) -> None:
         now_ns = _clock(self._cluster)
         before_ns = now_ns()
         self._sampled_at = time.monotonic()
@@ -187,7 +195,7 @@ class SampledDevice(TelemetryDevice):
             for one in figures
         ]
         self._gaps.taken += 1
-        self._last = samples or self._last
+        self._last = samples[:MAX_GAPS] or self._last
         self._write(samples)
 
     def _miss(self, error: Exception) -> None:
