@@ -193,10 +193,15 @@ def test_nearly_equal_reasons_of_several_contenders_are_one_line():
         "the driver was late for 5 ms to 7 ms (in 1 of 12 races: a-1-003; 1 of 12 races: a-1-004): "
         "use a faster machine",
     )
-    # Whole tasks are joined; percentiles of tasks are not, because others of them may count.
-    assert limits(late(5, "", "a"), late(6, "", "b")) == (
+    # A sentence that joined other tasks would be wrong for some of them.
+    assert limits(late(5, "", "a", "b"), late(6, "", "b", "a")) == (
         "a, b: the driver was late for 5 ms to 6 ms: use a faster machine",
     )
+    assert limits(late(5, "", "a"), late(6, "", "b"), late(7, "", "a")) == (
+        "2g, 8g: a: the driver was late for 5 ms to 7 ms: use a faster machine",
+        "4g: b: the driver was late for up to 6 ms: use a faster machine",
+    )
+    assert len(limits(late(5, "", "a"), late(6, "", "a", "b"))) == 2
     assert len(limits(late(5, "", "a", doubtful_from=99.0), late(6, "", "b", doubtful_from=99.0))) == 2
     other = replace(late(5, ""), advice="raise the limit")
     assert len(limits(late(5, ""), other)) == 2

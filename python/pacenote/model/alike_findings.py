@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from pacenote.model.finding import EVERYTHING, Finding
+from pacenote.model.finding import Finding
 
 _NUMBER = re.compile(
     r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:µs|ms|s|min)\b)?(?![\w-]|[.,:]\S)"
@@ -26,26 +26,23 @@ _SECONDS = {"": 1.0, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 
 
 def sentence_key(finding: Finding) -> Hashable:
-    """Returns what findings of several comparisons share that are one sentence: they differ in numbers and
-    races only, and, if they make tasks doubtful as a whole, in these.
+    """Returns what findings of several comparisons share that are one sentence: they concern the same tasks,
+    in any order, and differ in numbers and races only.
     """
     text, _, _ = _text_and_races(finding)
-    is_of_all = bool(finding.tasks) and finding.doubtful_from == EVERYTHING
-    tasks = is_of_all or finding.tasks
-    return shape(text), finding.cause, finding.advice, finding.doubtful_from, tasks
+    return shape(text), finding.cause, finding.advice, finding.doubtful_from, frozenset(finding.tasks)
 
 
 def in_one_sentence(findings: Sequence[Finding]) -> Finding:
-    """Returns findings with one key as one, with the lowest and the highest of each number, the races of
-    each, and all of their tasks.
+    """Returns findings with one key as one, with the lowest and the highest of each number, and the races of
+    each.
     """
     parts = [_text_and_races(each) for each in findings]
     text = in_one([text for text, _, _ in parts])
     if places := list(dict.fromkeys(races for _, separator, races in parts if separator)):
         is_one = len(set(map(shape, places))) == 1
         text += f"{IN_RACES}{in_one(places) if is_one else '; '.join(places)})"
-    tasks = tuple(dict.fromkeys(task for each in findings for task in each.tasks))
-    return replace(findings[0], text=text, tasks=tasks)
+    return replace(findings[0], text=text)
 
 
 def _text_and_races(finding: Finding) -> tuple[str, str, str]:

@@ -406,7 +406,7 @@ class _Reason:
     """Whether it makes them void."""
 
     findings: list[Finding] = field(default_factory=list)
-    """What the comparisons say, which differs in numbers, races and tasks only."""
+    """What the comparisons say, which differs in numbers and races only."""
 
     names: dict[str, None] = field(default_factory=dict)
     """The contenders that it concerns, in their order."""
