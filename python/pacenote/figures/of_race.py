@@ -117,24 +117,29 @@ def race_figures(record: RaceRecord, wanted: Collection[Metric] = _ALL) -> Itera
     """Yields the figures of a race: those of the engine, those of each task, and those of the indices. A
     metric that was not measured has figures without a value, because reports may show their rows.
 
-    Of a race that was not imported, only those of the metrics `wanted`: races of a long trend have many.
+    Only those of the metrics `wanted` are made: races of a long trend have many.
     """
     if record.imported is not None:
-        yield from _imported(record.imported)
+        yield from (figure for figure in _imported(record.imported) if figure.metric in wanted)
         return
     yield from engine_figures(record.system, wanted)
     for task in record.tasks:
         yield from task_figures(task, wanted)
         if target := record.targets.get(task.task):
             unit, of_task = f"{target.unit}/s", _Maker.of(task)
-            yield of_task.figure(METRICS["target_rate"], target.value, unit)
-            yield of_task.figure(METRICS["achieved_rate"], achieved_rate(task, target), unit)
-    if found := record.saturation:
-        of_task = _Maker(found.task)
-        yield of_task.figure(METRICS["saturation_stable"], found.stable, f"{OPS}/s")
-        yield of_task.figure(METRICS["saturation_unstable"], found.unstable, f"{OPS}/s")
+            if (metric := METRICS["target_rate"]) in wanted:
+                yield of_task.figure(metric, target.value, unit)
+            if (metric := METRICS["achieved_rate"]) in wanted:
+                yield of_task.figure(metric, achieved_rate(task, target), unit)
+    if saturation := record.saturation:
+        of_task = _Maker(saturation.task)
+        if (metric := METRICS["saturation_stable"]) in wanted:
+            yield of_task.figure(metric, saturation.stable, f"{OPS}/s")
+        if (metric := METRICS["saturation_unstable"]) in wanted:
+            yield of_task.figure(metric, saturation.unstable, f"{OPS}/s")
+    of_documents = [metric for metric in DOCUMENTS if metric in wanted]
     for check in record.documents:
-        for metric in DOCUMENTS:
+        for metric in of_documents:
             yield from _Maker(part=check.index).figures(metric, origin_value(metric.origin, check))
 
 
@@ -159,19 +164,25 @@ def task_figures(task: TaskResult, wanted: Collection[Metric] = _ALL) -> Iterato
             yield from of_task.figures(metric, origin_value(metric.origin, task))
     if (with_failures := METRICS["latency_with_failures"]) in wanted:
         yield from of_task.censored(with_failures, task.latency_with_failures)
-    failures = Counter[tuple[str, str]]()
-    for group in task.errors:
-        failures[group.label, f"{group.counted}s"] += group.count
-    for (label, unit), count in failures.items():
-        yield replace(of_task, part=label).figure(METRICS["failures"], count, unit)
+    if METRICS["failures"] in wanted:
+        yield from _failures(task, of_task)
     for part in task.parts:
         of_part = replace(of_task, operation=part.operation, part=part.operation)
         for metric in metrics:
             if metric.origin_of_part:
                 yield from of_part.figures(metric, origin_value(metric.origin_of_part, part))
-    for name, returned in task.values.items():
-        of_value = replace(of_task, part=name, unit="", operations=returned.count)
-        yield from of_value.returned(METRICS["runner_value"], returned)
+    if (of_runner := METRICS["runner_value"]) in wanted:
+        for name, returned in task.values.items():
+            of_value = replace(of_task, part=name, unit="", operations=returned.count)
+            yield from of_value.returned(of_runner, returned)
+
+
+def _failures(task: TaskResult, of_task: _Maker) -> Iterator[Figure]:
+    counts = Counter[tuple[str, str]]()
+    for group in task.errors:
+        counts[group.label, f"{group.counted}s"] += group.count
+    for (label, unit), count in counts.items():
+        yield replace(of_task, part=label).figure(METRICS["failures"], count, unit)
 
 
 def origin_value(origin: str | Callable[[Any], object], source: object) -> object:
