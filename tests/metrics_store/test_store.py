@@ -9,11 +9,15 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from pacenote.errors import StoreError
+from pacenote.figures import of_race
+from pacenote.metrics_store import race_documents
 from pacenote.metrics_store.client import StoreUnavailable
 from pacenote.metrics_store.metrics_documents import MetricSources
 from pacenote.metrics_store.race_documents import race_timestamp
 from pacenote.metrics_store.samples import StoredSample
 from pacenote.metrics_store.store import MetricsStore, StoreQuery
+from pacenote.model.system_metrics import FieldUsage, MlProcessingTime, TransformFigure
+from pacenote.model.telemetry_sample import TelemetrySample
 from support.http_server import json_response
 from support.metrics_store import FakeStore, fake_store
 from support.records import record
@@ -66,6 +70,50 @@ def test_a_store_without_the_module_for_deletions_keeps_one_copy():
         assert counts(store) == before
         with pytest.raises(StoreUnavailable, match="no handler found"):
             found.delete("race-1")
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_documents_keep_their_ids_when_the_catalogue_has_another_order(streams, monkeypatch):
+    system = replace(
+        record().system,
+        ml_processing_time=(MlProcessingTime("a", 1, 2, 3, 4, "ms"), MlProcessingTime("b", 1, 2, 3, 4, "ms")),
+        total_transform_throughput=(TransformFigure("x", 1.0, "ops/s"), TransformFigure("y", 1.0, "ops/s")),
+        disk_usage_total=(FieldUsage("logs", "a", 1), FieldUsage("logs", "b", 1)),
+        disk_usage_points=(FieldUsage("logs", "a", 1),),
+    )
+    race = replace(record(), system=system)
+    readings = [
+        TelemetrySample(time_ns, source, "docs", 7.0, labels={"node": node})
+        for source in ("shard-stats", "node-stats")
+        for time_ns in (1, 2)
+        for node in ("n1", "n2")
+    ]
+
+    def refuse(request):
+        if request.path.endswith("_delete_by_query"):
+            return json_response({"error": "no handler found for uri"}, 400)
+        return None
+
+    def written(store: FakeStore, telemetry) -> dict[str, dict[str, dict]]:
+        found = MetricsStore(store.client(use_data_streams=streams))
+        assert not found.write(race, MetricSources((SAMPLE,), telemetry=telemetry)).refused
+        return {name: dict(documents) for name, documents in store.indices.items()}
+
+    with fake_store() as store:
+        expected = written(store, readings)
+    names = [name for name in expected if "races" not in name]
+    with fake_store(answer=refuse) as store:
+        with monkeypatch.context() as other:
+            # Another version knows fewer figures and devices, in another order.
+            other.setattr(of_race, "ENGINE", of_race.ENGINE[:3:-1])
+            other.setattr(race_documents, "_OF_RACE", race_documents._OF_RACE[:3:-1])
+            other.setattr(race_documents, "TASK", race_documents.TASK[:1:-1])
+            first = written(store, readings[:3:-1])
+        for name in names:
+            assert 0 < len(first[name]) < len(expected[name])
+            assert {key: expected[name].get(key) for key in first[name]} == first[name]
+        second = written(store, readings)
+        assert [second[name] for name in names] == [expected[name] for name in names]
 
 
 def test_refused_documents_do_not_prevent_the_others():

@@ -6,8 +6,6 @@ writing it again replaces it.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import math
 from collections import Counter
@@ -16,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pacenote.figures.of_race import Figure, engine_figures
+from pacenote.metrics_store.document_ids import DocumentIds, race_key
 from pacenote.metrics_store.race_documents import AUTO_GENERATED, node_name, race_timestamp
 from pacenote.metrics_store.samples import StoredSample
 from pacenote.metrics_store.settings import DEFAULT_SAMPLES
@@ -62,16 +61,6 @@ class MetricSources:
 
     telemetry: Iterable[TelemetrySample] = ()
     """Values over time of `DEVICES`; those with the same time and labels follow one another."""
-
-
-def race_key(record: RaceRecord) -> str:
-    """Returns the beginning of the ids of all documents of a race: 16 characters.
-
-    The time is part of it, because machines that share a store may use the same id, such as `nightly`.
-    """
-    race = f"{record.race_id}\n{race_timestamp(record)}"
-    digest = hashlib.blake2b(race.encode(), digest_size=12).digest()
-    return base64.urlsafe_b64encode(digest).decode()
 
 
 class MetricsDocuments:
@@ -167,22 +156,20 @@ class MetricsDocuments:
             found = _rates(task, timeline)
             for number, (end_s, rate, sample_type) in enumerate(found):
                 at_ms = self._first_task_ms + (task.started_s + end_s) * 1000
-                yield self._document(
-                    f"t{position}-{number}",
-                    {
-                        "@timestamp": round(at_ms),
-                        "relative-time": end_s * 1000,
-                        **self._common,
-                        "name": "throughput",
-                        "value": rate,
-                        "unit": f"{task.unit}/s",
-                        "sample-type": sample_type,
-                        "meta": {**self._meta, **self._record.task_meta.get(task.task, {})},
-                        "task": task.task,
-                        "operation": task.operation,
-                        "operation-type": task.operation_type,
-                    },
-                )
+                document = {
+                    "@timestamp": round(at_ms),
+                    "relative-time": end_s * 1000,
+                    **self._common,
+                    "name": "throughput",
+                    "value": rate,
+                    "unit": f"{task.unit}/s",
+                    "sample-type": sample_type,
+                    "meta": {**self._meta, **self._record.task_meta.get(task.task, {})},
+                    "task": task.task,
+                    "operation": task.operation,
+                    "operation-type": task.operation_type,
+                }
+                yield Document(f"{self._key}t{position}-{number}", self._encoder(document))
 
     def of_engine(self) -> Iterator[Document]:
         """Yields the figures of the engine, all with the time when the last task ended."""
@@ -193,15 +180,17 @@ class MetricsDocuments:
             "relative-time": end_ms - self._began_ms,
             **self._common,
         }
-        # The ids depend on the order: by the first word of the names, then that of the catalogue.
-        figures = sorted(_engine_figures(self._record), key=lambda figure: figure["name"].partition("_")[0])
-        for number, figure in enumerate(figures):
-            meta = {**self._meta, **figure.pop("meta", {})}
-            yield self._document(f"e{number}", {**common, **figure, "meta": meta})
+        ids = DocumentIds(self._record)
+        for figure in _engine_figures(self._record):
+            about = figure.pop("meta", {})
+            document = {**common, **figure, "meta": {**self._meta, **about}}
+            own = ids.of("e", figure["name"], figure.get("job"), about)
+            yield Document(own, self._encoder(document))
 
     def of_telemetry(self, samples: Iterable[TelemetrySample]) -> Iterator[Document]:
         """Yields one document for the values that a device read at the same time about the same thing."""
-        for number, (first, values) in enumerate(_readings(samples)):
+        ids = DocumentIds(self._record)
+        for first, values in _readings(samples):
             labels = {key: value for key, value in first.labels.items() if key != "node"}
             meta = {**self._meta, "cluster": "default", **labels}
             node = first.labels.get("node")
@@ -209,20 +198,16 @@ class MetricsDocuments:
                 meta["node_name"] = node
             if first.source == "master-node-stats":
                 values = {"node": node}
-            yield self._document(
-                f"d{number}",
-                {
-                    **values,
-                    "name": first.source,
-                    "@timestamp": round(first.time_ns / _MS),
-                    "relative-time": first.time_ns / _MS - self._began_ms,
-                    **self._common,
-                    "meta": meta,
-                },
-            )
-
-    def _document(self, suffix: str, content: Mapping[str, Any]) -> Document:
-        return Document(f"{self._key}{suffix}", self._encoder(content))
+            document = {
+                **values,
+                "name": first.source,
+                "@timestamp": round(first.time_ns / _MS),
+                "relative-time": first.time_ns / _MS - self._began_ms,
+                **self._common,
+                "meta": meta,
+            }
+            own = ids.of("d", first.source, first.time_ns, dict(first.labels))
+            yield Document(own, self._encoder(document))
 
 
 def json_encoder() -> Any:

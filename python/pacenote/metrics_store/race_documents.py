@@ -19,6 +19,10 @@ from pacenote.units import whole_number
 
 AUTO_GENERATED = "default"
 """How Rally names a challenge that it creates from a bare schedule."""
+
+RESULT_IS_ABOUT = ("name", "task", "operation", "job", "id", "index", "field", "node")
+"""The fields of a document of results that say what it is about, of which it has some."""
+
 _OF_RACE = tuple(metric for metric in ENGINE if metric.result and not metric.is_of_node)
 """The metrics of the engine that Rally stores for a race."""
 

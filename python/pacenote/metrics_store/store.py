@@ -10,14 +10,19 @@ from typing import Any
 from pacenote.errors import StoreError
 from pacenote.metrics_store.bulk import BulkWriter, Written
 from pacenote.metrics_store.client import StoreClient, StoreUnavailable
+from pacenote.metrics_store.document_ids import DocumentIds, race_key
 from pacenote.metrics_store.metrics_documents import (
     Document,
     MetricsDocuments,
     MetricSources,
     json_encoder,
-    race_key,
 )
-from pacenote.metrics_store.race_documents import race_document, race_timestamp, result_documents
+from pacenote.metrics_store.race_documents import (
+    RESULT_IS_ABOUT,
+    race_document,
+    race_timestamp,
+    result_documents,
+)
 from pacenote.metrics_store.templates import (
     KINDS,
     IndexKind,
@@ -177,9 +182,10 @@ class MetricsStore:
 
 
 def _results(record: RaceRecord) -> Iterator[Document]:
-    encode, key = json_encoder(), race_key(record)
-    for number, document in enumerate(result_documents(record)):
-        yield Document(f"{key}r{number}", encode(document))
+    encode, ids = json_encoder(), DocumentIds(record)
+    for document in result_documents(record):
+        about = {key: document[key] for key in RESULT_IS_ABOUT if key in document}
+        yield Document(ids.of("r", about), encode(document))
 
 
 def _race(record: RaceRecord) -> Document:
