@@ -57,6 +57,15 @@ def test_a_document_of_very_many_values_is_not_parsed(value: str, monkeypatch: p
         tracemalloc.stop()
 
 
+def test_the_values_of_a_document_may_take_512_mib() -> None:
+    assert parse_json(f"[{'0,' * 100_000}0]") == [0] * 100_001
+    # Each comma counts as 60 bytes; what has few enough of them is read, and found to be wrong.
+    with pytest.raises(json.JSONDecodeError):
+        parse_json(b"[" + b"," * 6_000_000)
+    with pytest.raises(TooManyValues, match="its values take more than 512 MiB"):
+        parse_json(b"[" + b"," * 12_000_000)
+
+
 def test_a_large_document_is_parsed() -> None:
     texts = ["a text of usual length"] * 100_000
     assert parse_json(json.dumps(texts)) == texts

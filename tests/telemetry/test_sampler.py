@@ -1,6 +1,7 @@
 """Sampled devices: they go on after errors, mark gaps, and end with the race."""
 
 import threading
+from itertools import repeat
 
 import pytest
 
@@ -99,6 +100,20 @@ def test_a_reply_with_too_many_values_is_a_gap(monkeypatch):
     assert [one.value for one in run.samples] == [1.0, 1.0, 1.0, None, None, None]
     (error,) = run.result.errors
     assert error.endswith("the first: the engine's response has more than 5,000 values")
+
+
+def test_a_sample_may_have_the_values_of_a_large_cluster_but_not_any_number():
+    class Endless(Load):
+        def sample(self, connection):
+            return repeat(SampledValue("load", 1.0))
+
+    # As many as the default devices read from 500 nodes.
+    cluster = {"name": "a", "load": dict.fromkeys(map(str, range(19_000)), 1)}
+    run = run_device(Loads, {"/load": cluster})
+    assert (len(run.samples), run.result.errors) == (2 * 19_000, ())
+    run = run_device(Endless, {})
+    (error,) = run.result.errors
+    assert error.endswith("the first: the engine's response has more than 500,000 values")
 
 
 def test_long_names_of_an_engine_are_not_stored_with_each_value():

@@ -87,6 +87,22 @@ def test_a_page_that_is_small_enough_has_everything():
     assert render_small_page(page) == render_page(page)
 
 
+@pytest.mark.parametrize(("to_limit", "is_whole"), [(-1000, True), (0, True), (1, False), (1000, False)])
+def test_a_page_may_have_300_000_bytes(to_limit, is_whole):
+    def of_items(*texts: str) -> ReportPage:
+        items = ItemList("Items", tuple(map(Item, texts)))
+        sections = (Section("one", "One", (items,)),)
+        return replace(build_experiment_page(examples.noise_page()), sections=sections)
+
+    texts = ["text"] * 2000
+    missing = 300_000 - len(render_page(of_items(*texts)).encode())
+    page = of_items(*texts[1:], texts[0] + "x" * (missing + to_limit))
+    assert len(render_page(page).encode()) == 300_000 + to_limit
+    text = render_small_page(page)
+    assert (text == render_page(page)) == is_whole
+    assert len(text.encode()) <= 300_000
+
+
 def smallest() -> ReportPage:
     """Returns the smallest version of a page with a thousand dots, bars, rows and items."""
     dots = tuple(Dot(at / 1000, 0.5, title="text") for at in range(1000))
