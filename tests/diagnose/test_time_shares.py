@@ -5,7 +5,10 @@ import pytest
 from diagnose.evidence import evidence_of
 from pacenote.diagnose import facts
 from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
+from pacenote.diagnose.race_facts import race_builder
 from pacenote.diagnose.time_shares import task_times
+from pacenote.model.race_record import RecordedCluster
+from support.records import record, task
 
 CPU = {"engine_share": 0.6, "driver_share": 0.1, "other_share": 0.05, "steal_share": 0.0}
 
@@ -195,6 +198,23 @@ def test_nodes_on_other_hosts_add_their_processors(known):
     for found in task_times(builder.build()):
         shares = {each.cause: each.share for each in found.shares}
         assert shares.get("too few requests at a time") == (pytest.approx(0.75) if known else None)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "cores"),
+    [({"a": "10.0.0.1", "b": "10.0.0.1"}, 8), ({"a": "10.0.0.1", "b": "10.0.0.2"}, 12), ({}, 12)],
+)
+def test_nodes_on_one_other_host_share_its_processors(hosts, cores):
+    nodes = [{"name": name, "host": host} for name, host in hosts.items()]
+    race = record(tasks=(task("load"),), cluster=RecordedCluster("opensearch", "3.3.0", nodes=tuple(nodes)))
+    builder = race_builder(race)
+    for node, available in (("a", 8), ("b", 4)):
+        builder.set(Window("load", node), "node.cpu_share", 0.1)
+        builder.set(Window(node=node), "engine.available_processors", available)
+    builder.set(Window("load"), "task.busy_clients", 2.0)
+    for found in task_times(builder.build()):
+        shares = {each.cause: each.share for each in found.shares}
+        assert shares["too few requests at a time"] == pytest.approx(1 - 2 / cores)
 
 
 def test_counters_that_add_up_to_more_than_all_cores_are_told():

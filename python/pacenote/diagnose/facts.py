@@ -93,6 +93,9 @@ class Evidence:
     all_nodes: tuple[str, ...] = ()
     """Names of all of these nodes, those that are not diagnosed included."""
 
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    """The hosts of nodes, by their names, as far as they are known."""
+
     values: Mapping[Window, Mapping[str, Scalar]] = field(default_factory=dict)
     """Figures by window and name."""
 
@@ -154,6 +157,11 @@ class EvidenceBuilder:
         self._missing: dict[Window, dict[str, str]] = {}
         self._sources: dict[Window, dict[str, str]] = {}
         self._unread: dict[str, None] = {}
+        self._hosts: dict[str, str] = {}
+
+    def set_host(self, node: str, host: str) -> None:
+        """Adds on which host a node runs: its address or its name."""
+        self._hosts[node] = host
 
     def set(self, window: Window, name: str, value: float | str | None, source: str = "") -> None:
         """Adds a figure of the catalogue; None leaves it missing, and so does a number that is not finite.
@@ -200,6 +208,7 @@ class EvidenceBuilder:
             tasks=self._tasks,
             nodes=nodes,
             all_nodes=known,
+            hosts=dict(self._hosts),
             values={window: dict(found) for window, found in self._values.items()},
             missing={window: dict(found) for window, found in self._missing.items()},
             unread=unread,

@@ -41,6 +41,10 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
         if task.task not in record.targets:
             for name in ("task.target_share", "task.latency_p99_ms", "driver.lateness_p99_ms"):
                 builder.miss(name, "the task has no target rate", Window(task.task))
+    for node in record.cluster.nodes:
+        node_name, host = node.get("name"), node.get("host")
+        if isinstance(node_name, str) and isinstance(host, str) and host:
+            builder.set_host(node_name, host)
     _add_driver(builder, record, tasks)
     _add_reasons(builder, record.verdict, tasks)
     builder.set(Window(), "race.test_mode", record.options.test_mode)

@@ -61,24 +61,26 @@ def task_times(evidence: Evidence) -> tuple[TaskTime, ...]:
 
 
 def _cluster_cores(evidence: Evidence) -> float | None:
-    """Returns the number of cores that all nodes may use, or None if it is not known of one of several: nodes
-    of one host may use the same ones.
+    """Returns the number of cores that all nodes may use, or None if it is not known of one of several. Nodes
+    of one host may use the same ones: of a host that was not sampled, each node reports how many it may use,
+    but not which, so that those of the host are at least the most of a node.
     """
     if len(evidence.all_nodes) < 2:
         return None
-    on_host, elsewhere = 0.0, 0.0
+    on_host, elsewhere = 0.0, dict[str, float]()
     every = evidence.number(Window(), "host.cores")
     for node in evidence.all_nodes:
         window = Window(node=node)
         usable = evidence.number(window, "host.usable_cores")
         available = evidence.number(window, "engine.available_processors")
         if usable is None and available is not None:
-            elsewhere += available
+            host = evidence.hosts.get(node) or node
+            elsewhere[host] = max(available, elsewhere.get(host, 0.0))
         elif (own := usable or evidence.number(window, "host.cores")) is not None:
             on_host += own
         else:
             return None
-    return elsewhere + (on_host if every is None else min(on_host, every))
+    return sum(elsewhere.values()) + (on_host if every is None else min(on_host, every))
 
 
 class _Budget:
