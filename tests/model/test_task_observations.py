@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 import pytest
 
 from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.model.cluster_states import ClusterState
 from pacenote.model.race_record import RaceRecord, RecordedCluster
-from pacenote.model.reported_cpu import MOST_ON_HOST, nodes_beside
+from pacenote.model.reported_cpu import MOST_ON_HOST, NodePlace, node_places, nodes_beside
 from pacenote.model.task_observations import (
     KEY,
     TaskObservation,
@@ -19,6 +22,10 @@ from pacenote.model.telemetry_cuts import TelemetryCuts
 from support.records import bulk, record
 
 NODES = ({"name": "a"}, {"name": "b"})
+
+
+def places(nodes: Sequence[Mapping[str, object]]) -> dict[str, NodePlace]:
+    return node_places(nodes, {}, ())
 
 
 def race(found: TaskObservation, nodes: int = 1) -> RaceRecord:
@@ -73,10 +80,10 @@ def test_other_nodes_on_the_same_host_are_not_other_programs() -> None:
     together = [{"name": name, "host": "10.0.0.1"} for name in ("one", "two")]
     apart = [{"name": "one", "host": "10.0.0.1"}, {"name": "two", "host": "10.0.0.2"}, {"name": "no host"}]
     for nodes, share in ((together, 0.1), (apart, 0.4), ([], 0.4)):
-        found = task_observations(cuts, facts, {}, [], nodes_beside(nodes))
+        found = task_observations(cuts, facts, {}, [], places(nodes))
         assert found[TASK].other_share == pytest.approx(share)
     with_silent = [*together, {"name": "silent", "host": "10.0.0.1"}]
-    assert task_observations(cuts, facts, {}, [], nodes_beside(with_silent))[TASK].other_share is None
+    assert task_observations(cuts, facts, {}, [], places(with_silent))[TASK].other_share is None
 
 
 def beside_driver(driver_cores: float, host_cores: float, percent: float = 95.0) -> TelemetryCuts:
@@ -114,6 +121,34 @@ def test_a_driver_that_may_run_on_the_host_of_the_engine_is_not_another_program(
         found = observed(*driver)
         assert found.other_share == pytest.approx(0.35)
         assert found.other_least_share is None
+
+
+def test_a_driver_on_another_host_had_no_part_of_the_load() -> None:
+    """The hosts have equally many processors, or that of the node has fewer."""
+    facts = {"node.a.os.available_processors": "4", "kernel.release": "6.1.0-13-amd64"}
+    other, same = ({"node.a.os.version": version} for version in ("5.14.0-427.el9", "6.1.0-13-amd64"))
+
+    def observed(
+        more: dict[str, str], host: str = "10.0.0.1", sampled: tuple[str, ...] = (), cores: float = 8
+    ) -> TaskObservation:
+        nodes = [{"name": "a", "host": host}, {"name": "b", "host": "10.0.0.1"}]
+        known = node_places(nodes, facts | more, sampled)
+        alone = {"a": replace(known["a"], beside=())}
+        return task_observations(beside_driver(1.4, cores), facts | more, {}, sampled, alone)[TASK]
+
+    for cores in (4, 8):
+        for host in ("10.0.0.1", "127.0.0.1"):
+            found = observed(other, host, cores=cores)
+            assert found.other_share == pytest.approx(0.35)
+            assert found.other_least_share is None
+    # With the same kernel, it may be the same host; what others had at least is right on any.
+    for more in (same, dict[str, str]()):
+        found = observed(more)
+        assert (found.other_share, found.other_least_share) == (None, 0.0)
+    # It is the same one although its processors are more than those that the sampler sees.
+    for found in (observed(same, "127.0.0.1", cores=2), observed({}, sampled=("b",), cores=2)):
+        assert (found.other_share, found.other_least_share) == (None, 0.0)
+    assert observed(same, cores=2).other_share == pytest.approx(0.35)
 
 
 def test_the_load_of_other_processors_says_nothing_about_those_of_a_node() -> None:
@@ -164,4 +199,4 @@ def test_of_very_many_nodes_on_a_host_it_is_not_known_what_others_had() -> None:
     facts = {f"node.{node['name']}.os.allocated_processors": "4" for node in nodes}
     known = nodes_beside(nodes[:MOST_ON_HOST])
     assert len(known["n0"]) == MOST_ON_HOST - 1
-    assert task_observations(cuts, facts, {}, [], nodes_beside(nodes))[TASK].other_share is None
+    assert task_observations(cuts, facts, {}, [], places(nodes))[TASK].other_share is None

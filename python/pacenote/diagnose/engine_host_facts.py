@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.model.reported_cpu import NODES, ReportedCpu, local_driver, reported_cpu
+from pacenote.model.reported_cpu import NODES, NodePlace, ReportedCpu, local_driver, reported_cpu
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries, ratio, total
 
@@ -43,10 +43,10 @@ def add_engine_host_figures(
     builder: EvidenceBuilder,
     cuts: TelemetryCuts,
     sampled: Collection[str],
-    beside: Mapping[str, Collection[str]] = MappingProxyType({}),
+    places: Mapping[str, NodePlace] = MappingProxyType({}),
 ) -> None:
-    """Adds the figures of the hosts of all nodes but those whose hosts were sampled, by task; `beside` has
-    the other nodes on the host of each node.
+    """Adds the figures of the hosts of all nodes but those whose hosts were sampled, by task. `places` is
+    where nodes run.
     """
     evidence = builder.build()
     for task in cuts.tasks:
@@ -59,7 +59,7 @@ def add_engine_host_figures(
             # `node.processors` changes the number that the engine assumes, but not what it can use.
             cores = evidence.number(window, "engine.available_processors")
             known = cores or evidence.number(window, "engine.processors") or None
-            reported = reported_cpu(series, node, known, beside.get(node, ()), driver)
+            reported = reported_cpu(series, node, known, places.get(node, NodePlace()), driver)
             for name, value in (*_cpu(reported), *_throttling(series, node, known), *_disks(series, node)):
                 builder.set(window, name, value, SOURCE)
             for name, reason in _missing_cpu(reported):

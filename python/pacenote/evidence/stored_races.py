@@ -18,7 +18,7 @@ from pacenote.evidence.recorded_figures import add_recorded_figures
 from pacenote.model.comparison import ComparedRace, ComparisonOptions
 from pacenote.model.imported import imported_tasks
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.reported_cpu import nodes_beside
+from pacenote.model.reported_cpu import node_places
 from pacenote.model.sampler_facts import SamplerFacts, sampler_facts
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_kinds import diagnosed_tasks
@@ -119,9 +119,9 @@ def add_reported_hosts(
     except PacenoteError:
         return  # That is the reason why the node counters are missing.
     sampled = (sampler_facts(record.telemetry) or SamplerFacts()).nodes
-    add_engine_host_figures(builder, cuts, sampled, nodes_beside(record.cluster.nodes))
     parts = (snapshot.before, snapshot.after) if snapshot is not None else ()
     facts = {key: value for part in parts if part is not None for key, value in part.facts.items()}
+    add_engine_host_figures(builder, cuts, sampled, node_places(record.cluster.nodes, facts, sampled))
     add_cluster_states(builder, cuts, facts)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from pacenote.errors import StoreError
 from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.reported_cpu import nodes_beside
+from pacenote.model.reported_cpu import node_places
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_observations import TaskObservation, task_observations, with_observations
 from pacenote.model.telemetry_cuts import TelemetryCuts
@@ -150,5 +150,5 @@ def _observations(
     of_nodes = node_figures_by_task(cuts, record.telemetry, driver_cpus)
     sampled = {task: (figures, *of_nodes[task].values()) for task, figures in hosts.items()}
     facts = snapshot.before.facts if snapshot is not None else {}
-    beside = nodes_beside(record.cluster.nodes)
-    return task_observations(cuts, facts, sampled, nodes, beside)
+    places = node_places(record.cluster.nodes, facts, nodes)
+    return task_observations(cuts, facts, sampled, nodes, places)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries, ratio, total
@@ -90,13 +91,29 @@ class LocalDriver:
     host_cores: float | None = None
     """Processors of its host; None if that is not known."""
 
-    def most_share(self, cores: float | None) -> float:
-        """Returns which share of the time of this number of processors it may have had: they may be those of
-        its own host, of which an engine in another container reports a part, unless that has fewer.
+    def most_share(self, cores: float | None, is_on_host: bool | None) -> float:
+        """Returns which share of the time of this number of processors it may have had. `is_on_host` is
+        whether they are those of its host, of which an engine in another container reports a part; if that is
+        not known, they may be, unless its host has fewer.
         """
-        if not cores or (self.host_cores is not None and cores > self.host_cores):
+        is_larger = cores is not None and self.host_cores is not None and cores > self.host_cores
+        if not cores or is_on_host is False or (is_on_host is None and is_larger):
             return 0.0
         return self.busy_cores / cores
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlace:
+    """Where a node runs."""
+
+    beside: tuple[str, ...] = ()
+    """The other nodes on its host."""
+
+    is_with_driver: bool | None = None
+    """Whether its host is that of the driver; None if that is not known."""
+
+
+_ANYWHERE = NodePlace()
 
 
 def local_driver(cuts: TelemetryCuts, task: str, duration_s: float) -> LocalDriver | None:
@@ -120,18 +137,48 @@ def nodes_beside(nodes: Iterable[Mapping[str, object]]) -> dict[str, tuple[str, 
     }
 
 
+def node_places(
+    nodes: Iterable[Mapping[str, object]], facts: Mapping[str, str], sampled: Collection[str]
+) -> dict[str, NodePlace]:
+    """Returns where nodes run, by their names. `nodes` are those of a race record, `facts` its configuration,
+    and `sampled` the nodes that ran on the host of the driver.
+
+    A host with another release of the kernel is another one: containers have that of their host. The host of
+    the driver has its nodes, and those with a loopback address or with that of a node that was sampled.
+    """
+    known = tuple(nodes)
+    beside, release = nodes_beside(known), facts.get("kernel.release")
+    own = {node.get("host") for node in known if node.get("name") in sampled} - {None, ""}
+    places = {}
+    for node in known:
+        name, host = str(node.get("name")), node.get("host")
+        of_node = facts.get(f"node.{name}.os.version")
+        is_here: bool | None = name in sampled or host in own or _is_loopback(host) or None
+        if release and of_node and release != of_node:
+            is_here = False
+        places[name] = NodePlace(beside.get(name, ()), is_here)
+    return places
+
+
+def _is_loopback(host: object) -> bool:
+    try:
+        return host == "localhost" or ip_address(str(host).strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def reported_cpu(
     series: TaskSeries,
     node: str,
     cores: float | None,
-    beside: Iterable[str] = (),
+    place: NodePlace = _ANYWHERE,
     driver: LocalDriver | None = None,
 ) -> ReportedCpu:
-    """Returns how busy the host of a node with this number of processors was; the nodes `beside` run on the
-    same host, and the driver may do so, too.
+    """Returns how busy the host of a node with this number of processors was; the driver may run there,
+    too.
     """
     load = series.gauge("os.cpu.percent", node=node)
-    engine, *others = (ratio(series.share(NODES, node=each), cores) for each in (node, *beside))
+    engine, *others = (ratio(series.share(NODES, node=each), cores) for each in (node, *place.beside))
     # A load that the engine does not know is negative.
     if load is None or load.min < 0:
         return ReportedCpu(engine)
@@ -141,7 +188,8 @@ def reported_cpu(
     idle = max(0.0, 1 - used)
     if nodes is None or engine is None or None in others:
         return ReportedCpu(engine, idle)
-    other, of_driver = max(0.0, used - nodes), driver.most_share(cores) if driver is not None else 0.0
+    other = max(0.0, used - nodes)
+    of_driver = driver.most_share(cores, place.is_with_driver) if driver is not None else 0.0
     if of_driver > NEGLIGIBLE_SHARE and other > 0:
         return ReportedCpu(engine, idle, other_least_share=max(0.0, other - of_driver))
     return ReportedCpu(engine, idle, other)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.reported_cpu import NODES, LocalDriver, ReportedCpu, local_driver, reported_cpu
+from pacenote.model.reported_cpu import NODES, LocalDriver, NodePlace, ReportedCpu, local_driver, reported_cpu
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries
@@ -93,18 +93,18 @@ def task_observations(
     facts: Mapping[str, str],
     figures: Mapping[str, Iterable[Mapping[str, float | str]]],
     sampled: Collection[str],
-    beside: Mapping[str, Collection[str]] = MappingProxyType({}),
+    places: Mapping[str, NodePlace] = MappingProxyType({}),
 ) -> dict[str, TaskObservation]:
     """Returns what was observed of each task. `facts` is the configuration of the engine; `figures` are
     those of the host that was sampled, by task: of all CPUs that the nodes `sampled` may use, and of those of
-    single nodes. `beside` has the other nodes on the host of each node.
+    single nodes. `places` is where nodes run.
     """
     states = cluster_states(cuts, facts)
     found = {}
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
         driver = local_driver(cuts, task.task, task.duration_s)
-        reported = tuple(_reported(series, facts, sampled, beside, driver))
+        reported = tuple(_reported(series, facts, sampled, places, driver))
         of_host = tuple(figures.get(task.task, ()))
         found[task.task] = TaskObservation(
             _largest(of_host, "cpu.other_share", (cpu.other_share for cpu in reported)),
@@ -138,7 +138,7 @@ def _reported(
     series: TaskSeries,
     facts: Mapping[str, str],
     sampled: Collection[str],
-    beside: Mapping[str, Collection[str]],
+    places: Mapping[str, NodePlace],
     driver: LocalDriver | None,
 ) -> Iterator[ReportedCpu]:
     for node in series.values_of(NODES, "node"):
@@ -148,7 +148,7 @@ def _reported(
                 facts.get(f"node.{node}.os.{each}_processors", "") for each in ("available", "allocated")
             )
             known = next((float(cores) for cores in named if cores.isdecimal()), None)
-            yield reported_cpu(series, node, known, beside.get(node, ()), driver)
+            yield reported_cpu(series, node, known, places.get(node, NodePlace()), driver)
 
 
 def measured_observations(record: RaceRecord) -> dict[str, TaskObservation]:
