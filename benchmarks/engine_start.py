@@ -25,7 +25,7 @@ from pacenote.provision.engine_program import EngineProgram, NodePorts, NodeSetu
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.layout import EngineLayout, create_layout
 from pacenote.provision.ports import free_ports
-from pacenote.provision.process import ChildCommand, spawn_child
+from pacenote.system.child_process import ChildCommand, spawn_child
 
 _BLOCKS = 8
 _LIMIT = 1.15

@@ -9,9 +9,9 @@ from pacenote.cli.lab.stored_experiment import NoOptionCheck
 from pacenote.lab.experiment.read_file import read_experiment
 from pacenote.lab.experiment.start import create_experiment
 from pacenote.model.experiment import ExperimentPlan, JournalEntry, PlannedRace
-from pacenote.race.child_processes import become_subreaper, descendants, end_descendants
 from pacenote.store.experiment_store import ExperimentStore, file_digest
 from pacenote.store.file_lock import is_file_shared
+from pacenote.system.descendants import become_subreaper, descendants, end_descendants
 from support.engine import engine_document
 from support.experiments import DEADLINE_S, started, wait_for
 from support.http_server import http_server, json_response

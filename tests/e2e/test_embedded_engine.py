@@ -17,7 +17,7 @@ from pacenote.provision.engine_installation import install_engine
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.layout import create_layout
 from pacenote.provision.node_registry import cleanup_orphans, registered_nodes
-from pacenote.provision.process import process_identity
+from pacenote.system.process import process_identity
 
 pytestmark = pytest.mark.engine
 

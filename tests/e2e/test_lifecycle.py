@@ -17,7 +17,7 @@ import pytest
 from pacenote import _core
 from pacenote.net.hosts import parse_hosts
 from pacenote.net.rest import RestClient
-from pacenote.provision.process import process_identity
+from pacenote.system.process import process_identity
 
 pytestmark = pytest.mark.engine
 

@@ -21,7 +21,7 @@ from pacenote.model.node_options import NodeLimits
 from pacenote.provision.control_groups import check_limits
 from pacenote.provision.layout import create_layout
 from pacenote.provision.node_registry import registered_nodes
-from pacenote.provision.process import is_running
+from pacenote.system.process import is_running
 
 pytestmark = pytest.mark.engine
 

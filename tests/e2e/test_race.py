@@ -22,7 +22,7 @@ from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.layout import create_layout
-from pacenote.provision.process import process_identity
+from pacenote.system.process import process_identity
 
 pytestmark = pytest.mark.engine
 

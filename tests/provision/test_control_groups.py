@@ -24,8 +24,7 @@ from pacenote.provision.control_groups import (
     ran_out_of_memory,
     remove_group,
 )
-from pacenote.provision.layout import NodeUser
-from pacenote.provision.process import ChildCommand, spawn_child
+from pacenote.system.child_process import ChildCommand, ProcessUser, spawn_child
 
 LIMITS = NodeLimits(256 << 20, 0.5)
 UNIFIED = next((path for path in map(Path, ("/sys/fs/cgroup/unified", "/sys/fs/cgroup"))
@@ -60,7 +59,7 @@ def group() -> Iterator[ControlGroup]:
 def test_a_process_is_limited_from_its_start(group: ControlGroup, tmp_path: Path) -> None:
     output = os.open(os.devnull, os.O_WRONLY)
     # Another user may not join the group itself.
-    user = NodeUser("nobody", 65534, 65534) if os.geteuid() == 0 else None
+    user = ProcessUser("nobody", 65534, 65534) if os.geteuid() == 0 else None
     child = spawn_child(
         ChildCommand(
             (*group.wrapper, "sleep", "60"),

@@ -11,8 +11,8 @@ import pytest
 from pacenote.errors import DiskError
 from pacenote.provision import data_copy
 from pacenote.provision.data_copy import copy_data, data_size, move_data, unshared_bytes
-from pacenote.provision.layout import NodeUser
 from pacenote.provision.node_trees import remove_tree
+from pacenote.system.child_process import ProcessUser
 from provision.nested import nested
 from support.disks import small_disk
 
@@ -37,7 +37,7 @@ def write_data(folder: Path) -> Path:
     return folder
 
 
-def give(folder: Path, user: NodeUser) -> None:
+def give(folder: Path, user: ProcessUser) -> None:
     for path in (folder, *folder.rglob("*")):
         os.lchown(path, user.uid, user.gid)
 
@@ -80,7 +80,7 @@ def test_only_files_of_segments_share_storage(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 def test_the_copy_belongs_to_the_user_of_the_node(tmp_path: Path) -> None:
-    source, user = write_data(tmp_path / "a"), NodeUser("nobody", 65534, 65534)
+    source, user = write_data(tmp_path / "a"), ProcessUser("nobody", 65534, 65534)
     give(source, user)
     copy_data(source, tmp_path / "b", user)
     copied = [tmp_path / "b", *(tmp_path / "b").rglob("*")]
@@ -90,7 +90,7 @@ def test_the_copy_belongs_to_the_user_of_the_node(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 @pytest.mark.parametrize("name", ["_9.cfs", "node.lock"])
 def test_a_file_of_another_user_is_not_given_to_the_node(tmp_path: Path, name: str) -> None:
-    source, user = write_data(tmp_path / "a"), NodeUser("nobody", 65534, 65534)
+    source, user = write_data(tmp_path / "a"), ProcessUser("nobody", 65534, 65534)
     give(source, user)
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "secret").chmod(0o600)

@@ -18,7 +18,8 @@ from pacenote.provision.data_folders import (
     indices_folder,
     remove_data_folder,
 )
-from pacenote.provision.layout import EngineLayout, NodeUser
+from pacenote.provision.layout import EngineLayout
+from pacenote.system.child_process import ProcessUser
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_the_disk_of_a_data_path_is_checked(
 def test_the_user_of_the_node_must_be_able_to_enter(layout: EngineLayout, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
-    nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))
+    nobody = replace(layout, user=ProcessUser("nobody", 65534, 65534))
     with pytest.raises(EngineError, match=f"the user nobody, .* cannot enter {closed}"):
         check_data_paths((closed,), nobody)
 
@@ -121,7 +122,7 @@ def test_root_uses_no_data_path_in_which_others_replace_folders(layout: EngineLa
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         disk = Path(name)
         disk.chmod(0o755)
-        nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))
+        nobody = replace(layout, user=ProcessUser("nobody", 65534, 65534))
         check_data_paths((disk,), nobody)
         if change == "owner":
             os.chown(disk, 65534, 65534)
@@ -144,7 +145,7 @@ def test_a_folder_of_another_user_with_a_forged_marker_is_left_alone(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 def test_the_user_of_the_node_gets_only_the_folder_of_its_data(layout: EngineLayout, tmp_path: Path) -> None:
-    nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))
+    nobody = replace(layout, user=ProcessUser("nobody", 65534, 65534))
     folder = data_folder(tmp_path, "n-1")
     create_data_folder(folder, "n-1", nobody)
     assert (folder.stat().st_uid, indices_folder(folder).stat().st_uid) == (0, 65534)

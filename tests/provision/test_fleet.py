@@ -29,7 +29,7 @@ from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_registry import cleanup_orphans
 from pacenote.provision.node_spec import NodeSpec
 from pacenote.provision.ports import free_ports, listening_users
-from pacenote.provision.process import process_identity
+from pacenote.system.process import process_identity
 
 pytestmark = pytest.mark.process
 

@@ -9,7 +9,8 @@ import pytest
 from pacenote.errors import DiskError, EngineError, UsageError
 from pacenote.provision import java as java_module
 from pacenote.provision.java import JavaRange, find_java, make_reachable, read_java
-from pacenote.provision.layout import EngineLayout, NodeUser
+from pacenote.provision.layout import EngineLayout
+from pacenote.system.child_process import ProcessUser
 from support.disks import small_disk
 
 SUPPORTED = JavaRange(21)
@@ -152,7 +153,7 @@ def test_a_runtime_that_the_nodes_user_cannot_run_is_copied(
     (home / "bin" / "java").chmod(0o644)
     (home / "lib" / "modules").chmod(0o600)
     (tmp_path / "place" / "java").mkdir(parents=True)
-    layout = EngineLayout(tmp_path, tmp_path / "place", NodeUser("nobody", 65534, 65534))
+    layout = EngineLayout(tmp_path, tmp_path / "place", ProcessUser("nobody", 65534, 65534))
     found = make_reachable(read_java(home, "bundled"), layout)
     assert found.home.parent == layout.java
     assert found.binary.stat().st_mode & 0o777 == 0o755
@@ -167,7 +168,7 @@ def test_a_full_disk_is_the_reason_why_a_runtime_cannot_be_copied(tmp_path: Path
     (home / "bin" / "java").chmod(0o644)
     (home / "lib" / "modules").write_bytes(b"x" * 600_000)
     with small_disk(tmp_path / "place" / "java", 400) as disk:
-        layout = EngineLayout(tmp_path, tmp_path / "place", NodeUser("nobody", 65534, 65534))
+        layout = EngineLayout(tmp_path, tmp_path / "place", ProcessUser("nobody", 65534, 65534))
         with pytest.raises(DiskError, match=f"no space left on the disk for {disk}"):
             make_reachable(read_java(home, "bundled"), layout)
         assert list(disk.iterdir()) == []

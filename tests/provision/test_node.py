@@ -20,11 +20,12 @@ from pacenote.net.rest import RestClient
 from pacenote.provision import fleet as fleet_module
 from pacenote.provision import node as node_module
 from pacenote.provision.engine_program import AssembledProgram
-from pacenote.provision.layout import EngineLayout, NodeUser
+from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_registry import cleanup_orphans
 from pacenote.provision.node_spec import NodeSpec
 from pacenote.provision.ports import free_ports
-from pacenote.provision.process import process_identity
+from pacenote.system.child_process import ProcessUser
+from pacenote.system.process import process_identity
 from provision.conftest import start_node
 
 pytestmark = pytest.mark.process
@@ -293,7 +294,7 @@ def test_the_config_is_written_before_the_nodes_user_can_write_to_its_folder(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("os.chown", interrupt)
-    nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))
+    nobody = replace(layout, user=ProcessUser("nobody", 65534, 65534))
     with pytest.raises(KeyboardInterrupt):
         start_node(spec, fake("healthy"), nobody, tmp_path / "logs")
     assert seen == [["engine.json"]]

@@ -25,7 +25,7 @@ from pacenote.provision.node_registry import (
     stop_detached,
 )
 from pacenote.provision.node_spec import NodeSpec
-from pacenote.provision.process import is_running, kill_process, processes_with_lock
+from pacenote.system.process import is_running, kill_process, processes_with_lock
 from provision.conftest import start_node
 
 pytestmark = pytest.mark.process

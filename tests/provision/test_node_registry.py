@@ -31,7 +31,7 @@ from pacenote.provision.node_registry import (
     stop_detached,
     unregister,
 )
-from pacenote.provision.process import ProcessIdentity, is_running, process_identity
+from pacenote.system.process import ProcessIdentity, is_running, process_identity
 
 DEAD = ProcessIdentity(2**22 + 1, 1, "no such boot")
 

@@ -24,9 +24,9 @@ from pacenote.provision.node_plan import plan_nodes
 from pacenote.provision.node_registry import registered_nodes
 from pacenote.provision.node_spec import NodeSpec
 from pacenote.provision.ports import is_taken, reserve_ports
-from pacenote.provision.process import kill_process
 from pacenote.race import lifecycle
 from pacenote.store.installation_store import InstallationStore
+from pacenote.system.process import kill_process
 from provision.conftest import FakeEngine, write_fake_java
 
 Run = Callable[..., tuple[int, str, str]]

@@ -15,12 +15,12 @@ import pytest
 
 from pacenote.evidence.telemetry_values import host_figures_by_task, telemetry_cuts
 from pacenote.host.interrupt_times import counts_interrupts_exactly
-from pacenote.provision.process import process_identity
 from pacenote.race.drive import DriveResult
 from pacenote.race.local_engines import LocalEngine, LocalEngines
 from pacenote.race.observed_host import DRIVER, observed_host, sampler_cpus
 from pacenote.race.telemetry_file import RaceTelemetry
 from pacenote.store.race_folder import RaceFolder
+from pacenote.system.process import process_identity
 from support.records import task
 
 

@@ -13,13 +13,11 @@ import pytest
 from shape.imports import imported_modules
 from shape.sources import CRATES, PACKAGE, ROOT, parse
 
-OPEN_TO_ALL = {"command", "errors", "ownership", "polling", "units", "version"}
+OPEN_TO_ALL = {"errors", "system", "units", "version"}
 
 MAY_IMPORT: Mapping[str, set[str]] = {
-    "command": set(),
     "errors": set(),
-    "ownership": set(),
-    "polling": set(),
+    "system": {"errors"},
     "units": set(),
     "version": set(),
     "model": OPEN_TO_ALL,

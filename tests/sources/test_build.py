@@ -17,10 +17,10 @@ import pytest
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.source_options import SourceOptions
-from pacenote.provision.process import process_identity
 from pacenote.sources.build import BuildRequest, BuiltEngine, build_engine, source_version
 from pacenote.sources.checkout import local_checkout
 from pacenote.sources.recipes import recipe_for, source_distribution
+from pacenote.system.process import process_identity
 from support.source_checkout import commit, git, write_checkout, write_jdk
 
 pytestmark = pytest.mark.process

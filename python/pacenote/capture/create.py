@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +24,8 @@ from pacenote.errors import UsageError
 from pacenote.model.progress import ProgressCallback
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
-from pacenote.ownership import replaceable_folder
+from pacenote.system.locks import try_lock
+from pacenote.system.ownership import replaceable_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,9 @@ def _exclusive_folder(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(lock):
             hint = "wait until it has finished, or choose another --output-path"
-            raise UsageError(f"another create-track is writing to {folder}", hint=hint) from None
+            raise UsageError(f"another create-track is writing to {folder}", hint=hint)
         yield
     finally:
         os.close(lock)

@@ -9,8 +9,8 @@ import json
 import os
 import sys
 
-from pacenote.race.child_processes import terminate_with_parent
 from pacenote.race.start_gate import hold_gate
+from pacenote.system.descendants import terminate_with_parent
 
 
 def take_arguments() -> bool:

@@ -23,7 +23,7 @@ from pacenote.cli.output import plain_characters
 from pacenote.errors import PacenoteError
 from pacenote.model.output_text import terminal_text
 from pacenote.model.printable import printable
-from pacenote.polling import can_write
+from pacenote.system.polling import can_write
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole

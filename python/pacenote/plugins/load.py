@@ -21,12 +21,12 @@ from types import ModuleType
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
-from pacenote.ownership import is_shared_folder
 from pacenote.plugins.failures import describe
 from pacenote.plugins.plugin_registry import PluginRegistry, set_current_registry
 from pacenote.plugins.process_guard import protected_process
 from pacenote.plugins.rally_api.import_hook import serve_rally_modules
 from pacenote.plugins.track_log import TrackLog, track_log
+from pacenote.system.ownership import is_shared_folder
 
 _UNDECLARED_HINT = "the track does not declare it under dependencies; install it in Pacenote's environment"
 _RALLY_MODULES_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import"

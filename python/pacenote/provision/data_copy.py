@@ -17,8 +17,8 @@ from pathlib import Path
 
 from pacenote.errors import DiskError
 from pacenote.fetch.disk import disk_error
-from pacenote.provision.layout import NodeUser
 from pacenote.provision.node_trees import MAX_DEPTH, too_deep, walk_files
+from pacenote.system.child_process import ProcessUser
 
 _CLONE = 0x40049409
 """The number of the request FICLONE."""
@@ -50,7 +50,7 @@ class DataSize:
         return DataSize(self.files + other.files, self.bytes + other.bytes, newest)
 
 
-def copy_data(source: Path, target: Path, owner: NodeUser | None) -> DataSize:
+def copy_data(source: Path, target: Path, owner: ProcessUser | None) -> DataSize:
     """Copies the data of a stopped node to `target`, which must not exist or be empty, for an owner, or for
     the current user.
 
@@ -116,7 +116,7 @@ def unshared_bytes(source: Path, target: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Copier:
-    owner: NodeUser | None
+    owner: ProcessUser | None
     """The owner of the copies, or None for the current user."""
     clones: bool
     """Whether files are cloned."""
@@ -214,6 +214,6 @@ def _can_clone(folder: Path) -> bool:
     return True
 
 
-def _owner_of(folder: Path) -> NodeUser:
+def _owner_of(folder: Path) -> ProcessUser:
     status = folder.lstat()
-    return NodeUser("", status.st_uid, status.st_gid)
+    return ProcessUser("", status.st_uid, status.st_gid)

@@ -17,10 +17,10 @@ from pathlib import Path
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.decoding import parse_json
-from pacenote.ownership import replaceable_folder
 from pacenote.provision import resources
 from pacenote.provision.layout import EngineLayout, reachable
 from pacenote.provision.node_trees import remove_tree
+from pacenote.system.ownership import replaceable_folder
 
 _MARKER = "pacenote-node.json"
 _DATA = "data"

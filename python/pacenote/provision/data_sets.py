@@ -24,7 +24,8 @@ from pacenote.model.messages import list_with_rest
 from pacenote.provision.data_copy import DataSize, data_size, unshared_bytes
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_trees import remove_tree
-from pacenote.provision.public_files import exclusive, make_public_dir, write_public
+from pacenote.provision.public_files import make_public_dir, write_public
+from pacenote.system.locks import locked
 from pacenote.units import format_bytes, format_count
 
 MANIFEST = "data.json"
@@ -180,7 +181,7 @@ def delete_data_set(layout: EngineLayout, name: str) -> None:
     if not (layout.data / name).is_dir():
         get_data_set(layout, name)
     try:
-        with exclusive(layout.data):
+        with locked(layout.data / ".lock"):
             removed = Path(tempfile.mkdtemp(prefix=".build-", dir=layout.data))
             (layout.data / name).rename(removed / name)
         remove_tree(removed)
@@ -231,7 +232,7 @@ class DataSetWriter:
         }
         try:
             write_public(self._build / MANIFEST, json.dumps(document, indent=2) + "\n")
-            with exclusive(self._layout.data):
+            with locked(self._layout.data / ".lock"):
                 if target.exists():
                     old = Path(tempfile.mkdtemp(prefix=".build-", dir=self._layout.data))
                     target.rename(old / self.name)

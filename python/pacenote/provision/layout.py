@@ -22,23 +22,12 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
-from pacenote.ownership import is_writable_by_others, replaceable_folder
 from pacenote.provision.public_files import make_public_dir
+from pacenote.system.child_process import ProcessUser
+from pacenote.system.ownership import is_writable_by_others, replaceable_folder
 
 # This folder survives reboots, is on a disk (unlike /tmp on many systems), and is open to every user.
 _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for their owner
-
-
-@dataclass(frozen=True, slots=True)
-class NodeUser:
-    """The unprivileged user that a node runs as when Pacenote runs as root: engines refuse to run as root."""
-
-    name: str
-    """Login name."""
-    uid: int
-    """User id."""
-    gid: int
-    """Group id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +38,7 @@ class EngineLayout:
     """The home folder of Pacenote."""
     root: Path
     """The folder of the files that nodes read."""
-    user: NodeUser | None
+    user: ProcessUser | None
     """The user that nodes run as, or None for the user that Pacenote runs as."""
 
     @property
@@ -141,13 +130,13 @@ def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED)
     return EngineLayout(home, root_folder, user)
 
 
-def node_user() -> NodeUser:
+def node_user() -> ProcessUser:
     """Returns the user `nobody`, with its usual number if the system has no user of that name."""
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError:
-        return NodeUser("nobody", 65534, 65534)
-    return NodeUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
+        return ProcessUser("nobody", 65534, 65534)
+    return ProcessUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 
 def reachable(folder: Path) -> bool:

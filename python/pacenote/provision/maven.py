@@ -22,7 +22,8 @@ from pacenote.fetch.retry import read_text
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.http_pool import ConnectionPools
 from pacenote.net.url import parse_url
-from pacenote.provision.public_files import exclusive, make_public_dir
+from pacenote.provision.public_files import make_public_dir
+from pacenote.system.locks import locked
 from pacenote.units import format_count
 
 NETWORK_HINT = "check the network, or name a reachable Maven repository with --maven-mirror"
@@ -143,7 +144,7 @@ def fetch_artifacts(
         return tuple(artifacts)
     try:
         make_public_dir(cache_dir)
-        with exclusive(cache_dir):
+        with locked(cache_dir / ".lock"):
             # Another race may have downloaded them while this race waited for the lock.
             missing = missing_artifacts(artifacts, cache_dir)
             for artifact in missing:

@@ -34,8 +34,8 @@ from pacenote.provision.node_lock import NodeLock
 from pacenote.provision.node_logs import keep_logs
 from pacenote.provision.node_plan import Membership
 from pacenote.provision.node_spec import NodeSpec
-from pacenote.provision.process import ChildCommand, ChildProcess, spawn_child
 from pacenote.provision.profiler import profiler_library
+from pacenote.system.child_process import ChildCommand, ChildProcess, spawn_child
 from pacenote.units import format_bytes
 
 STOP_TIMEOUT_S = 10.0

@@ -8,7 +8,7 @@ from typing import Any
 from pacenote.errors import EngineError
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient, UntrustedCertificate
-from pacenote.provision.process import session_of
+from pacenote.system.process import session_of
 
 HEALTH_TIMEOUT_S = 1.0
 """Timeout of a health check."""

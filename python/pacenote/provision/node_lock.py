@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from pathlib import Path
 
 from pacenote.fetch.disk import disk_error
+from pacenote.system.locks import lock, open_lock, try_lock
 
 _UNLOCK_TIMEOUT_S = 5.0
 """Seconds within which a process that has ended must have released its locks."""
@@ -50,22 +50,22 @@ def wait_for_lock(file: Path) -> NodeLock:
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        lock = acquire_lock(file, fcntl.LOCK_EX)
-        while lock is None:
-            lock = acquire_lock(file, fcntl.LOCK_EX)
+        while (acquired := acquire_lock(file, wait=True)) is None:
+            pass
     except OSError as failure:
         raise disk_error(failure, file) from failure
-    return lock
+    return acquired
 
 
-def acquire_lock(file: Path, operation: int) -> NodeLock | None:
-    """Acquires a lock. Returns None if the file was removed while this process waited, because the lock is
-    then invalid.
+def acquire_lock(file: Path, *, wait: bool = False) -> NodeLock | None:
+    """Acquires a lock. Returns None if another process has it, unless this one is to `wait` for it, and if
+    the file was removed meanwhile, because the lock is then invalid. Raises OSError.
     """
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = open_lock(file)
     try:
-        fcntl.flock(descriptor, operation)
-        if os.path.samestat(os.fstat(descriptor), file.lstat()):
+        if wait:
+            lock(descriptor)
+        if (wait or try_lock(descriptor)) and os.path.samestat(os.fstat(descriptor), file.lstat()):
             return NodeLock(file, descriptor)
     except FileNotFoundError:
         pass
@@ -83,12 +83,11 @@ def is_locked(file: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return not try_lock(descriptor, shared=True)
     except OSError:
         return True
     finally:
         os.close(descriptor)
-    return False
 
 
 def stays_locked(file: Path, *, ended_now: bool) -> bool:

@@ -20,7 +20,6 @@ its owner dies.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -38,7 +37,7 @@ from pacenote.provision.node_facts import NodeFacts, facts_document, parse_facts
 from pacenote.provision.node_lock import NodeLock, acquire_lock, is_locked, stays_locked, wait_for_lock
 from pacenote.provision.node_logs import keep_logs
 from pacenote.provision.node_trees import remove_tree
-from pacenote.provision.process import (
+from pacenote.system.process import (
     ProcessIdentity,
     can_identify_processes,
     is_running,
@@ -160,9 +159,7 @@ def claim_node(layout: EngineLayout, entry: NodeEntry) -> NodeLock:
     lock, file = None, _lock_file(layout, entry.id)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        lock = acquire_lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        pass
+        lock = acquire_lock(file)
     except OSError as failure:
         raise disk_error(failure, file) from failure
     if lock is not None:
@@ -188,7 +185,7 @@ def lock_run(layout: EngineLayout, entry: NodeEntry) -> NodeLock:
 def try_lock_node(layout: EngineLayout, node_id: str) -> NodeLock | None:
     """Locks a node's entry if its owner is dead, or if the node is detached; otherwise returns None."""
     try:
-        return acquire_lock(_lock_file(layout, node_id), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return acquire_lock(_lock_file(layout, node_id))
     except OSError:
         # The owner is alive, perhaps on another machine, or its state is unknown; data must not be lost.
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import socket
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pacenote.errors import EngineError
+from pacenote.system.locks import open_lock, try_lock
 
 _SETTINGS = ("http.port", "transport.port")
 
@@ -54,11 +54,9 @@ def reserve_ports(folder: Path, ports: Iterable[int]) -> bool:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         for port in ports:
-            descriptor = os.open(folder / str(port), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            descriptor = open_lock(folder / str(port))
             stack.callback(os.close, descriptor)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not try_lock(descriptor):
                 return False
         # The operating system ends the locks together with the process.
         stack.pop_all()

@@ -17,8 +17,9 @@ from pacenote.provision.cars import Car
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.maven import MavenArtifact, fetch_artifacts, missing_artifacts
-from pacenote.provision.public_files import exclusive, make_public_dir
+from pacenote.provision.public_files import make_public_dir
 from pacenote.provision.team_cars import TeamTemplate
+from pacenote.system.locks import locked
 
 ARTIFACT = MavenArtifact(
     group="tools.profiler",
@@ -64,7 +65,7 @@ def install_profiler(
     fetch_artifacts((ARTIFACT,), layout.jars, mirror=request.maven_mirror, progress=progress)
     try:
         make_public_dir(library.parent)
-        with exclusive(library.parent):
+        with locked(library.parent / ".lock"):
             _unpack(ARTIFACT.path_in(layout.jars), f"{_PLATFORMS[machine]}/{_LIBRARY}", library)
     except OSError as failure:
         raise disk_error(failure, library) from failure

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -42,14 +39,3 @@ def link_file(source: Path, target: Path) -> None:
         # The folders are on different file systems, or on one without hard links.
         shutil.copyfile(source, target)
         target.chmod(0o644)
-
-
-@contextmanager
-def exclusive(folder: Path) -> Generator[None, None, None]:
-    """Gives one process at a time access to a folder, while the others wait. Raises OSError."""
-    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)

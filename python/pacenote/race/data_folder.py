@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import glob
 import os
 import tempfile
@@ -14,7 +13,8 @@ from typing import IO, TypeVar
 
 from pacenote import _core
 from pacenote.errors import CorpusError
-from pacenote.ownership import open_lock, replaceable_file, replaceable_folder
+from pacenote.system.locks import lock
+from pacenote.system.ownership import open_shared_lock, replaceable_file, replaceable_folder
 
 LOCK = ".lock"
 """Name of the file that is locked while a race writes to its folder."""
@@ -33,12 +33,12 @@ def exclusive_folder(folder: Path, names: Sequence[str], *, wait: bool = True) -
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Users may share the folder: one could have put a pipe or a link there.
-        descriptor = open_lock(folder / LOCK)
+        descriptor = open_shared_lock(folder / LOCK)
     except OSError as error:
         raise WriteError(folder, error) from error
     with os.fdopen(descriptor):
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(descriptor, wait=wait)
         except OSError as error:
             raise WriteError(folder / LOCK, error) from error
         for name in names:

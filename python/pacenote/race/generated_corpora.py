@@ -18,7 +18,6 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
-from pacenote.ownership import replaceable_folder
 from pacenote.race.data_folder import (
     WriteError,
     atomic_file,
@@ -27,6 +26,7 @@ from pacenote.race.data_folder import (
     exclusive_folder,
 )
 from pacenote.store.atomic_files import is_regular_file, read_regular_file
+from pacenote.system.ownership import replaceable_folder
 
 MANIFEST = "generated.json"
 """File name of the manifest, which contains the generator, the seed and the files of a folder.

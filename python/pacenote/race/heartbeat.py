@@ -23,8 +23,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.polling import can_read
 from pacenote.race.stop_signals import start_without_signals
+from pacenote.system.polling import can_read
 
 INTERVAL_S = 0.5
 """Seconds between two signs of life, and between two checks."""

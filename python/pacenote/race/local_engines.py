@@ -11,7 +11,7 @@ from pacenote.errors import EngineError
 from pacenote.host.engine_processes import ReportedProcess, find_processes, shares_files
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
-from pacenote.provision.process import ProcessIdentity, process_identity
+from pacenote.system.process import ProcessIdentity, process_identity
 
 _PROCESSES = (
     "/_nodes/process,jvm,transport?filter_path=nodes.*.name,nodes.*.ip,nodes.*.process.id,"

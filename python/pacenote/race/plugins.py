@@ -61,7 +61,6 @@ def track_plugins(
         yield None
         return
     from pacenote.plugins.track_plugins import open_plugins
-    from pacenote.race.child_processes import ended_with_block
     from pacenote.race.supervisor import supervised
 
     warn(f"running the Python code of track {quoted(track.name)} with your permissions: {track.plugin}")
@@ -69,8 +68,29 @@ def track_plugins(
     with contextlib.ExitStack() as stack:
         if in_copy:
             stack.enter_context(supervised(track.name, track.plugin, warn))
-        stack.enter_context(ended_with_block(warn))
+        stack.enter_context(_ended_with_block(warn))
         yield stack.enter_context(open_plugins(track.plugin, libraries, warn))
+
+
+@contextlib.contextmanager
+def _ended_with_block(warn: Callable[[str], None]) -> Generator[None, None, None]:
+    """Ends all processes that the block started, directly or indirectly, at the end of the block.
+
+    Calls `warn` for each that was still running, and at once if this system cannot find them.
+    """
+    from pacenote.system.descendants import become_subreaper, descendants, end_descendants
+
+    if not become_subreaper():
+        warn("this system cannot find processes that the track's Python code starts: end them yourself")
+        yield
+        return
+    before = frozenset(descendants())
+    try:
+        yield
+    finally:
+        for text in end_descendants(before):
+            warn(f"the track's Python code left a process running: {text}")
+        become_subreaper(enabled=False)
 
 
 def _install_packages(

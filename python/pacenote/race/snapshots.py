@@ -25,9 +25,9 @@ from pacenote.net.rest import RestClient
 from pacenote.net.url import is_loopback
 from pacenote.provision.jvm_flags import read_jvm_flags
 from pacenote.provision.node import Node
-from pacenote.provision.process import is_running
 from pacenote.race.local_engines import NO_ENGINES, LocalEngine, LocalEngines
 from pacenote.store.race_folder import RaceFolder
+from pacenote.system.process import is_running
 
 NODE = "NODE"
 """What stands for the folder and the id of a node in facts: they are others in every race."""

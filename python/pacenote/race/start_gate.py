@@ -6,13 +6,13 @@ waits until there is none, so that one which ends before it is ready does not ke
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable
 
 from pacenote.errors import EngineError
 from pacenote.model.progress import ProgressCallback
+from pacenote.system.locks import try_lock, unlock
 
 _POLL_S = 0.01
 _held: list[int] = []
@@ -35,7 +35,7 @@ def pass_gate(exit_reason: Callable[[], str | None] | None, progress: ProgressCa
         progress("waiting for the other race", 0, 0)
         descriptor = _held.pop()
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            unlock(descriptor)
             while not _is_free(descriptor):
                 if exit_reason is not None and (reason := exit_reason()):
                     raise EngineError(reason)
@@ -47,9 +47,6 @@ def pass_gate(exit_reason: Callable[[], str | None] | None, progress: ProgressCa
 def _is_free(descriptor: int) -> bool:
     """Returns whether no race holds the gate. A file system without locks has none to wait for."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return try_lock(descriptor)
     except OSError:
         return True
-    return True

@@ -32,7 +32,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from pacenote.errors import Interrupted
-from pacenote.race.signal_descriptor import SignalDescriptor
+from pacenote.system.signal_descriptor import SignalDescriptor
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a race: Ctrl-C, a request to terminate, a closed terminal."""

@@ -28,16 +28,7 @@ from typing import NoReturn
 
 from pacenote.errors import Interrupted, TrackError
 from pacenote.model.messages import quoted
-from pacenote.polling import can_read
-from pacenote.race.child_processes import (
-    RunningProcess,
-    become_subreaper,
-    descendants,
-    end_descendants,
-    terminate_with_parent,
-)
 from pacenote.race.heartbeat import ENDED_AFTER_S, INTERVAL_S, Heartbeat, Silence
-from pacenote.race.signal_descriptor import SignalDescriptor, TakenSignal
 from pacenote.race.stop_signals import (
     EXIT_AT,
     REPORT_HINT,
@@ -45,6 +36,15 @@ from pacenote.race.stop_signals import (
     THREAD_NAME,
     handled_signals,
 )
+from pacenote.system.descendants import (
+    become_subreaper,
+    descendants,
+    end_descendants,
+    terminate_with_parent,
+)
+from pacenote.system.polling import can_read
+from pacenote.system.process import ProcessIdentity
+from pacenote.system.signal_descriptor import SignalDescriptor, TakenSignal
 
 _ALL_CODE_HAS_ENDED = 0
 """Sent by the copy when it runs no more code of the track; other bytes are numbers of received signals."""
@@ -138,7 +138,7 @@ class _Supervisor:
     heartbeat: Heartbeat
     code: _Code
     warn: Callable[[str], None]
-    before: tuple[RunningProcess, ...]
+    before: tuple[ProcessIdentity, ...]
     """Processes that ran below this one before the copy; they are not the race's."""
     forwarded: frozenset[signal.Signals]
     """Signals that are passed on: those that stop a race and are not ignored."""

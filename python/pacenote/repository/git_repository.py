@@ -14,7 +14,6 @@ later commits are fetched from there too.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
@@ -27,7 +26,6 @@ from urllib.parse import urlsplit
 
 from pacenote.errors import PacenoteError, UsageError
 from pacenote.model.messages import quoted, quoted_list
-from pacenote.ownership import open_lock, replaceable_folder
 from pacenote.repository.branches import best_branch, version_variants
 from pacenote.repository.foreign_checkout import foreign_checkout
 from pacenote.repository.git import (
@@ -39,6 +37,8 @@ from pacenote.repository.git import (
     git,
     strip_credentials,
 )
+from pacenote.system import locks
+from pacenote.system.ownership import open_shared_lock, replaceable_folder
 
 DEFAULT_REPOSITORY = "default"
 """The name of the default repository."""
@@ -377,12 +377,10 @@ class GitRepository:
     @contextlib.contextmanager
     def _lock(self, folder: Path) -> Generator[None, None, None]:
         """Waits until no other process uses the same repository."""
-        with os.fdopen(open_lock(folder / ".lock"), "w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+        with os.fdopen(open_shared_lock(folder / ".lock"), "w") as lock:
+            if not locks.try_lock(lock.fileno()):
                 self.progress(f"waiting for another process that uses {self.kind.noun} {quoted(self.name)}")
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                locks.lock(lock.fileno())
             yield
 
 

@@ -9,7 +9,6 @@ HOME/sources/builds/KEY    one archive, and `build.json`, which says what it was
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -26,17 +25,13 @@ from pacenote.fetch.disk import disk_error
 from pacenote.model.decoding import parse_json
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.source_options import SourceOptions
-from pacenote.provision.process import (
-    ChildCommand,
-    ChildProcess,
-    kill_processes_with_lock,
-    spawn_child,
-)
-from pacenote.provision.public_files import exclusive
 from pacenote.sources.build_java import build_java_home
 from pacenote.sources.checkout import SourceCheckout, SourceTree, find_repository
 from pacenote.sources.recipes import BuildRecipe
 from pacenote.sources.revisions import parse_revisions, revision_of
+from pacenote.system.child_process import ChildCommand, ChildProcess, spawn_child
+from pacenote.system.locks import locked, open_lock, try_lock
+from pacenote.system.process import kill_processes_with_lock
 
 SOURCES = "sources"
 """Name of the folder with clones and builds in a home folder."""
@@ -141,27 +136,18 @@ def _exclusive(root: Path, name: str) -> Generator[int, None, None]:
     Yields the file that the processes of a build keep open.
     """
     root.mkdir(parents=True, exist_ok=True)
-    with _opened(root / f"{name}.lock") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with _opened(root / f"{name}.run") as run:
+    with locked(root / f"{name}.lock"):
+        run = open_lock(root / f"{name}.run")
+        try:
             kill_processes_with_lock(root / f"{name}.run")
-            try:
-                fcntl.flock(run, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not try_lock(run):
                 raise EngineError(
                     f"a build whose command has ended still runs in {root / name}",
                     hint="run this command again when it has ended",
-                ) from None
+                )
             yield run
-
-
-@contextlib.contextmanager
-def _opened(file: Path) -> Generator[int, None, None]:
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(run)
 
 
 def _run(request: BuildRequest, tree: SourceTree, run_lock: int, progress: ProgressCallback) -> None:
@@ -256,7 +242,7 @@ class _Cache:
         folder = self._entry(tree)
         if folder is None or not folder.exists():
             return None
-        with exclusive(self._folder):
+        with locked(self._folder / ".lock"):
             return self._found(tree, folder)
 
     def _found(self, tree: SourceTree, folder: Path) -> BuiltEngine | None:
@@ -294,7 +280,7 @@ class _Cache:
                 "files": files,
             }
             (part / _RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
-            with exclusive(self._folder):
+            with locked(self._folder / ".lock"):
                 shutil.rmtree(folder, ignore_errors=True)
                 part.rename(folder)
         finally:
@@ -305,7 +291,7 @@ class _Cache:
         """Removes builds that were not used for some days, and those that were interrupted."""
         limit = time.time() - self._request.options.source_cache_days * _DAY_S
         # Commands that use other sources keep their builds here, too.
-        with contextlib.suppress(OSError), exclusive(self._folder):
+        with contextlib.suppress(OSError), locked(self._folder / ".lock"):
             for folder in self._folder.glob("*/"):
                 record = folder / _RECORD
                 with contextlib.suppress(OSError):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import time
 from collections.abc import Generator
 from pathlib import Path
 
 from pacenote.errors import StoreError
-from pacenote.store.atomic_files import PRIVATE_FILE, store_error
+from pacenote.store.atomic_files import store_error
+from pacenote.system.locks import lock, open_lock, try_lock
 
 _ATTEMPTS = 5
 _BETWEEN_S = 0.02
@@ -40,7 +40,7 @@ def file_awaited(path: Path) -> Generator[None, None, None]:
     descriptor = _opened(path)
     try:
         with contextlib.suppress(OSError):  # A file system without locks has none to wait for.
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor)
         yield
     finally:
         os.close(descriptor)
@@ -55,7 +55,7 @@ def is_file_locked(path: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _lock(descriptor, fcntl.LOCK_SH)
+        return not _lock(descriptor, shared=True)
     finally:
         os.close(descriptor)
 
@@ -65,7 +65,7 @@ def shared_lock(path: Path) -> int:
     process has inherited it. Raises StoreError.
     """
     descriptor = _opened(path)
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    lock(descriptor, shared=True)
     return descriptor
 
 
@@ -75,14 +75,14 @@ def is_file_shared(path: Path) -> bool:
         return False
     descriptor = _opened(path)
     try:
-        return not _lock(descriptor, fcntl.LOCK_EX)
+        return not _lock(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _opened(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
+        return open_lock(path)
     except OSError as error:
         raise store_error("create", path, error) from error
 
@@ -90,18 +90,15 @@ def _opened(path: Path) -> int:
 def _lock_soon(descriptor: int) -> bool:
     """Returns whether a lock was gained. `is_file_locked` of another process has it for a moment only."""
     for _ in range(_ATTEMPTS):
-        if _lock(descriptor, fcntl.LOCK_EX):
+        if _lock(descriptor):
             return True
         time.sleep(_BETWEEN_S)
     return False
 
 
-def _lock(descriptor: int, kind: int) -> bool:
+def _lock(descriptor: int, *, shared: bool = False) -> bool:
     """Returns whether a lock was gained at once. A file system without locks has none to wait for."""
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return try_lock(descriptor, shared=shared)
     except OSError:
         return True
-    return True

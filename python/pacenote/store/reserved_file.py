@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import fcntl
 import os
 import resource
 from collections.abc import Generator
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder, unreadable_path
+from pacenote.system.locks import try_lock
 from pacenote.units import format_bytes
 
 _KEEP_SIZE = 1
@@ -36,7 +36,7 @@ class ReservedFile:
         except OSError as error:
             raise store_error("create", path, error) from error
         with contextlib.suppress(OSError):
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try_lock(self._descriptor)
         try:
             self.reserve(size)
         except StoreError:
@@ -101,7 +101,8 @@ def release_abandoned(path: Path) -> bool:
     If a killed process had begun to write to it, what it has written is kept under another name.
     """
     with contextlib.suppress(OSError), _opened(path) as descriptor:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not try_lock(descriptor):
+            return False
         if os.fstat(descriptor).st_size:
             release_rest(path)
             target = path.name.removeprefix(".").removesuffix(".reserved")
@@ -114,15 +115,10 @@ def release_abandoned(path: Path) -> bool:
 
 def is_locked(path: Path) -> bool:
     """Returns whether another process uses a file with reserved room."""
-    try:
-        # NFS has shared locks only for files that are open for reading.
-        with _opened(path, os.O_RDONLY) as descriptor:
-            # Shared, so that two processes that ask at the same time do not take each other for the race.
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
+    # NFS has shared locks only for files that are open for reading.
+    with contextlib.suppress(OSError), _opened(path, os.O_RDONLY) as descriptor:
+        # Shared, so that two processes that ask at the same time do not take each other for the race.
+        return not try_lock(descriptor, shared=True)
     return False
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 from pacenote.errors import EngineError
 from pacenote.model.decoding import parse_json
 from pacenote.model.printable import single_line
+from pacenote.system.polling import can_read
 
 HOOK_TIMEOUT_S = 600.0
 """Seconds after which hooks are stopped."""
@@ -95,9 +95,7 @@ def _exit_code(process: subprocess.Popen[bytes], timeout_s: float) -> int:
     """
     descriptor = os.pidfd_open(process.pid)
     try:
-        ending = select.poll()
-        ending.register(descriptor, select.POLLIN)
-        if not ending.poll(timeout_s * 1000):
+        if not can_read(descriptor, timeout_s):
             raise subprocess.TimeoutExpired(process.args, timeout_s)
     finally:
         os.close(descriptor)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.team_options import LocatedTeam, TeamOptions
-from pacenote.ownership import replaceable_folder
 from pacenote.repository.git_repository import (
     DEFAULT_REPOSITORY,
     Checkout,
@@ -16,6 +15,7 @@ from pacenote.repository.git_repository import (
     folder_revision,
     open_repository,
 )
+from pacenote.system.ownership import replaceable_folder
 
 DEFAULT_URL = "https://github.com/elastic/rally-teams"
 

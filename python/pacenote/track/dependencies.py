@@ -17,11 +17,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pacenote.command import pip_command, run_command
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted_list
 from pacenote.model.secrets import redact_urls
-from pacenote.ownership import replaceable_folder
+from pacenote.system.command import pip_command, run_command
+from pacenote.system.ownership import replaceable_folder
 
 _SSH_USER = re.compile(r"(?<=ssh://)[^/?#@:\s]*@", re.IGNORECASE)
 """User name of an SSH URL without a password, which is not secret: it selects the account."""

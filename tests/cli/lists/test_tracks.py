@@ -94,7 +94,7 @@ def test_a_corpus_with_a_generator_has_the_documents_that_it_generates(run):
 
 @pytest.mark.process
 def test_each_step_is_shown_once_however_long_it_takes(run, books, monkeypatch):
-    monkeypatch.setattr("pacenote.command.WAITING_INTERVAL_S", 1e-4)
+    monkeypatch.setattr("pacenote.system.command.WAITING_INTERVAL_S", 1e-4)
     code, _, err = run("list", "tracks", f"--track-repository={repository_of(books).as_uri()}")
     assert code == 0
     assert [line.split()[0] for line in err.splitlines()] == ["cloning", "checking", "tracks"]

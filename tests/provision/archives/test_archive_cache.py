@@ -21,7 +21,7 @@ from pacenote.provision.archives.archive_cache import (
     is_available_offline,
     prune_archives,
 )
-from pacenote.provision.public_files import exclusive
+from pacenote.system.locks import locked
 from support.file_server import file_server
 from support.http_server import HttpRequest, HttpResponse, ScriptedServer, http_server
 from support.official_archive import sha512_line
@@ -207,7 +207,7 @@ def test_an_archive_that_is_used_meanwhile_is_kept(server: ScriptedServer, tmp_p
     for file in path.parent.iterdir():
         os.utime(file, (0, 0))
     with ThreadPoolExecutor() as threads:
-        with exclusive(path.parent):
+        with locked(path.parent / ".lock"):
             pruning = threads.submit(prune_archives, tmp_path)
             while str(os.getpid()) not in waiting_for_locks():
                 time.sleep(0.01)

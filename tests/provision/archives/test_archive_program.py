@@ -20,7 +20,7 @@ from pacenote.provision.java import read_java
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_registry import cleanup_orphans
 from pacenote.provision.node_spec import NodeSpec
-from pacenote.provision.process import is_running, kill_process, process_identity
+from pacenote.system.process import is_running, kill_process, process_identity
 from provision.conftest import start_node
 from support.official_archive import official_files, write_tree
 

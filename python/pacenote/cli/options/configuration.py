@@ -192,7 +192,7 @@ def read_configuration(
 def _check_home_file(file: Path) -> None:
     """Raises UsageError if another user could write to the file in the home, which may name code."""
     # Only a command with such a file needs it.
-    from pacenote.ownership import replaceable_file
+    from pacenote.system.ownership import replaceable_file
 
     if problem := replaceable_file(file):
         raise UsageError(

@@ -30,7 +30,8 @@ from pacenote.model.engine_archive import EngineArchive
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.http_pool import ConnectionPools
 from pacenote.provision.archives.addresses import ArchiveSource
-from pacenote.provision.public_files import exclusive, make_public_dir, write_public
+from pacenote.provision.public_files import make_public_dir, write_public
+from pacenote.system.locks import locked
 
 DEFAULT_CACHE_DAYS = 30
 DEFAULT_CACHE_BYTES = 20 << 30
@@ -83,7 +84,7 @@ def fetch_archive(
     target = cached_path(source, cache)
     try:
         make_public_dir(target.parent)
-        with exclusive(target.parent):
+        with locked(target.parent / ".lock"):
             found = _cached(source, target) if source.reused or settings.offline else None
             if found is None:
                 found = _download(source, target, settings, progress)
@@ -145,7 +146,7 @@ def prune_archives(cache: Path, limits: CacheLimits = CacheLimits()) -> None:
     for entry in sorted(_entries(cache), reverse=True):
         total += entry.size
         if entry.used < oldest or total > limits.size:
-            with contextlib.suppress(OSError), exclusive(entry.folder):
+            with contextlib.suppress(OSError), locked(entry.folder / ".lock"):
                 # Another command may have used it while this one waited.
                 if _entry(entry.folder) == entry:
                     shutil.rmtree(entry.folder, ignore_errors=True)

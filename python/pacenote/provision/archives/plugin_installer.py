@@ -26,8 +26,8 @@ from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.java import JavaRuntime
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_trees import give_tree, remove_tree, take_tree
-from pacenote.provision.process import ChildCommand, spawn_child
 from pacenote.provision.public_files import write_public
+from pacenote.system.child_process import ChildCommand, spawn_child
 
 TIMEOUT_S = 300.0
 """Seconds within which a plugin must be installed."""

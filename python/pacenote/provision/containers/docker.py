@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.command import run_command
 from pacenote.errors import EngineError
 from pacenote.model.printable import single_line
+from pacenote.system.command import run_command
 
 _SHOWN = 300
 _TIMEOUT_S = 60.0

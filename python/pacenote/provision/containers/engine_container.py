@@ -10,7 +10,6 @@ engines stops the container.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
@@ -33,6 +32,7 @@ from pacenote.provision.containers.compose import (
     read_compose_file,
 )
 from pacenote.provision.containers.docker import ComposeProject, check_docker
+from pacenote.system.locks import lock, open_lock
 
 CONTAINERS = "containers"
 """Name of the folder with compose files in a home folder."""
@@ -167,7 +167,7 @@ def cleanup_containers(home: Path) -> tuple[str, ...]:
     stopped = []
     for folder in sorted((home / CONTAINERS).glob("*/")):
         try:
-            lock = _locked(folder)
+            descriptor = _locked(folder)
         except OSError:
             continue  # The command that started it still runs.
         try:
@@ -183,7 +183,7 @@ def cleanup_containers(home: Path) -> tuple[str, ...]:
         except EngineError:
             continue
         finally:
-            os.close(lock)
+            os.close(descriptor)
     return tuple(stopped)
 
 
@@ -230,9 +230,9 @@ def _lock_file(folder: Path) -> Path:
 def _locked(folder: Path) -> int:
     """Returns the open lock file of a container. Raises OSError if another process holds it."""
     file = _lock_file(folder)
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = open_lock(file)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(descriptor, wait=False)
     except BaseException:
         os.close(descriptor)
         raise

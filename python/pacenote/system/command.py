@@ -19,8 +19,6 @@ from pathlib import Path
 WAITING_INTERVAL_S = 0.5
 """Seconds between two calls of a function that shows the wait."""
 
-_PR_SET_PDEATHSIG = 1
-
 
 def run_command(
     command: Sequence[str],
@@ -83,14 +81,13 @@ def ending_with_this_process() -> Callable[[], None]:
     A change of the user clears the setting.
     """
     # Imported here: only processes that are started need it.
-    import ctypes
+    from pacenote.system.prctl import PR_SET_PDEATHSIG, PreparedCall
 
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+    prctl = PreparedCall()
     parent = os.getpid()
 
     def prepare() -> None:
-        if prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
+        if not prctl(PR_SET_PDEATHSIG, signal.SIGKILL) or os.getppid() != parent:
             os._exit(127)
 
     return prepare

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from pacenote.polling import can_read
+from pacenote.system.polling import can_read
 
 _SIZE = 128
 """Bytes that the kernel writes for each signal (`struct signalfd_siginfo`)."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.ownership import open_lock, replaceable_file, replaceable_folder
+from pacenote.system.ownership import open_shared_lock, replaceable_file, replaceable_folder
 
 OTHER = 65534
 GROUP = 4242
@@ -167,9 +167,9 @@ def test_a_lock_is_opened_by_those_who_can_write_to_its_folder(
     inner.chmod(folder)
     before = os.umask(umask)
     try:
-        os.close(open_lock(inner / "new"))
+        os.close(open_shared_lock(inner / "new"))
         (inner / "old").touch(0o666)
-        os.close(open_lock(inner / "old"))
+        os.close(open_shared_lock(inner / "old"))
     finally:
         os.umask(before)
     for name in ("new", "old"):
@@ -182,7 +182,7 @@ def test_the_permissions_of_a_file_that_is_linked_to_a_lock_do_not_change(inner:
     secret = inner.parent / "secret"
     secret.touch(0o600)
     (inner / "lock").hardlink_to(secret)
-    os.close(open_lock(inner / "lock"))
+    os.close(open_shared_lock(inner / "lock"))
     assert secret.stat().st_mode & 0o777 == 0o600
 
 
@@ -196,4 +196,4 @@ def test_a_lock_on_a_file_system_without_permissions_is_opened(
 
     (inner / "lock").touch(0o755)
     monkeypatch.setattr(os, "fchmod", refuse)
-    os.close(open_lock(inner / "lock"))
+    os.close(open_shared_lock(inner / "lock"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pacenote.race.signal_descriptor import SignalDescriptor, TakenSignal
+from pacenote.system.signal_descriptor import SignalDescriptor, TakenSignal
 
 NUMBERS = frozenset({signal.SIGUSR1, signal.SIGUSR2})
 
@@ -51,7 +51,7 @@ def test_a_closed_descriptor_leaves_signals_pending(descriptor: SignalDescriptor
 FROM_KERNEL = """
 import signal
 
-from pacenote.race.signal_descriptor import SignalDescriptor
+from pacenote.system.signal_descriptor import SignalDescriptor
 
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
 with SignalDescriptor([signal.SIGALRM]) as descriptor:

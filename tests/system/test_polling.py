@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pacenote.polling import can_read, can_write
+from pacenote.system.polling import can_read, can_write
 
 HIGH = 1500
 """A number that `select` does not accept."""

@@ -1,5 +1,4 @@
-"""Child processes: they end with Pacenote unless they are to outlive it, have unambiguous identities, and may
-run as another user.
+"""Child processes: they end with Pacenote unless they are to outlive it, and may run as another user.
 
 The kernel's parent-death signal is tied to the thread that started the child, not to its process. Every child
 therefore has a supervisor: a thread that spawns the child, waits for it, reaps it and then ends.
@@ -9,221 +8,29 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import threading
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.command import ending_with_this_process
 from pacenote.errors import EngineError
-from pacenote.provision.layout import NodeUser
-
-_FLOCK = re.compile(r"^lock:.*\bFLOCK\b", re.MULTILINE)
-
-_ENDING_S = 10.0
-"""Seconds within which a process that has given up its program ends."""
+from pacenote.system.command import ending_with_this_process
+from pacenote.system.process import ProcessIdentity, process_identity
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessIdentity:
-    """Identifies one process; a later process with the same id has a different identity."""
+class ProcessUser:
+    """The user that a process runs as."""
 
-    pid: int
-    """Process id."""
-    started: int
-    """Start time in clock ticks since the boot."""
-    boot: str
-    """Id of the boot, as the kernel reports it."""
-
-
-def process_identity(pid: int) -> ProcessIdentity | None:
-    """Returns the identity of the process with this id, or None if it does not exist or is a zombie.
-
-    A zombie whose other threads still end, and so hold its files, runs.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return None
-    # The fields after the name, which may itself contain blanks and brackets. The first is the state, the
-    # 18th is the number of threads, the 20th is the start time.
-    has_ended = fields[0] == "X" or (fields[0] == "Z" and int(fields[17]) <= 1)
-    return None if has_ended else ProcessIdentity(pid, int(fields[19]), boot)
-
-
-def is_running(process: ProcessIdentity) -> bool:
-    """Returns whether this process is still running."""
-    return process_identity(process.pid) == process
-
-
-def can_identify_processes() -> bool:
-    """Returns whether `process_identity` works here, that is, whether /proc is available."""
-    return process_identity(os.getpid()) is not None
-
-
-def process_executable(pid: int) -> str:
-    """Returns the path of the program that a process runs, or an empty string if it cannot be read."""
-    try:
-        # The kernel appends this if the file was deleted or replaced while the process runs.
-        return str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
-    except OSError:
-        return ""
-
-
-def works_below(pid: int, folder: Path) -> bool:
-    """Returns whether the working directory of a process is this folder or below it.
-
-    Compares the folders themselves, not only their paths: in another container, the same path may name
-    another folder.
-    """
-    current = Path(f"/proc/{pid}/cwd")
-    try:
-        path = current.readlink()
-        return path.is_relative_to(folder.resolve()) and current.samefile(path)
-    except OSError:
-        return False
-
-
-def processes_with_lock(file: Path) -> tuple[ProcessIdentity, ...]:
-    """Returns the processes that hold the lock on this file (flock), except this one and those of other
-    users. A process that only reads the file is not among them.
-    """
-    try:
-        status = file.stat()
-    except OSError:
-        return ()
-    names = (each.name for each in Path("/proc").iterdir())
-    others = (int(name) for name in names if name.isdigit() and int(name) != os.getpid())
-    found = (process_identity(pid) for pid in others if _has_lock(pid, status))
-    return tuple(process for process in found if process is not None)
-
-
-def kill_processes_with_lock(file: Path, is_expected: Callable[[int], bool] = lambda _: True) -> bool:
-    """Kills the processes that hold the lock on this file, except this one, those of other users, and those
-    for whose ids `is_expected` returns False; returns whether there were any.
-    """
-    try:
-        status = file.stat()
-    except OSError:
-        return False
-
-    def is_meant(pid: int) -> bool:
-        return is_expected(pid) and _has_lock(pid, status)
-
-    meant = [process for process in processes_with_lock(file) if is_meant(process.pid)]
-    for process in meant:
-        kill_process(process, is_meant)
-    return bool(meant)
-
-
-def _has_lock(pid: int, file: os.stat_result) -> bool:
-    """Returns whether a process holds the lock on a file; False for processes of other users."""
-    try:
-        opened = list(Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:
-        return False
-    for each in opened:
-        with contextlib.suppress(OSError):
-            # The kernel lists a lock with all descriptors that inherited it, and with no other ones.
-            if os.path.samestat(each.stat(), file) and _FLOCK.search(
-                Path(f"/proc/{pid}/fdinfo/{each.name}").read_text("ascii", "replace")
-            ):
-                return True
-    return False
-
-
-def session_members(leader: ProcessIdentity) -> tuple[ProcessIdentity, ...]:
-    """Returns the running processes of a session other than its leader, which may have ended.
-
-    They are descendants of the leader, unless its id was reused in the meantime.
-    """
-    found = (process_identity(int(entry.name)) for entry in Path("/proc").glob("[0-9]*"))
-    return tuple(
-        each
-        for each in found
-        if each is not None
-        and each.pid != leader.pid
-        and (each.boot, session_of(each.pid)) == (leader.boot, leader.pid)
-        and each.started >= leader.started
-    )
-
-
-def session_of(pid: int) -> int | None:
-    """Returns the id of the session of a process, which is the process id of its leader, or None."""
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return None
-
-
-def kill_process(
-    process: ProcessIdentity, is_expected: Callable[[int], bool], timeout_s: float = 5.0
-) -> bool:
-    """Kills a process that is not a child, waits for its end, and returns whether it has ended.
-
-    Never affects a later process with the same id, or one for whose id `is_expected` returns False.
-    """
-    return _signal_process(process, is_expected, signal.SIGKILL) and _await_end(process, timeout_s)
-
-
-def terminate_process(
-    process: ProcessIdentity, is_expected: Callable[[int], bool], timeout_s: float = 10.0
-) -> bool:
-    """Sends SIGTERM to a process that is not a child, and SIGKILL after `timeout_s`; returns whether it has
-    ended.
-
-    Never affects a process that `kill_process` would not affect.
-    """
-    if not _signal_process(process, is_expected, signal.SIGTERM):
-        return False
-    return _await_end(process, timeout_s) or kill_process(process, is_expected)
-
-
-def _signal_process(
-    process: ProcessIdentity, is_expected: Callable[[int], bool], number: signal.Signals
-) -> bool:
-    """Sends a signal, and returns whether the process got it or has ended."""
-    try:
-        # The descriptor refers to this process, so the signal cannot reach a later process with the same id.
-        descriptor = os.pidfd_open(process.pid)
-    except OSError:
-        return not is_running(process)
-    try:
-        if is_running(process):
-            if not is_expected(process.pid):
-                return _is_ending(process.pid) and _await_end(process, _ENDING_S)
-            signal.pidfd_send_signal(descriptor, number)
-    except OSError:
-        return not is_running(process)
-    finally:
-        os.close(descriptor)
-    return True
-
-
-def _is_ending(pid: int) -> bool:
-    """Returns whether a process has given up its program, and is about to become a zombie."""
-    try:
-        Path(f"/proc/{pid}/exe").readlink()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _await_end(process: ProcessIdentity, timeout_s: float) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while is_running(process):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
+    name: str
+    """Login name."""
+    uid: int
+    """User id."""
+    gid: int
+    """Group id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +45,7 @@ class ChildCommand:
     """All environment variables of the child."""
     output: int
     """File descriptor for standard output and standard error."""
-    user: NodeUser | None
+    user: ProcessUser | None
     """The user it runs as, or None for the current one."""
     input: bytes = b""
     """What it reads from standard input, at most 64 KiB; standard input then stays open until it ends. If

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pacenote import command
-from pacenote.command import run_command
-from pacenote.provision.process import is_running, process_identity
+from pacenote.system import command
+from pacenote.system.command import run_command
+from pacenote.system.process import is_running, process_identity
 
 pytestmark = pytest.mark.process
 
@@ -73,7 +73,7 @@ def test_all_processes_of_a_group_are_killed(monkeypatch, tmp_path):
 
 def test_the_command_ends_when_pacenote_is_killed(tmp_path):
     code = (
-        "import os, sys; from pacenote.command import run_command;"
+        "import os, sys; from pacenote.system.command import run_command;"
         "run_command(['sh', '-c', f'echo $$ > {sys.argv[1]}; mv {sys.argv[1]} {sys.argv[1]}.pid; sleep 60'],"
         " os.environ, lambda: None)"
     )
@@ -102,12 +102,12 @@ def test_an_environment_without_pip_runs_the_one_that_came_with_python(tmp_path)
         wheel.writestr("small-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         wheel.writestr("small-1.0.dist-info/RECORD", "")
     program = (
-        "import subprocess, sys\nfrom pacenote.command import pip_command\n"
+        "import subprocess, sys\nfrom pacenote.system.command import pip_command\n"
         "for action in (['download', '--dest'], ['install', '--target']):\n"
         "    own = [*pip_command(), *action, sys.argv[1], '--quiet', '--no-index']\n"
         "    subprocess.run([*own, '--find-links', sys.argv[2], 'small'], check=True)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(command.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(command.__file__).parents[2])}
     environment.pop("PYTHONHOME", None)
     subprocess.run([python, "-c", program, tmp_path / "out", wheels], check=True, env=environment)
     assert {"small-1.0-py3-none-any.whl", "small.py"} <= {path.name for path in (tmp_path / "out").iterdir()}

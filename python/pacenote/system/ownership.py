@@ -67,12 +67,9 @@ def is_writable_by_others(status: os.stat_result) -> bool:
     return bool(status.st_mode & (stat.S_IWOTH if own_group else stat.S_IWOTH | stat.S_IWGRP))
 
 
-def open_lock(file: Path) -> int:
-    """Opens a file to lock it, and creates it if it is missing; the file is not opened through a link, and a
-    pipe is not waited for. Raises OSError.
-
-    A user who can open a file can lock it, also one that only reads it, and so keep others waiting for ever.
-    Therefore, only those who can write to its folder can open it.
+def open_shared_lock(file: Path) -> int:
+    """Opens the file of a lock as `open_lock` does; the group of a folder that users share can open it, too.
+    Raises OSError.
     """
     shared = file.parent.stat().st_mode & stat.S_IWGRP
     mode = stat.S_IRUSR | stat.S_IWUSR | (stat.S_IRGRP | stat.S_IWGRP if shared else 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.provision.process import ProcessIdentity, is_running, kill_process, process_identity
+from pacenote.system.process import ProcessIdentity, is_running, kill_process, process_identity
 
 FIRST_THREAD_ENDS = """
 import ctypes, threading, time
