@@ -168,6 +168,25 @@ def test_a_driver_that_was_stopped_makes_a_closed_loop_suspect(
     assert any(each.startswith(reason) for each in record.verdict.reasons), record.verdict.reasons
 
 
+def test_short_stops_of_a_driver_add_up(tmp_path: Path) -> None:
+    engine = Engine()
+    with racing(tmp_path, engine, **{"time-period": 3, "warmup-time-period": 0}) as process:
+        wait_until(lambda: engine.planned > 20)
+        for _ in range(200):
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.004)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.006)
+        assert process.wait(DEADLINE_S) == 0
+    record = RaceStore(tmp_path / "home").load("r")
+    clock = record.driver["clock"]
+    assert isinstance(clock, dict)
+    assert sum(second["stopped"] for second in clock["paused"]) >= 5
+    assert record.verdict is not None
+    expected = "t: the driver did not run for about "
+    assert any(each.startswith(expected) for each in record.verdict.reasons), record.verdict.reasons
+
+
 @contextmanager
 def control_group() -> Iterator[Callable[[int, float], None]]:
     """Creates a control group for CPU time, and removes it when its processes have ended; skips the test

@@ -469,15 +469,39 @@ def test_pauses_belong_to_the_part_of_the_race_in_which_they_were() -> None:
     assert paused_s({"clock": {"paused": None}}, 0, 10) == paused_s({}, 0, 10) == 0
 
 
-def test_short_pauses_stand_for_those_between_two_readings_unless_they_are_few() -> None:
+def test_short_stops_stand_for_those_between_two_readings_unless_they_are_few() -> None:
     def race(short: int) -> dict[str, object]:
         noticed = {"paused_s": 0.1 + short * 0.002, "short": short, "short_s": short * 0.002}
-        return {"clock": {"paused": [{"from_s": 1.0, "to_s": 2.0} | noticed]}}
+        stops = {"stopped": short, "stopped_s": short * 0.002, "stolen_s": 0.0}
+        return {"clock": {"paused": [{"from_s": 1.0, "to_s": 2.0} | noticed | stops]}}
 
     assert paused_s(race(4), 0, 10) == pytest.approx(0.1 + 4 * 0.002)
     assert paused_s(race(5), 0, 10) == pytest.approx(0.1 + 5 * 0.02)
     assert paused_s(race(20), 0, 1.5) == pytest.approx(0.05 + 10 * 0.02)
     assert paused_s(race(8), 0, 1.5) == pytest.approx(0.05 + 4 * 0.002)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected_s"),
+    [
+        # Late without a stop or stolen time, as of an idle CPU that is woken late.
+        ({"stopped": 0, "stopped_s": 0.0, "stolen_s": 0.0}, 0.1),
+        ({"stopped": 0, "stopped_s": 0.0, "stolen_s": None}, 0.1),
+        # The hypervisor took less, and more, than what the pauses stand for.
+        ({"stopped": 0, "stopped_s": 0.0, "stolen_s": 0.07}, 0.17),
+        ({"stopped": 0, "stopped_s": 0.0, "stolen_s": 0.9}, 0.1 + 20 * 0.02),
+        ({"stopped": 8, "stopped_s": 0.016, "stolen_s": 0.0}, 0.1 + 8 * 0.02),
+        ({"stopped": 8, "stopped_s": 0.016, "stolen_s": 0.9}, 0.1 + 20 * 0.02),
+        # Earlier versions recorded only the lengths.
+        ({}, 0.1 + 20 * 0.002),
+    ],
+)
+def test_late_readings_are_time_without_the_driver_only_if_it_was_stopped_or_time_was_stolen(
+    evidence: dict[str, object], expected_s: float
+) -> None:
+    noticed = {"paused_s": 0.1 + 20 * 0.002, "short": 20, "short_s": 20 * 0.002}
+    second = {"from_s": 1.0, "to_s": 2.0} | noticed | evidence
+    assert paused_s({"clock": {"paused": [second]}}, 0, 10) == pytest.approx(expected_s)
 
 
 def test_pauses_with_their_times_are_not_reported_for_the_race_too() -> None:

@@ -17,6 +17,7 @@ from pacenote.model.task_observations import lacked_shares
 from pacenote.model.warmup_backlog import warmup_backlogs
 from pacenote.units import format_count
 from pacenote.verdict import driver_health, schedule_rules, task_rules
+from pacenote.verdict.late_readings import late_reply_findings
 from pacenote.verdict.observation_rules import observed_findings
 from pacenote.verdict.overhead_rules import overhead_findings
 
@@ -84,6 +85,7 @@ def disturbances(tasks: Sequence[TaskResult], driver: Mapping[str, object]) -> I
     for rule in task_rules.TASK_RULES:
         yield from rule(tasks)
     yield from task_rules.paused(tasks, driver)
+    yield from late_reply_findings(tasks, driver)
     yield from driver_health.suspect_findings(driver, tasks)
 
 

@@ -20,6 +20,9 @@ READING_INTERVAL_S = 0.02
 MIN_SHORT_PAUSES = 5
 """Number of noticed pauses below this interval from which the ones that were not noticed are estimated."""
 
+_SHORTEST_S = 0.001
+"""Length of the shortest pause in seconds."""
+
 REPEAT_IDLE = "repeat the race on an idle machine"
 """What to do after the driver did not run."""
 
@@ -66,7 +69,7 @@ def pause_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     """
     clock = part(driver, "clock")
     total_s = number(clock, "paused_s")
-    without_time_s = total_s - _noticed_pauses(driver, 0, math.inf).length_s
+    without_time_s = total_s - _noticed_s(driver)
     limit_s = max(MIN_PAUSED_S, PAUSED_SHARE * number(driver, "wall_s"))
     if without_time_s > limit_s:
         yield Finding(
@@ -85,17 +88,39 @@ def stopped_s(driver: Mapping[str, object], task: TaskResult) -> float:
     return paused + _gaps_s(part(driver, "clock"), task)
 
 
+def is_paused(driver: Mapping[str, object], task: TaskResult) -> bool:
+    """Returns whether the driver did not run for a share of a task that matters, without gaps."""
+    length_s = paused_s(driver, task.started_s, task.started_s + task.duration_s)
+    return length_s > max(MIN_PAUSED_IN_TASK_S, PAUSED_SHARE * task.duration_s)
+
+
 def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
     """Returns the length of the pauses between two times of the race, in seconds, in which the driver did not
     run: its process was stopped, or its virtual machine was paused. Gaps are not included.
 
     A pause that is shorter than the interval of the readings is noticed only if one is due in it, so that
-    each noticed one stands for an interval of pauses. A few may be chance, and count with their own length.
+    each noticed one stands for an interval of pauses. A few may be chance, and count with their own length. A
+    short one counts only if the process was stopped, or as far as the hypervisor took the time from the
+    virtual machine: otherwise, only the reading was late (`late_readings`). Of races of earlier versions,
+    which did not record this, only the length of what was noticed is certain.
     """
-    noticed = _noticed_pauses(driver, from_s, to_s)
-    if noticed.short < MIN_SHORT_PAUSES:
-        return noticed.length_s
-    return noticed.length_s + noticed.short * READING_INTERVAL_S - noticed.short_s
+    noticed = list(_noticed_pauses(driver, from_s, to_s))
+    interval_s = READING_INTERVAL_S if _count(noticed) >= MIN_SHORT_PAUSES else 0.0
+    return sum(second.long_s + second.explained_s(interval_s) for second in noticed)
+
+
+def late_readings(
+    driver: Mapping[str, object], from_s: float, to_s: float, *, without_explained: bool
+) -> LateReadings:
+    """Returns the readings between two times of the race that were late by less than their interval. With
+    `without_explained`, those in which the driver did not run, as `paused_s` counts them, are left out.
+    """
+    by_longest, total_s = list[tuple[float, float]](), 0.0
+    for second in _noticed_pauses(driver, from_s, to_s):
+        share = second.unexplained_share if without_explained else 1.0
+        by_longest.append((second.longest_short_s, second.short * share))
+        total_s += second.short_s * share
+    return LateReadings(tuple(sorted(by_longest, reverse=True)), total_s)
 
 
 def _gaps_s(clock: Mapping[str, object], task: TaskResult) -> float:
@@ -109,34 +134,106 @@ def _gaps_s(clock: Mapping[str, object], task: TaskResult) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _NoticedPauses:
-    """Pauses of the driver that fell on a reading of its clocks."""
+class LateReadings:
+    """Readings of the driver's clocks that were late by less than their interval."""
 
-    length_s: float = 0.0
-    """Length of all of them in seconds."""
+    by_longest: tuple[tuple[float, float], ...] = ()
+    """How late the latest one of a second was, in seconds, and number of those of it; the latest first."""
 
-    short: float = 0.0
-    """Number of those that are shorter than the interval of the readings."""
+    total_s: float = 0.0
+    """Lateness of all of them in seconds."""
 
-    short_s: float = 0.0
+    @property
+    def count(self) -> float:
+        """Their number; of a second that is partly in the time that was asked for, the same part."""
+        return sum(count for _, count in self.by_longest)
+
+    @property
+    def longest_s(self) -> float:
+        """How late the latest one was, in seconds."""
+        return self.by_longest[0][0] if self.by_longest else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _PausedSecond:
+    """Pauses of the driver that fell on a reading of its clocks in a second: of one that is only partly in
+    the time that was asked for, the same part.
+    """
+
+    long_s: float
+    """Length of those in seconds that are not shorter than the interval of the readings."""
+
+    short: float
+    """Number of those that are shorter."""
+
+    short_s: float
     """Length of these in seconds."""
 
+    longest_short_s: float
+    """Length of the longest of these in seconds, or the most that it can be."""
 
-def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) -> _NoticedPauses:
-    """Returns the noticed pauses between two times of the race: of a second that is only partly between them,
-    the same part.
-    """
-    found = _NoticedPauses()
+    stopped: float = 0.0
+    """Number of short ones in which the process was stopped."""
+
+    stopped_s: float = 0.0
+    """Length of these in seconds."""
+
+    stolen_s: float | None = None
+    """Time in seconds that the hypervisor took from the driver's CPUs; None if that is not known."""
+
+    is_explained: bool = False
+    """Whether it was recorded which short ones the process was stopped in."""
+
+    def explained_s(self, interval_s: float) -> float:
+        """Returns for how long the driver did not run in short pauses, each of which stands for an interval;
+        for its own length if that is 0.
+        """
+        if not self.is_explained:
+            return self.short_s
+        others, others_s = self.short - self.stopped, self.short_s - self.stopped_s
+        stopped_s = max(self.stopped_s, self.stopped * interval_s)
+        return stopped_s + min(max(others_s, others * interval_s), self.stolen_s or 0.0)
+
+    @property
+    def unexplained_share(self) -> float:
+        """Share of the short ones in which the driver is not known to have been stopped or without a CPU."""
+        whole_s = self.short * READING_INTERVAL_S
+        return max(0.0, 1.0 - self.explained_s(READING_INTERVAL_S) / whole_s) if whole_s > 0 else 0.0
+
+
+def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) -> Iterator[_PausedSecond]:
+    """Yields the seconds with noticed pauses between two times of the race."""
     for second in listed(part(driver, "clock"), "paused"):
         if not isinstance(second, Mapping):
             continue
         began_s, ended_s = number(second, "from_s"), number(second, "to_s")
         within_s = min(to_s, ended_s) - max(from_s, began_s)
         if within_s > 0:
-            share = within_s / (ended_s - began_s)
-            found = _NoticedPauses(
-                found.length_s + number(second, "paused_s") * share,
-                found.short + number(second, "short") * share,
-                found.short_s + number(second, "short_s") * share,
-            )
-    return found
+            yield _paused_second(second, within_s / (ended_s - began_s))
+
+
+def _paused_second(second: Mapping[str, object], share: float) -> _PausedSecond:
+    short, short_s = number(second, "short"), number(second, "short_s")
+    # The others of them lasted at least 1 ms.
+    longest_s = min(READING_INTERVAL_S, max(0.0, short_s - max(short - 1, 0.0) * _SHORTEST_S))
+    stolen_s = number(second, "stolen_s") * share if second.get("stolen_s") is not None else None
+    return _PausedSecond(
+        long_s=(number(second, "paused_s") - short_s) * share,
+        short=short * share,
+        short_s=short_s * share,
+        longest_short_s=number(second, "longest_short_s") or longest_s,
+        stopped=number(second, "stopped") * share,
+        stopped_s=number(second, "stopped_s") * share,
+        stolen_s=stolen_s,
+        is_explained="stopped" in second,
+    )
+
+
+def _count(noticed: Iterable[_PausedSecond]) -> float:
+    """Returns the number of short pauses."""
+    return sum(second.short for second in noticed)
+
+
+def _noticed_s(driver: Mapping[str, object]) -> float:
+    """Returns the length of all pauses of a race that are recorded with their times, in seconds."""
+    return sum(second.long_s + second.short_s for second in _noticed_pauses(driver, 0, math.inf))

@@ -261,8 +261,7 @@ def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
     shares: dict[str, float] = {}
     for task in tasks:
         paused_s = driver_pauses.paused_s(driver, task.started_s, task.started_s + task.duration_s)
-        least_s = driver_pauses.PAUSED_SHARE * task.duration_s
-        if paused_s > max(driver_pauses.MIN_PAUSED_IN_TASK_S, least_s):
+        if driver_pauses.is_paused(driver, task):
             found[task.task] = task
             shares[task.task] = paused_s / task.duration_s
     for alike, doubtful_from in by_doubt(shares):

@@ -58,9 +58,13 @@ impl HealthThread {
                 record(&mut clocks);
                 race_state.core_waits.read();
                 race_state.scheduling.check_budget(Instant::now());
-                host.read_when_due(started.elapsed());
+                if host.read_when_due(started.elapsed()) {
+                    clocks.end_second(host.stolen_s());
+                }
             }
             record(&mut clocks);
+            host.read(started.elapsed());
+            clocks.end_second(host.stolen_s());
             let quota = QuotaCounters::read().zip(quota);
             HealthSummary {
                 clock: clocks.end(),

@@ -14,6 +14,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde::Serialize;
 
+use crate::health::pauses::{NoticedPause, PauseLog, PausedSecond};
 use crate::health::run_queue::RunQueueStats;
 
 /// Smallest difference that counts as a step, in nanoseconds. Smaller ones may occur because a thread was interrupted
@@ -42,9 +43,6 @@ const MIN_PAUSE_NS: i64 = 1_000_000;
 /// Smallest delay of a reading that is a pause, in nanoseconds, if the kernel does not count the waits for a core.
 const MIN_UNEXPLAINED_NS: i64 = 100_000_000;
 
-/// Maximum number of seconds of the race whose pauses are recorded.
-const MAX_PAUSED_SECONDS: usize = 256;
-
 /// Maximum number of repetitions of an interrupted reading.
 const MAX_RETRIES: u32 = 10;
 
@@ -67,6 +65,8 @@ pub struct ClockReading {
     /// Time for which the reading thread has waited for a core since it started, or `None` if the kernel does not count
     /// it.
     pub waited: Option<u64>,
+    /// Number of times that this thread ran; 0 if the kernel does not count them.
+    pub runs: u64,
 }
 
 /// A step of the wall clock.
@@ -88,24 +88,6 @@ pub struct ClockGap {
     pub length_s: f64,
     /// Time of the second reading, in seconds since the race's first step began; 0 if it had not begun.
     pub to_s: f64,
-}
-
-/// The pauses of the driver that ended in one second of the race.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct PausedSecond {
-    /// Beginning of the first pause, in seconds since the race's first step began.
-    pub from_s: f64,
-    /// End of the last one.
-    pub to_s: f64,
-    /// Total length of the pauses in seconds.
-    pub paused_s: f64,
-    /// Number of the pauses.
-    pub pauses: u32,
-    /// Number of those that are shorter than the interval of the readings: most of them are between two readings and
-    /// not noticed, so that each one that is noticed stands for an interval of pauses.
-    pub short: u32,
-    /// Total length of the noticed short ones in seconds.
-    pub short_s: f64,
 }
 
 /// Properties and irregularities of the clocks during a race.
@@ -132,7 +114,7 @@ pub struct ClockHealth {
     pub pauses: u32,
     /// Total length of the pauses in seconds.
     pub paused_s: f64,
-    /// The first 256 seconds of the race in which pauses ended; those with a single short pause make room for others.
+    /// The seconds of the race in which pauses ended; if there are more than 256, neighbours are merged.
     pub paused: Vec<PausedSecond>,
     /// Time for which the machine was suspended, in seconds.
     pub suspended_s: f64,
@@ -150,6 +132,7 @@ pub struct ClockMonitor {
     interval: Duration,
     /// Determines these times.
     random: SplitMix64,
+    pauses: PauseLog,
     health: ClockHealth,
 }
 
@@ -173,22 +156,33 @@ impl ClockReading {
             realtime: ns(clock_gettime(ClockId::Realtime)),
             boottime: ns(clock_gettime(ClockId::Boottime)),
             waited: None,
+            runs: 0,
         }
     }
 
     /// Reads the clocks and the waits of the calling thread. Reads them again if the thread waited for a core in
     /// between, because the next reading would then be late without a wait.
     pub fn read_with_waits() -> Self {
-        let waited = || RunQueueStats::read().map(|stats| stats.wait_ns);
-        let mut before = waited();
+        let mut before = RunQueueStats::read();
         for _ in 0..MAX_RETRIES {
-            let (reading, after) = (Self::read(), waited());
-            if before == after {
-                return Self { waited: after, ..reading };
+            let (reading, after) = (Self::read(), RunQueueStats::read());
+            if before.map(|stats| stats.wait_ns) == after.map(|stats| stats.wait_ns) {
+                return reading.with_waits(after);
             }
             before = after;
         }
-        Self { waited: before, ..Self::read() }
+        Self::read().with_waits(before)
+    }
+
+    fn with_waits(self, stats: Option<RunQueueStats>) -> Self {
+        let (waited, runs) = (stats.map(|stats| stats.wait_ns), stats.map_or(0, |stats| stats.runs));
+        Self { waited, runs, ..self }
+    }
+
+    /// Returns whether the thread ran more than once since `previous`: a thread that only sleeps until it is due runs
+    /// once, but one whose process is stopped runs to be stopped, and again to go on.
+    fn ran_again_since(&self, previous: &Self) -> bool {
+        previous.runs > 0 && self.runs.saturating_sub(previous.runs) > 1
     }
 
     /// Returns by how much this reading is late if it was due at this interval after `previous`, without waits for a
@@ -204,47 +198,6 @@ impl ClockReading {
     }
 }
 
-impl ClockHealth {
-    fn add_pause(&mut self, length_ns: i64, end_ns: u64) {
-        let (paused_s, to_s) = (seconds(length_ns), end_ns as f64 / 1e9);
-        self.pauses += 1;
-        self.paused_s += paused_s;
-        let is_short = paused_s < READING_INTERVAL.as_secs_f64();
-        let one = PausedSecond {
-            from_s: (to_s - paused_s).max(0.0),
-            to_s,
-            paused_s,
-            pauses: 1,
-            short: u32::from(is_short),
-            short_s: if is_short { paused_s } else { 0.0 },
-        };
-        let same_second = self.paused.last_mut().filter(|last| last.to_s.floor() >= to_s.floor());
-        if let Some(last) = same_second {
-            last.add(&one);
-            return;
-        }
-        if self.paused.len() == MAX_PAUSED_SECONDS
-            && let Some(least) = self.paused.iter().position(|second| second.pauses == 1 && second.short == 1)
-        {
-            self.paused.remove(least);
-        }
-        if self.paused.len() < MAX_PAUSED_SECONDS {
-            self.paused.push(one);
-        }
-    }
-}
-
-impl PausedSecond {
-    /// Adds a later pause.
-    fn add(&mut self, later: &Self) {
-        self.to_s = later.to_s;
-        self.paused_s += later.paused_s;
-        self.pauses += later.pauses;
-        self.short += later.short;
-        self.short_s += later.short_s;
-    }
-}
-
 impl ClockMonitor {
     /// Starts monitoring, and records the properties of the clocks before the race.
     pub fn start() -> Self {
@@ -257,7 +210,15 @@ impl ClockMonitor {
 
     fn from(first: ClockReading, health: ClockHealth) -> Self {
         let random = SplitMix64::seed_from_u64(0);
-        Self { first, reference: first, previous: first, interval: READING_INTERVAL, random, health }
+        Self {
+            first,
+            reference: first,
+            previous: first,
+            interval: READING_INTERVAL,
+            random,
+            pauses: PauseLog::default(),
+            health,
+        }
     }
 
     /// Returns the time after which the clocks are to be read next: from 10 to 30 ms, 20 ms in the mean.
@@ -279,9 +240,18 @@ impl ClockMonitor {
                 self.health.gaps.push(ClockGap { at_s, length_s, to_s });
             }
         } else if pause > 0 && race_ns > 0 {
-            self.health.add_pause(pause, race_ns);
+            let (length_s, end_s) = (seconds(pause), race_ns as f64 / 1e9);
+            self.health.pauses += 1;
+            self.health.paused_s += length_s;
+            self.pauses.add(NoticedPause { length_s, end_s, is_stop: now.ran_again_since(&self.previous) });
         }
         self.compare(now);
+    }
+
+    /// Must be called about once a second, with the time that the hypervisor has taken from the CPUs of the driver
+    /// since the start, in seconds; `None` if it is not known.
+    pub fn end_second(&mut self, stolen_s: Option<f64>) {
+        self.pauses.end_second(stolen_s);
     }
 
     fn compare(&mut self, now: ClockReading) {
@@ -311,6 +281,7 @@ impl ClockMonitor {
     fn ended_with(mut self, source: Option<String>) -> ClockHealth {
         self.health.sources.extend(source);
         self.health.sources.dedup();
+        self.health.paused = self.pauses.into_seconds();
         self.health
     }
 }
@@ -359,6 +330,7 @@ mod tests {
             realtime: 1_700_000_000_000 * MS + monotonic + slept + off_ms * MS,
             boottime: monotonic + slept + 77 * MS,
             waited: None,
+            runs: 0,
         }
     }
 
@@ -412,7 +384,12 @@ mod tests {
             ..reading(at_ms, 0, 0)
         };
         let mut monitor = ClockMonitor::from(with_waits((0, 0)), ClockHealth::default());
+        let mut second = 0;
         for now in readings.iter().map(|now| with_waits(*now)) {
+            if race_ns(&now) / 1_000_000_000 > second {
+                second = race_ns(&now) / 1_000_000_000;
+                monitor.end_second(None);
+            }
             monitor.record(now, race_ns(&now));
         }
         monitor.ended_with(None)
@@ -439,25 +416,27 @@ mod tests {
     }
 
     #[test]
-    fn short_pauses_are_counted_and_those_that_are_alone_make_room_for_others() {
+    fn short_pauses_are_counted() {
         // Two short pauses, one that is not short, and a reading that is late by less than 1 ms.
         let few = paused(&[(200, 0), (224, 0), (246, 0), (296, 0), (316, 0)]);
         let second = few.paused[0];
         assert_eq!((few.pauses, second.pauses, second.short), (4, 4, 2), "{few:?}");
         assert!((second.short_s - 0.006).abs() < 1e-9, "{second:?}");
-        // One short pause in each second, which is otherwise a wait for a core, and a longer one at the end.
-        let mut readings: Vec<(i64, u64)> = Vec::new();
-        for number in 1..=300_u16 {
-            let (at_ms, waited_ms) = (i64::from(number) * 1_000, u64::from(number) * 1_000);
-            readings.extend([(at_ms, waited_ms), (at_ms + 22, waited_ms)]);
+    }
+
+    #[test]
+    fn a_late_reading_of_a_thread_that_ran_again_before_is_a_stop() {
+        let with_runs = |at_ms, runs| ClockReading { waited: Some(0), runs, ..reading(at_ms, 0, 0) };
+        let mut monitor = ClockMonitor::from(with_runs(0, 1), ClockHealth::default());
+        // Late after one run, in time after three, late after three, and late by more than an interval after three.
+        for now in
+            [with_runs(200, 2), with_runs(220, 5), with_runs(243, 6), with_runs(267, 9), with_runs(320, 12)]
+        {
+            monitor.record(now, race_ns(&now));
         }
-        readings.push((300_100, 300_000));
-        let alone = paused(&readings);
-        let last = alone.paused.last().unwrap();
-        assert_eq!(
-            (alone.pauses, alone.paused.len(), last.pauses, last.short),
-            (301, MAX_PAUSED_SECONDS, 1, 0)
-        );
+        let second = monitor.ended_with(None).paused[0];
+        assert_eq!((second.pauses, second.short, second.stopped), (4, 2, 1), "{second:?}");
+        assert!((second.stopped_s - 0.004).abs() < 1e-9, "{second:?}");
     }
 
     /// A driver that is stopped for 30 % of the time: readings at equal intervals would meet all pauses, or none.
@@ -507,7 +486,7 @@ mod tests {
     fn short_stops_again_and_again_add_up_and_their_list_is_limited() {
         let stops: Vec<(i64, u64)> = (1..=3_000).map(|number| (number * 120, 0)).collect();
         let health = paused(&stops);
-        assert_eq!((health.pauses, health.paused.len()), (3_000, MAX_PAUSED_SECONDS));
+        assert_eq!((health.pauses, health.paused.len()), (3_000, 256));
         assert!((health.paused_s - 300.0).abs() < 1e-6, "{}", health.paused_s);
     }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::time::Duration;
 
+use rustix::param::clock_ticks_per_second;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::Serialize;
 
@@ -144,7 +145,7 @@ impl CpuTicks {
 impl HostMonitor {
     /// Reads the counters for the first time. The driver may use the CPUs of the calling thread.
     pub fn start() -> Self {
-        let text = read();
+        let text = read_stat();
         let driver_cpus = cpus_of_current_thread().filter(|cpus| cpus.len() < online_count(&text));
         Self::from(&text, driver_cpus)
     }
@@ -161,12 +162,26 @@ impl HostMonitor {
         (machine, driver_cpus.map_or(machine, |cpus| CpuTicks::of_cpus(text, cpus)))
     }
 
-    /// Reads the counters if a second has passed. `at` is the time since the first reading.
-    pub fn read_when_due(&mut self, at: Duration) {
-        if at >= self.due {
-            self.due = at + INTERVAL;
-            self.record(at, &read());
+    /// Reads the counters if a second has passed, and returns whether it has. `at` is the time since the first reading.
+    pub fn read_when_due(&mut self, at: Duration) -> bool {
+        let is_due = at >= self.due;
+        if is_due {
+            self.read(at);
         }
+        is_due
+    }
+
+    /// Reads the counters. `at` is the time since the first reading.
+    pub fn read(&mut self, at: Duration) {
+        self.due = at + INTERVAL;
+        self.record(at, &read_stat());
+    }
+
+    /// Returns the time that the hypervisor took from the CPUs that the driver may use, added over them, from the first
+    /// reading to the last one, in seconds; `None` if the system does not report it.
+    pub fn stolen_s(&self) -> Option<f64> {
+        let stolen = self.driver.recent.back()?.ticks.stolen.saturating_sub(self.driver.first?.stolen);
+        Some(stolen as f64 / clock_ticks_per_second().max(1) as f64)
     }
 
     fn record(&mut self, at: Duration, text: &str) {
@@ -177,7 +192,7 @@ impl HostMonitor {
 
     /// Reads the counters for the last time, and returns the usage since the first one.
     pub fn end(self, at: Duration) -> HostUsage {
-        self.ended_with(at, &read())
+        self.ended_with(at, &read_stat())
     }
 
     fn ended_with(self, at: Duration, text: &str) -> HostUsage {
@@ -221,7 +236,7 @@ impl CoreMonitor {
 }
 
 /// Returns the text of `/proc/stat`; empty where the system does not have it.
-fn read() -> String {
+fn read_stat() -> String {
     fs::read_to_string("/proc/stat").unwrap_or_default()
 }
 
@@ -236,7 +251,7 @@ fn online_count(text: &str) -> usize {
 
 /// Returns the number of cores of the machine; 0 if the operating system does not report it.
 pub fn online_cores() -> usize {
-    online_count(&read())
+    online_count(&read_stat())
 }
 
 /// Returns the CPUs that the calling thread may use, as its affinity and its control group allow.
@@ -319,7 +334,7 @@ mod tests {
             (HostMonitor::start().driver_cpus, all)
         });
         let (numbers, all) = numbers.join().unwrap();
-        let is_subset = online_count(&read()) > 1;
+        let is_subset = online_count(&read_stat()) > 1;
         assert_eq!(numbers, is_subset.then(|| vec![all[0]]));
     }
 
@@ -338,6 +353,21 @@ mod tests {
     fn stolen_time_of_less_than_ten_seconds_is_that_of_the_race_only() {
         let short = usage((0..9).map(|_| 50));
         assert!(short.stolen_share > 0.49 && short.most_stolen.is_none(), "{short:?}");
+    }
+
+    #[test]
+    fn stolen_time_is_that_of_the_cpus_of_the_driver() {
+        let readings = [0, 3, 7].map(|stolen| stat([[0, 50, stolen], [0, 50, 2 * stolen], [9, 9, 0]]));
+        let per_s = clock_ticks_per_second() as f64;
+        for (cpus, ticks) in [(None, [0.0, 9.0, 21.0]), (Some(vec![0]), [0.0, 3.0, 7.0])] {
+            let mut monitor = HostMonitor::from(&readings[0], cpus);
+            let found = [0, 1, 2].map(|number: u32| {
+                monitor.record(Duration::from_secs(number.into()), &readings[number as usize]);
+                monitor.stolen_s().unwrap() * per_s
+            });
+            assert!(found.iter().zip(ticks).all(|(found, ticks)| (found - ticks).abs() < 1e-6), "{found:?}");
+        }
+        assert_eq!(HostMonitor::from("", None).stolen_s(), None);
     }
 
     #[test]

@@ -11,5 +11,6 @@ pub mod cpu;
 pub mod cpu_quota;
 pub mod data_waits;
 pub mod host;
+pub mod pauses;
 pub mod reply_waits;
 pub mod run_queue;
