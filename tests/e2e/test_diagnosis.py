@@ -340,7 +340,10 @@ def test_programs_that_take_the_cores_of_the_engine_are_named_first(phases: dict
     found = phases["busy-cores"]
     assert found.diagnosis["findings"][0]["id"] == "O1", found.diagnosis
     # Each core is shared by at least one burner, which gets about half of it.
-    assert found.value("O1", "cpu.other_share") > 0.2
+    # A kernel that does not say how it counts interrupts leaves open how much more it is.
+    names = {each["name"] for each in found.answer("O1")["evidence"]}
+    share = "cpu.other_share" if "cpu.other_share" in names else "cpu.other_least_share"
+    assert found.value("O1", share) > 0.2
     assert found.disturbed
 
 
