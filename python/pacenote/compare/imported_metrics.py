@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pacenote.figures.catalogue import ENGINE
+from pacenote.figures.catalogue import ENGINE, METRICS
 from pacenote.figures.percentiles import PRIMARY_PERCENTILES
 from pacenote.model.comparison import MetricId
 from pacenote.model.custom_metrics import CustomMetric, CustomMetrics, custom_key, known_direction
@@ -21,6 +21,8 @@ from pacenote.model.imported import (
 
 _SYSTEM = ("Cumulative ", "Min cumulative ", "Median cumulative ", "Max cumulative ", "Total ", "Heap used ")
 """Beginnings of the names of metrics of the whole race."""
+
+_ERROR_RATE_KEY = METRICS["error_rate"].option_key
 
 _NAMES = frozenset(metric.compared.label for metric in ENGINE if metric.compared)
 """Names of such metrics."""
@@ -62,7 +64,7 @@ def imported_metrics(imported: ImportedResults, customs: CustomMetrics) -> Itera
             metric = MetricId(value.task, value.metric, value.unit, key, "throughput", 0.0, True)
             yield ImportedMetric(metric, value.value)
         elif value.metric == ERROR_RATE:
-            metric = MetricId(value.task, value.metric, value.unit, "error-rate", "error rate")
+            metric = MetricId(value.task, value.metric, value.unit, _ERROR_RATE_KEY, "error rate")
             yield ImportedMetric(metric, value.value)
         else:
             yield ImportedMetric(
@@ -94,11 +96,11 @@ def imported_primary(imported: ImportedResults) -> frozenset[str]:
 def _primary_keys(task: ImportedTask) -> Iterator[str]:
     if task.indexes:
         yield "throughput" if "mean" in task.throughput else "throughput-median"
-        yield "error-rate"
+        yield _ERROR_RATE_KEY
     elif 50.0 in task.times:
         for q in PRIMARY_PERCENTILES:
             yield from (f"p{q:g}-latency", f"p{q:g}-service-time")
-        yield "error-rate"
+        yield _ERROR_RATE_KEY
 
 
 def is_paced(task: ImportedTask) -> bool:

@@ -28,6 +28,9 @@ PRIMARY_KEY = "primary-metrics"
 _COMPARED = frozenset(metric for metric in METRICS.values() if metric.compared or metric.kind == "custom")
 """The metrics whose figures are compared."""
 
+_PROCESSING_TIME = METRICS["processing_time"].option_key
+"""The end of the keys of percentiles that have no shorter name."""
+
 _HINTED = 20
 """Number of keys, and of tasks, that a hint names."""
 
@@ -205,7 +208,7 @@ def expanded_primary(
 def option_names(metric: MetricId) -> tuple[str, ...]:
     """Returns the names of a metric in options; `p99` and `p99:TASK` are shorter ones of a percentile."""
     names = (metric.label, metric.key)
-    if metric.kind != "percentile" or metric.key.endswith("-processing-time"):
+    if metric.kind != "percentile" or metric.key.endswith(_PROCESSING_TIME):
         return names
     short = metric.key.partition("-")[0]
     return (*names, f"{short}:{metric.task}", short)
@@ -252,9 +255,9 @@ def _primary_keys(task: TaskResult, record: RaceRecord) -> Iterator[str]:
     else:
         for q in PRIMARY_PERCENTILES:
             if task.paced:
-                yield f"p{q:g}-latency"
-            yield f"p{q:g}-service-time"
-    yield "error-rate"
+                yield _percentile_key(METRICS["latency"], f"{q:g}")
+            yield _percentile_key(METRICS["service_time"], f"{q:g}")
+    yield METRICS["error_rate"].option_key
 
 
 def percentile_metric(task: str, time: PercentileTime, q: float) -> MetricId:
@@ -262,12 +265,16 @@ def percentile_metric(task: str, time: PercentileTime, q: float) -> MetricId:
     return _metric_id(METRICS[time.replace(" ", "_")], task, f"{q:g}", q, "ms")
 
 
+def _percentile_key(metric: Metric, which: str) -> str:
+    return f"p{which}-{metric.option_key}"
+
+
 @lru_cache(maxsize=8192)
 def _metric_id(metric: Metric, task: str, which: str, q: float, unit: str) -> MetricId:
     assert metric.compared is not None
     name = metric.compared.named(which)
     if q:
-        key = f"p{which}-{metric.key.replace('_', '-')}"
+        key = _percentile_key(metric, which)
     elif metric.kind == "throughput":
         key = metric.key if which == "Mean" else f"{metric.key}-{which.lower()}"
     else:

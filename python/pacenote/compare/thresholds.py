@@ -14,6 +14,7 @@ from pacenote.compare.imported_metrics import custom_metric
 from pacenote.compare.metrics import percentile_metric
 from pacenote.compare.race_findings import is_disturbed
 from pacenote.errors import UsageError
+from pacenote.figures.catalogue import METRICS
 from pacenote.model.comparison import MetricId
 from pacenote.model.custom_metrics import custom_key, declared_metrics
 from pacenote.model.messages import list_with_rest
@@ -179,7 +180,7 @@ def _errors(record: RaceRecord, threshold: Threshold, task: TaskResult) -> Thres
     failed = math.ceil(round(task.error_rate * operations) / effect)
     high = upper_bound(failed, max(failed, 1, int(operations / effect)))
     value = f"error rate {task.error_rate * 100:.3g} % (95 % interval up to {high * 100:.3g} %)"
-    metric = MetricId(task.task, "error rate", "%", "error-rate", "error rate")
+    metric = MetricId(task.task, "error rate", "%", METRICS["error_rate"].option_key, "error rate")
     problem = _doubt(record, metric)
     if not problem and not high < threshold.limit:
         problem = f"it is not shown to be below {threshold.limit * 100:g} %"

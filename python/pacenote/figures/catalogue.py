@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pacenote.figures.metric import (
+    EnginePhrase,
     Metric,
     MetricRow,
     MetricUnit,
@@ -230,9 +231,10 @@ TASK = (
 
 
 def _shards(
-    what: str, field: str, stored: str, *, counted: str = "", rules: tuple[RuleName, ...] = ()
+    what: str, field: str, stored: str, phrase: EnginePhrase, rules: tuple[RuleName, ...] = ()
 ) -> Iterator[Metric]:
     """Yields what primary shards spend time on, as Rally names it: in all, how often, and by shard."""
+    counted = phrase.counted_by
     key = f"{what.replace(' ', '_')}_time"
     time = MetricRow(f"Cumulative {what} time of primary shards", _MINUTES, "shards")
     spread = f"{{which}} cumulative {what} time across primary"
@@ -244,6 +246,7 @@ def _shards(
         result=field,
         stored=StoredName(stored, "ms", is_sampled=False),
         rules=rules,
+        phrase=phrase,
     )
     if counted:
         count = MetricRow(f"Cumulative {what} count of primary shards", kind="shards")
@@ -266,7 +269,7 @@ def _shards(
     )
 
 
-def _collector(what: str, prefix: str) -> Iterator[Metric]:
+def _collector(what: str, prefix: str, name: str, place: int) -> Iterator[Metric]:
     time, count = MetricRow(f"Total {what} GC time", _S), MetricRow(f"Total {what} GC count")
     stored = f"node_total_{prefix}_gen_gc" if what.endswith("Gen") else f"node_total_{prefix}_gc"
     yield Metric(
@@ -276,6 +279,7 @@ def _collector(what: str, prefix: str) -> Iterator[Metric]:
         compared=time,
         result=f"{prefix}_gc_time",
         stored=StoredName(f"{stored}_time", "ms"),
+        phrase=EnginePhrase(name, "state", place, f"{prefix}_gc_count"),
     )
     yield Metric(
         *(f"{prefix}_gc_count", "", "counter", f"number of these collections: {what}"),
@@ -287,10 +291,17 @@ def _collector(what: str, prefix: str) -> Iterator[Metric]:
     )
 
 
-def _size(what: str, text: str) -> Metric:
+def _size(what: str, text: str, phrase: EnginePhrase | None = None) -> Metric:
     key, row = f"{what.lower()}_size", MetricRow(f"{what} size", _GB)
-    stored = StoredName(f"{key}_in_bytes", "byte")
-    return Metric(key, "bytes", "gauge", text, origin=key, row=row, compared=row, result=key, stored=stored)
+    return Metric(
+        *(key, "bytes", "gauge", text),
+        origin=key,
+        row=row,
+        compared=row,
+        result=key,
+        stored=StoredName(f"{key}_in_bytes", "byte"),
+        phrase=phrase,
+    )
 
 
 def _heap(what: str) -> Metric:
@@ -323,7 +334,7 @@ def _transforms(what: str, label: str, origin: str, unit: MetricUnit = "ms") -> 
     )
 
 
-def _disk_usage(what: str, *, is_rallys: bool = True) -> Metric:
+def _disk_usage(what: str, *, is_rallys: bool = True, is_total: bool = False) -> Metric:
     key = f"disk_usage_{what.replace(' ', '_')}"
     return Metric(
         *(key, "bytes", "gauge", f"disk space of a field: {what}", "index/field"),
@@ -331,6 +342,7 @@ def _disk_usage(what: str, *, is_rallys: bool = True) -> Metric:
         row=MetricRow(what, kind="disk-usage"),
         result=key if is_rallys else "",
         stored=StoredName(key, "byte"),
+        is_total=is_total,
     )
 
 
@@ -343,24 +355,42 @@ _INGEST_FAILED = MetricRow("Total Ingest Pipeline failed")
 _SEGMENTS = MetricRow("Segment count")
 
 ENGINE = (
-    *_shards("indexing", "total_time", "indexing_total_time"),
+    *_shards("indexing", "total_time", "indexing_total_time", phrase=EnginePhrase("indexing", "work", 0)),
     *_shards(
-        *("indexing throttle", "indexing_throttle_time", "indexing_throttle_time"),
+        "indexing throttle",
+        "indexing_throttle_time",
+        "indexing_throttle_time",
+        phrase=EnginePhrase("indexing throttled", "work", 4),
         rules=_in_seconds(
             "total.indexing_throttled_s", "time for which indexing was throttled, primary shards"
         ),
     ),
     *_shards(
-        *("merge", "merge_time", "merges_total_time"),
-        counted="merge_count",
+        "merge",
+        "merge_time",
+        "merges_total_time",
+        phrase=EnginePhrase("merge", "work", 2, counted_by="merge_count"),
         rules=_in_seconds("total.merge_s", "time that threads spent merging, primary shards"),
     ),
     *_shards(
-        *("merge throttle", "merge_throttle_time", "merges_total_throttled_time"),
+        "merge throttle",
+        "merge_throttle_time",
+        "merges_total_throttled_time",
+        phrase=EnginePhrase("merge throttled", "work", 5),
         rules=_in_seconds("total.merge_throttled_s", "time for which merges were throttled, primary shards"),
     ),
-    *_shards("refresh", "refresh_time", "refresh_total_time", counted="refresh_count"),
-    *_shards("flush", "flush_time", "flush_total_time", counted="flush_count"),
+    *_shards(
+        "refresh",
+        "refresh_time",
+        "refresh_total_time",
+        phrase=EnginePhrase("refresh", "work", 1, counted_by="refresh_count"),
+    ),
+    *_shards(
+        "flush",
+        "flush_time",
+        "flush_total_time",
+        phrase=EnginePhrase("flush", "work", 3, counted_by="flush_count"),
+    ),
     Metric(
         *("ml_processing_time", "ms", "gauge", "processing time of buckets", "machine learning job"),
         origin="ml_processing_time",
@@ -368,12 +398,12 @@ ENGINE = (
         row=MetricRow("{which} ML processing time", None),
         result="ml_processing_time",
     ),
-    *_collector("Young Gen", "young"),
-    *_collector("Old Gen", "old"),
-    *_collector("ZGC Cycles", "zgc_cycles"),
-    *_collector("ZGC Pauses", "zgc_pauses"),
-    _size("Dataset", "size of the indices"),
-    _size("Store", "size of the stores of the indices"),
+    *_collector("Young Gen", "young", "young GC", 0),
+    *_collector("Old Gen", "old", "old GC", 1),
+    *_collector("ZGC Cycles", "zgc_cycles", "ZGC cycles", 2),
+    *_collector("ZGC Pauses", "zgc_pauses", "ZGC pauses", 3),
+    _size("Dataset", "size of the indices", EnginePhrase("dataset", "state", 5)),
+    _size("Store", "size of the stores of the indices", EnginePhrase("store", "state", 4)),
     _size("Translog", "size of the transaction logs"),
     Metric(
         *("index_size", "bytes", "gauge", "size of the data folders of nodes that the race started"),
@@ -402,6 +432,7 @@ ENGINE = (
         compared=_SEGMENTS,
         result="segment_count",
         stored=StoredName("segments_count"),
+        phrase=EnginePhrase("segment", "state", 6),
     ),
     _transforms("processing", "Transform processing time", "total_transform_processing_times"),
     _transforms("index", "Transform indexing time", "total_transform_index_times"),
@@ -439,7 +470,7 @@ ENGINE = (
     _disk_usage("norms"),
     _disk_usage("term vectors"),
     _disk_usage("knn vectors", is_rallys=False),
-    _disk_usage("total"),
+    _disk_usage("total", is_total=True),
 )
 """The metrics of the engine. Each has its value in `SystemMetrics`."""
 

@@ -124,6 +124,23 @@ class RuleName:
     """How many units of the metric its unit is."""
 
 
+@dataclass(frozen=True, slots=True)
+class EnginePhrase:
+    """What the screen calls a figure of the engine in its phrases, which are shorter than Rally's names."""
+
+    name: str
+    """Its name: of a time, of a size, or of one of several things."""
+
+    line: Literal["work", "state"]
+    """In which line it is: the work of the engine, or its collections and the size of its data."""
+
+    place: int
+    """Its place in the line."""
+
+    counted_by: str = ""
+    """Key of the metric that says how often it was done; empty if that is not shown."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Metric:
     """One metric."""
@@ -181,3 +198,14 @@ class Metric:
 
     rules: tuple[RuleName, ...] = ()
     """Its names in the rules of the diagnosis."""
+
+    phrase: EnginePhrase | None = None
+    """What the screen calls it; None if the screen has no phrase of it."""
+
+    is_total: bool = False
+    """Whether it is the sum of those of the other metrics that have the same `part`."""
+
+    @property
+    def option_key(self) -> str:
+        """Its name in options, such as `error-rate`; percentiles have theirs before it."""
+        return self.key.replace("_", "-")

@@ -132,7 +132,7 @@ def _rounded(value: float | None, unit: str, decimals: int) -> float | None:
 
 def _disk_usage_rows(usages: Sequence[Figure]) -> Iterator[Row]:
     """Yields the disk space of fields by index, the largest field first; Rally shows a readable unit."""
-    totals = {usage.part: usage.value or 0.0 for usage in usages if usage.metric.key == "disk_usage_total"}
+    totals = {usage.part: usage.value or 0.0 for usage in usages if usage.metric.is_total}
     largest = sorted(totals, key=lambda part: (part.partition("/")[0], -totals[part], part.partition("/")[2]))
     order = {part: place for place, part in enumerate(largest)}
     # The sort is stable, so that the structures of a field keep Rally's order.

@@ -153,7 +153,7 @@ def _notes(result: TuneResult) -> Iterator[str]:
         if value is not None and limit.is_broken_by(value):
             yield f"the default itself breaks the limit {limit}: {format_number(value)}{limit.unit}"
     for each in _primary(result):
-        if each.metric.key == "error-rate" and each.word in ("worse", "probably worse"):
+        if each.metric.kind == "error rate" and each.word in ("worse", "probably worse"):
             yield single_line(f"the error rate of {each.metric.task} is {each.word} with the winner")
     if result.answer in CONFIRMED and len(result.settings) > 1:
         yield "the settings were confirmed together: which of them matter is not known"

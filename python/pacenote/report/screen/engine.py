@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from pacenote.figures.catalogue import ENGINE, METRICS
+from pacenote.figures.metric import Metric
+from pacenote.figures.of_race import origin_value
 from pacenote.model.headline import main_indexing
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
@@ -22,22 +25,6 @@ from pacenote.report.machine_use import (
 from pacenote.report.screen.screen import Paragraph
 from pacenote.units import format_bytes, format_count, format_seconds
 
-_WORK = (
-    ("indexing", "total_time", ""),
-    ("refresh", "refresh_time", "refresh_count"),
-    ("merge", "merge_time", "merge_count"),
-    ("flush", "flush_time", "flush_count"),
-    ("indexing throttled", "indexing_throttle_time", ""),
-    ("merge throttled", "merge_throttle_time", ""),
-)
-_COLLECTORS = (
-    ("young GC", "young_gc_time", "young_gc_count"),
-    ("old GC", "old_gc_time", "old_gc_count"),
-    ("ZGC cycles", "zgc_cycles_gc_time", "zgc_cycles_gc_count"),
-    ("ZGC pauses", "zgc_pauses_gc_time", "zgc_pauses_gc_count"),
-)
-_SIZES = (("store", "store_size"), ("dataset", "dataset_size"))
-
 _SHOWN_SHARE = 0.005
 """Share of the CPUs or of the time of a disk from which it is shown: less is 0 % or next to it."""
 
@@ -53,7 +40,7 @@ def engine_paragraph(record: RaceRecord, observed: RaceObservations | None = Non
     machine, as far as that was observed.
     """
     system = record.system
-    groups = [tuple(_times(system, _WORK)), (*_times(system, _COLLECTORS), *_sizes(system))]
+    groups = [tuple(_phrases(system, "work")), tuple(_phrases(system, "state"))]
     if observed is not None:
         groups += [
             tuple(_cpus(record, observed)),
@@ -186,19 +173,23 @@ def _percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _times(system: SystemMetrics, names: tuple[tuple[str, str, str], ...]) -> Iterator[str]:
-    """Yields times, each with the number of events if it is known."""
-    for name, time, count in names:
-        spent_ms, events = getattr(system, time), getattr(system, count) if count else None
-        if spent_ms or events:
-            yield f"{name} {format_seconds((spent_ms or 0) / 1000)}" + (
-                f" ({format_count(events, 'time')})" if events else ""
-            )
+def _phrases(system: SystemMetrics, line: str) -> Iterator[str]:
+    """Yields the phrases of a line: times, each with how often it was done if that is known, sizes, and
+    numbers of things.
+    """
+    phrases = [(metric.phrase, metric) for metric in ENGINE if metric.phrase and metric.phrase.line == line]
+    for phrase, metric in sorted(phrases, key=lambda each: each[0].place):
+        value = _number(metric, system)
+        times = _number(METRICS[phrase.counted_by], system) if phrase.counted_by else 0
+        if metric.unit == "ms" and (value or times):
+            counted = f" ({format_count(round(times), 'time')})" if times else ""
+            yield f"{phrase.name} {format_seconds(value / 1000)}{counted}"
+        elif metric.unit == "bytes" and value:
+            yield f"{phrase.name} {format_bytes(value)}"
+        elif not metric.unit and value:
+            yield format_count(round(value), phrase.name)
 
 
-def _sizes(system: SystemMetrics) -> Iterator[str]:
-    for name, field in _SIZES:
-        if size := getattr(system, field):
-            yield f"{name} {format_bytes(size)}"
-    if system.segment_count:
-        yield format_count(system.segment_count, "segment")
+def _number(metric: Metric, system: SystemMetrics) -> float:
+    value = origin_value(metric.origin, system)
+    return value if isinstance(value, int | float) else 0
