@@ -28,7 +28,7 @@ from pacenote.model.work import (
     Request,
     Sleep,
 )
-from pacenote.operations.compatibility import compatible_body
+from pacenote.operations.types.create_index import compatible_body
 
 JSON = (("content-type", "application/json"),)
 TWO = track(indices=(Index("a", {"settings": {"x": 1, "y": 1}}), Index("b")))

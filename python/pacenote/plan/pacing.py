@@ -1,7 +1,7 @@
 """When operations of a task are due: the only module that converts a target rate to an interval.
 
 A track gives a rate (`target-throughput`) in operations or in the unit of the operation, such as documents,
-or an interval (`target-interval`). `track/parse_target_rate.py` reads both, and `track/pacing_overrides.py`
+or an interval (`target-interval`). `track/parse_target_rate.py` reads both, and `track/prepare.py`
 applies the options of the user. The plan holds intervals between operations, over all clients of a task.
 """
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import operator
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +15,19 @@ from pacenote.operations.base import OperationType
 from pacenote.operations.compile import run_operation
 from pacenote.operations.registry import resolve_type
 from pacenote.plugins.plugin_registry import completes_task, innermost
+from pacenote.plugins.rally_api.errors import DataError, RallyTaskAssertionError
 from pacenote.python_tasks.builtin_operations import BuiltinClient, BuiltinOperations
 from pacenote.python_tasks.request_router import RequestRouter
-from pacenote.python_tasks.result_assertions import check_assertions
 from pacenote.python_tasks.results import PythonOperationResult, from_builtin, from_error, from_runner
 from pacenote.python_tasks.tasks import PythonTasks
+
+_CONDITIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
 
 
 class RunnerExecutor:
@@ -138,3 +147,28 @@ class RunnerExecutor:
                     self._router, cluster, engine, self._builtin_operations
                 )
         return dict(self._plugin_clients)
+
+
+def check_assertions(params: Mapping[str, Any], returned: Any) -> None:
+    """Checks what a runner returned against the assertions of its operation.
+
+    Raises `RallyTaskAssertionError` for the first assertion that fails, and `DataError` for one that cannot
+    be checked.
+    """
+    assertions = params.get("assertions") or ()
+    if assertions and not isinstance(returned, Mapping):
+        raise DataError("assertions can only be checked if the runner returns a dictionary")
+    for assertion in assertions:
+        path, condition, expected = assertion["property"], assertion["condition"], assertion["value"]
+        if condition not in _CONDITIONS:
+            raise DataError(f"the condition {condition!r} of an assertion is unknown")
+        value: Any = returned
+        # Some names contain dots, such as those of the figures of a profile.
+        for key in (path,) if path in returned else path.split("."):
+            if not isinstance(value, Mapping) or key not in value:
+                raise RallyTaskAssertionError(f"Expected [{path}], but the runner returned no such value.")
+            value = value[key]
+        if not _CONDITIONS[condition](value, expected):
+            raise RallyTaskAssertionError(
+                f"Expected [{path}] to be {condition} [{expected}] but was [{value}]."
+            )

@@ -6,23 +6,26 @@ import asyncio
 import json
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from typing import BinaryIO
+from urllib.parse import urlencode
 
 from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
 from multidict import MultiMapping
 
 from pacenote.errors import PacenoteError, StoreError, UsageError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import race_state
+from pacenote.report.render.html import escaped
 from pacenote.serve.access import Access
-from pacenote.serve.comparison_page import MAX_COMPARED, comparison_page
-from pacenote.serve.document import FILE_POLICY, REPORT_POLICY
+from pacenote.serve.document import FILE_POLICY, REPORT_POLICY, OwnPage, attribute, bar
 from pacenote.serve.guard import page_response
 from pacenote.serve.live_page import live_page
 from pacenote.serve.live_race import LiveReader
 from pacenote.serve.live_updates import LiveUpdates
-from pacenote.serve.open_file_response import OpenFileResponse
 from pacenote.serve.page_maker import Reports
 from pacenote.serve.race_files import folder_files, open_folder_file
 from pacenote.serve.race_list import SIDES, ListRequest, list_page
@@ -41,6 +44,10 @@ from pacenote.serve.race_pages import (
 from pacenote.store.annotations import Annotation, AnnotationStore
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
+from pacenote.units import format_count
+
+MAX_COMPARED = 100
+"""Most races of a comparison, so that its address is not too long."""
 
 
 class Handlers:
@@ -249,3 +256,51 @@ def _page_number(text: str) -> int:
 
 def _ignore(problem: str) -> None:
     """Leaves out a note that cannot be read; `pacenote list annotations` names it."""
+
+
+class OpenFileResponse(web.FileResponse):
+    """Sends exactly the file that was opened, and closes it.
+
+    By the path of the file, the library would send a compressed neighbour (`x.log.gz` for `x.log`) to clients
+    that accept one, or a file that has replaced the one that was checked.
+    """
+
+    def __init__(self, content: BinaryIO, headers: Mapping[str, str]) -> None:
+        """`content` is the file, which is sent from its beginning."""
+        # Nothing in this folder has the name of a descriptor with `.gz` or `.br`.
+        super().__init__(f"/proc/self/fd/{content.fileno()}", headers=headers)
+        self._content = content
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        """Sends the response."""
+        try:
+            return await super().prepare(request)
+        finally:
+            self._content.close()
+
+
+def comparison_page(root: str, baseline: Sequence[str], contender: Sequence[str]) -> OwnPage:
+    """Returns the page; the races are given by their ids."""
+    query = _query(baseline, contender)
+    links = (
+        (root, "All races"),
+        (f"{root}?{query}", "Change the selection"),
+        (f"{root}compare?{_query(contender, baseline)}", "Exchange the sides"),
+    )
+    nav = "".join(f'<a href="{attribute(path)}">{name}</a>' for path, name in links)
+    sides = f"baseline {_side(baseline)}, contender {_side(contender)}"
+    body = "".join((
+        bar(root, f'<span class=name>{escaped(sides)}</span><nav aria-label="Comparison">{nav}</nav>'),
+        f"<main><h1 class=hidden>Comparison: {escaped(sides)}</h1>",
+        f'<iframe src="{attribute(f"{root}comparison.html?{query}")}" title="Comparison" ',
+        "sandbox=allow-scripts></iframe></main>",
+    ))
+    return OwnPage(f"Comparison: {sides} · Pacenote", body, full_height=True)
+
+
+def _query(baseline: Sequence[str], contender: Sequence[str]) -> str:
+    return urlencode({"baseline": baseline, "contender": contender}, doseq=True)
+
+
+def _side(race_ids: Sequence[str]) -> str:
+    return race_ids[0][:8] if len(race_ids) == 1 else format_count(len(race_ids), "race")

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pacenote.errors import UsageError
 from pacenote.model.engine import SERVERLESS
-from pacenote.model.messages import quoted
-from pacenote.model.track import Challenge, Task, Track
+from pacenote.model.messages import quoted, quoted_list
+from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.track import BUILT_IN_SCHEDULES, Challenge, Parallel, Task, Track
 from pacenote.model.track_request import TrackRequest
-from pacenote.track.filters import filter_tasks, unmatched_filters
+from pacenote.operations.base import ServerlessStatus
+from pacenote.operations.registry import find_type
+from pacenote.track.filters import filter_tasks, keep_tasks, unmatched_filters
 from pacenote.track.load import load_track
 from pacenote.track.locate import LocatedTrack, locate_track
-from pacenote.track.pacing_overrides import apply_pacing_options
 from pacenote.track.render import RenderOptions
-from pacenote.track.serverless import describe_left_out, for_serverless
 from pacenote.track.test_mode import for_test_mode
 from pacenote.track.typos import misspelled_keys
 
@@ -114,3 +117,70 @@ def render_options(request: TrackRequest) -> RenderOptions:
         serverless_operator=bool(request.serverless_operator),
         ignore_unused=request.ignore_unused_track_params,
     )
+
+
+def apply_pacing_options(track: Track, pacing: PacingOptions) -> Track:
+    """Returns the track with the selected arrivals, and with `max_connections` clients for open-loop tasks.
+
+    Iterations are per client: with more clients, each runs fewer (rounded up), so the length of a task does
+    not change.
+    """
+    challenges = tuple(_challenge(challenge, pacing) for challenge in track.challenges)
+    return dataclasses.replace(track, challenges=challenges)
+
+
+def _challenge(challenge: Challenge, pacing: PacingOptions) -> Challenge:
+    schedule = tuple(
+        _parallel(element, pacing) if isinstance(element, Parallel) else _task(element, pacing)
+        for element in challenge.schedule
+    )
+    return dataclasses.replace(challenge, schedule=schedule)
+
+
+def _parallel(parallel: Parallel, pacing: PacingOptions) -> Parallel:
+    tasks = tuple(_task(task, pacing) for task in parallel.tasks)
+    clients = parallel.clients
+    if clients is not None:
+        added = sum(task.clients for task in tasks) - sum(task.clients for task in parallel.tasks)
+        clients = max(clients + added, 1)
+    return dataclasses.replace(parallel, tasks=tasks, clients=clients)
+
+
+def _task(task: Task, pacing: PacingOptions) -> Task:
+    if task.target_throughput is None and task.target_interval is None:
+        return task
+    changes: dict[str, Any] = {}
+    if pacing.arrivals is not None and task.schedule in BUILT_IN_SCHEDULES:
+        changes["schedule"] = pacing.arrivals
+    if pacing.open_loop and pacing.max_connections is not None:
+        changes["clients"] = pacing.max_connections
+        for name in ("warmup_iterations", "iterations"):
+            per_client = getattr(task, name)
+            if per_client is not None:
+                changes[name] = -(-per_client * task.clients // pacing.max_connections)
+    return dataclasses.replace(task, **changes)
+
+
+def for_serverless(track: Track, *, operator: bool) -> Track:
+    """Returns the track without the tasks that a serverless cluster does not allow.
+
+    The task's `run-on-serverless` determines this, otherwise the operation's, otherwise the operation type.
+    With `operator`, tasks that only the operator of the cluster may run are kept. Operation types of plug-ins
+    are always kept.
+    """
+    return keep_tasks(track, lambda _, task: _allowed(task, operator=operator))
+
+
+def describe_left_out(before: Challenge, after: Challenge) -> str:
+    """Returns a note about the tasks that were omitted, or an empty string if there are none."""
+    kept = {task.name for task in after.tasks()}
+    removed = [task.name for task in before.tasks() if task.name not in kept]
+    return f"left out because they cannot run on serverless: {quoted_list(removed)}" if removed else ""
+
+
+def _allowed(task: Task, *, operator: bool) -> bool:
+    if task.run_on_serverless is not None:
+        return task.run_on_serverless
+    kind = find_type(task.operation.type)
+    status = kind.serverless if kind is not None else ServerlessStatus.PUBLIC
+    return status is ServerlessStatus.PUBLIC or (operator and status is ServerlessStatus.INTERNAL)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pacenote.model.engine import EngineInfo
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
-from pacenote.operations.compatibility import compatible_body
 from pacenote.operations.index_limits import check_index
 from pacenote.operations.index_settings import with_index_settings
 from pacenote.operations.named_resources import compile_requests, read_name_body_pairs
 from pacenote.operations.request import build_path, json_body, read_common
+
+_NEWER_DEFAULTS: Mapping[str, object] = {"index.mapping.source.mode": "stored", "index.mode": "standard"}
+"""Settings that only newer versions of Elasticsearch have, each with the default that other engines use."""
+
+_MISSING = object()
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -60,6 +65,19 @@ def _with_settings(body: Mapping[str, Any] | None, settings: Mapping[str, Any]) 
         return body
     own = (body or {}).get("settings") or {}
     return {**(body or {}), "settings": {**own, **settings}}
+
+
+def compatible_body(body: Mapping[str, Any] | None, engine: EngineInfo) -> Mapping[str, Any] | None:
+    """Returns the body of an index without settings that the engine lacks and that have no effect.
+
+    A setting that would change the index is kept and makes the engine reject the request: without it, a
+    different index would be measured.
+    """
+    settings = body.get("settings") if body else None
+    if engine.knows_index_modes or body is None or not isinstance(settings, Mapping):
+        return body
+    kept = {key: value for key, value in settings.items() if _NEWER_DEFAULTS.get(key, _MISSING) != value}
+    return body if len(kept) == len(settings) else {**body, "settings": kept}
 
 
 OPERATION = OperationType(name="create-index", compile=_compile, admin=True, may_create_indices=True)

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime
 from pacenote.model.driver_facts import number
-from pacenote.model.finding import Finding
+from pacenote.model.finding import Finding, name_tasks
 from pacenote.model.headline import headline
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults
-from pacenote.model.printable import single_line
+from pacenote.model.printable import single_line, whole_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import reported_tasks, runs_once
+from pacenote.report.diagnosis import bound_clause, doubted_findings
 from pacenote.report.notes import printable_finding
 from pacenote.report.race_evidence import RaceEvidence
 from pacenote.report.returned_numbers import returned_numbers
 from pacenote.report.screen import imported as imported_screen
 from pacenote.report.screen.answers import answers
 from pacenote.report.screen.engine import engine_paragraph
-from pacenote.report.screen.errors import error_lines
-from pacenote.report.screen.limits import limit_lines
-from pacenote.report.screen.screen import Command, Headline, Paragraph, Screen, StoredRace
+from pacenote.report.screen.screen import Command, Headline, Limit, Paragraph, Screen, StoredRace
 from pacenote.report.screen.setup import setup_paragraph
 from pacenote.report.screen.task_tables import COLUMNS, footnotes, race_notes, task_tables
 from pacenote.report.summary import build_report
-from pacenote.units import format_count, format_seconds
+from pacenote.units import format_change, format_count, format_seconds, format_share
+
+_MAIN_SHARES = 3
+"""Number of uses of the cores that are named."""
+
+_FINDINGS = 2
+"""Number of findings that are shown."""
+
+_MAX_ERRORS = 3
+"""Maximum number of kinds of errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +181,69 @@ def _commands(record: RaceRecord, location: RaceLocation, *, has_findings: bool 
     if has_findings:
         yield Command(f"{location.program} diagnose {location.short_id}", "what limited it, with evidence")
     yield _list_races(location)
+
+
+@dataclass(slots=True)
+class _Kind:
+    """Errors with the same label and noun."""
+
+    reason: str
+    count: int = 0
+    tasks: dict[str, None] = field(default_factory=dict)
+
+
+def error_lines(tasks: Sequence[TaskResult]) -> tuple[str, ...]:
+    """Returns one line for each of the most frequent kinds of errors, with an example."""
+    kinds: dict[tuple[str, str], _Kind] = {}
+    for task in tasks:
+        for group in task.errors:
+            kind = kinds.setdefault((group.label, group.counted), _Kind(group.reason))
+            kind.count += group.count
+            kind.tasks[task.task] = None
+    by_count = sorted(kinds.items(), key=lambda item: item[1].count, reverse=True)
+    lines = [
+        f"{name_tasks(tuple(kind.tasks))}: {format_count(kind.count, noun)}: {label}: {kind.reason}"
+        for (label, noun), kind in by_count[:_MAX_ERRORS]
+    ]
+    if (more := len(by_count) - _MAX_ERRORS) > 0:
+        lines.append(f"{format_count(more, 'more kind')} of error")
+    return tuple(map(single_line, lines))
+
+
+def limit_lines(diagnosis: Diagnosis | None) -> tuple[Limit, ...]:
+    """Returns what limited a race, one line each; nothing without a diagnosis."""
+    return () if diagnosis is None else tuple(_limits(diagnosis))
+
+
+def _limits(diagnosis: Diagnosis) -> Iterator[Limit]:
+    for time in diagnosis.time[:1]:
+        if time.shares:
+            yield _bottleneck(time)
+    for answer in diagnosis.leading[:_FINDINGS]:
+        yield _finding(answer)
+    if not diagnosis.leading:
+        yield from (_limit((text,)) for text in doubted_findings(diagnosis))
+
+
+def _bottleneck(time: TaskTime) -> Limit:
+    """Returns what the cores of the engine did during the task that the diagnosis considers first."""
+    where = f"{time.task} on {time.node}" if time.node else time.task
+    shares = [f"{format_share(share.share)} {share.cause}" for share in time.shares[:_MAIN_SHARES]]
+    return _limit(
+        f"{where}: {time.whole}: {', '.join(shares[:number])}" for number in range(len(shares), 0, -1)
+    )
+
+
+def _finding(answer: RuleAnswer) -> Limit:
+    title, change = f"{answer.id}: {answer.title}", answer.largest_change
+    bound = bound_clause(answer)
+    return _limit((
+        f"{title}: {answer.text}{bound}",
+        f"{title}{bound}",
+        *((f"{title} (at most {format_change(change)})",) if change is not None else ()),
+        title,
+    ))
+
+
+def _limit(forms: Iterable[str]) -> Limit:
+    return Limit(tuple(map(whole_line, forms)))

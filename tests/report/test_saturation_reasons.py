@@ -1,6 +1,6 @@
 """Reasons in a table are written once, below it, with codes."""
 
-from pacenote.report.reason_codes import reason_codes
+from pacenote.report.saturation import reason_codes
 
 
 def test_reasons_that_differ_only_in_numbers_have_one_code_and_ranges():

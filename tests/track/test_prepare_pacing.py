@@ -9,7 +9,7 @@ import pytest
 from pacenote.model.pacing_options import Arrivals, PacingOptions
 from pacenote.model.track import BUILT_IN_SCHEDULES, Parallel, Task
 from pacenote.plan.document import Deterministic, Poisson, Uniform
-from pacenote.track.pacing_overrides import apply_pacing_options
+from pacenote.track.prepare import apply_pacing_options
 from pacenote.units import Rate
 from plan.planning import plan, task, track
 

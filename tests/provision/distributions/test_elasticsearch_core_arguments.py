@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pacenote.provision.distributions.server_arguments import server_arguments
+from pacenote.provision.distributions.elasticsearch_core import server_arguments
 
 KEYSTORE = b"\x31org.elasticsearch.common.settings.KeyStoreWrapper\0\0\0\7\0\0\0\0"
 

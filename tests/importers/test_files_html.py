@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importers.samples import PUBLISHED
-from pacenote.importers.html_text import has_tags, is_page, text_of_html
+from pacenote.importers.files import has_tags, is_page, text_of_html
 from pacenote.importers.table_races import races_in_text
 
 PAGE = """<!DOCTYPE html>

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.track.serverless import describe_left_out, for_serverless
+from pacenote.track.prepare import describe_left_out, for_serverless
 from track.builders import load
 
 
