@@ -306,6 +306,30 @@ def test_settings_fit_their_room_and_the_rest_is_counted():
     assert not [each for each in blocks(smaller, PageTable) if each.id.startswith("data-settings")]
 
 
+class CountedFacts(dict[str, str]):
+    """Facts that count how often one is looked up."""
+
+    lookups = 0
+
+    def get(self, *arguments):
+        self.lookups += 1
+        return super().get(*arguments)
+
+    def __getitem__(self, key):
+        self.lookups += 1
+        return super().__getitem__(key)
+
+
+def test_work_does_not_grow_with_the_square_of_the_nodes():
+    facts = CountedFacts({f"node.n{number}.{name}": "same" for number in range(1_000) for name in "ab"})
+    sources = PageSources(record(), LOCATION, RaceObservations(), RaceSnapshot(Snapshot(facts), Snapshot({})))
+    assert cells(table(build_page(sources), "data-settings-nodes")) == [
+        ["node.*.a", "same"],
+        ["node.*.b", "same"],
+    ]
+    assert facts.lookups <= 10 * len(facts)
+
+
 def test_the_command_and_its_notes_are_the_last_answer():
     page = page_of(command="pacenote race --track=geonames", command_notes=("Secrets were not stored.",))
     assert page.questions[-1].blocks == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from pacenote.model.printable import shortened, single_line, whole_line
@@ -122,13 +123,17 @@ def _value(value: str) -> str:
 def _by_node(facts: Mapping[str, str]) -> dict[str, str]:
     """Returns the configuration without flags of the JVM; what is the same for all nodes is listed once."""
     nodes = {key.split(".", 2)[1] for key in facts if key.startswith(_NODE)}
-    found: dict[str, str] = {}
+    same = Counter((_of_node(key), value) for key, value in facts.items() if _of_node(key))
+    configuration: dict[str, str] = {}
     for key, value in facts.items():
         if key.startswith(READING) or _FLAG in key:
             continue
-        if key.startswith(_NODE) and len(nodes) > 1:
-            rest = key.split(".", 2)[2] if key.count(".") > 1 else ""
-            if all(facts.get(f"{_NODE}{node}.{rest}") == value for node in nodes):
-                key = f"{_NODE}*.{rest}"
-        found[key] = value
-    return found
+        name = _of_node(key)
+        is_of_all = len(nodes) > 1 and same[name, value] == len(nodes)
+        configuration[f"{_NODE}*.{name}" if is_of_all else key] = value
+    return configuration
+
+
+def _of_node(key: str) -> str:
+    """Returns the name that a fact of a node has without the node; empty for other facts."""
+    return key.split(".", 2)[2] if key.startswith(_NODE) and key.count(".") > 1 else ""
