@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from importers.samples import PUBLISHED
 from pacenote.importers.files import has_tags, is_page, text_of_html
 from pacenote.importers.table_races import races_in_text
@@ -42,3 +44,10 @@ def test_other_texts_are_not_html():
     assert not has_tags("a < b and <tr> alone")
     assert not is_page("<13>Jan 5 | <pre> |")
     assert not is_page("a log that mentions <table>")
+
+
+@pytest.mark.parametrize("reference", ["&#" + "9" * 5_000 + ";", "&#x" + "f" * 5_000 + ";", "&#99999999"])
+def test_a_reference_to_a_character_that_does_not_exist_is_one_that_cannot_be_shown(reference: str) -> None:
+    page = f"<table><tr><td>a{reference}</td><td>&#x41;&#66;</td></tr></table>"
+    assert "a\ufffd" in text_of_html(page)
+    assert "AB" in text_of_html(page)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pacenote.errors import UsageError
 from pacenote.metrics_store.client import StoreUnavailable
 from pacenote.metrics_store.store_annotations import StoreAnnotations
 from pacenote.model.accepted_regression import AcceptedRegression
@@ -55,6 +56,14 @@ def test_ids_of_other_programs_are_one_part_of_the_path():
     with fake_store(answer=lambda request: json_response({})) as store:
         StoreAnnotations(store.client()).delete("../../rally-races-v1?x")
         assert store.requests[0].path == "/rally-annotations/_doc/..%2F..%2Frally-races-v1%3Fx"
+
+
+@pytest.mark.parametrize("annotation_id", [".", ".."])
+def test_an_id_that_would_lead_to_the_index_deletes_nothing(annotation_id: str) -> None:
+    with fake_store(answer=lambda request: json_response({})) as store:
+        with pytest.raises(UsageError, match="_delete_by_query"):
+            StoreAnnotations(store.client()).delete(annotation_id)
+        assert store.requests == []
 
 
 def test_the_index_has_rallys_template():

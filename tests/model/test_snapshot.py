@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 
 import pytest
 
 from pacenote.errors import PacenoteError
 from pacenote.model.redaction import redact_snapshot
-from pacenote.model.snapshot import RaceSnapshot, RecordedSnapshot, Snapshot
+from pacenote.model.snapshot import RaceSnapshot, RecordedSnapshot, Snapshot, UnreadGroups
 from pacenote.verdict.determine import determine_verdict
 from support.records import record
 
@@ -22,6 +23,16 @@ def test_what_changed_is_configuration_that_was_read_both_times() -> None:
     after = Snapshot({"sysctl.a": "2", "reading.load": "9", "index.logs.codec": "y", "sysctl.new": "1"})
     assert RaceSnapshot(BEFORE, after).changes() == {"sysctl.a": ("1", "2")}
     assert RaceSnapshot(BEFORE).changes() == {}
+
+
+def test_an_entry_that_is_too_long_for_a_pattern_is_not_compiled() -> None:
+    unread = {"node.*.process": "no", "*b" * 5_000_000: "takes gigabytes"}
+    tracemalloc.start()
+    try:
+        assert list(UnreadGroups(unread).of("node.n0.process")) == ["node.*.process"]
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("after", [None, Snapshot({"a": "b"})])

@@ -164,3 +164,13 @@ def test_a_path_that_the_server_lacks_leads_to_that_of_the_hosts(
         with pytest.raises(FailedStatus) as caught:
             rest.get(path)
     assert caught.value.hint.startswith(hint)
+
+
+@pytest.mark.parametrize("path", ["/index/_doc/..", "/../_all", "/index/./x?y=..", "/index/%2e%2E", "/.."])
+def test_a_name_that_would_be_removed_from_a_path_is_not_requested(path: str) -> None:
+    with http_server(lambda _: HttpResponse(200, b"{}")) as server:
+        rest = RestClient(parse_hosts(server.address).hosts)
+        with pytest.raises(EngineError, match="would be a request for another path"):
+            rest.request("DELETE", path)
+        assert server.requests == []
+        assert rest.get("/a..b/...?up=..") == {}

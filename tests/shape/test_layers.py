@@ -17,7 +17,7 @@ OPEN_TO_ALL = {"errors", "system", "units", "version"}
 
 MAY_IMPORT: Mapping[str, set[str]] = {
     "errors": set(),
-    "system": {"errors"},
+    "system": {"errors", "units"},
     "units": set(),
     "version": set(),
     "model": OPEN_TO_ALL,
@@ -29,7 +29,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "verdict": OPEN_TO_ALL | {"model"},
     "store": OPEN_TO_ALL | {"model", "figures", "verdict"},
     "metrics_store": OPEN_TO_ALL | {"model", "figures", "net", "store", "_core"},
-    "importers": OPEN_TO_ALL | {"model", "figures", "verdict", "store"},
+    "importers": OPEN_TO_ALL | {"model", "figures", "verdict"},
     "serve": OPEN_TO_ALL | {"model", "figures", "store", "report"},
     "stats": OPEN_TO_ALL | {"model"},
     "compare": OPEN_TO_ALL | {"model", "figures", "stats"},

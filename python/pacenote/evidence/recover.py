@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.model.race_record import RaceRecord
-from pacenote.store.atomic_files import is_regular_file
 from pacenote.store.race_folder import RaceFolder
+from pacenote.system.regular_files import is_regular_file
 
 _MAGIC = b"PAR1"
 """The first and the last bytes of a Parquet file."""

@@ -16,7 +16,7 @@ from pacenote.importers.documents import FILE_NAMES, MAX_FIGURES, is_race_docume
 from pacenote.importers.found_race import FoundRace
 from pacenote.importers.table_races import MAX_RACES, races_in_text
 from pacenote.model.decoding import parse_json
-from pacenote.store.atomic_files import read_regular_file
+from pacenote.system.regular_files import read_regular_file
 
 _BEGINS_WITH_TAG = re.compile(r"\s*<[!?a-z]", re.IGNORECASE)
 _TAGS = re.compile(r"<(?:!doctype html|html|body|table|pre)\b", re.IGNORECASE)
@@ -25,6 +25,8 @@ _ROW = re.compile(r"<tr\b[^<>]*>", re.IGNORECASE)
 _ROW_END = re.compile(r"</tr\s*>|</table\s*>", re.IGNORECASE)
 _CELL = re.compile(r"<t[dh]\b[^<>]*>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|h\d)\s*>", re.IGNORECASE)
+_LONG_REFERENCE = re.compile(r"&#(?:[xX][0-9a-fA-F]{8,}|\d{8,});?")
+"""A reference to a character that does not exist. Python does not read numbers of thousands of digits."""
 _TAG = re.compile(r"<[/!]?[a-zA-Z][^<>]*>")
 
 MAX_FILES = 10_000
@@ -186,4 +188,4 @@ def text_of_html(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))
+    return html.unescape(_LONG_REFERENCE.sub("\ufffd", _TAG.sub("", _BREAK.sub("\n", text))))

@@ -7,7 +7,7 @@ from shlex import quote as quote_argument
 from typing import Any
 from urllib.parse import quote
 
-from pacenote.errors import PacenoteError
+from pacenote.errors import PacenoteError, UsageError
 from pacenote.metrics_store.client import StoreClient
 from pacenote.metrics_store.templates import ANNOTATIONS, annotations_template
 from pacenote.model.accepted_regression import AcceptedRegression
@@ -27,6 +27,11 @@ _KEYS = {
 _MOST = 10_000
 _MISSING = 404
 _BAD_REQUEST = 400
+
+_NOT_IN_PATHS = (".", "..")
+"""Ids that a document can have, but not a path: HTTP clients remove them."""
+
+_ONLY_BY_QUERY = "no path can have this id; `_delete_by_query` with `ids` deletes it from the store"
 
 
 class StoreAnnotations:
@@ -63,7 +68,13 @@ class StoreAnnotations:
             return [_annotation(str(hit["_id"]), hit.get("_source", {}), leave_out) for hit in hits]
 
     def delete(self, annotation_id: str) -> bool:
-        """Deletes an annotation. Returns whether the store had it. Raises StoreUnavailable."""
+        """Deletes an annotation. Returns whether the store had it.
+
+        Raises StoreUnavailable, and UsageError for an id that cannot be part of a path: without it, the
+        request would delete the index.
+        """
+        if annotation_id in _NOT_IN_PATHS:
+            raise UsageError(f"--id={annotation_id}: {_ONLY_BY_QUERY}")
         path = _path(annotation_id)
         response = self._client.exchange("DELETE", path, None, {"refresh": True})
         if not response.ok and response.status != _MISSING:
@@ -85,6 +96,12 @@ def _path(annotation_id: str) -> str:
     return f"/{ANNOTATIONS}/_doc/{quote(annotation_id, safe='')}"
 
 
+def _advice(annotation_id: str) -> str:
+    if annotation_id in _NOT_IN_PATHS:
+        return _ONLY_BY_QUERY
+    return f"`pacenote delete annotation --id={quote_argument(annotation_id)}` deletes it"
+
+
 def _annotation(
     annotation_id: str, document: Mapping[str, Any], leave_out: Callable[[str], None] | None
 ) -> Annotation:
@@ -100,6 +117,6 @@ def _annotation(
             if leave_out is not None:
                 leave_out(
                     f"annotation {annotation_id} of the metrics store accepts nothing: {error.message}; "
-                    f"`pacenote delete annotation --id={quote_argument(annotation_id)}` deletes it"
+                    + _advice(annotation_id)
                 )
     return Annotation(annotation_id=annotation_id, accepted=accepted, **texts)

@@ -40,6 +40,9 @@ _MAX_GROUPS = 16
 _MAX_PATTERNS = 16
 """Entries with a `*` in their middle, such as `node.*.process.*`, that are used; Pacenote writes two."""
 
+_MAX_PATTERN = 300
+"""Characters of such an entry: a longer one, which a file may have, takes a thousand times its memory."""
+
 _MACHINE = ("kernel.", "sysctl.", "cpu.", "memory.", "disk.", "network.", "machine.", "software.")
 
 
@@ -56,7 +59,8 @@ class UnreadGroups:
 
     def __init__(self, unread: Mapping[str, str]) -> None:
         self._unread = unread
-        patterns = (each for each in unread if "*" in each.removesuffix("*"))
+        short = (each for each in unread if len(each) <= _MAX_PATTERN)
+        patterns = (each for each in short if "*" in each.removesuffix("*"))
         self._patterns = tuple(islice(patterns, _MAX_PATTERNS))
 
     def of(self, key: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 from pacenote.errors import EngineError
 from pacenote.model.printable import single_line
@@ -106,6 +106,8 @@ class RestClient:
         self, method: str, path: str, body: object = None, params: Params | None = None
     ) -> RestResponse:
         """Sends a request like `request`, but returns the response whatever its status."""
+        if _has_dot_segments(path):
+            raise EngineError(f"{method} {path} would be a request for another path")
         failures: list[_HostUnreachable] = []
         for host in self._rotation.candidates():
             try:
@@ -206,6 +208,14 @@ class RestClient:
         if is_unknown and described.may_be_foreign and speaks_tls(host, timeout_s):
             return FailureDescription("the port speaks TLS", HTTPS_HINT)
         return described
+
+
+def _has_dot_segments(path: str) -> bool:
+    """Returns whether HTTP clients and servers would remove segments of a path (RFC 3986, 5.2.4), also
+    encoded: an object with such a name, which a server may have, cannot be addressed.
+    """
+    segments = path.partition("?")[0].split("/")
+    return any(unquote(segment) in (".", "..") for segment in segments)
 
 
 class _HostUnreachable(Exception):

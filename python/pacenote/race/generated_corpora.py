@@ -25,8 +25,8 @@ from pacenote.race.data_folder import (
     check_data_folder,
     exclusive_folder,
 )
-from pacenote.store.atomic_files import is_regular_file, read_regular_file
 from pacenote.system.ownership import replaceable_folder
+from pacenote.system.regular_files import is_regular_file, read_regular_file
 
 MANIFEST = "generated.json"
 """File name of the manifest, which contains the generator, the seed and the files of a folder.

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_state import race_state
-from pacenote.store.atomic_files import is_regular_file, read_stored_file
 from pacenote.store.race_folder import RaceFolder
+from pacenote.system.regular_files import is_regular_file, read_stored_file
 
 _KEPT = 8
 """Reports that are kept in memory."""

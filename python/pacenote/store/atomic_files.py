@@ -10,11 +10,9 @@ import errno
 import itertools
 import os
 import re
-import stat
 from pathlib import Path
 
 from pacenote.errors import StoreError
-from pacenote.units import format_bytes
 
 PRIVATE_FOLDER = 0o700
 """Mode of folders that only their owner may read."""
@@ -29,9 +27,6 @@ _TEMPORARY = re.compile(
     r"\.(?:race|saturation|plan|snapshot|engine|noise|experiment)\.(?:json|toml)\.([1-9]\d{0,18})\.tmp"
 )
 """Name of a file that replaces another one, with the id of the process that writes it."""
-
-MAX_FILE_BYTES = 64 << 20
-"""Size of the largest JSON file that is read: the results of thousands of tasks."""
 
 
 def store_error(action: str, path: Path, error: OSError) -> StoreError:
@@ -53,51 +48,6 @@ def store_error(action: str, path: Path, error: OSError) -> StoreError:
     if action == "create" and error.errno == errno.ENOENT:
         reason = "a folder above it does not exist"
     return StoreError(f"cannot {action} {path}: {reason}")
-
-
-def is_regular_file(status: os.stat_result) -> bool:
-    """Returns whether this is the status of a regular file; reading a pipe or a device may never end."""
-    return stat.S_ISREG(status.st_mode)
-
-
-def read_regular_file(path: Path) -> bytes:
-    """Returns the content of a file.
-
-    Raises OSError, also if it is not a regular file, or if it is larger than `MAX_FILE_BYTES`.
-    """
-    return read_with_status(path)[0]
-
-
-def read_stored_file(path: Path) -> bytes:
-    """Returns the content of a file in a folder of the home, which may be a copy of someone else's.
-
-    Raises OSError as `read_regular_file` does, and if the file is a symbolic link, which could show any file
-    of the user.
-    """
-    return _read(path, os.O_NOFOLLOW)[0]
-
-
-def read_with_status(path: Path) -> tuple[bytes, os.stat_result]:
-    """Returns the content of a file, and the status of the file that was read. Raises OSError as
-    `read_regular_file` does.
-    """
-    return _read(path, 0)
-
-
-def _read(path: Path, flags: int) -> tuple[bytes, os.stat_result]:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
-    except ValueError as error:  # Its name contains a NUL character, or is not text of the file system.
-        raise OSError(errno.EINVAL, "it has no valid name") from error
-    status = os.fstat(descriptor)
-    if not is_regular_file(status):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    with os.fdopen(descriptor, "rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
-        if len(data) > MAX_FILE_BYTES:
-            raise OSError(errno.EFBIG, f"it is larger than {format_bytes(MAX_FILE_BYTES)}")
-        return data, status
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -30,18 +30,13 @@ from pathlib import Path
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.experiment import PLAN_FORMAT, ExperimentPlan, JournalEntry
 from pacenote.model.messages import list_with_rest
-from pacenote.store.atomic_files import (
-    PRIVATE_FOLDER,
-    read_stored_file,
-    remove_abandoned,
-    store_error,
-    write_atomically,
-)
+from pacenote.store.atomic_files import PRIVATE_FOLDER, remove_abandoned, store_error, write_atomically
 from pacenote.store.file_lock import file_awaited, file_locked, is_file_locked
 from pacenote.store.home import RACES, default_home
 from pacenote.store.installation_store import InstallationStore
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
+from pacenote.system.regular_files import read_stored_file
 
 EXPERIMENTS = "experiments"
 """Name of the folder with all experiments in a home folder."""

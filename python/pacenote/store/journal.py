@@ -11,14 +11,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from pacenote.errors import PacenoteError, StoreError
-from pacenote.store.atomic_files import (
-    append_line,
-    read_stored_file,
-    store_error,
-    unreadable_path,
-    write_atomically,
-)
+from pacenote.store.atomic_files import append_line, store_error, unreadable_path, write_atomically
 from pacenote.store.json_file import parse_stored
+from pacenote.system.regular_files import read_stored_file
 
 Entry = TypeVar("Entry")
 """The type of the events of a journal."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pacenote.model.decoding import parse_json
 from pacenote.model.printable import encodable_value
-from pacenote.store.atomic_files import read_stored_file
+from pacenote.system.regular_files import read_stored_file
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 """A JSON escape of a surrogate, which may lack its pair."""

@@ -18,7 +18,8 @@ import msgspec
 from pacenote.model.printable import encodable_value
 from pacenote.model.race_progress import RaceProgress
 from pacenote.model.secrets import redact_value
-from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file
+from pacenote.store.atomic_files import PRIVATE_FILE
+from pacenote.system.regular_files import is_regular_file
 
 PROGRESS_FILE = ".progress"
 """Name of the file in the folder of a race."""

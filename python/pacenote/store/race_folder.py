@@ -46,18 +46,12 @@ from pacenote.model.saturation import SaturationResult
 from pacenote.model.secrets import redact_value
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_observations import KEY as OBSERVATIONS
-from pacenote.store.atomic_files import (
-    MAX_FILE_BYTES,
-    append_line,
-    read_stored_file,
-    remove_abandoned,
-    store_error,
-    write_atomically,
-)
+from pacenote.store.atomic_files import append_line, remove_abandoned, store_error, write_atomically
 from pacenote.store.json_file import parse_stored, read_json
 from pacenote.store.progress_file import PROGRESS_FILE
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
+from pacenote.system.regular_files import MAX_FILE_BYTES, read_stored_file
 from pacenote.units import format_bytes, format_count
 from pacenote.verdict.unfinished import with_journal
 

@@ -16,11 +16,11 @@ from pacenote.model.comparison import ComparedRace, RaceKey
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.snapshot import RaceSnapshot
-from pacenote.store.atomic_files import read_stored_file
 from pacenote.store.json_file import read_json
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore, is_race_id
+from pacenote.system.regular_files import read_stored_file
 
 TAG = "tag:"
 """Prefix of a reference to all races with a tag: `tag:KEY=VALUE`."""

@@ -31,8 +31,9 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.model.user_tags import tag_texts
-from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_stored_file
+from pacenote.store.atomic_files import PRIVATE_FILE
 from pacenote.store.json_file import parse_stored
+from pacenote.system.regular_files import is_regular_file, read_stored_file
 
 INDEX_FILE = "index.sqlite"
 """Name of the index."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from pacenote.errors import StoreError
 from pacenote.model.secret_lines import SecretLines
-from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, store_error, sync_folder
+from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder
+from pacenote.system.regular_files import is_regular_file
 from pacenote.units import format_bytes
 
 if TYPE_CHECKING:

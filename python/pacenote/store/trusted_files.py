@@ -17,8 +17,9 @@ from typing import Literal
 
 from pacenote.errors import StoreError
 from pacenote.model.decoding import parse_json
-from pacenote.store.atomic_files import PRIVATE_FOLDER, read_with_status, store_error, write_atomically
+from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.file_lock import file_awaited
+from pacenote.system.regular_files import read_with_status
 
 Trust = Literal["trusted", "changed", "unknown"]
 """Whether a file is trusted as it is, was trusted with another content, or never was."""

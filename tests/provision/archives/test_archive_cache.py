@@ -154,6 +154,37 @@ def test_a_local_archive_is_used_where_it_is(tmp_path: Path) -> None:
     assert file.exists()
 
 
+def test_a_checksum_that_is_no_ordinary_file_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / NAME
+    file.write_bytes(CONTENT)
+    checksum = Path(f"{file}.sha512")
+    source = ArchiveSource("elasticsearch", "8.17.0", str(file))
+    os.mkfifo(checksum)
+    with pytest.raises(EngineError, match=r"sha512 cannot be read: it is not a regular file"):
+        fetch_archive(source, tmp_path / "cache")
+    checksum.unlink()
+    with checksum.open("wb") as sparse:
+        sparse.truncate(8 << 30)
+    with pytest.raises(EngineError, match=r"sha512 cannot be read: it is larger than"):
+        fetch_archive(source, tmp_path / "cache")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+@pytest.mark.parametrize("kind", ["right", "wrong", "pipe"])
+def test_a_checksum_that_another_user_has_written_is_not_read(tmp_path: Path, kind: str) -> None:
+    tmp_path.chmod(0o1777)
+    file = tmp_path / NAME
+    file.write_bytes(CONTENT)
+    checksum = Path(f"{file}.sha512")
+    if kind == "pipe":
+        os.mkfifo(checksum)
+    else:
+        checksum.write_bytes(sha512_line(CONTENT if kind == "right" else b"other", NAME))
+    os.chown(checksum, 65534, 65534)
+    archive = fetch_archive(ArchiveSource("elasticsearch", "8.17.0", str(file)), tmp_path / "cache")
+    assert not archive.origin.verified
+
+
 def entry(cache: Path, name: str, *, days: float, size: int = 10) -> Path:
     folder = cache / name
     folder.mkdir(parents=True)

@@ -72,7 +72,7 @@ def _file_of_working_folder() -> str:
     when it is used.
     """
     # Few commands need it.
-    from pacenote.store.atomic_files import read_regular_file
+    from pacenote.system.regular_files import read_regular_file
 
     path = folder_path(Path())
     try:

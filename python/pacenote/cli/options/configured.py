@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import UsageError
-from pacenote.store.atomic_files import read_regular_file
+from pacenote.system.regular_files import read_regular_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Literal
 
 from pacenote.cli.options.command_trust import folder_path, is_trusted_for_command
 from pacenote.cli.options.configured import file_cannot_be_read
-from pacenote.store.atomic_files import read_with_status
 from pacenote.store.trusted_files import Trust, TrustedFiles, writable_by_others
+from pacenote.system.regular_files import read_with_status
 
 HARMLESS = frozenset({
     *(

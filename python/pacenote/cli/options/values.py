@@ -12,7 +12,7 @@ from typing import Any
 
 from pacenote.errors import UsageError
 from pacenote.model.decoding import parse_json
-from pacenote.store.atomic_files import read_regular_file
+from pacenote.system.regular_files import read_regular_file
 from pacenote.track.params import MAX_CLIENTS, parse_dict, parse_list
 
 DEFAULT_CLUSTER = "default"

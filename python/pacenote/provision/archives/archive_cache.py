@@ -32,6 +32,8 @@ from pacenote.net.http_pool import ConnectionPools
 from pacenote.provision.archives.addresses import ArchiveSource
 from pacenote.provision.public_files import make_public_dir, write_public
 from pacenote.system.locks import locked
+from pacenote.system.ownership import replaceable_file
+from pacenote.system.regular_files import read_regular_file
 
 DEFAULT_CACHE_DAYS = 30
 DEFAULT_CACHE_BYTES = 20 << 30
@@ -40,6 +42,9 @@ CHECKSUM_SUFFIX = ".sha512"
 
 _CHECKSUM = re.compile(r"\s*([0-9a-fA-F]{128})(?:\s|$)")
 _CHUNK_BYTES = 1 << 20
+_MAX_CHECKSUM_BYTES = 1 << 16
+"""Size of the largest file with a checksum; it may name many files."""
+
 _SHOWN_DIGITS = 16
 _MIRROR_HINT = "check the network, or name a server that has the archives with --archive-mirror"
 
@@ -194,9 +199,9 @@ def _local_archive(source: ArchiveSource, progress: ProgressCallback) -> CachedA
     label, size = f"verifying {path.name}", path.stat().st_size
     try:
         sha512 = sha512_of(path, lambda done: progress(label, done, size))
-        expected = _read_checksum(_checksum_file(path))
     except OSError as failure:
         raise EngineError(f"{path} cannot be read: {failure.strerror}") from failure
+    expected = _local_checksum(path)
     if expected not in ("", sha512):
         raise EngineError(
             f"{path} is not the file that {_checksum_file(path).name} describes: its SHA-512 checksum is "
@@ -204,6 +209,17 @@ def _local_archive(source: ArchiveSource, progress: ProgressCallback) -> CachedA
             hint="copy it again, or remove the file with the wrong checksum",
         )
     return CachedArchive(path, EngineArchive(str(path), sha512, verified=bool(expected)))
+
+
+def _local_checksum(path: Path) -> str:
+    """Returns the checksum in the file beside an archive; empty if there is none, or if another user could
+    have written it, in a folder such as /tmp. Raises EngineError.
+    """
+    file = _checksum_file(path)
+    try:
+        return "" if replaceable_file(file) else _read_checksum(file)
+    except OSError as failure:
+        raise EngineError(f"{file} cannot be read: {failure.strerror}", hint="remove it") from failure
 
 
 def _cached(source: ArchiveSource, target: Path) -> CachedArchive | None:
@@ -309,7 +325,7 @@ def _checksum_file(path: Path) -> Path:
 def _read_checksum(file: Path) -> str:
     """Returns the checksum in a file, or an empty string if it does not exist. Raises OSError."""
     try:
-        text = file.read_text("utf-8", "replace")
+        text = _checksum_text(file)
     except FileNotFoundError:
         return ""
     match = _CHECKSUM.match(text)
@@ -317,7 +333,11 @@ def _read_checksum(file: Path) -> str:
 
 
 def _is_unverified(path: Path) -> bool:
-    return "\n#" in _checksum_file(path).read_text("utf-8", "replace")
+    return "\n#" in _checksum_text(_checksum_file(path))
+
+
+def _checksum_text(file: Path) -> str:
+    return read_regular_file(file, _MAX_CHECKSUM_BYTES).decode("utf-8", "replace")
 
 
 def _short(checksum: str) -> str:
