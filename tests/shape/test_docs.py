@@ -133,6 +133,7 @@ def test_broken_links_are_detected(tmp_path, monkeypatch):
 
 def test_pages_stay_short():
     assert (ROOT / "ARCHITECTURE.md").read_text().count("\n") <= 120
+    assert len((ROOT / "CONTRIBUTING.md").read_bytes()) <= 8 << 10
 
 
 @pytest.mark.parametrize("page", PAGES)
