@@ -49,9 +49,10 @@ PROBABLE: Mapping[MetricWord, MetricWord] = {
     "worse": "probably worse",
     "changed": "probably changed",
 }
-"""What is said at most if one group ran after the other, so that the change contains the drift, or if a task
-is steady on one side only.
-"""
+"""What is said at most if a task is steady on one side only, or if the change contains a drift."""
+
+_BY_ORDER: Mapping[MetricWord, MetricWord] = {**PROBABLE, "same": "unclear"}
+"""What is said at most if the order of the races does not exclude a drift of the machine."""
 
 _ZERO = "0 in all races, which does not prove that both sides are the same"
 
@@ -239,13 +240,16 @@ def _decided(
         if is_too_narrow and word == "same":
             word = "unclear"
         reason = _TOO_NARROW if is_too_narrow else _by_ranks(metric, effect, word)
-        if each.is_at_most_probable or (races.design == "unpaired" and races.order != "mixed"):
+        if each.is_at_most_probable:
             word = PROBABLE.get(word, word)
+        if problem := races.order_problem:
+            # What the machine did meanwhile may be the change, or hide one.
+            word = _BY_ORDER.get(word, word)
         detectable = _finite(alone.at(confidence.power).detectable)
         own = metric.metric
-        interval = None if is_too_narrow else _interval(alone, own)
+        interval = None if is_too_narrow or problem else _interval(alone, own)
         change = replace(estimated_change(effect, own), detectable=detectable, alone=interval)
-        return replace(metric, word=word, change=change, reason=reason)
+        return replace(metric, word=word, change=change, reason=reason, order_problem=problem)
     if each.is_void:
         return replace(metric, word="void", reason="the races must not be compared")
     if each.has_backlog:

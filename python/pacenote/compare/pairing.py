@@ -25,6 +25,8 @@ _NUMBERED = re.compile(r"(?P<experiment>.+)-(?P<number>\d{3,9})(?:\.\d+)?")
 _FAILED = ("killed", "interrupted", "aborted")
 """States of races that an experiment repeats."""
 
+_NOT_EXCLUDED = "so that a drift of the machine is not excluded"
+
 
 @dataclass(frozen=True, slots=True)
 class PairedRaces:
@@ -68,6 +70,28 @@ class PairedRaces:
         if None in old or None in new:
             return "mixed"
         return run_order([time for time in old if time], [time for time in new if time])
+
+    @property
+    def order_problem(self) -> str:
+        """Why a drift of the machine may have caused a difference, or may hide one, as a clause; empty if the
+        order of the races excludes that, and with one race of each side, which has no verdict.
+        """
+        if self.design == "unpaired" and self.order != "mixed":
+            sides = ("contender", "baseline")
+            later, earlier = sides if self.order == "baseline first" else sides[::-1]
+            few = "" if self.is_apart else ", except for a few races"
+            return f"the {later} ran after the {earlier}{few}, {_NOT_EXCLUDED}"
+        if self.design != "paired":
+            return ""
+        if min(self.lags) > 0 or max(self.lags) < 0:
+            side = "baseline" if self.lags[0] > 0 else "contender"
+            if is_duet(self.all):
+                return (
+                    f"the {side} had the first half of the machine in every block, so that a difference "
+                    "between the halves is not excluded"
+                )
+            return f"the {side} ran first in every block, {_NOT_EXCLUDED}"
+        return "" if all(self.lags) else f"the order within blocks is unknown, {_NOT_EXCLUDED}"
 
     @property
     def is_apart(self) -> bool:

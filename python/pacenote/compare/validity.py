@@ -27,6 +27,8 @@ MORE_RACES = "run more races"
 _SHOWN_VALUES = 3
 """Maximum number of different values that a finding shows."""
 
+_UNBLOCKED = "the races are not compared within blocks, so that a drift of the machine is not excluded"
+
 _CONTAINER = re.compile("[0-9a-f]{12}")
 """A name that Docker gives a container."""
 
@@ -323,10 +325,12 @@ def order_findings(races: PairedRaces) -> Iterator[Finding]:
     """Yields why a drift of the machine is not excluded."""
     if races.design == "unpaired":
         yield _unpaired(races)
-    elif races.design == "paired" and (min(races.lags) > 0 or max(races.lags) < 0):
-        yield _always_first("baseline" if races.lags[0] > 0 else "contender", is_duet=is_duet(races.all))
-    elif races.design == "paired" and not all(races.lags):
-        yield _warning("the order within blocks is unknown, so that a drift of the machine is not excluded")
+    elif problem := races.order_problem:
+        if not all(races.lags):
+            yield _warning(problem)
+            return
+        what = "taking the first half" if is_duet(races.all) else "running first"
+        yield _warning(problem, "user", f"let the sides take turns at {what}")
 
 
 def _design(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]:
@@ -346,41 +350,16 @@ def _design(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]
         yield _warning(f"{alone} no partner in the block, {what}: {names} ({blocks})")
 
 
-def _always_first(side: str, *, is_duet: bool) -> Finding:
-    if is_duet:
-        return _warning(
-            f"the {side} had the first half of the machine in every block, so that a difference between the "
-            "halves is not excluded",
-            "user",
-            "let the sides take turns at the halves",
-        )
-    return _warning(
-        f"the {side} ran first in every block, so that a drift of the machine is not excluded",
-        "user",
-        "let the sides take turns at running first",
-    )
-
-
 def _unpaired(races: PairedRaces) -> Finding:
-    order = {
-        "baseline first": "the contender ran after the baseline",
-        "contender first": "the baseline ran after the contender",
-        "mixed": "the races are not compared within blocks",
-    }[races.order]
-    if races.order != "mixed" and not races.is_apart:
-        order += ", except for a few races"
+    problem = races.order_problem or _UNBLOCKED
     if share_ids(races.all) and any(map(block_of, races.all)):
         return _warning(
-            f"{order}, so that a drift of the machine is not excluded: experiments of two machines have the "
-            "same id, so that their blocks are not told apart",
+            f"{problem}: experiments of two machines have the same id, so that their blocks are not told "
+            "apart",
             "user",
             "give each experiment a name of its own",
         )
-    return _warning(
-        f"{order}, so that a drift of the machine is not excluded",
-        "user",
-        "run the races in blocks with the tags experiment and block",
-    )
+    return _warning(problem, "user", "run the races in blocks with the tags experiment and block")
 
 
 def _configurations(races: PairedRaces, differences: Sequence[FactDifference]) -> Iterator[Finding]:

@@ -158,7 +158,8 @@ class EstimatedChange:
     alone: ChangeInterval | None = None
     """The interval as if no other metric decided, which shows that a metric is the same or not worse than a
     limit: all metrics must be for the answer, so that many of them make an error less likely. None if the
-    change is not of a comparison, and for error rates that vary too much to show it.
+    change is not of a comparison, for error rates that vary too much to show it, and if a drift of the
+    machine may hide a change.
     """
 
     @property
@@ -232,6 +233,11 @@ class MetricComparison:
 
     lost_blocks: tuple[str, ...] = ()
     """The blocks whose races its values leave out, because one of them makes it doubtful."""
+
+    order_problem: str = ""
+    """Why a drift of the machine may have caused its change, or may hide one, such as `the baseline ran first
+    in every block, …`; empty if the order of its races excludes that, and without a change.
+    """
 
     @property
     def is_zero(self) -> bool:

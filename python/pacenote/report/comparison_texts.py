@@ -59,14 +59,14 @@ _ANSWERS = {
 
 def named_answer(comparison: Comparison, contender: str, baseline: str) -> str:
     """Returns the answer of a comparison of sides with these names."""
-    reason = why_probable(comparison, main_metric(comparison))
+    reason = why_probable(main_metric(comparison))
     answer = _ANSWERS[comparison.answer].format(contender=contender, baseline=baseline, reason=reason)
     if part := part_text(comparison):
         return f"{part.strip()}: {answer.partition(': ')[2]}"
     return answer
 
 
-def why_probable(comparison: Comparison, main: MetricComparison | None) -> str:
+def why_probable(main: MetricComparison | None) -> str:
     """Returns why a metric is only probably better or worse: if its interval is at or beyond what matters,
     something else than the interval is the reason.
     """
@@ -78,8 +78,8 @@ def why_probable(comparison: Comparison, main: MetricComparison | None) -> str:
     falls = -smallest if change.is_absolute else 1 / (1 + smallest) - 1
     if change.low < smallest and high > falls:
         return "perhaps by less than what matters"
-    if comparison.design == "unpaired" and comparison.run_order != "mixed":
-        return "a drift of the machine is not excluded"
+    if main.order_problem:
+        return main.order_problem.rpartition("so that ")[2]
     return "its task was in a steady state on one side only"
 
 
@@ -340,6 +340,8 @@ def next_text(comparison: Comparison) -> str:
             "repeat the races in blocks, which exclude a drift of the machine: "
             f"{FIRST_LOOK} blocks for a first look, {CLAIM} for a claim"
         )
+    if any(each.order_problem for each in comparison.primary):
+        return "repeat the blocks, and let the sides take turns at running first, which excludes a drift"
     count = block_count(comparison)
     if count < FIRST_LOOK:
         return f"run more races: {FIRST_LOOK} blocks are enough for a first look, {CLAIM} for a claim"

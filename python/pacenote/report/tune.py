@@ -59,8 +59,8 @@ def _answers(result: TuneResult) -> Iterator[str]:
     reason = result.reason
     if result.answer == "none yet":
         reason = f": {result.reason}" if result.reason else ""
-    elif result.answer == "probably better" and (comparison := _comparison(result)) is not None:
-        reason = why_probable(comparison, next(iter(_primary(result)), None))
+    elif result.answer == "probably better":
+        reason = why_probable(next(iter(_primary(result)), None))
     yield _ANSWERS[result.answer].format(settings=settings, reason=reason)
     if result.answer == "void" and result.options:
         yield f"  The search preferred {settings}, which is not confirmed: {_arguments(result)}"

@@ -140,6 +140,8 @@ def _warnings(
         return
     if reason := _undecided(comparison, metrics, gate.word):
         yield f"--fail-on={gate} cannot fail: {reason}"
+    elif gate.word in GATE_WORDS and (problem := _order_problem(metrics)):
+        yield f"--fail-on={gate} may overlook a change: {problem}"
     elif gate.word in GATE_WORDS and (blind := [each for each in metrics if _is_insensitive(each)]):
         yield f"--fail-on={gate} can hardly fail: {_blind_text(blind)}"
 
@@ -214,12 +216,11 @@ def _undecided(comparison: Comparison, gated: Sequence[MetricComparison], word: 
     unequal = [each for each in gated if not each.is_zero]
     if unequal and all(each.change is None for each in unequal):
         return next((each.reason for each in unequal if each.reason), comparison.design)
-    after = {
-        "baseline first": "the contender ran after the baseline",
-        "contender first": "the baseline ran last",
-    }
-    if word == "worse" and comparison.design == "unpaired" and comparison.run_order in after:
-        return (
-            f"{after[comparison.run_order]}, so that nothing is more than probably worse; use probably-worse"
-        )
+    if word == "worse" and (problem := _order_problem(unequal)):
+        return f"{problem}, and nothing is more than probably worse; use probably-worse"
     return ""
+
+
+def _order_problem(metrics: Sequence[MetricComparison]) -> str:
+    """Returns why a drift of the machine may hide that a metric became worse; empty if it cannot."""
+    return next((each.order_problem for each in metrics if each.order_problem), "")

@@ -81,7 +81,8 @@ def unmet_text(each: MetricComparison) -> str:
     from pacenote.report.comparison_rows import alone_text
 
     if each.change is None or each.change.alone is None:
-        return f"{each.word}: {each.reason}" if each.reason else each.word
+        reason = each.order_problem or each.reason
+        return f"{each.word}: {reason}" if reason else each.word
     return f"{each.change.alone.confidence * 100:.3g} % interval {alone_text(each.change)}"
 
 

@@ -91,7 +91,8 @@ def _case(each: MetricComparison, result: str) -> Iterator[str]:
     change = " ".join(
         part for part in (change_text(each.change), interval and f"(interval {interval})") if part
     )
-    message = quoteattr(whole_line(": ".join(part for part in (each.word, change, each.reason) if part)))
+    parts = (each.word, change, each.reason, each.order_problem)
+    message = quoteattr(whole_line(": ".join(filter(None, parts))))
     yield (
         f"  <testcase classname={quoteattr(whole_line(each.metric.task) or 'race')} "
         f"name={quoteattr(whole_line(each.metric.name))}>"
