@@ -15,7 +15,7 @@ from pacenote.model.merged_series import MergedPercentile
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import Verdict
 from pacenote.model.race_timeline import PointTimes, RaceObservations
-from pacenote.model.result import WarmupBacklog, WarmupDrain
+from pacenote.model.result import TaskResult, WarmupBacklog, WarmupDrain
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.report.page.page import ItemList, PageCell, PageCommand, PageTable, ReportPage, Text
 from pacenote.report.page.race.build import PageSources, build_page, without_details
@@ -328,6 +328,16 @@ def test_work_does_not_grow_with_the_square_of_the_nodes():
         ["node.*.b", "same"],
     ]
     assert facts.lookups <= 10 * len(facts)
+
+
+def test_work_does_not_grow_with_the_square_of_the_tasks(monkeypatch):
+    compared = []
+    monkeypatch.setattr(TaskResult, "__eq__", lambda task, other: compared.append(other) or task is other)
+    hidden = tuple(task(task=f"hidden-{number}") for number in range(30))
+    shown = tuple(task(task=f"shown-{number}") for number in range(30))
+    page = page_of(record(tasks=hidden + shown, unreported=tuple(one.task for one in hidden)))
+    assert any("Administrative, not listed: hidden-0, hidden-1," in text.text for text in blocks(page, Text))
+    assert len(compared) <= 2 * len(hidden + shown)
 
 
 def test_the_command_and_its_notes_are_the_last_answer():

@@ -194,7 +194,8 @@ def _tasks(record: RaceRecord) -> Iterator[Block]:
     yield from (Text(text) for text in returned_numbers(record, reported))
     yield from (Text(note) for note in tasks.backlog_notes(reported))
     yield from (Text(f"{note}.") for note in race_notes(record))
-    hidden = [single_line(task.task) for task in record.tasks if task not in reported]
+    shown = {task.task for task in reported}
+    hidden = [single_line(task.task) for task in record.tasks if task.task not in shown]
     if hidden:
         yield Text(f"Administrative, not listed: {', '.join(hidden)}.", "quiet")
 
