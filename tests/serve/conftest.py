@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -12,9 +12,11 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from pacenote.errors import PacenoteError
+from pacenote.serve.page_maker import PageMaker, PageRequest
 from pacenote.serve.server import ServeOptions, serve
-from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
+
+PAGES = {"race": "page", "comparison": "comparison", "trend": "trend"}
 
 
 class TestPageMaker:
@@ -24,33 +26,34 @@ class TestPageMaker:
 
     def __init__(self) -> None:
         self.made: list[str] = []
+        self.is_closed = False
 
-    def race(self, folder: RaceFolder) -> str:
-        self.made.append(folder.path.name)
-        if folder.path.name == "broken":
-            raise PacenoteError("it has no page", hint="look elsewhere")
-        if folder.path.name == "defect":
+    async def make(self, request: PageRequest) -> bytes:
+        baseline, contender = (",".join(side) for side in (request.baseline, request.contender))
+        self.made.append(contender if request.kind == "race" else request.kind)
+        if contender == "broken":
+            raise PacenoteError(f"it has no {PAGES[request.kind]}", hint="look elsewhere")
+        if contender == "defect":
             raise LookupError("oh")
-        return f"<p>made for {folder.path.name}</p>"
+        texts = {
+            "race": f"made for {contender}",
+            "comparison": f"{baseline} against {contender}",
+            "trend": f"trend of {contender}",
+        }
+        return f"<p>{texts[request.kind]}</p>".encode()
 
-    def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> str:
-        self.made.append("comparison")
-        names = [",".join(folder.path.name for folder in side) for side in (baseline, contender)]
-        return f"<p>{' against '.join(names)}</p>"
-
-    def trend(self, folder: RaceFolder) -> str:
-        self.made.append("trend")
-        if folder.path.name == "broken":
-            raise PacenoteError("it has no trend", hint="look elsewhere")
-        return f"<p>trend of {folder.path.name}</p>"
+    async def close(self) -> None:
+        self.is_closed = True
 
 
 class Site:
     """A server of a store in a thread of its own, and a client with its cookie."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, pages: PageMaker | None = None) -> None:
+        """`pages` makes the pages instead of `maker`."""
         self.store = RaceStore(home)
         self.maker = TestPageMaker()
+        self._pages = pages or self.maker
         self.warnings: list[str] = []
         self.address = ""
         self._ready = threading.Event()
@@ -62,7 +65,7 @@ class Site:
         self._options = ServeOptions(
             "127.0.0.1", 0, self._announce, self.warnings.append, live_interval_s=0.01
         )
-        await serve(self.store, self.maker, self._options)
+        await serve(self.store, self._pages, self._options)
 
     def _announce(self, address: str) -> None:
         self.address = address

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import os
+import sys
 
 from pacenote.cli.console import Console
 from pacenote.cli.options import values
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
 from pacenote.errors import UsageError
-from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore, check_home
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 DEFAULT_PORT = 7223
 """The port: below those that the kernel gives to connections, which a race may use up."""
+
+_END_S = 2.0
+"""Seconds after which the process ends although a thread still reads a file."""
 
 _HOSTS = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1", "[::1]": "::1"}
 
@@ -41,10 +44,12 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Answers requests until Ctrl-C, and returns 0. Raises PacenoteError if it cannot listen."""
     import asyncio
+    import threading
 
     # Warnings need it, also when no further file can be opened.
     import pacenote.cli.program  # noqa: F401
     from pacenote.race.stop_signals import handled_signals
+    from pacenote.serve.page_processes import PageProcesses
     from pacenote.serve.server import ServeOptions, serve
 
     store = RaceStore()
@@ -57,31 +62,23 @@ def run(options: argparse.Namespace, console: Console) -> int:
         )
 
     asked = ServeOptions(options.host, options.port, announce, console.warning, handled_signals())
-    asyncio.run(serve(store, _PageMaker(store), asked))
+    # -P: a file of the current folder must not replace a module.
+    command = (sys.executable, "-P", "-m", "pacenote.cli.page_process")
+    settings = {"program": sys.argv[0], "home": str(store.home)}
+    # Threads that read files may not end soon, and write nothing but notes.
+    end = threading.Timer(_END_S, os._exit, (0,))
+    end.daemon = True
+
+    async def answer() -> None:
+        await serve(store, PageProcesses(command, settings), asked)
+        if options.owns_process:
+            end.start()
+
+    try:
+        asyncio.run(answer())
+    finally:
+        end.cancel()
     return 0
-
-
-class _PageMaker:
-    """Makes the pages that `--html` of `pacenote report`, `compare` and `trend` writes."""
-
-    def __init__(self, store: RaceStore) -> None:
-        self._store = store
-
-    def race(self, folder: RaceFolder) -> str:
-        from pacenote.cli.output.race_page import page_text
-
-        return page_text(folder.read(), folder, None, is_running=folder.is_in_use())
-
-    def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> str:
-        from pacenote.cli.compare import comparison_page
-
-        sides = ([folder.path.name for folder in side] for side in (baseline, contender))
-        return comparison_page(self._store, *sides)
-
-    def trend(self, folder: RaceFolder) -> str:
-        from pacenote.cli.trend import trend_page
-
-        return trend_page(self._store, folder.path.name)
 
 
 def _port(text: str) -> int:

@@ -12,6 +12,7 @@ from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.messages import DEFECT
 from pacenote.serve.access import TOKEN, Access, AccessDenied
 from pacenote.serve.document import OwnPage, attribute, message_page, rendered
+from pacenote.serve.page_maker import PageDefect
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -79,7 +80,8 @@ class RequestGuard:
         except ConnectionError:
             raise
         except Exception as error:
-            text = f"{DEFECT}: {type(error).__name__}: {error}"
+            what = str(error) if isinstance(error, PageDefect) else f"{type(error).__name__}: {error}"
+            text = f"{DEFECT}: {what}"
             # A page whose event stream ends requests it again and again.
             if text not in self._warned:
                 if len(self._warned) == _MOST_WARNED:

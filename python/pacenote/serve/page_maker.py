@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from functools import partial
-from typing import Protocol
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+from weakref import WeakValueDictionary
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_state import race_state
@@ -17,26 +18,41 @@ _KEPT = 8
 """Reports that are kept in memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A page to make."""
+
+    kind: Literal["race", "comparison", "trend"]
+    """The report of a race that does not run, the comparison of races, or the trend of races like one."""
+
+    contender: tuple[str, ...]
+    """The id of the race, or those of the races that are compared with others."""
+
+    baseline: tuple[str, ...] = ()
+    """The ids of the races with which they are compared."""
+
+
+class PageDefect(Exception):
+    """A page cannot be made because of a defect; the text is the type of the exception with its message."""
+
+
 class PageMaker(Protocol):
-    """Makes pages that are documents of their own. Different threads call it, but not at the same time."""
+    """Makes pages that are documents of their own."""
 
-    def race(self, folder: RaceFolder) -> str:
-        """Returns the report of a race that does not run, as HTML. Raises PacenoteError."""
+    async def make(self, request: PageRequest) -> bytes:
+        """Returns a page as HTML. Raises PacenoteError, and PageDefect. Can be cancelled."""
 
-    def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> str:
-        """Returns the comparison of races as HTML. Raises PacenoteError."""
-
-    def trend(self, folder: RaceFolder) -> str:
-        """Returns the trend of the races like this one as HTML. Raises PacenoteError."""
+    async def close(self) -> None:
+        """Ends what makes pages."""
 
 
 class Reports:
-    """The reports of races and of comparisons. One is made at a time: an engine may be measured here."""
+    """The reports of races and of comparisons. Each is made once, however many requests wait for it."""
 
     def __init__(self, maker: PageMaker) -> None:
         self._maker = maker
         self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._turn = asyncio.Lock()
+        self._turns: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
     async def race(self, folder: RaceFolder) -> bytes:
         """Returns the stored page of a race, or a new one if that is missing or older than the record.
@@ -59,12 +75,13 @@ class Reports:
                 "the race is still running: it has a report when it has ended",
                 hint="until then, the page of the race shows how far it is",
             )
-        return await self._made(_version(folder), partial(self._maker.race, folder))
+        return await self._made(_version(folder), PageRequest("race", (folder.path.name,)))
 
     async def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> bytes:
         """Returns the comparison of races. Raises PacenoteError."""
         key = (tuple(map(_version, baseline)), tuple(map(_version, contender)))
-        return await self._made(key, partial(self._maker.comparison, baseline, contender))
+        old, new = (tuple(folder.path.name for folder in side) for side in (baseline, contender))
+        return await self._made(key, PageRequest("comparison", new, old))
 
     async def prepare_trend(self, folder: RaceFolder) -> None:
         """Makes the trend of the races like this one, which `trend` returns. Raises PacenoteError."""
@@ -74,15 +91,18 @@ class Reports:
 
     async def trend(self, folder: RaceFolder) -> bytes:
         """Returns the trend of the races like this one, as it was prepared. Raises PacenoteError."""
-        return await self._made(_trend_key(folder), partial(self._maker.trend, folder))
+        return await self._made(_trend_key(folder), PageRequest("trend", (folder.path.name,)))
 
-    async def _made(self, key: Hashable, make: Callable[[], str]) -> bytes:
-        async with self._turn:
-            if key not in self._kept:
-                self._kept[key] = (await asyncio.to_thread(make)).encode()
+    async def _made(self, key: Hashable, request: PageRequest) -> bytes:
+        # The dictionary forgets a lock that no request holds or waits for.
+        turn = self._turns.setdefault(key, asyncio.Lock())
+        async with turn:
+            page = self._kept.get(key)
+            if page is None:
+                page = self._kept[key] = await self._maker.make(request)
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
-            return self._kept[key]
+            return page
 
 
 def _stored_page(folder: RaceFolder) -> bytes | None:

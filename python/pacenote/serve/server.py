@@ -65,7 +65,9 @@ class ServeOptions:
 
 
 async def serve(store: RaceStore, maker: PageMaker, options: ServeOptions) -> None:
-    """Answers requests until the server is to end. Raises PacenoteError if it cannot listen."""
+    """Answers requests until the server is to end, and closes the maker of pages. Raises PacenoteError if it
+    cannot listen.
+    """
     _allow_more_connections()
     access = Access()
     updates = LiveUpdates(options.live_interval_s)
@@ -75,7 +77,14 @@ async def serve(store: RaceStore, maker: PageMaker, options: ServeOptions) -> No
     # Its lines would contain addresses, and malformed requests.
     silent = logging.getLogger("pacenote.serve")
     silent.disabled = True
-    runner = web.AppRunner(application, access_log=None, logger=silent, shutdown_timeout=_SHUTDOWN_S)
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        logger=silent,
+        shutdown_timeout=_SHUTDOWN_S,
+        # A page is not made for a browser that has left.
+        handler_cancellation=True,
+    )
     with _listening_socket(options) as listener:
         await runner.setup()
         try:
@@ -88,6 +97,7 @@ async def serve(store: RaceStore, maker: PageMaker, options: ServeOptions) -> No
             await options.stop.wait()
         finally:
             updates.stop()
+            await maker.close()
             await runner.cleanup()
 
 

@@ -1,0 +1,88 @@
+"""A process that makes pages for the server: one after the other, each within a limit of processor time.
+
+For each line of JSON in standard input, it writes a line with the kind and the size of its reply, and the
+reply.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Literal, get_args
+
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.system.prctl import PR_SET_PDEATHSIG, prctl
+
+ReplyKind = Literal["page", "missing", "problem", "defect"]
+"""Kinds of replies: a page as HTML; a message with its hint as JSON, about something that cannot be read, or
+about something else; the text of a defect.
+"""
+
+REPLY_KINDS: tuple[ReplyKind, ...] = get_args(ReplyKind)
+
+
+@dataclass(frozen=True, slots=True)
+class PageReply:
+    """What a process says about a page."""
+
+    kind: ReplyKind
+    """What the content is."""
+
+    content: bytes
+    """A page as HTML, the JSON list of a message and its hint, or a text."""
+
+
+def answer_requests(make: Callable[[Mapping[str, Any]], str]) -> None:
+    """Answers requests until standard input ends, and writes what `make` returns for each of them.
+
+    The kernel ends the process if a page takes more processor time than the request allows, and when the
+    server ends.
+    """
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # What libraries print must not get into a reply.
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    # The process that ends at the limit leaves no core file.
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        _limit_processor_time(request["limit_s"])
+        try:
+            _write(replies, _reply(make, request))
+        except BrokenPipeError:  # The server has ended.
+            os._exit(0)
+
+
+def _limit_processor_time(limit_s: float) -> None:
+    """Lets the process take so many further seconds. The kernel ends it: what reads may hold the lock of the
+    interpreter.
+    """
+    allowed = math.ceil(time.process_time() + limit_s)
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (allowed if hard == resource.RLIM_INFINITY else min(allowed, hard), hard)
+    )
+
+
+def _reply(make: Callable[[Mapping[str, Any]], str], request: Mapping[str, Any]) -> PageReply:
+    try:
+        return PageReply("page", make(request).encode())
+    except PacenoteError as error:
+        kind: ReplyKind = "missing" if isinstance(error, StoreError) else "problem"
+        return PageReply(kind, json.dumps([error.message, error.hint]).encode())
+    except Exception as error:
+        return PageReply("defect", f"{type(error).__name__}: {error}".encode(errors="replace"))
+
+
+def _write(replies: BinaryIO, reply: PageReply) -> None:
+    replies.write(f"{reply.kind} {len(reply.content)}\n".encode())
+    replies.write(reply.content)
+    replies.flush()

@@ -1,0 +1,188 @@
+"""Pages are made in processes that end at a limit, with their request, and with the server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from pacenote.serve.page_processes import PageProcesses
+from serve.conftest import Site
+from support.records import record
+
+PROGRAM = """
+import os, pathlib, sys
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.serve.page_process import answer_requests
+
+def make(request):
+    (race,) = request["contender"]
+    pathlib.Path(request["folder"], f"{race}-{os.getpid()}").touch()
+    if race == "endless":
+        while True: pass
+    if race == "killed":
+        os.kill(os.getpid(), 9)
+    if race == "broken":
+        raise PacenoteError("it has no page", hint="look elsewhere")
+    if race == "missing":
+        raise StoreError("it is not there")
+    if race == "defect":
+        raise LookupError("oh")
+    print("a library prints")
+    return f"<p>{race} {request['kind']}</p>" + "x" * 300_000
+
+answer_requests(make)
+"""
+"""Makes pages, and leaves a file with the id of the race and that of the process for each."""
+
+
+class Pages:
+    """A server whose pages are made in processes, and what these leave."""
+
+    def __init__(self, folder: Path, limit_s: float) -> None:
+        self.folder = folder / "made"
+        self.folder.mkdir()
+        command = (sys.executable, "-P", "-c", PROGRAM)
+        processes = PageProcesses(command, {"folder": str(self.folder)}, limit_s)
+        self.site = Site(folder / "home", processes)
+
+    def create(self, *names: str) -> None:
+        """Stores races with these ids."""
+        for name in names:
+            self.site.store.create(record(name))
+
+    def makers(self, race: str) -> list[int]:
+        """Returns the ids of the processes that have begun to make the page of a race."""
+        return [int(path.name.rpartition("-")[2]) for path in self.folder.glob(f"{race}-*")]
+
+    def begin(self, race: str) -> HTTPConnection:
+        """Asks for the report of a race, and returns when a process makes it."""
+        before = len(self.makers(race))
+        connection = self.site.connect()
+        headers = {"Cookie": self.site.cookie, "Sec-Fetch-Site": "same-origin"}
+        connection.request("GET", f"{self.site.root}race/{race}/report.html", headers=headers)
+        eventually(lambda: len(self.makers(race)) > before)
+        return connection
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Waits until something holds."""
+    for _ in range(3_000):
+        if holds():
+            return
+        time.sleep(0.01)
+    pytest.fail("it does not happen")
+
+
+def has_ended(pid: int) -> bool:
+    """Returns whether a process has ended, and is reaped."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@contextmanager
+def serving(folder: Path, limit_s: float = 1_000.0) -> Iterator[Pages]:
+    pages = Pages(folder, limit_s)
+    pages.site.start()
+    try:
+        yield pages
+    finally:
+        pages.site.stop()
+
+
+def test_a_process_makes_one_page_after_the_other(tmp_path):
+    with serving(tmp_path) as pages:
+        pages.create("one", "two")
+        for name in ("one", "two"):
+            text = pages.site.page(f"race/{name}/report.html")
+            assert text == f"<p>{name} race</p>{'x' * 300_000}"
+        assert pages.makers("one") == pages.makers("two")
+    assert has_ended(*pages.makers("one"))
+
+
+def test_what_is_wrong_with_a_page_is_shown(tmp_path):
+    with serving(tmp_path) as pages:
+        pages.create("broken", "missing", "defect")
+        statuses = {"broken": 422, "missing": 404, "defect": 500}
+        texts = {
+            "broken": "look elsewhere",
+            "missing": "it is not there",
+            "defect": "Pacenote: LookupError: oh",
+        }
+        for name, status in statuses.items():
+            response, text = pages.site.get(f"race/{name}/report.html")
+            assert (response.status, texts[name] in text) == (status, True)
+        assert pages.site.warnings == ["a defect of Pacenote: LookupError: oh"]
+
+
+def test_a_page_that_takes_long_is_stopped(tmp_path):
+    with serving(tmp_path, limit_s=1.0) as pages:
+        pages.create("endless", "other")
+        response, text = pages.site.get("race/endless/report.html")
+        assert response.status == 422
+        assert "this page was stopped after 1 s of processor time" in text
+        assert has_ended(*pages.makers("endless"))
+        # Each page has the whole limit.
+        assert "other" in pages.site.page("race/other/report.html")
+
+
+def test_a_process_that_is_killed_is_replaced(tmp_path):
+    with serving(tmp_path) as pages:
+        pages.create("killed", "one", "two")
+        assert "this page has ended with signal 9" in pages.site.get("race/killed/report.html")[1]
+        pages.site.page("race/one/report.html")
+        # While it waits for a request, too.
+        (idle,) = pages.makers("one")
+        os.kill(idle, signal.SIGKILL)
+        eventually(lambda: has_ended(idle))
+        assert "two" in pages.site.page("race/two/report.html")
+
+
+def test_a_page_that_takes_long_keeps_no_other_waiting(tmp_path):
+    with serving(tmp_path) as pages:
+        pages.create("endless", "other")
+        with closing(pages.begin("endless")):
+            assert "other" in pages.site.page("race/other/report.html")
+
+
+def test_a_page_is_not_made_for_a_browser_that_has_left(tmp_path):
+    with serving(tmp_path) as pages:
+        pages.create("endless", "other")
+        for _ in range(3):
+            pages.begin("endless").close()
+            eventually(lambda: all(map(has_ended, pages.makers("endless"))))
+        assert "other" in pages.site.page("race/other/report.html")
+
+
+def test_several_requests_for_a_page_make_it_once(tmp_path):
+    with serving(tmp_path) as pages:
+        pages.create("endless")
+        first = pages.begin("endless")
+        second = pages.site.connect()
+        headers = {"Cookie": pages.site.cookie, "Sec-Fetch-Site": "same-origin"}
+        second.request("GET", f"{pages.site.root}race/endless/report.html", headers=headers)
+        assert "Races" in pages.site.page()
+        assert len(pages.makers("endless")) == 1
+        # The second one does not get what the first one has left.
+        first.close()
+        eventually(lambda: len(pages.makers("endless")) == 2)
+        second.close()
+
+
+def test_the_end_of_the_server_ends_what_makes_pages(tmp_path):
+    with serving(tmp_path) as pages:
+        pages.create("endless", "other")
+        pages.site.page("race/other/report.html")
+        connection = pages.begin("endless")
+    connection.close()
+    assert all(map(has_ended, pages.makers("endless") + pages.makers("other")))
