@@ -86,6 +86,18 @@ def test_a_damaged_line_of_the_journal_does_not_hide_the_others(store, line):
     assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
 
 
+def test_a_journal_of_damaged_lines_is_not_read_to_its_end(store):
+    folder = store.create(record(complete=False, tasks=()))
+    folder.append(bulk())
+    with folder.journal.open("ab") as file:
+        file.write(b"[]\n" * 1_000)
+    folder.append(task("after"))
+    unfinished = folder.read()
+    assert [result.task for result in unfinished.tasks] == [bulk().task]
+    lost = "1,000 damaged lines and all after them of tasks.jsonl left out: results are lost"
+    assert lost in unfinished.verdict.reasons
+
+
 @pytest.mark.parametrize("create", [os.mkfifo, os.mkdir])
 def test_a_journal_that_is_not_a_file_does_not_hide_the_record(store, create):
     folder = store.create(unfinished())

@@ -26,6 +26,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -74,6 +75,9 @@ _INDENTATION = 1.5
 """How much larger a result is in the record, which is indented and repeats some values for Rally."""
 
 _MAX_NAMED_LOGS = 3
+
+_MAX_DAMAGED_LINES = 1_000
+"""Damaged lines of a journal after which it is not read any further: a race writes a line for each task."""
 """Largest number of logs that a message names."""
 
 
@@ -458,22 +462,27 @@ class RaceFolder:
     def _read_journal(self) -> tuple[list[TaskResult], str]:
         """Returns the results in the journal, and what of it cannot be read, or empty text."""
         try:
-            lines = read_stored_file(self.journal).split(b"\n")
+            lines = io.BytesIO(read_stored_file(self.journal))
         except FileNotFoundError:
             return [], ""
         except OSError as error:
             return [], f"{store_error('read', self.journal, error).message}, so results are missing"
-        results, damaged = [], 0
+        results, damaged, after, rest = [], 0, "", b""
         # Each complete line ends with a newline; text after the last newline is an incomplete line, or one
         # that the race is just writing. The rest is reserved room.
-        *lines, rest = lines
-        is_cut = bool(rest.strip(b"\0")) and not self.is_in_use()
         for line in lines:
+            if not line.endswith(b"\n"):
+                rest = line
+                break
+            if damaged == _MAX_DAMAGED_LINES:
+                after = " and all after them"
+                break
             try:
                 results.append(TaskResult.from_document(parse_stored(line)))
             except (ValueError, RecursionError, PacenoteError):
                 damaged += 1
-        left_out = [format_count(damaged, "damaged line")] if damaged else []
+        is_cut = bool(rest.strip(b"\0")) and not self.is_in_use()
+        left_out = [f"{format_count(damaged, 'damaged line')}{after}"] if damaged else []
         left_out += ["the incomplete last line"] if is_cut else []
         lost = f"{' and '.join(left_out)} of {self.journal.name} left out: results are lost"
         return results, lost if left_out else ""
