@@ -1,31 +1,37 @@
 """Race folders written by earlier versions can still be read and reported.
 
-`earlier/race.json` is the record of a real race of http_logs with OpenSearch 3.3.0, written by commit eda047b
-and reduced to two of its tasks.
+`earlier/format-N` is the folder of a real race of http_logs with OpenSearch 3.3.0, reduced to two of its
+tasks and some facts of its snapshot. Commit eda047b wrote that of format 1.
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from pacenote.model.race_record import FORMAT_VERSION, RaceRecord
 from pacenote.report.summary import build_report
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore
 
-EARLIER = Path(__file__).with_name("earlier") / "race.json"
+EARLIER = Path(__file__).with_name("earlier")
+FORMATS = tuple(f"format-{number}" for number in range(1, FORMAT_VERSION + 1))
 RACE_ID = "00000000-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
 def store(tmp_path):
-    folder = tmp_path / "races" / RACE_ID
-    folder.mkdir(parents=True)
-    (folder / "race.json").write_bytes(EARLIER.read_bytes())
+    shutil.copytree(EARLIER / "format-1", tmp_path / "races" / RACE_ID)
     return RaceStore(tmp_path)
 
 
 def test_an_earlier_race_is_reported_with_its_stored_values(store):
-    written = {task["task"]: task for task in json.loads(EARLIER.read_text("utf-8"))["tasks"]}
+    written = {
+        task["task"]: task
+        for task in json.loads((EARLIER / "format-1" / "race.json").read_text("utf-8"))["tasks"]
+    }
     rows = {(row.metric, row.task): row.value for row in build_report(store.load("latest")).rows}
     bulks, searches = written["index-append"], written["default"]
     assert rows["Mean Throughput", "index-append"] == pytest.approx(bulks["throughput"]["mean"], rel=1e-5)
@@ -46,6 +52,37 @@ def test_the_record_of_an_earlier_race_is_read_in_full(store):
     assert record.verdict.state == "suspect"
     assert [task.clients for task in record.tasks] == [4, 1]
     assert record.telemetry["node_startup_time"] > 0
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_race_of_each_format_is_read_listed_and_stored_again(tmp_path, name):
+    shutil.copytree(EARLIER / name, tmp_path / "races" / RACE_ID)
+    store = RaceStore(tmp_path)
+    race = store.load(RACE_ID)
+    (listed,) = store.list(RaceFilter())
+    assert (listed.track, listed.state, listed.verdict) == ("http_logs", "complete", race.verdict.state)
+    assert RaceRecord.from_document(json.loads(json.dumps(race.to_document()))) == race
+
+
+def test_nothing_of_a_race_of_this_format_is_lost_when_it_is_stored_again(tmp_path):
+    stored = json.loads((EARLIER / FORMATS[-1] / "race.json").read_bytes())
+    folder = RaceFolder(tmp_path)
+    folder.write(RaceRecord.from_document(stored))
+    assert list(lost(stored, json.loads(folder.race_json.read_bytes()))) == []
+    shutil.copy(EARLIER / FORMATS[-1] / "snapshot.json", folder.snapshot)
+    assert folder.read_snapshot().to_document() == json.loads(folder.snapshot.read_bytes())
+
+
+def lost(old, new, path="race"):
+    """Yields the places at which `new` lacks a value of `old`; it may have more keys."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in old:
+            yield from lost(old[key], new.get(key), f"{path}.{key}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from lost(before, after, f"{path}[{number}]")
+    elif old != new:
+        yield path
 
 
 def percentile(task, name, q):
