@@ -9,6 +9,7 @@ A document can take fifty times the memory of its text, so that its values are c
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Callable
@@ -59,6 +60,14 @@ def parse_json(text: str | bytes, not_finite: NotFinite = "refused") -> Any:
     # Python's own reader of integers is much faster.
     has_long_number = _LONG_NUMBER in data.translate(_AS_ZEROS)
     integer = _INTEGER_READERS[not_finite] if has_long_number else None
+    if not has_long_number:
+        import msgspec  # Slow to import, and not needed for `--help`.
+
+        # It refuses all that is not JSON, also what Python's own parser reads.
+        with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+            document = msgspec.json.decode(text)
+            check_depth(document)
+            return document
     try:
         document = json.loads(text, parse_constant=constant, parse_float=number, parse_int=integer)
     except (json.JSONDecodeError, UnusableNumber):
