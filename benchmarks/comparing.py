@@ -7,11 +7,11 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from machine import PACENOTE, run, temporary_folder
+from msgspec.structs import replace
 from outcome import Figure, Options, Outcome, Target
 from recorded_series import write_series
 

@@ -5,12 +5,12 @@ with 4,500 facts, a GC log with two collections per second, and 300 series of te
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from comparing import example_task
 from machine import PACENOTE, run, temporary_folder
+from msgspec.structs import replace
 from outcome import Figure, Options, Outcome, Target
 from recorded_samples import write_samples
 from recorded_series import write_series

@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 import numpy as np
 from comparison_simulations import Machine
+from msgspec import structs
 from simulations import print_tables, share_with_exact_interval, table
 
 from pacenote.compare import groups
@@ -199,7 +200,7 @@ def _record(race: PlannedRace, race_id: str, rates: Sequence[float], verdict: st
         challenge="append",
         user_tags={"experiment": "s-1", "block": str(race.block), "variant": race.variant},
         tasks=tuple(
-            replace(_TASK, task=f"index-{number}", throughput=Throughput(rate, rate, rate, rate))
+            structs.replace(_TASK, task=f"index-{number}", throughput=Throughput(rate, rate, rate, rate))
             for number, rate in enumerate(rates)
         ),
         verdict=Verdict(verdict, _DOUBTS if verdict == "suspect" else ()),  # type: ignore[arg-type]

@@ -9,12 +9,12 @@ import json
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import comparing
 from diagnosing import store_race
 from machine import PACENOTE, PYTHON, run, temporary_folder
+from msgspec.structs import replace
 from outcome import Figure, Options, Outcome, Target
 
 from pacenote.cli.lab.stored_experiment import NoOptionCheck

@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from fcntl import ioctl
 
+from msgspec.structs import replace
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
 from pacenote.cli.console import Console

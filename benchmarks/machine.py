@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import shutil
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 from outcome import BenchmarkError
 
+from pacenote.model.codec import encode
 from pacenote.race.environment import read_environment
 
 PYTHON = sys.executable
@@ -167,7 +167,7 @@ def engine_home() -> Iterator[Path]:
 
 def describe(repository: Path) -> dict[str, Any]:
     """Returns the environment of a run: everything that may affect its figures, without names and paths."""
-    environment = dataclasses.asdict(read_environment())
+    environment = encode(read_environment())
     for private in ("name", "host_name"):
         environment.pop(private)
     return {**environment, "commit": _commit(repository)}

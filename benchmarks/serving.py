@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from comparing import example_task
 from machine import PACENOTE, temporary_folder
+from msgspec.structs import replace
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
 from pacenote.model.race_progress import RaceProgress, TaskProgress

@@ -16,8 +16,10 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pacenote.model.tune import Constraint, TuneObjective
 from pacenote.store.race_folder import RaceFolder

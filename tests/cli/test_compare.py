@@ -6,11 +6,11 @@ import json
 import re
 import shlex
 import shutil
-from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from compare.quality_races import returned
 from compare.races import blocks, compared, index, race, search

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from importers.samples import PUBLISHED
 from pacenote.diagnose.rules_file import bundled_rules

@@ -8,6 +8,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from pacenote.model.recording import LockKind, RecordedJvm
 from pacenote.store.race_store import RaceStore
@@ -126,8 +127,9 @@ def races(reader, monkeypatch):
         record = race(name)
         if name == "late":
             first, *others = record.tasks
-            record = replace(record, tasks=(replace(first, window_s=5.0, window_from_s=1.0), *others))
-        folder = store.create(replace(record, driver={**record.driver, "started_unix_ns": START_NS}))
+            first = structs.replace(first, window_s=5.0, window_from_s=1.0)
+            record = structs.replace(record, tasks=(first, *others))
+        folder = store.create(structs.replace(record, driver={**record.driver, "started_unix_ns": START_NS}))
         for file in files:
             path = folder.artifacts / file
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
 """`pacenote race`: options, output and exit codes."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_progress import RaceProgress, TaskProgress

@@ -4,9 +4,9 @@ import io
 import json
 import os
 import subprocess
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.model.saturation import SaturationResult

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from compare.races import blocks, search
 from pacenote.model.race_record import RaceRecord

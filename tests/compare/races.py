@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import cache
+
+from msgspec.structs import replace
 
 from pacenote.model.comparison import ComparedRace
 from pacenote.model.race_record import RaceRecord

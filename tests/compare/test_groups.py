@@ -6,9 +6,9 @@ import json
 import math
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import blocks, compared, index, race, search
 from pacenote.cli.gates.comparison import gate_result

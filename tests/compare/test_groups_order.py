@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import compared, index, race, search
 from pacenote.compare.groups import compare_groups

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from compare.races import blocks, compared, index, race
 from pacenote.compare.groups import compare_groups
@@ -19,7 +20,7 @@ from pacenote.stats.effect import paired_effect
 
 def block_race(name: str, minutes: float, block: int | str = 0, **changes: object) -> ComparedRace:
     own = race(name, **{"user_tags": {"experiment": "e", "variant": name[0], "block": block}} | changes)
-    return ComparedRace(replace(own, timestamp=own.timestamp + timedelta(minutes=minutes)))
+    return ComparedRace(structs.replace(own, timestamp=own.timestamp + timedelta(minutes=minutes)))
 
 
 def names(races: tuple[ComparedRace, ...]) -> list[str]:
@@ -97,7 +98,10 @@ def test_races_at_the_same_time_are_apart_by_the_half_of_the_machine() -> None:
     halves = ((1, 2), (2, 1), (1, 2))
     old, new = (
         [
-            replace(one, record=replace(one.record, user_tags={**one.record.user_tags, "half": half[side]}))
+            replace(
+                one,
+                record=structs.replace(one.record, user_tags={**one.record.user_tags, "half": half[side]}),
+            )
             for block, half in enumerate(halves)
             for one in [block_race(f"{'ab'[side]}{block}", block, block)]
         ]
@@ -115,7 +119,8 @@ def test_times_that_are_not_known_have_no_order() -> None:
     assert pair_races(old, new).lags == (0.0, 0.0, 0.0)
     assert "the order within blocks is unknown" in texts(compare_groups(old, new))
     untagged = [
-        [replace(one, record=replace(one.record, user_tags={})) for one in side] for side in (old, new)
+        [replace(one, record=structs.replace(one.record, user_tags={})) for one in side]
+        for side in (old, new)
     ]
     assert pair_races(*untagged).order == "mixed"
 
@@ -195,7 +200,7 @@ def test_experiments_of_two_machines_with_the_same_id_have_no_common_blocks() ->
 def test_a_duet_is_about_halves_and_not_about_the_order() -> None:
     old, new = (
         [
-            replace(one, record=replace(one.record, user_tags={**one.record.user_tags, "half": half}))
+            replace(one, record=structs.replace(one.record, user_tags={**one.record.user_tags, "half": half}))
             for one in (block_race(f"{name}{block}", block, block) for block in range(4))
         ]
         for name, half in (("a", 1), ("b", 2))
@@ -240,8 +245,8 @@ def test_a_race_that_an_experiment_repeated_is_not_compared(state) -> None:
 
 @pytest.mark.parametrize(("later", "word"), [(0, "better"), (10_000, "probably better")])
 def test_groups_that_ran_after_each_other_are_at_most_probably_better(later, word) -> None:
-    sides = [[replace(each, user_tags={}) for each in side] for side in blocks(6, factor=1.2)]
-    moved = [replace(each, timestamp=each.timestamp + timedelta(minutes=later)) for each in sides[1]]
+    sides = [[structs.replace(each, user_tags={}) for each in side] for side in blocks(6, factor=1.2)]
+    moved = [structs.replace(each, timestamp=each.timestamp + timedelta(minutes=later)) for each in sides[1]]
     found = compare_groups(compared(*sides[0]), compared(*moved))
     order = "the contender ran after the baseline" if later else "the races are not compared within blocks"
     assert f"{order}, so that a drift of the machine is not excluded" in texts(found)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from compare.quality_races import quality_blocks, with_values
 from compare.races import changed, compared, search

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from compare.races import blocks, compared
 from pacenote.compare.groups import compare_groups

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.compare.race_findings import RaceDoubts, is_disturbed
 from pacenote.model.comparison import MetricId

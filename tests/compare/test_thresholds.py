@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from compare.quality_races import returned
 from compare.races import index, race, search
@@ -31,13 +30,13 @@ def test_the_interval_decides_and_not_the_value():
 
 
 def test_errors_are_judged_by_what_counting_shows():
-    few = replace(
+    few = structs.replace(
         search(),
         error_design_effect=1.0,
         error_rate=0.0,
         accounting=OperationTotals(100, 100, 0, 0, 0, 0, 100, 100),
     )
-    many = replace(few, accounting=OperationTotals(9000, 9000, 0, 0, 0, 0, 9000, 9000))
+    many = structs.replace(few, accounting=OperationTotals(9000, 9000, 0, 0, 0, 0, 9000, 9000))
     # Of 100 operations without a failure, up to 3.6 % may fail.
     assert problems("errors<0.1%", tasks=(few,))[0].startswith("it is not shown to be below 0.1 %")
     assert problems("errors<0.1%", tasks=(many,)) == [""]
@@ -45,10 +44,10 @@ def test_errors_are_judged_by_what_counting_shows():
 
 def test_a_burst_of_errors_is_worth_few():
     counts = OperationTotals(9000, 8996, 4, 0, 0, 0, 9000, 9000)
-    independent = replace(search(), error_rate=4 / 9000, error_design_effect=1.0, accounting=counts)
+    independent = structs.replace(search(), error_rate=4 / 9000, error_design_effect=1.0, accounting=counts)
     # Four failures in 9,000 operations are at most 0.114 %; one in 2,250 is up to 0.25 %.
     assert problems("errors<0.12%", tasks=(independent,)) == [""]
-    burst = replace(independent, error_design_effect=4.0)
+    burst = structs.replace(independent, error_design_effect=4.0)
     assert problems("errors<0.12%", tasks=(burst,)) == ["it is not shown to be below 0.12 %"]
     assert problems("errors<0.3%", tasks=(burst,)) == [""]
 
@@ -58,7 +57,7 @@ def test_what_was_measured_for_too_short_proves_nothing():
         "it is not known how independent its operations are: they ended in fewer than 8 parts of its time, "
         "or an older version of Pacenote raced"
     )
-    short = replace(search(), error_design_effect=None)
+    short = structs.replace(search(), error_design_effect=None)
     assert problems("errors<50%", tasks=(short,)) == [f"the error rate has no interval: {few}"]
     percentile = search().latency.at(90.0)
     for bounds, problem in [
@@ -68,8 +67,8 @@ def test_what_was_measured_for_too_short_proves_nothing():
             "too few slow operations, or bursts of them, were measured for an upper bound of p90",
         ),
     ]:
-        changed = replace(percentile, low_ms=bounds[0], high_ms=bounds[1])
-        latency = replace(search().latency, percentiles=(changed,))
+        changed = structs.replace(percentile, low_ms=bounds[0], high_ms=bounds[1])
+        latency = structs.replace(search().latency, percentiles=(changed,))
         assert problems("p90<9999s", tasks=(search(latency=latency),)) == [problem]
 
 
@@ -118,9 +117,9 @@ def test_junit_has_a_case_for_each_threshold_and_task():
 
 
 def test_a_custom_metric_has_a_limit_on_its_interval():
-    few = replace(returned(0.93), count=7)
+    few = structs.replace(returned(0.93), count=7)
     values = {"recall": returned(0.93, 0.02), "few": few, "old": returned(0.93)}
-    knn = replace(search(task="knn"), values=values)
+    knn = structs.replace(search(task="knn"), values=values)
     tasks = (index(), knn)
     assert problems("recall:knn>0.9", tasks=tasks) == [""]
     # Without a task, it is one of the tasks that return it.

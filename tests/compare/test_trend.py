@@ -6,10 +6,10 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
+from msgspec import structs
 
 from compare.quality_races import with_values
 from compare.races import index, race, search
@@ -53,7 +53,7 @@ def nights(
         )
         cluster = RecordedCluster("opensearch", "3.3.0", None, revision(night), "c", ({"name": "node-0"},))
         own = race(f"n{night:02}", tasks=tasks, cluster=cluster)
-        found.append(replace(own, timestamp=own.timestamp + timedelta(days=night)))
+        found.append(structs.replace(own, timestamp=own.timestamp + timedelta(days=night)))
     return found
 
 
@@ -183,7 +183,7 @@ def test_a_certain_change_that_is_too_small_to_matter_is_the_same():
 def test_the_facts_that_changed_here_and_only_here_come_first():
     records = nights(20, rate=step(14, 0.85))
     changed = [
-        replace(each, car_params={"heap": "1g" if night < 14 else "512m"})
+        structs.replace(each, car_params={"heap": "1g" if night < 14 else "512m"})
         for night, each in enumerate(records)
     ]
     (event,) = trend_of(changed).events
@@ -209,15 +209,15 @@ def test_too_few_races_say_how_many_are_needed():
 def test_races_that_must_not_be_used_are_left_out_and_named():
     records = nights(12)
     tags = {"experiment": "heap", "variant": "a", "block": 1}
-    options = replace(records[5].options, test_mode=True)
+    options = structs.replace(records[5].options, test_mode=True)
     changed = [
-        replace(records[0], verdict=Verdict("void", (Finding("bad"),))),
-        replace(records[1], complete=False, interrupted=True),
-        replace(records[2], user_tags=tags),
-        replace(records[3], challenge="other"),
-        replace(records[4], car=("4gheap",)),
-        replace(records[5], options=options),
-        replace(records[6], environment=Environment(cpu_model="Another CPU", cpu_logical_cores=64)),
+        structs.replace(records[0], verdict=Verdict("void", (Finding("bad"),))),
+        structs.replace(records[1], complete=False, interrupted=True),
+        structs.replace(records[2], user_tags=tags),
+        structs.replace(records[3], challenge="other"),
+        structs.replace(records[4], car=("4gheap",)),
+        structs.replace(records[5], options=options),
+        structs.replace(records[6], environment=Environment(cpu_model="Another CPU", cpu_logical_cores=64)),
     ]
     trend = trend_of([*changed, *records[7:]])
     assert [each.race_id for each in trend.races] == [each.race_id for each in records[7:]]
@@ -236,12 +236,12 @@ def test_races_that_must_not_be_used_are_left_out_and_named():
 
 def test_races_of_an_experiment_are_used_if_all_are():
     tags = {"experiment": "heap", "variant": "a"}
-    trend = trend_of(replace(each, user_tags=tags | {"block": 1}) for each in nights(8))
+    trend = trend_of(structs.replace(each, user_tags=tags | {"block": 1}) for each in nights(8))
     assert len(trend.races) == 8
 
 
 def test_no_race_that_can_be_used_is_an_error():
-    void = [replace(each, verdict=Verdict("void", (Finding("bad"),))) for each in nights(2)]
+    void = [structs.replace(each, verdict=Verdict("void", (Finding("bad"),))) for each in nights(2)]
     with pytest.raises(StoreError, match="no race can be used for a trend") as raised:
         trend_of(void)
     assert raised.value.hint == "2 races are void: n00 and n01"
@@ -256,13 +256,18 @@ def test_only_the_newest_races_are_used_if_asked():
 def test_suspect_races_are_marked_and_a_change_to_them_is_probable_at_most():
     records = nights(20, rate=step(14, 0.85))
     doubt = Verdict("suspect", (Finding("the driver was busy", "driver", "", (), EVERYTHING),))
-    after = [replace(each, verdict=doubt) if night >= 14 else each for night, each in enumerate(records)]
+    after = [
+        structs.replace(each, verdict=doubt) if night >= 14 else each for night, each in enumerate(records)
+    ]
     trend = trend_of(after)
     (change,) = metric(trend).changes
     assert (change.word, change.is_regression) == ("probably worse", True)
     assert [point.is_doubtful for point in metric(trend).points] == [False] * 14 + [True] * 6
     assert any("6 races are suspect" in note for note in trend.notes)
-    few = [replace(each, verdict=doubt) if night in (14, 15) else each for night, each in enumerate(records)]
+    few = [
+        structs.replace(each, verdict=doubt) if night in (14, 15) else each
+        for night, each in enumerate(records)
+    ]
     assert metric(trend_of(few)).changes[0].word == "worse"
 
 
@@ -272,7 +277,7 @@ def test_error_rates_are_compared_by_points():
 
     totals = OperationTotals(5000, 5000, 0, 0, 0, 0, 5000, 5000)
     records = [
-        replace(each, tasks=(index(error_rate=rate(night), accounting=totals), *each.tasks[1:]))
+        structs.replace(each, tasks=(index(error_rate=rate(night), accounting=totals), *each.tasks[1:]))
         for night, each in enumerate(nights(18))
     ]
     trend = trend_of(records)
@@ -288,7 +293,9 @@ def test_few_operations_do_not_show_that_an_error_rate_changed(operations, chang
     """One failure of 100 operations in each of the last races may be chance; 1 % of 100,000 is not."""
     totals = OperationTotals(operations, operations, 0, 0, 0, 0, operations, operations)
     records = [
-        replace(each, tasks=(index(error_rate=0.01 * (night >= 12), accounting=totals), *each.tasks[1:]))
+        structs.replace(
+            each, tasks=(index(error_rate=0.01 * (night >= 12), accounting=totals), *each.tasks[1:])
+        )
         for night, each in enumerate(nights(18))
     ]
     trend = trend_of(records)
@@ -309,7 +316,7 @@ def test_the_failures_of_an_outlier_do_not_hide_a_change():
         return 1.0 if night == 4 else 0.01 if night >= 12 else 0.001 * (1 + night % 2)
 
     records = [
-        replace(each, tasks=(index(error_rate=rate(night), accounting=totals), *each.tasks[1:]))
+        structs.replace(each, tasks=(index(error_rate=rate(night), accounting=totals), *each.tasks[1:]))
         for night, each in enumerate(nights(18))
     ]
     found = metric(trend_of(records), "error-rate:index-append")
@@ -319,7 +326,7 @@ def test_the_failures_of_an_outlier_do_not_hide_a_change():
 
 def test_percentiles_with_too_few_samples_do_not_decide():
     records = [
-        replace(each, tasks=(index(), search(service_time=times(200), latency=times(200))))
+        structs.replace(each, tasks=(index(), search(service_time=times(200), latency=times(200))))
         for each in nights(10)
     ]
     trend = trend_of(records)
@@ -335,7 +342,7 @@ def test_metrics_can_be_named_and_unknown_ones_are_explained():
 
 def test_a_task_that_only_some_races_have_has_fewer_points():
     records = nights(14)
-    trend = trend_of([replace(each, tasks=each.tasks[:1]) for each in records[:4]] + records[4:])
+    trend = trend_of([structs.replace(each, tasks=each.tasks[:1]) for each in records[:4]] + records[4:])
     assert len(metric(trend).points) == 14
     found = metric(trend, "p50-latency:term").points
     assert [point.race for point in found] == list(range(4, 14))
@@ -349,13 +356,17 @@ def test_imported_races_have_a_trend():
             ImportedValue("error rate", "index", 0.0, "%"),
         )
         source = ImportedResults("rally", "race", f"{night}.json", "0" * 64, "2.13.0", values=values)
-        return replace(each, imported=source, tasks=(), verdict=Verdict("suspect", (Finding("unknown"),)))
+        return structs.replace(
+            each, imported=source, tasks=(), verdict=Verdict("suspect", (Finding("unknown"),))
+        )
 
     records = [imported(night, each) for night, each in enumerate(nights(14))]
-    unknown = replace(
-        records[0], race_id="undated", imported=replace(records[0].imported, unstated=(UNSTATED_TIME,))
+    unknown = structs.replace(
+        records[0],
+        race_id="undated",
+        imported=structs.replace(records[0].imported, unstated=(UNSTATED_TIME,)),
     )
-    own = replace(nights(1)[0], race_id="own")
+    own = structs.replace(nights(1)[0], race_id="own")
     trend = trend_of([unknown, own, *records])
     (change,) = metric(trend, "throughput:index").changes
     assert (change.after, change.word, change.is_regression) == (9, "worse", True)
@@ -366,7 +377,7 @@ def test_imported_races_have_a_trend():
 def test_several_races_of_one_day_are_points_of_their_own_in_their_order():
     records = nights(12)
     day = [
-        replace(each, timestamp=records[0].timestamp + timedelta(minutes=minute))
+        structs.replace(each, timestamp=records[0].timestamp + timedelta(minutes=minute))
         for minute, each in enumerate(records)
     ]
     trend = trend_of(reversed(day))
@@ -377,7 +388,7 @@ def test_several_races_of_one_day_are_points_of_their_own_in_their_order():
 def test_names_with_control_characters_reach_no_terminal():
     evil = "a\x1b[31m<b>\n|x"
     records = [
-        replace(
+        structs.replace(
             each,
             challenge=evil,
             tasks=(index(task=evil), *each.tasks[1:]),
@@ -413,7 +424,7 @@ def test_the_document_and_the_table_have_every_point():
 def test_latency_with_the_backlog_of_a_warm_up_does_not_count():
     backlog = WarmupBacklog(135, 4.2, marked=True)
     races = [
-        replace(each, tasks=(each.tasks[0], replace(each.tasks[1], warmup_backlog=backlog)))
+        structs.replace(each, tasks=(each.tasks[0], structs.replace(each.tasks[1], warmup_backlog=backlog)))
         for each in nights(20)
     ]
     trend = trend_of(races)
@@ -472,7 +483,7 @@ def test_the_direction_of_a_trend_is_that_of_the_track():
     races = recalls([2.0] * 15 + [3.0] * 6, "distance")
     assert trend_of(races, metrics=("distance",)).answer == "no regression"
     declared = {"knn": {"quality-metrics": {"distance": "lower"}}}
-    newest = replace(races[-1], task_meta=declared)
+    newest = structs.replace(races[-1], task_meta=declared)
     assert trend_of([*races[:-1], newest]).answer == "regression"
 
 
@@ -487,7 +498,9 @@ def test_the_direction_of_a_trend_is_that_of_the_track():
 )
 def test_an_option_says_the_direction_of_a_trend_before_the_track(quality, answer, is_shown):
     declared = {"knn": {"quality-metrics": {"distance": "higher"}}}
-    races = [replace(each, task_meta=declared) for each in recalls([2.0] * 15 + [3.0] * 6, "distance")]
+    races = [
+        structs.replace(each, task_meta=declared) for each in recalls([2.0] * 15 + [3.0] * 6, "distance")
+    ]
     trend = trend_of(races, quality=(QualityDirection.parse(quality),))
     assert trend.answer == answer
     assert any(each.metric.label == "distance:knn" for each in trend.metrics) == is_shown

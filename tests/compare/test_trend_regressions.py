@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import index
 from compare.test_trend import metric, nights, one, shown, step, trend_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import MOST_BESIDE, Evidence, TaskFacts, Window
@@ -111,8 +111,8 @@ def test_a_task_that_runs_once_or_was_not_measured_is_not_diagnosed() -> None:
     assert evidence.tasks == ()
 
 
-def _fields(value: object) -> dict[str, object]:
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
+def _fields(value: Struct) -> dict[str, object]:
+    return {name: getattr(value, name) for name in value.__struct_fields__}
 
 
 def test_the_drivers_checks_of_itself_are_figures_of_the_steps_that_they_are_about() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
@@ -118,9 +117,9 @@ def test_the_configuration_is_read_from_the_facts() -> None:
 
 def test_nodes_that_pacenote_starts_listen_on_loopback_only() -> None:
     started = RecordedCluster(started_nodes=(StartedNode(name="n0"),))
-    evidence = evidence_of(FACTS, dataclasses.replace(record(), cluster=started))
+    evidence = evidence_of(FACTS, replace(record(), cluster=started))
     assert evidence.value(Window("t", "n0"), "network.is_loopback") is True
-    existing = evidence_of(FACTS, dataclasses.replace(record(), cluster=RecordedCluster()))
+    existing = evidence_of(FACTS, replace(record(), cluster=RecordedCluster()))
     assert isinstance(existing.value(Window("t", "n0"), "network.is_loopback"), Unknown)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote import _core
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
@@ -19,7 +19,7 @@ SETTING = "setting.cluster.routing.allocation.disk.watermark.low"
 
 
 def evidence(folder: Path, *sampled: str) -> Evidence:
-    race = dataclasses.replace(record("race-a"), telemetry={"host-sampler": {"nodes": list(sampled)}})
+    race = replace(record("race-a"), telemetry={"host-sampler": {"nodes": list(sampled)}})
     builder = EvidenceBuilder("race-a")
     snapshot = RaceSnapshot(Snapshot({SETTING: "85%"}))
     add_reported_hosts(builder, race, snapshot, folder)

@@ -1,7 +1,8 @@
 """The figures of races: names, units and values, also of imported and earlier races."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from pacenote.export.figures import exported_figures
 from pacenote.figures.catalogue import METRICS

@@ -1,9 +1,9 @@
 """The conditions under which a probe passes, fails or is void."""
 
 from array import array
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import UsageError
 from pacenote.lab.probe import (

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from pacenote.errors import DriverError, UsageError
 from pacenote.evidence.telemetry_values import telemetry_cuts
@@ -440,7 +441,7 @@ def test_a_rate_that_passes_only_after_two_void_probes_is_in_dispute(
     outcomes = itertools.cycle(("void", "void", "passed"))
 
     def disturbed(*measured: Any) -> Probe:
-        return replace(evaluate_probe(*measured), outcome=next(outcomes))
+        return structs.replace(evaluate_probe(*measured), outcome=next(outcomes))
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", disturbed)
     found = saturate(request_, Listener()).result
@@ -466,7 +467,7 @@ def test_the_limit_varies_only_if_the_engine_failed_a_rate_that_passed(
     def decided(*measured: Any) -> Probe:
         probe = evaluate_probe(*measured)
         outcome = "passed" if probe.rate == 1000 else "failed" if probe.rate == 2000 else next(middle)
-        return replace(probe, outcome=outcome, reasons=())
+        return structs.replace(probe, outcome=outcome, reasons=())
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", decided)
     within = RateRange(1000.0, 1000.0, 2000.0, precision=0.5, repeats=1)
@@ -483,7 +484,7 @@ def test_a_probe_that_does_not_decide_ends_a_row_of_void_rates(
     outcomes = itertools.cycle(("undecided", "void", "void"))
 
     def disturbed(*measured: Any) -> Probe:
-        return replace(evaluate_probe(*measured), outcome=next(outcomes), reasons=(BACKLOG_REASON,))
+        return structs.replace(evaluate_probe(*measured), outcome=next(outcomes), reasons=(BACKLOG_REASON,))
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", disturbed)
     within = RateRange(4000.0, 1000.0, 4000.0, repeats=0)
@@ -500,7 +501,7 @@ def test_bursts_of_a_disturbed_probe_do_not_make_later_ones_longer(
 
     def passed(*measured: Any) -> Probe:
         lengths.append(measured[2].window_s)
-        return replace(evaluate_probe(*measured), outcome="passed", reasons=reasons)
+        return structs.replace(evaluate_probe(*measured), outcome="passed", reasons=reasons)
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", passed)
     monkeypatch.setattr("pacenote.lab.probe.RunEvidence.own_effect", lambda *_: 2.0)
@@ -513,7 +514,7 @@ def test_a_search_on_a_machine_that_disturbs_all_its_probes_ends_soon(
     request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def disturbed(*measured: Any) -> Probe:
-        return replace(evaluate_probe(*measured), outcome="void", reasons=("programs used 70 %",))
+        return structs.replace(evaluate_probe(*measured), outcome="void", reasons=("programs used 70 %",))
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", disturbed)
     saturation = saturate(replace(request_, within=RateRange(1000.0, 50.0, 2000.0)), Listener())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.metrics_store.metrics_documents import MetricsDocuments, MetricSources
 from pacenote.metrics_store.samples import StoredSample

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pacenote.metrics_store.race_documents import race_document, race_results, result_documents
 from pacenote.model.recorded_options import RecordedOptions

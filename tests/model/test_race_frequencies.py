@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.race_frequencies import changed_frequency
 from pacenote.model.race_record import RaceRecord

@@ -1,11 +1,15 @@
 """`race.json` has Rally's keys and Pacenote's own, and loses nothing when it is written and read."""
 
+import itertools
 import json
-from dataclasses import fields, replace
+import random
+import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError
 from pacenote.figures.rally_results import stored_document
@@ -35,6 +39,9 @@ from pacenote.model.system_metrics import (
 )
 from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, record
+
+WRONG = (None, True, "x", 1.5, -1, 2**63, 2**64, [], {}, [None], {"unknown": 1}, [{"unknown": 1}])
+"""Values that most fields cannot have."""
 
 
 def stored(race: RaceRecord) -> dict:
@@ -67,9 +74,7 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
         interrupted=True,
     )
     default = RaceRecord(race_id="", timestamp=datetime.now(UTC), track=RecordedTrack(""))
-    same = [
-        each.name for each in fields(RaceRecord) if getattr(race, each.name) == getattr(default, each.name)
-    ]
+    same = [name for name in RaceRecord.__struct_fields__ if getattr(race, name) == getattr(default, name)]
     # An imported race has no other facts; tests/importers stores one.
     assert same == ["imported"], "give these fields other values in this test, to show that they are stored"
     assert RaceRecord.from_document(stored(race)) == race
@@ -86,8 +91,8 @@ def test_every_system_metric_survives_a_round_trip_through_json():
     types = get_type_hints(SystemMetrics)
     times = PerShardTimes(1.0, 2.0, 3.0)
     values: dict[str, Any] = {
-        each.name: times if types[each.name] == PerShardTimes | None else number
-        for number, each in enumerate(fields(SystemMetrics), start=1)
+        name: times if types[name] == PerShardTimes | None else number
+        for number, name in enumerate(SystemMetrics.__struct_fields__, start=1)
     }
     examples = (MlProcessingTime("j", 1.0, 2.0, 3.0, 4.0), TransformFigure("t", 5.0, "ms"))
     for example in (*examples, FieldUsage("i", "f", 6.0)):
@@ -263,3 +268,33 @@ def test_what_older_findings_make_doubtful_is_read_from_their_words(text, cause,
 def test_a_stored_finding_keeps_that_nothing_is_doubtful():
     found = Verdict("suspect", (Finding("busy", "driver"),))
     assert RaceRecord.from_document(stored(record(verdict=found))).verdict == found
+
+
+def places(value: object) -> Iterator[tuple[Any, Any]]:
+    """Yields all objects and lists in a document, with each of their keys."""
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield value, key
+        yield from places(value[key])
+
+
+def test_a_damaged_document_is_refused_with_its_field_or_read_as_a_race_that_can_be_stored():
+    chance = random.Random(1)
+    document = record(tasks=(paced("slow"), bulk(throughput=None))).to_document()
+    text, count = json.dumps(document), len(list(places(document)))
+    refused = []
+    for number in chance.sample(range(count), min(count, 200)):
+        damaged = json.loads(text)
+        owner, key = next(itertools.islice(places(damaged), number, None))
+        if isinstance(owner, dict) and chance.random() < 0.2:
+            del owner[key]
+        else:
+            owner[key] = chance.choice(WRONG)
+        try:
+            race = RaceRecord.from_document(damaged)
+        except PacenoteError as error:
+            refused.append(error.message)
+        else:
+            assert RaceRecord.from_document(stored(race)) == race
+    assert len(refused) > 80
+    assert [message for message in refused if not re.match(r"(a )?race[ .]", message)] == []

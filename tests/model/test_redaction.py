@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, StoreError, TrackError
 from pacenote.model.document_checks import DocumentCheck

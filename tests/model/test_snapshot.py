@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError
 from pacenote.model.redaction import redact_snapshot

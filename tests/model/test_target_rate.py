@@ -1,8 +1,7 @@
 """When a task has missed its target rate, and when it only looks as if it had."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.result import Throughput, WorkTotals
 from pacenote.model.target_rate import TargetRate, achieved_rate, keeps_target, misses_target

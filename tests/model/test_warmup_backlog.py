@@ -1,8 +1,7 @@
 """Latency that includes the backlog of a warm-up is marked, and does not stand for a race."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.headline import headline, slowest_search
 from pacenote.model.pacing_options import PacingOptions

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_every_error_of_the_code_of_a_type_is_a_defect(error: Exception) -> None
     async def run(client: DriverClient, params: Mapping[str, Any], state: dict[str, Any]) -> BuiltinResult:
         raise error
 
-    defective = dataclasses.replace(resolve_type("run-until"), run=run)
+    defective = replace(resolve_type("run-until"), run=run)
     with serving(in_turn({})) as client, pytest.raises(OperationDefect, match=type(error).__name__):
         asyncio.run(run_operation(defective, PARAMS["run-until"], context(), client, {}))
 
@@ -84,7 +84,7 @@ def test_an_error_of_the_code_of_a_type_is_neither_one_of_the_engine_nor_of_a_pl
     async def run(client: DriverClient, params: Mapping[str, Any], state: dict[str, Any]) -> BuiltinResult:
         return BuiltinResult(weight=len(params["path"] + 1))
 
-    defective = dataclasses.replace(resolve_type("run-until"), run=run)
+    defective = replace(resolve_type("run-until"), run=run)
     with serving(in_turn({})) as client, pytest.raises(OperationDefect) as caught:
         asyncio.run(run_operation(defective, PARAMS["run-until"], context(), client, {}))
     line = f"{Path(__file__).name}:{run.__code__.co_firstlineno + 1}"

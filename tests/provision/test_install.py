@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,7 +88,7 @@ def test_locale_jars_provide_only_word_boundaries(lock: EngineLock, tmp_path: Pa
             archive.writestr(name, b"x")
     spi = jar("spi", out.getvalue())
     spi.path_in(tmp_path / "jars").write_bytes(out.getvalue())
-    folder = build(dataclasses.replace(lock, locale=(spi,)), tmp_path)
+    folder = build(replace(lock, locale=(spi,)), tmp_path)
     with zipfile.ZipFile(folder / "locale" / "spi-1.0.jar") as archive:
         assert archive.namelist() == [services + "BreakIteratorProvider", "a/B.class"]
 
@@ -108,7 +108,7 @@ def test_a_damaged_jar_is_named(lock: EngineLock, tmp_path: Path, has_directory:
     spi = jar("spi", content)
     spi.path_in(tmp_path / "jars").write_bytes(content)
     with pytest.raises(EngineError) as caught:
-        build(dataclasses.replace(lock, locale=(spi,)), tmp_path)
+        build(replace(lock, locale=(spi,)), tmp_path)
     assert caught.value.message.startswith(f"{spi.path_in(tmp_path / 'jars')} is damaged: ")
     assert caught.value.hint == "delete this file; it will be downloaded again"
 

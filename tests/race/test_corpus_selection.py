@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 from pacenote.model.track import Corpus, CorpusGenerator, Documents
 from pacenote.race.corpus_selection import generated_document_counts
@@ -24,6 +24,6 @@ def test_document_counts_keep_the_declared_proportions() -> None:
         Corpus("notes", (Documents("a.json", 3_000_000, params={"source-file": "a.json"}),))
     )
     assert generated_document_counts(excerpts, excerpts.documents, None) == {"a.json": 1_000}
-    own = dataclasses.replace(corpus, generator=CorpusGenerator("http_logs", 400))
+    own = replace(corpus, generator=CorpusGenerator("http_logs", 400))
     assert generated_document_counts(own, files[1:], None) == {"b.json": 100, "c.json": 1}
     assert generated_document_counts(own, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}

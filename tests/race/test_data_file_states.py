@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -65,10 +65,10 @@ def test_a_file_whose_content_is_the_same_is_not_changed(path: Path, act: Callab
 
 
 def test_a_file_is_read_again_only_if_its_status_has_changed(path: Path) -> None:
-    state = dataclasses.replace(FileState.of(path), checksum=0)
+    state = replace(FileState.of(path), checksum=0)
     assert state.change() is None
-    changed = dataclasses.replace(state.status, changed_ns=0)
-    assert dataclasses.replace(state, status=changed).change() is not None
+    changed = replace(state.status, changed_ns=0)
+    assert replace(state, status=changed).change() is not None
 
 
 def test_a_large_file_whose_blocks_are_the_same_may_have_been_modified(path: Path) -> None:
@@ -86,8 +86,8 @@ def test_a_large_file_whose_blocks_are_the_same_may_have_been_modified(path: Pat
 
 
 def test_a_file_that_cannot_be_read_may_have_been_modified(path: Path) -> None:
-    state = dataclasses.replace(FileState.of(path), checksum=None)
+    state = replace(FileState.of(path), checksum=None)
     assert changes([state]) == ()
-    status = dataclasses.replace(state.status, changed_ns=0)
-    (change,) = changes([dataclasses.replace(state, status=status)])
+    status = replace(state.status, changed_ns=0)
+    (change,) = changes([replace(state, status=status)])
     assert change == FileChange(f"{path} may have been modified (it cannot be read)", certain=False)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from pacenote.errors import EngineError
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments
@@ -75,7 +76,7 @@ def plan(*works: tuple[str, Any]) -> Plan:
 
 
 def result(number: int, done: int, failed: int = 0) -> TaskResult:
-    return replace(task(f"task{number}"), work=WorkTotals(done=done, failed=failed))
+    return structs.replace(task(f"task{number}"), work=WorkTotals(done=done, failed=failed))
 
 
 def engine(counts: dict[str, int]):
@@ -173,11 +174,11 @@ def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
 )
 def test_documents_whose_index_the_plan_does_not_show_are_said_to_be_unchecked(kind, work, unit, reason):
     tasks = plan(DELETE, (kind, work))
-    results = [replace(result(1, 10), unit=unit)]
+    results = [structs.replace(result(1, 10), unit=unit)]
     expected = [UncheckedDocuments("task1", 10, reason)] if reason else []
     assert list(unchecked_documents(tasks, results)) == expected
     assert list(unchecked_documents(tasks, [])) == []
-    assert list(unchecked_documents(tasks, [replace(result(1, 0), unit=unit)])) == []
+    assert list(unchecked_documents(tasks, [structs.replace(result(1, 0), unit=unit)])) == []
     checked = bool(check_documents(tasks, results, engine({"a": 10})))
     assert checked == (not reason and kind == "bulk")
 

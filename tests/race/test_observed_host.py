@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.evidence.telemetry_values import host_figures_by_task, telemetry_cuts
 from pacenote.host.interrupt_times import counts_interrupts_exactly

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cluster.cluster import EmbeddedCluster, existing_cluster
 from pacenote.model.data_options import DataOptions

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from msgspec import structs
 
 from pacenote import _core
 from pacenote.errors import StoreError
@@ -73,8 +74,8 @@ def test_samples_are_cut_to_the_tasks_of_the_race(tmp_path: Path) -> None:
     race, listener = telemetry(tmp_path), Listener()
     sink: TelemetrySink = race
     sink.write(samples(range(10)))
-    first = dataclasses.replace(task("index"), started_s=1.0, duration_s=4.0)
-    second = dataclasses.replace(task("search"), started_s=5.0, duration_s=3.5)
+    first = structs.replace(task("index"), started_s=1.0, duration_s=4.0)
+    second = structs.replace(task("search"), started_s=5.0, duration_s=3.5)
     ends: list[str] = []
     race.listener(listener, lambda: ends.append("end")).task_finished(first)
     values, problems = race.close(driven(first, second))
@@ -110,7 +111,7 @@ def test_tasks_have_times_of_the_clock_of_samples_if_the_wall_clock_was_set(
     begin_ns = race.now_ns()
     monkeypatch.setattr(time, "time_ns", lambda: wall_ns() - hour_ns)
     race.listener(Listener(), lambda: None)
-    first = dataclasses.replace(task("index"), started_s=0.0, duration_s=4.0)
+    first = structs.replace(task("index"), started_s=0.0, duration_s=4.0)
     race.close(DriveResult((first,), {"started_unix_ns": time.time_ns()}))
     [times] = telemetry_cuts(tmp_path / "telemetry.parquet").tasks
     # Without the difference of the clocks, it would have begun an hour earlier.
@@ -119,7 +120,7 @@ def test_tasks_have_times_of_the_clock_of_samples_if_the_wall_clock_was_set(
 
 def test_readings_of_a_device_are_in_the_order_of_time(tmp_path: Path) -> None:
     race = telemetry(tmp_path)
-    race.write([*samples((3, 4)), dataclasses.replace(samples((3,))[0], source="other")])
+    race.write([*samples((3, 4)), replace(samples((3,))[0], source="other")])
     race.close(None)
     found = list(device_readings(tmp_path / "telemetry.parquet", SOURCE))
     assert [(one.time_ns - START_NS, one.name, one.value) for one in found] == [
@@ -133,7 +134,7 @@ def test_readings_of_a_device_are_in_the_order_of_time(tmp_path: Path) -> None:
 def test_the_times_of_tasks_are_known_before_the_race_has_ended(tmp_path: Path) -> None:
     race, listener = telemetry(tmp_path), Listener()
     begin_ns = race.now_ns()
-    race.listener(listener, lambda: None).task_finished(dataclasses.replace(task("index"), duration_s=2.0))
+    race.listener(listener, lambda: None).task_finished(structs.replace(task("index"), duration_s=2.0))
     race.close(None)
     [times] = telemetry_cuts(tmp_path / "telemetry.parquet").tasks
     assert times.task == "index"
@@ -146,7 +147,7 @@ def test_this_host_is_sampled_and_has_figures(tmp_path: Path) -> None:
     race.start_sampler()
     begin_ns = race.now_ns()
     # Stopping the sampler reads all files once more, whatever the time.
-    result = dataclasses.replace(task("index"), started_s=0.0, duration_s=3_600.0)
+    result = structs.replace(task("index"), started_s=0.0, duration_s=3_600.0)
     values, problems = race.close(DriveResult((result,), {"started_unix_ns": begin_ns - SECOND_NS}))
     assert problems == ()
     sampler = values["host-sampler"]
@@ -206,4 +207,4 @@ def test_a_defect_in_what_is_read_of_the_samples_does_not_make_a_race_fail(
         *measured.telemetry_errors,
         "state of cluster and host by task: a defect of Pacenote: IndexError: of t.parquet",
     )
-    assert dataclasses.replace(found, telemetry_errors=measured.telemetry_errors) == measured
+    assert structs.replace(found, telemetry_errors=measured.telemetry_errors) == measured

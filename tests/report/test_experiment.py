@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from compare.races import blocks, compared
 from pacenote.cli.lab.experiment_output import report_markdown
@@ -203,7 +204,7 @@ def test_nearly_equal_reasons_of_several_contenders_are_one_line():
     )
     assert len(limits(late(5, "", "a"), late(6, "", "a", "b"))) == 2
     assert len(limits(late(5, "", "a", doubtful_from=99.0), late(6, "", "b", doubtful_from=99.0))) == 2
-    other = replace(late(5, ""), advice="raise the limit")
+    other = structs.replace(late(5, ""), advice="raise the limit")
     assert len(limits(late(5, ""), other)) == 2
     # A contender without it is not named.
     assert limits(late(5, ""), late(6, ""), other)[0] == (

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from pacenote.model.node_options import NodeGroup, NodeLimits, NodeOptions
@@ -141,7 +142,7 @@ def test_all_renderers_show_the_same_data():
 
 def test_long_names_are_shortened_on_a_terminal_only():
     long = "x" * 10_000
-    report = build_report(record(tasks=(replace(task(long), unit=long),)))
+    report = build_report(record(tasks=(structs.replace(task(long), unit=long),)))
     table = on_terminal(replace(report, header=(), notes=(), verdict=Verdict("valid")), width=400)
     assert "…" in table
     assert "x" * 101 not in table
@@ -204,9 +205,9 @@ def test_without_marked_values_the_table_has_rallys_four_columns():
 
 
 def test_csv_has_the_digits_of_rally_unless_they_are_too_few():
-    steady = replace(task(), throughput=Throughput(790.0, 833.333333, 840.5, 1_000_000.0))
+    steady = structs.replace(task(), throughput=Throughput(790.0, 833.333333, 840.5, 1_000_000.0))
     rates = {"none": 0.0, "all": 1.0, "half": 0.005, "few": 0.00001}
-    tasks = (steady, *(replace(task(name), error_rate=rate) for name, rate in rates.items()))
+    tasks = (steady, *(structs.replace(task(name), error_rate=rate) for name, rate in rates.items()))
     lines = render_csv(build_report(record(tasks=tasks))).splitlines()
     assert [line for line in lines if "Throughput,search," in line] == [
         "Min Throughput,search,790.00,ops/s",

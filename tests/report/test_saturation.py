@@ -1,9 +1,9 @@
 """The result of `saturate`, rendered as Markdown."""
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from pacenote.model.finding import Finding

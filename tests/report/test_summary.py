@@ -1,9 +1,9 @@
 """The rows of the summary have Rally's names and order, and Pacenote's definitions."""
 
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from msgspec.structs import fields, replace
 
 from pacenote.model.data_options import StartingState
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, UnsentDocuments

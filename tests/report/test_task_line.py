@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cli.output.live_view import RaceView
 from pacenote.cli.output.progress_text import result_line

@@ -9,10 +9,10 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from urllib.parse import urlencode
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.race_record import RecordedTrack
 from report.render.test_flame_graph import HOSTILE

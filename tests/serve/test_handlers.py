@@ -2,11 +2,11 @@
 
 import os
 import shutil
-from dataclasses import replace
 from http.client import HTTPConnection
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.race_record import RecordedCluster, RecordedTrack
 from pacenote.serve import race_files

@@ -11,6 +11,7 @@ from dataclasses import replace
 from http.client import HTTPResponse
 
 import pytest
+from msgspec import structs
 
 from pacenote.model.race_progress import RaceProgress, RetryWait, TaskProgress, TimeLeft
 from pacenote.serve import live_updates
@@ -128,7 +129,7 @@ def test_only_changed_parts_are_sent(tmp_path):
     async def follow():
         async with aclosing(LiveUpdates(interval_s=0.005).follow(race.folder)) as stream:
             first = await anext(stream)
-            race.file.write(replace(PROGRESS, elapsed_s=13.0))
+            race.file.write(structs.replace(PROGRESS, elapsed_s=13.0))
             while not (second := await anext(stream)).parts:
                 pass
             return first, second
@@ -173,7 +174,7 @@ def test_rates_are_kept_while_a_task_runs(tmp_path):
     race.begin()
     reader = LiveReader(race.folder)
     for rate in (10.0, 20.0, 30.0):
-        race.file.write(replace(PROGRESS, tasks=(replace(TASK, rate=rate),)))
+        race.file.write(structs.replace(PROGRESS, tasks=(structs.replace(TASK, rate=rate),)))
         time.sleep(0.01)  # The clock of the file system is coarse.
         found = reader.read(time.time())
         reader.read(time.time())
@@ -227,9 +228,9 @@ def test_nothing_of_a_track_becomes_markup(site):
     race = RunningRace(site.store)
     race.folder.append(bulk(HOSTILE))
     race.folder.write_plan(json.dumps({"tasks": [{"name": HOSTILE}], "steps": PLAN["steps"][:1]}))
-    hostile = replace(TASK, task=HOSTILE, unit=HOSTILE, silent_s=60.0)
+    hostile = structs.replace(TASK, task=HOSTILE, unit=HOSTILE, silent_s=60.0)
     waits = (RetryWait(HOSTILE, HOSTILE, 3, 10.0, 60.0),)
-    race.file.write(replace(PROGRESS, tasks=(hostile,), waits=waits, activity=HOSTILE))
+    race.file.write(structs.replace(PROGRESS, tasks=(hostile,), waits=waits, activity=HOSTILE))
     text = site.page("race/race-1")
     assert "alert(1)" in text
     assert [tag for tag, _ in Page(text).elements].count("script") == 1

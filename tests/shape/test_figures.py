@@ -3,7 +3,6 @@ the keys of options.
 """
 
 import ast
-from dataclasses import fields
 
 from pacenote.figures.catalogue import METRICS
 from pacenote.model.result import PERCENTILES
@@ -37,7 +36,7 @@ ALLOWED = {
 """Other modules that may, with the reason. The list may only become shorter."""
 
 CHOSEN = {q for q in PERCENTILES if q < 100}
-FIELDS = {field.name for field in fields(SystemMetrics)}
+FIELDS = set(SystemMetrics.__struct_fields__)
 KEYS = {metric.option_key for metric in METRICS.values() if "-" in metric.option_key}
 """Names of metrics in options that are no words of other meanings, as `throughput` is."""
 

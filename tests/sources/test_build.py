@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.source_options import SourceOptions
@@ -45,7 +46,7 @@ class Sources:
         )
 
     def build(self, revision: str = "current", **changes: object) -> BuiltEngine:
-        options = replace(self.request.options, revision=revision)
+        options = structs.replace(self.request.options, revision=revision)
         return build_engine(replace(self.request, options=options, **changes), no_progress)  # type: ignore[arg-type]
 
     @property
@@ -197,10 +198,10 @@ def test_a_missing_jdk_and_a_missing_checkout_are_reported(
     with pytest.raises(EngineError, match="no JDK 21 to build the engine with") as caught:
         sources.build()
     assert caught.value.hint == "set JAVA21_HOME to a JDK 21"
-    nowhere = replace(sources.request.options, source_path=str(tmp_path / "nowhere"))
+    nowhere = structs.replace(sources.request.options, source_path=str(tmp_path / "nowhere"))
     with pytest.raises(UsageError, match="nowhere is not a folder"):
         build_engine(replace(sources.request, options=nowhere), no_progress)
-    remote = replace(sources.request.options, source_path="https://u:secret@example.org/es.git")
+    remote = structs.replace(sources.request.options, source_path="https://u:secret@example.org/es.git")
     with pytest.raises(EngineError, match=r"https://example\.org/es\.git must be cloned") as refused:
         build_engine(replace(sources.request, options=remote, offline=True), no_progress)
     assert "secret" not in str(refused.value)

@@ -2,9 +2,9 @@
 
 import os
 import threading
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.race_progress import RaceProgress, RetryWait, TaskProgress
 from pacenote.store.progress_file import PROGRESS_FILE, ProgressFile, read_progress

@@ -1,13 +1,13 @@
 """Race folders are written atomically, and are readable even if the race was killed or the disk was full."""
 
 import contextlib
-import dataclasses
 import errno
 import json
 import os
 import shutil
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import StoreError
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
@@ -118,7 +118,7 @@ def test_a_damaged_journal_is_kept_if_the_end_of_its_race_is_recorded_from_it(st
         file.write(b"{nonsense\n")
     for _ in range(2):
         found = store.load("race-1")
-        folder.finish(dataclasses.replace(found, aborted="killed"), keep_damaged_journal=True)
+        folder.finish(replace(found, aborted="killed"), keep_damaged_journal=True)
         found = store.load("race-1")
         assert (found.tasks, found.aborted) == ((bulk(),), "killed")
         assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
@@ -263,7 +263,7 @@ def test_links_to_probes_are_not_followed(store, tmp_path):
 def test_text_that_cannot_be_encoded_is_stored_with_a_replacement(store):
     folder = store.create(unfinished(user_tags={"a": "x\udc80"}))
     assert store.load("race-1").user_tags == {"a": "x\ufffd"}
-    folder.append(dataclasses.replace(bulk(), unit="doc\udc80"))
+    folder.append(replace(bulk(), unit="doc\udc80"))
     folder.finish(record(user_tags={"a": "x\udc80"}))
     assert store.load("race-1").user_tags == {"a": "x\ufffd"}
 
@@ -296,7 +296,7 @@ def test_a_plan_that_was_changed_is_stated(store):
     folder = store.create(unfinished())
     assert folder.plan_problem(record()) is None
     folder.write_plan("{}")
-    started = dataclasses.replace(record(), plan=recorded_plan("plan.json", "{}"))
+    started = replace(record(), plan=recorded_plan("plan.json", "{}"))
     assert folder.plan_problem(started) is None
     with folder.plan_json.open("a") as file:
         file.write("\n")
@@ -318,10 +318,10 @@ def test_a_plan_whose_tasks_have_no_names_is_not_used(store, name):
 
 def test_a_result_without_clients_is_damaged(store):
     folder = store.create(unfinished())
-    folder.append(dataclasses.replace(bulk(), clients=0))
+    folder.append(replace(bulk(), clients=0))
     found = folder.read()
     assert found.tasks == ()
     assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
-    folder.write(dataclasses.replace(found, tasks=(dataclasses.replace(bulk(), clients=0),)))
+    folder.write(replace(found, tasks=(replace(bulk(), clients=0),)))
     with pytest.raises(StoreError, match="a task has at least one client"):
         folder.read()

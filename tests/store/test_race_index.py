@@ -4,10 +4,10 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
-from dataclasses import replace
 from datetime import date
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import StoreError
 from pacenote.store.race_index import RaceFilter

@@ -5,9 +5,9 @@ import errno
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import StoreError
 from pacenote.store import atomic_files

@@ -1,16 +1,15 @@
 """Reserved room stays usable when the disk is full."""
 
-import dataclasses
 import fcntl
 import os
 import resource
 import stat
 import subprocess
 import sys
-from dataclasses import replace
 from subprocess import PIPE
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import StoreError
 from pacenote.model.failure_group import FailureGroup
@@ -188,7 +187,7 @@ def largest(name):
         error_rate=1 / 3,
         errors=errors,
     )
-    return dataclasses.replace(paced(), task=name, operation=name, errors=errors, parts=(part, part))
+    return replace(paced(), task=name, operation=name, errors=errors, parts=(part, part))
 
 
 def test_the_room_is_enough_for_the_largest_results_with_long_names(tmp_path):
@@ -196,7 +195,7 @@ def test_the_room_is_enough_for_the_largest_results_with_long_names(tmp_path):
     tasks = tuple(largest(name) for name in names)
     expected = [ExpectedResult(name, name, (name, name)) for name in names]
     params = {f"parameter-{number}": "x" * 1000 for number in range(200)}
-    tags = dataclasses.replace(unfinished(), user_tags=params)
+    tags = replace(unfinished(), user_tags=params)
     with small_disk(tmp_path / "disk", 16 << 10) as disk:
         folder = RaceFolder(disk)
         folder.reserve(expected)
@@ -204,7 +203,7 @@ def test_the_room_is_enough_for_the_largest_results_with_long_names(tmp_path):
         fill(disk)
         for task in tasks:
             folder.append(task)
-        folder.finish(dataclasses.replace(tags, tasks=tasks, complete=True))
+        folder.finish(replace(tags, tasks=tasks, complete=True))
         assert len(folder.read().tasks) == len(tasks)
 
 

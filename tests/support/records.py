@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from msgspec import structs
+
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.race_record import (
@@ -75,7 +77,7 @@ def _percentile(q: float, ms: float, count: int) -> Percentile:
 
 def task(name: str = "search", **changes: Any) -> TaskResult:
     """A finished, unpaced search task without errors."""
-    return replace(_default_task(), **{"task": name, "operation": name} | changes)
+    return structs.replace(_default_task(), **{"task": name, "operation": name} | changes)
 
 
 @cache
@@ -129,7 +131,7 @@ def summary(race_id: str = "b625d810-94f3-4db7-b65f-d6554a032a0e", **changes: An
 
 def part(operation: str, **changes: Any) -> SubOperationResult:
     """An operation within a composite one, without errors."""
-    return replace(
+    return structs.replace(
         SubOperationResult(operation, "search", times(200), None, 230, 0, 0, 230, 0.0, ()), **changes
     )
 
@@ -160,7 +162,7 @@ def paced(name: str = "term", late_p99: float = 0.15, **changes: Any) -> TaskRes
     found = task(name, **own | changes)
     if "latency_with_failures" in changes or found.latency is None:
         return found
-    return replace(found, latency_with_failures=with_failures(found.latency, found.accounting.failed))
+    return structs.replace(found, latency_with_failures=with_failures(found.latency, found.accounting.failed))
 
 
 def judged(race: RaceRecord) -> tuple[str, tuple[str, ...]]:
@@ -181,7 +183,7 @@ def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
     if "verdict" in changes:
         return changed
     verdict = _default_verdict() if changes.keys() <= _UNJUDGED else determine_verdict(changed)
-    return replace(changed, verdict=verdict)
+    return structs.replace(changed, verdict=verdict)
 
 
 @cache

@@ -1,6 +1,6 @@
 """Rally's disk-usage-stats: fields, rows and problems."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.model.system_metrics import FieldUsage
 from pacenote.report.summary import build_report

@@ -1,6 +1,6 @@
 """Processing times of machine learning jobs."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.model.system_metrics import MlProcessingTime
 from pacenote.report.summary import build_report

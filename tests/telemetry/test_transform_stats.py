@@ -1,6 +1,6 @@
 """Rally's transform-stats: samples, totals and rows."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.model.system_metrics import TransformFigure
 from pacenote.report.summary import build_report

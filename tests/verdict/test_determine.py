@@ -1,8 +1,7 @@
 """The conditions that make a race valid, suspect or void."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.failure_group import FailureGroup
@@ -33,7 +32,7 @@ def test_errors_above_the_limit_void_a_race():
             "which the errors of the report show, or accept them with --max-error-rate",
         ),
     )
-    assert determine_verdict(replace(race, max_error_rate=0.02)).state == "valid"
+    assert determine_verdict(structs.replace(race, max_error_rate=0.02)).state == "valid"
 
 
 def counts(warmup: int, measured: int, failed: int) -> OperationTotals:
@@ -47,7 +46,7 @@ def test_failures_during_warm_up_are_judged_beside_the_measured_ones():
     (reason,) = determine_verdict(record(tasks=(failing,))).reasons
     assert reason.startswith("search: 3 % of all operations failed, warm-up included (limit 1 %): correct")
     assert determine_verdict(record(tasks=(failing,), max_error_rate=0.03)).state == "valid"
-    both = replace(failing, error_rate=0.06)
+    both = structs.replace(failing, error_rate=0.06)
     (reason,) = determine_verdict(record(tasks=(both,))).reasons
     assert reason.startswith("search: 6 % of the operations failed (limit 1 %): correct")
 
@@ -62,13 +61,15 @@ def test_a_reported_task_without_a_measured_operation_voids_a_race():
             "the task more to do",
         ),
     )
-    idle = replace(warming, accounting=counts(warmup=0, measured=0, failed=0))
+    idle = structs.replace(warming, accounting=counts(warmup=0, measured=0, failed=0))
     assert determine_verdict(record(tasks=(idle,))).reasons == (
         "search: nothing was measured: no operation ended",
     )
-    assert determine_verdict(record(tasks=(replace(warming, ended_by="completed-by"),))).state == "valid"
-    assert determine_verdict(replace(race, unreported=("search",))).state == "valid"
-    assert determine_verdict(replace(race, interrupted=True)).reasons == ("interrupted",)
+    assert (
+        determine_verdict(record(tasks=(structs.replace(warming, ended_by="completed-by"),))).state == "valid"
+    )
+    assert determine_verdict(structs.replace(race, unreported=("search",))).state == "valid"
+    assert determine_verdict(structs.replace(race, interrupted=True)).reasons == ("interrupted",)
 
 
 def test_interrupted_aborted_and_unfinished_races_are_void():
@@ -83,7 +84,7 @@ def test_interrupted_aborted_and_unfinished_races_are_void():
 def test_long_work_of_the_driver_makes_a_race_suspect():
     at_limit = DriverTime(operations=100, mean_ms=0.2, service_ms=2.0, share=0.1)
     assert determine_verdict(record(tasks=(task(driver_time=at_limit),))) == Verdict("valid")
-    above = replace(at_limit, mean_ms=0.31, share=0.155)
+    above = structs.replace(at_limit, mean_ms=0.31, share=0.155)
     assert judged(record(tasks=(task(driver_time=above),))) == (
         "suspect",
         (
@@ -91,7 +92,7 @@ def test_long_work_of_the_driver_makes_a_race_suspect():
             "been the bottleneck: give the driver more threads and cores",
         ),
     )
-    few = replace(above, operations=99)
+    few = structs.replace(above, operations=99)
     assert determine_verdict(record(tasks=(task(driver_time=few),))) == Verdict("valid")
 
 
@@ -122,8 +123,8 @@ def test_late_sends_make_the_percentiles_doubtful_that_they_reach(p50, p99, doub
 
 def test_late_sends_may_reach_a_percentile_that_is_not_compared():
     lateness = times(p50=0.05, p99=0.9)
-    p90 = replace(lateness.at(90.0), ms=0.5)
-    lateness = replace(
+    p90 = structs.replace(lateness.at(90.0), ms=0.5)
+    lateness = structs.replace(
         lateness, percentiles=tuple(p90 if each.q == 90 else each for each in lateness.percentiles)
     )
     (finding,) = determine_verdict(record(tasks=(paced(lateness=lateness),))).findings
@@ -132,9 +133,11 @@ def test_late_sends_may_reach_a_percentile_that_is_not_compared():
 
 def test_tasks_that_are_late_at_other_percentiles_do_not_make_more_of_each_other_doubtful():
     p90_late = times(p50=0.05, p99=0.9)
-    p90_late = replace(
+    p90_late = structs.replace(
         p90_late,
-        percentiles=tuple(replace(each, ms=0.5) if each.q == 90 else each for each in p90_late.percentiles),
+        percentiles=tuple(
+            structs.replace(each, ms=0.5) if each.q == 90 else each for each in p90_late.percentiles
+        ),
     )
     tasks = (paced("term", lateness=times(p50=0.05, p99=0.9)), paced("range", lateness=p90_late))
     found = determine_verdict(record(tasks=tasks)).findings
@@ -202,23 +205,23 @@ def test_late_sends_are_blamed_on_python_code_if_operations_waited_for_it():
     waited = "operations waited for the track's Python code and were sent late (p50 400 µs, over 10 %"
     own = "Python's own work before the request of a runner made it late (p50 400 µs, over 10 %"
     # The runner's own work takes 0.7 ms.
-    processing = replace(late.processing_time, mean_ms=late.processing_time.mean_ms + 0.7)
+    processing = structs.replace(late.processing_time, mean_ms=late.processing_time.mean_ms + 0.7)
     for lateness_ms, mean_ms, text in ((0.5, 0.3, own), (1.2, 0.6, waited), (1.3, 0.6, own)):
         delay = PythonDelay(operations=100, mean_ms=mean_ms, service_ms=10.0, share=mean_ms / 10.0)
-        lateness = replace(late.lateness, mean_ms=lateness_ms)
-        delayed = replace(late, lateness=lateness, python_delay=delay, processing_time=processing)
+        lateness = structs.replace(late.lateness, mean_ms=lateness_ms)
+        delayed = structs.replace(late, lateness=lateness, python_delay=delay, processing_time=processing)
         (finding,) = determine_verdict(record(tasks=(delayed,))).findings
         assert (finding.cause, finding.text.startswith(text)) == ("track", True), finding.text
     assert "use a built-in operation type" in finding.advice
     # More than half of the lateness is not the runner's own work.
-    later = replace(delayed, lateness=replace(late.lateness, mean_ms=1.5))
+    later = structs.replace(delayed, lateness=structs.replace(late.lateness, mean_ms=1.5))
     (finding,) = determine_verdict(record(tasks=(later,))).findings
     assert (finding.cause, finding.text.startswith("the driver sent late (p50 400 µs")) == ("driver", True)
 
 
 @pytest.mark.parametrize(("caught", "is_suspect"), [(1, False), (2, True)])
 def test_failed_requests_in_operations_that_succeed_make_a_race_suspect(caught, is_suspect):
-    counts = replace(paced().accounting, requests=100)
+    counts = structs.replace(paced().accounting, requests=100)
     caught_in = paced(accounting=counts, caught_failures=caught)
     state, reasons = judged(record(tasks=(caught_in,)))
     assert (state, "".join(reasons)) == (
@@ -243,7 +246,9 @@ def test_late_sends_are_blamed_on_the_scheduler_if_operations_waited_for_it():
             "term: operations waited for the scheduler or its parameter source in Python and were sent late",
         ),
     ):
-        (reason,) = determine_verdict(record(tasks=(replace(late, scheduler_delay_s=delay_s),))).reasons
+        (reason,) = determine_verdict(
+            record(tasks=(structs.replace(late, scheduler_delay_s=delay_s),))
+        ).reasons
         assert reason.startswith(cause)
 
 
@@ -255,7 +260,7 @@ def test_late_sends_are_blamed_on_a_parameter_source_if_operations_waited_for_it
         (half_s, "term: operations waited for a parameter source in Python and were sent late (p50 400 µs, "),
     ):
         # The tasks run for so long that the wait is a small part of the time of their clients.
-        changed = replace(late, underrun_s=waited_s, duration_s=1e6)
+        changed = structs.replace(late, underrun_s=waited_s, duration_s=1e6)
         (reason,) = determine_verdict(record(tasks=(changed,))).reasons
         assert reason.startswith(cause)
 
@@ -269,8 +274,8 @@ def test_late_sends_are_not_blamed_on_the_driver_alone_if_connections_were_opene
         (times(p50=0.21, p99=0.3), operations // 100, False),
         (times(p50=0.21, p99=0.3), operations // 2, True),
     ):
-        reopened = replace(late.accounting, reconnects=reconnects)
-        changed = replace(late, lateness=lateness, accounting=reopened)
+        reopened = structs.replace(late.accounting, reconnects=reconnects)
+        changed = structs.replace(late, lateness=lateness, accounting=reopened)
         (reason,) = determine_verdict(record(tasks=(changed,))).reasons
         named = f"{reconnects:,} connections had to be opened again" in reason
         assert (named, "the driver sent late" in reason) == (is_named, not is_named)
@@ -281,7 +286,9 @@ def test_pauses_of_the_driver_in_a_task_make_a_race_suspect():
         second = {"from_s": 1.0, "to_s": 1.0 + paused_s, "paused_s": paused_s}
         driver = {"wall_s": 7000.0, "clock": {"pauses": 1, "paused_s": paused_s, "paused": [second], **clock}}
         # The task begins with the race.
-        return determine_verdict(record(tasks=(replace(paced(), duration_s=4.0),), driver=driver)).reasons
+        return determine_verdict(
+            record(tasks=(structs.replace(paced(), duration_s=4.0),), driver=driver)
+        ).reasons
 
     assert reasons(0.05) == ()
     assert reasons(0.28) == (
@@ -337,7 +344,7 @@ def test_a_lateness_percentile_with_too_few_samples_does_not_change_the_verdict(
     )
     few = paced("term", late_p99=9.0, service_time=times(300, p50=2.0, p99=8.0))
     assert determine_verdict(record(tasks=(few,))).state == "valid"
-    supported = replace(few, service_time=times(400, p50=2.0, p99=8.0))
+    supported = structs.replace(few, service_time=times(400, p50=2.0, p99=8.0))
     assert determine_verdict(record(tasks=(supported,))).state == "suspect"
 
 
@@ -348,7 +355,7 @@ def test_late_sends_of_a_task_without_responses_do_not_change_the_verdict():
 def failing(failed: int, unsent: int = 0, sources: int = 1) -> RaceRecord:
     """A race in which plug-ins failed, and the sources of some clients; the error rate is not a reason."""
     errors = (FailureGroup("plugin", "track.py:8: KeyError: 'size'", None, failed, 1.0, 2.0),)
-    counts = replace(task().accounting, operations=1000 - unsent, failed=failed, unsent=unsent)
+    counts = structs.replace(task().accounting, operations=1000 - unsent, failed=failed, unsent=unsent)
     return record(
         tasks=(task("own", errors=errors, accounting=counts, failed_sources=sources),), max_error_rate=1.0
     )
@@ -377,7 +384,7 @@ def test_a_failure_of_a_plug_in_does_not_explain_the_backlog_of_other_clients():
     assert unsent.startswith("own: 100 of 1,000 planned operations were not sent: the engine is saturated")
     # In an open loop, the other client sends the whole schedule.
     race = failing(1, 600, sources=1)
-    shared = replace(race, tasks=(replace(race.tasks[0], open_loop=True),))
+    shared = structs.replace(race, tasks=(structs.replace(race.tasks[0], open_loop=True),))
     assert judged(shared)[1][0].startswith(backlog)
     state, (failed,) = judged(failing(2, 600, sources=2))
     assert (state, "failed in a plug-in of the track, and 600 were not sent:" in failed) == ("void", True)
@@ -387,16 +394,18 @@ def test_a_defect_of_a_built_in_operation_is_not_blamed_on_the_track():
     race = failing(1)
     (own,) = race.tasks
     (group,) = own.errors
-    defect = replace(group, reason="a defect of Pacenote in run-until: TypeError at run_until.py:7: odd")
-    only = replace(race, tasks=(replace(own, errors=(defect,)),))
+    defect = structs.replace(
+        group, reason="a defect of Pacenote in run-until: TypeError at run_until.py:7: odd"
+    )
+    only = structs.replace(race, tasks=(structs.replace(own, errors=(defect,)),))
     (finding,) = determine_verdict(only).findings
     assert (finding.cause, finding.tasks) == ("pacenote", ("own",))
     text = "1 of 1,000 planned operations failed because of a defect of Pacenote in an operation"
     assert finding.text == text
-    counts = replace(own.accounting, operations=998, unsent=2)
+    counts = structs.replace(own.accounting, operations=998, unsent=2)
     # Only the source of the plug-in left operations unsent.
-    mixed = replace(own, errors=(group, defect), accounting=counts)
-    both = determine_verdict(replace(race, tasks=(mixed,)))
+    mixed = structs.replace(own, errors=(group, defect), accounting=counts)
+    both = determine_verdict(structs.replace(race, tasks=(mixed,)))
     assert [finding.cause for finding in both.findings] == ["track", "pacenote"]
     assert both.findings[0].text.endswith("failed in a plug-in of the track, and 2 were not sent")
     assert both.findings[1].text == text
@@ -405,7 +414,7 @@ def test_a_defect_of_a_built_in_operation_is_not_blamed_on_the_track():
 def test_a_slow_parameter_source_makes_a_race_suspect():
     fed = task("fed", clients=4, duration_s=10.0, underruns=7, underrun_s=0.4)
     assert determine_verdict(record(tasks=(fed,))).state == "valid"
-    (reason,) = determine_verdict(record(tasks=(replace(fed, underrun_s=0.41),))).reasons
+    (reason,) = determine_verdict(record(tasks=(structs.replace(fed, underrun_s=0.41),))).reasons
     assert reason.startswith("fed: clients waited 0.41 s for a parameter source in Python, over 1 %")
 
 
@@ -416,16 +425,17 @@ def test_missing_documents_void_a_race_and_additional_ones_make_it_suspect_unles
         "void",
         "acknowledged documents are missing: 'logs' has 9 of 10",
     )
-    state, (reason,) = judged(record(documents=(replace(lost, counted=11),)))
+    state, (reason,) = judged(record(documents=(structs.replace(lost, counted=11),)))
     assert state == "suspect"
     assert reason.startswith("there are more documents than were acknowledged: 'logs' has 11 of 10: delete")
-    several = tuple(replace(lost, index=name) for name in "abcde")
+    several = tuple(structs.replace(lost, index=name) for name in "abcde")
     (reason,) = determine_verdict(record(documents=several)).reasons
     assert "'a' has 9 of 10, 'b' has 9 of 10, 'c' has 9 of 10, 2 more indices" in reason
     assert (
-        determine_verdict(record(documents=(replace(lost, difference_expected="updates"),))).state == "valid"
+        determine_verdict(record(documents=(structs.replace(lost, difference_expected="updates"),))).state
+        == "valid"
     )
-    unknown = replace(lost, counted=None, count_problem="logs: it is closed")
+    unknown = structs.replace(lost, counted=None, count_problem="logs: it is closed")
     assert judged(record(documents=(unknown,))) == (
         "suspect",
         ("documents of index 'logs' could not be counted: logs: it is closed",),
@@ -446,7 +456,7 @@ def test_test_mode_makes_a_race_suspect_and_states_its_documents():
             "documents of 'http_logs', 1 document of 'own': omit --test-mode to measure",
         ),
     )
-    (reason,) = determine_verdict(replace(race, corpora=())).reasons
+    (reason,) = determine_verdict(structs.replace(race, corpora=())).reasons
     assert reason == "test mode: not a measurement: omit --test-mode to measure"
 
 
@@ -463,9 +473,9 @@ def test_operations_that_wait_for_python_code_make_a_race_suspect():
     (reason,) = determine_verdict(record(tasks=(task(python_delay=delay),))).reasons
     assert reason.startswith("search: operations waited 600 µs on average for the track's Python code")
     for tolerable in (
-        replace(delay, operations=99),
-        replace(delay, share=0.1),
-        replace(delay, mean_ms=0.4),
+        structs.replace(delay, operations=99),
+        structs.replace(delay, share=0.1),
+        structs.replace(delay, mean_ms=0.4),
     ):
         assert determine_verdict(record(tasks=(task(python_delay=tolerable),))) == Verdict("valid")
 
@@ -490,7 +500,7 @@ def test_requests_outside_operations_make_a_race_suspect():
 
 
 def test_a_task_that_indexed_nothing_is_the_first_reason():
-    failed = replace(task().accounting, operations=10, succeeded=0, failed=10, warmup=0, normal=10)
+    failed = structs.replace(task().accounting, operations=10, succeeded=0, failed=10, warmup=0, normal=10)
     search = task("term", accounting=failed, error_rate=1.0)
     index = bulk(accounting=failed, error_rate=1.0, work=WorkTotals(0, 5_000), throughput=None)
     first, second = determine_verdict(record(tasks=(search, index))).findings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.finding import Finding
 from pacenote.model.result import DurationSummary, TaskResult

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from diagnose.cuts import TASK
 from pacenote.model.cluster_states import ClusterState

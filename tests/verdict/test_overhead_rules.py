@@ -1,8 +1,7 @@
 """Limits for what clients do besides their operations."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.result import CleanUps, UnsolicitedData
 from pacenote.verdict.determine import determine_verdict

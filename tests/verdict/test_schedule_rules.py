@@ -1,9 +1,9 @@
 """When a task did not keep to its schedule, and what held its clients."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import DriverTime, PythonDelay, TaskResult

@@ -91,8 +91,10 @@ def _annotations(options: argparse.Namespace, console: Console) -> str:
         and (not last or one.race_timestamp[:8] <= last)
     ][: options.limit]
     if options.format == "json":
+        from pacenote.model.codec import encode
+
         return json_text([
-            asdict(one) | ({"stored_in": place.split(", ")} if place else {}) for one, place in found
+            encode(one) | ({"stored_in": place.split(", ")} if place else {}) for one, place in found
         ])
     rows = [
         (one.annotation_id, one.race_timestamp, one.track, one.chart_type, one.chart_name, one.message)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from pacenote.cli import race
 from pacenote.cli.console import Console
@@ -190,9 +192,9 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
         raise UsageError("--min-rate, --start-rate and --max-rate must ascend")
     race_request = race.build_request(options)
     # Tasks before the saturated one run as the track declares them.
-    pacing = dataclasses.replace(race_request.pacing, open_loop=False, max_connections=None)
+    pacing = structs.replace(race_request.pacing, open_loop=False, max_connections=None)
     return SaturationRequest(
-        race=dataclasses.replace(race_request, pacing=pacing),
+        race=replace(race_request, pacing=pacing),
         task=options.task,
         objective=objective,
         within=RateRange(start, options.min_rate, options.max_rate, options.precision / 100),

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from msgspec import structs
+
 from pacenote.compare.deciding import deciding_metrics
 from pacenote.compare.differences import group_differences
 from pacenote.compare.estimate import Failures, Measured, decided
@@ -198,7 +200,7 @@ def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured],
         )
     return measured, [
         *(
-            replace(finding, text=f"{finding.text} (of the blocks that count for {listed(labels)})")
+            structs.replace(finding, text=f"{finding.text} (of the blocks that count for {listed(labels)})")
             for finding, labels in of_parts.items()
         ),
         *unknown,
@@ -281,9 +283,9 @@ def _concerning(findings: Sequence[Finding], metrics: Sequence[MetricComparison]
         void = [each for each in concerned if each.word == "void"]
         tasks = tuple(dict.fromkeys(each.metric.task for each in void if each.metric.task))
         if not void and (concerned or finding.tasks):
-            yield replace(finding, doubtful_from=None)
+            yield structs.replace(finding, doubtful_from=None)
         elif len(void) < len(concerned) and not finding.tasks:
-            yield replace(finding, tasks=tasks)
+            yield structs.replace(finding, tasks=tasks)
         else:
             yield finding
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.compare.pairing import PairedRaces
 from pacenote.compare.task_validity import MAX_ERROR_RATE

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.compare.imported_validity import imported_findings, tool_findings
 from pacenote.compare.pairing import PairedRaces, block_of, is_duet, share_ids

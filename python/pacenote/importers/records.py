@@ -6,9 +6,11 @@ import hashlib
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec.structs import replace
 
 from pacenote.importers.found_race import FoundRace, RaceFacts
 from pacenote.model.engine import engine_of_version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from pacenote.model.race_listener import DriveListener
 from pacenote.model.race_progress import RaceProgress
@@ -21,7 +21,7 @@ class ActivityListener:
 
     def progress(self, progress: RaceProgress) -> None:
         """Reports the running task."""
-        self._listener.progress(dataclasses.replace(progress, activity=self._activity, left=None))
+        self._listener.progress(replace(progress, activity=self._activity, left=None))
 
     def task_finished(self, result: TaskResult) -> None:
         """Reports a task that has ended."""

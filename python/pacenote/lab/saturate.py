@@ -10,10 +10,11 @@ folder holds the probes, and each probe has a folder below `probes/`.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import structs
 
 from pacenote.errors import DriverError, PacenoteError, StoreError, UsageError
 from pacenote.lab.probe import (
@@ -222,7 +223,7 @@ class _Search:
         self._position, task = scheduled.position, scheduled.task
         # `--arrivals` does not change tasks that have no target rate in the track.
         arrivals = request.race.pacing.arrivals
-        task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
+        task = task if arrivals is None else replace(task, schedule=arrivals)
         self._sends_files = _sends_files(context.plan, task)
         self._task = looped(task) if self._sends_files else task
         self._within = within
@@ -253,7 +254,7 @@ class _Search:
         self._context.folder.reserve_saturation()
         record, prepared = self._context.record, self._prepare()
         if prepared is not None:
-            record = dataclasses.replace(
+            record = structs.replace(
                 record,
                 tasks=prepared.tasks,
                 driver=prepared.summary,
@@ -269,25 +270,24 @@ class _Search:
                 self._sweep()
             except _StoppedSearch as stopped:
                 aborted = str(stopped)
-                record = dataclasses.replace(record, interrupted=not aborted, aborted=aborted)
+                record = structs.replace(record, interrupted=not aborted, aborted=aborted)
             except KeyboardInterrupt:
                 # Raised between two probes, when the driver does not handle signals.
-                record = dataclasses.replace(record, interrupted=True)
+                record = structs.replace(record, interrupted=True)
             except StoreError as error:
-                record = dataclasses.replace(record, aborted=error.message)
+                record = structs.replace(record, aborted=error.message)
             except PacenoteError as error:
                 redact_error(error, self._context.folder.secrets)
                 self.error = error
-                record = dataclasses.replace(record, aborted=error.message)
-        record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
+                record = structs.replace(record, aborted=error.message)
+        record = structs.replace(record, complete=not (record.interrupted or record.aborted))
         if record.complete:
             record = self._context.compare_snapshots(record)
-        record = dataclasses.replace(record, verdict=determine_verdict(record))
-        record = dataclasses.replace(record, saturation=recorded_saturation(self.result))
+        verdict, saturation = determine_verdict(record), recorded_saturation(self.result)
+        record = structs.replace(record, verdict=verdict, saturation=saturation)
         record = self._context.finish(record)
         early = "" if record.complete else record.aborted or "interrupted"
-        self.result = dataclasses.replace(self.result, ended_early=early)
-        self.result = dataclasses.replace(self.result, complete=record.complete)
+        self.result = structs.replace(self.result, ended_early=early, complete=record.complete)
         try:
             self._context.folder.finish_saturation(self.result)
         except StoreError as error:
@@ -333,7 +333,7 @@ class _Search:
         steps = _preparation(plan, self._position, self._request.prepare)
         if not steps:
             return None
-        return self._context.drive(dataclasses.replace(plan, steps=steps), self._context.folder)
+        return self._context.drive(replace(plan, steps=steps), self._context.folder)
 
     def _search(self) -> None:
         search = RateSearch(self._within)
@@ -383,7 +383,7 @@ class _Search:
         task = paced(self._task, rate, self._request.connections, timing)
         run = self._drive(task, probe_name(self._runs + 1), open_loop=True)
         probe = evaluate_probe(self._runs, rate, run.result, objective, run.evidence)
-        self.result = dataclasses.replace(
+        self.result = structs.replace(
             self.result,
             probes=(*self.result.probes, probe),
             unit=run.result.unit,
@@ -431,7 +431,7 @@ class _Search:
         if has_slowed_down(decided):
             notes.append(SLOWED_DOWN)
         mixed = varies(decided)
-        self.result = dataclasses.replace(
+        self.result = structs.replace(
             self.result,
             varying=_varying(bracket, decided) if mixed and limited == "engine" else None,
             stable=bracket.stable,
@@ -453,9 +453,9 @@ class _Search:
             name = level_name(clients, order[: number + 1].count(clients), request.repeats)
             run = self._drive(unpaced(self._task, clients, timing), name, open_loop=False)
             level = self._level(run, clients, name)
-            self.result = dataclasses.replace(self.result, levels=(*self.result.levels, level))
+            self.result = structs.replace(self.result, levels=(*self.result.levels, level))
             self._store()
-        self.result = dataclasses.replace(self.result, fit=fit_usl(_work_by_clients(self.result.levels)))
+        self.result = structs.replace(self.result, fit=fit_usl(_work_by_clients(self.result.levels)))
 
     def _level(self, run: _SoloRun, clients: int, name: str) -> ConcurrencyLevel:
         work = run.result.throughput.mean if run.result.throughput else 0.0
@@ -575,7 +575,7 @@ def _supported_range(request: SaturationRequest) -> RateRange:
         )
     # The search begins with a rate that a probe can decide, if there is one.
     decided = min(within.highest, lowest_decided_rate(request.objective, request.window_s))
-    return dataclasses.replace(within, lowest=lowest, start=max(within.start, lowest, decided))
+    return replace(within, lowest=lowest, start=max(within.start, lowest, decided))
 
 
 def _check_native(plan: Plan, task: Task) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacenote.errors import UsageError
 from pacenote.model.messages import did_you_mean, quoted
@@ -64,20 +63,20 @@ def find_task(challenge: Challenge, name: str | None, info_command: str) -> Sche
 
 def looped(task: Task) -> Task:
     """Returns the task with its data sent repeatedly."""
-    operation = dataclasses.replace(task.operation, params={**task.operation.params, "looped": True})
-    return dataclasses.replace(task, operation=operation)
+    operation = replace(task.operation, params={**task.operation.params, "looped": True})
+    return replace(task, operation=operation)
 
 
 def paced(task: Task, rate: float, connections: int, timing: Timing) -> Task:
     """Returns the task at this rate, in operations per second, with one client for each connection."""
-    return dataclasses.replace(
+    return replace(
         unpaced(task, connections, timing), target_throughput=Rate(rate, OPS), target_interval=None
     )
 
 
 def unpaced(task: Task, clients: int, timing: Timing) -> Task:
     """Returns the task with this number of clients, without a target rate."""
-    return dataclasses.replace(
+    return replace(
         task,
         clients=clients,
         warmup_iterations=None,
@@ -96,10 +95,10 @@ def with_task(challenge: Challenge, scheduled: ScheduledTask) -> Challenge:
     element = challenge.schedule[position]
     if isinstance(element, Parallel):
         tasks = tuple(task if one.name == task.name else one for one in element.tasks)
-        changed: Task | Parallel = dataclasses.replace(element, tasks=tasks, clients=None, completed_by=None)
+        changed: Task | Parallel = replace(element, tasks=tasks, clients=None, completed_by=None)
     else:
         changed = task
-    return dataclasses.replace(
+    return replace(
         challenge, schedule=(*challenge.schedule[:position], changed, *challenge.schedule[position + 1 :])
     )
 
@@ -107,9 +106,9 @@ def with_task(challenge: Challenge, scheduled: ScheduledTask) -> Challenge:
 def task_alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
     """Returns the plan with one step, in which all clients run the task."""
     index = next(index for index, planned in enumerate(plan.tasks) if planned.name == task.name)
-    planned = dataclasses.replace(plan.tasks[index], open_loop=open_loop, must_succeed=False)
+    planned = replace(plan.tasks[index], open_loop=open_loop, must_succeed=False)
     rows = tuple(ClientAllocation(client, (TaskAllocation(index, client),)) for client in range(task.clients))
-    return dataclasses.replace(
+    return replace(
         plan,
         tasks=(*plan.tasks[:index], planned, *plan.tasks[index + 1 :]),
         steps=(Step(task.name, rows, None),),

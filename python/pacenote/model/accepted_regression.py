@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pacenote.model.codec import Number, Stored
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedRegression:
+class AcceptedRegression(Stored, frozen=True):
     """A regression that somebody accepted (`pacenote trend accept`): it is not one any more."""
 
     race_id: str
@@ -15,7 +14,7 @@ class AcceptedRegression:
     metric: str
     """Label of its metric."""
 
-    change: float | None
+    change: Number | None
     """The accepted change: relative, or of an error rate in points; None if the metric is missing."""
 
     reason: str

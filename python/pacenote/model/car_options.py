@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import field
+
+from pacenote.model.codec import Stored
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CarOverrides:
+class CarOverrides(Stored, frozen=True, kw_only=True):
     """What overrides the cars."""
 
     settings: Mapping[str, str] = field(default_factory=dict)

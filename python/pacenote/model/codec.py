@@ -1,40 +1,39 @@
-"""Converts frozen dataclasses to JSON documents and back, strictly, with msgspec.
+"""Types that are stored, and their conversion to JSON documents and back, strictly, with msgspec.
 
 A document from the driver or from disk must match the types exactly; otherwise, the error names the
-invalid field. A field with a default may be missing; `object` accepts any JSON value. This module adds three
-rules that msgspec does not provide for dataclasses: unknown fields are errors, numbers are finite (at most
-1e75) and fit into 64 bits, and messages have the form of those about tracks.
+invalid field. A field with a default may be missing; `object` accepts any JSON value. What is only shown or
+exported may also be a dataclass: `encode` takes both.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct, ValidationError
 
 from pacenote.errors import PacenoteError
-
-if TYPE_CHECKING:
-    from msgspec import ValidationError
 
 T = TypeVar("T")
 
 _NEWER = "it was probably written by a newer version of Pacenote"
 _MAX_SHOWN = 60
-MAX_INTEGER = 2**64 - 1
-"""The largest whole number of a document, and the negative one: the driver counts with 64 bits."""
 
 MAX_NUMBER = 1e75
 """The largest number of a document, and the negative one: it can be raised to the fourth power."""
 
-_FIELD_TYPES: dict[type, Mapping[str, Any]] = {}
-"""The types of the fields of dataclasses whose fields are read one by one."""
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""A whole number of a stored type: of 64 bits with its sign."""
 
-_FIELD_NAMES: dict[type, frozenset[str] | None] = {}
-"""The names of the fields of dataclasses that have been decoded, and None for other types."""
+Seed = Annotated[int, Meta(ge=0)]
+"""A seed, which has 64 bits without a sign; what uses it, refuses a larger one or can use it."""
+
+Number = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+"""A number of a stored type: finite, and not above `MAX_NUMBER`."""
 
 _EXPECTED = {
     "array": "a list",
@@ -47,44 +46,33 @@ _EXPECTED = {
 """The names of msgspec's types in messages."""
 
 
-def field_types(kind: type) -> Mapping[str, Any]:
-    """Returns the types of the fields of a dataclass, by name; evaluates its annotations only once."""
-    if kind not in _FIELD_TYPES:
-        _FIELD_TYPES[kind] = get_type_hints(kind)
-    return _FIELD_TYPES[kind]
+class Stored(Struct, frozen=True, forbid_unknown_fields=True):
+    """A value that is stored as an object with its fields; documents with other fields are refused."""
+
+    _hidden: ClassVar[tuple[str, ...]] = ()
+    """Fields that may contain secrets: the representation leaves them out."""
+
+    def __repr__(self) -> str:
+        """Returns the representation, which tracebacks and messages of tests contain."""
+        names = (name for name in self.__struct_fields__ if name not in self._hidden)
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{type(self).__name__}({shown})"
 
 
 def encode(value: object) -> Any:
-    """Returns the JSON-ready form of a dataclass, or of a container of dataclasses."""
-    import msgspec  # Slow to import, and not needed for `--help`.
-
+    """Returns the JSON-ready form of a stored value or a dataclass, or of a container of them."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
 
 
-def decode_quickly(kind: type[T], text: str) -> T:
-    """Reads JSON as `kind` at a fraction of the cost of `decode`, for what this process has written itself:
-    fields that are not known are ignored. Raises ValueError if it does not have the types of `kind`.
-    """
-    import msgspec
-
-    return msgspec.json.decode(text, type=kind)
-
-
 def decode(kind: type[T], document: object, path: str) -> T:
-    """Reads a document as `kind`, a dataclass or any type of its fields; errors call the document `path`.
+    """Reads a document as `kind`, a stored type or any type of its fields; errors call the document `path`.
 
     Raises PacenoteError with the first field that is unknown, missing or of the wrong type.
     """
-    import msgspec  # Slow to import, and not needed for `--help`.
-
     try:
-        value = msgspec.convert(document, kind, dec_hook=_read_path)
-    except msgspec.ValidationError as error:
-        raise _invalid(error, document, path) from error
-    if not _is_exact(value, document):
-        for problem in _problems(value, document, path):
-            raise problem
-    return value
+        return msgspec.convert(document, kind, dec_hook=_read_path)
+    except ValidationError as error:
+        raise _invalid(error, kind, document, path) from error
 
 
 def _plain(value: object) -> object:
@@ -104,90 +92,80 @@ def _read_path(kind: type, value: object) -> object:
     raise TypeError("Expected `str`")
 
 
-def _is_exact(value: Any, document: Any) -> bool:
-    """Returns whether `_problems` has nothing to yield, several times as fast."""
-    kind = type(value)
-    if kind is str or kind is bool or value is None:
-        return True
-    if kind is float:
-        return bool(-MAX_NUMBER <= value <= MAX_NUMBER)
-    if kind is int:
-        return bool(-MAX_INTEGER <= value <= MAX_INTEGER)
-    if isinstance(value, tuple):
-        return all(map(_is_exact, value, document))
-    names = _field_names(kind)
-    if names is not None:
-        return document.keys() <= names and all(
-            _is_exact(getattr(value, name), item) for name, item in document.items()
-        )
-    if isinstance(value, Mapping):
-        item = next(iter(value.values()), None)
-        return not dataclasses.is_dataclass(item) or all(
-            _is_exact(value[key], document[key]) for key in value
-        )
-    return True
-
-
-def _field_names(kind: type) -> frozenset[str] | None:
-    """Returns the names of the fields of a dataclass, or None for another type."""
-    if kind not in _FIELD_NAMES:
-        names = (
-            frozenset(field.name for field in dataclasses.fields(kind))
-            if dataclasses.is_dataclass(kind)
-            else None
-        )
-        _FIELD_NAMES[kind] = names
-    return _FIELD_NAMES[kind]
-
-
-def _problems(value: object, document: Any, path: str) -> Iterator[PacenoteError]:
-    """Yields what msgspec accepts in `document`, decoded as `value`, but this module rejects."""
-    if dataclasses.is_dataclass(value):
-        names = {field.name for field in dataclasses.fields(value)}
-        for key in sorted(str(key) for key in document if key not in names):
-            yield PacenoteError(f"{path} has the unknown field '{key}'", hint=_NEWER)
-        for name in names & set(document):
-            yield from _problems(getattr(value, name), document[name], f"{path}.{name}")
-    elif isinstance(value, tuple):
-        for index, item in enumerate(value):
-            yield from _problems(item, document[index], f"{path}[{index}]")
-    elif isinstance(value, Mapping):
-        # All values have one type; others than dataclasses are of type `object`, or cannot be wrong.
-        for key in value if dataclasses.is_dataclass(next(iter(value.values()), None)) else ():
-            yield from _problems(value[key], document[key], f"{path}.{key}")
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield _wrong(path, "a finite number", document)
-    elif isinstance(value, float) and abs(value) > MAX_NUMBER:
-        yield _wrong(path, f"a number of at most {MAX_NUMBER:g}", document)
-    elif isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
-        yield _wrong(path, "a number of at most 64 bits", document)
-
-
-def _invalid(error: ValidationError, document: Any, path: str) -> PacenoteError:
+def _invalid(error: ValidationError, kind: type, document: Any, path: str) -> PacenoteError:
     """Translates an error such as "Expected `int`, got `str` - at `$.tasks[0].clients`"."""
     text, _, at = str(error).partition(" - at `$")
-    at = at.rstrip("`")
-    where = f"{path}{at}"
-    if match := re.fullmatch(r"Object missing required field `(\w+)`", text):
+    steps = _steps(at, text, kind, document)
+    value = _value_at(document, steps)
+    where = path + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    if match := re.fullmatch(r"Object missing required field `(.+)`", text):
         return PacenoteError(f"{where} lacks the field '{match[1]}'")
+    if match := re.fullmatch(r"Object contains unknown field `(.+)`", text):
+        return PacenoteError(f"{where} has the unknown field '{match[1]}'", hint=_NEWER)
     if text.startswith("Invalid enum value"):
-        return PacenoteError(f"{where} has the unknown value {_shown(_value_at(document, at))}", hint=_NEWER)
+        return PacenoteError(f"{where} has the unknown value {_shown(value)}", hint=_NEWER)
     if match := re.match(r"Expected `(\w+)", text):
-        return _wrong(where, _EXPECTED.get(match[1], match[1]), _value_at(document, at))
+        return PacenoteError(f"{where} must be {_expected(match[1], value)}, not {_shown(value)}")
     return PacenoteError(f"{where} cannot be read: {text}")
 
 
-def _value_at(document: Any, at: str) -> object:
-    """Returns the value at a path in msgspec's notation, such as `.tasks[0].clients`."""
-    for key, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", at):
-        if index == "...":  # msgspec does not report the key within a mapping
-            return document
-        document = document[key or int(index)]
+def _steps(at: str, text: str, kind: type, document: Any) -> list[str | int]:
+    """Returns the keys and indices of a path in msgspec's notation, such as `.tasks[0].names[...]`, in which
+    the keys of mappings are missing.
+    """
+    steps: list[str | int] = []
+    for name, index in re.findall(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]", at):
+        if index == "...":
+            document, key = _first_wrong(document, steps, text, kind)
+            steps.append(key)
+        else:
+            steps.append(int(index) if index else name)
+    return steps
+
+
+def _first_wrong(document: Any, steps: list[str | int], text: str, kind: type) -> tuple[Any, str]:
+    """Returns the document with only the first entry that msgspec refuses in the mapping at a place, and the
+    key of this entry.
+    """
+    entries = list(_value_at(document, steps).items())
+    while len(entries) > 1:
+        half = entries[: len(entries) // 2]
+        is_wrong = _refusal(_replaced(document, steps, dict(half)), kind).startswith(f"{text} - ")
+        entries = half if is_wrong else entries[len(half) :]
+    return _replaced(document, steps, dict(entries)), str(entries[0][0])
+
+
+def _refusal(document: object, kind: type) -> str:
+    """Returns why msgspec refuses a document, or empty text if it does not."""
+    try:
+        msgspec.convert(document, kind, dec_hook=_read_path)
+    except ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _replaced(document: Any, steps: list[str | int], value: object) -> Any:
+    """Returns the document with another value at a place."""
+    if not steps:
+        return value
+    changed = document.copy()
+    changed[steps[0]] = _replaced(document[steps[0]], steps[1:], value)
+    return changed
+
+
+def _value_at(document: Any, steps: list[str | int]) -> Any:
+    for step in steps:
+        document = document[step]
     return document
 
 
-def _wrong(path: str, expected: str, value: object) -> PacenoteError:
-    return PacenoteError(f"{path} must be {expected}, not {_shown(value)}")
+def _expected(name: str, value: object) -> str:
+    """Returns what a value must be that is not of msgspec's type `name`, or not within its limits."""
+    if name == "int" and type(value) is int:
+        return "a whole number of 64 bits with its sign"
+    if name == "float" and isinstance(value, int | float) and not isinstance(value, bool):
+        return f"a number of at most {MAX_NUMBER:g}" if abs(value) < math.inf else "a finite number"
+    return _EXPECTED.get(name, name)
 
 
 def _shown(value: object) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pacenote.model.codec import Stored
 from pacenote.model.messages import quoted
 
 QUALITY_KEY = "quality-metrics"
@@ -52,8 +53,7 @@ _OPENSEARCH_MEAN = "Mean "
 """Beginning of the names of custom metrics in results of OpenSearch Benchmark."""
 
 
-@dataclass(frozen=True, slots=True)
-class QualityDirection:
+class QualityDirection(Stored, frozen=True):
     """The direction of a custom metric, as an option or a file gives it."""
 
     key: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pacenote.model.codec import Integer, Stored
+
 DataMode = Literal["fresh", "keep", "restore"]
 
 CacheChoice = Literal["cold", "warm"]
@@ -13,8 +15,7 @@ DEFAULT_DATA_SET = "default"
 """The name of the data set if none is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataOptions:
+class DataOptions(Stored, frozen=True):
     """`--data`: with which data the engine starts, and whether it is stored."""
 
     mode: DataMode = "fresh"
@@ -40,8 +41,7 @@ class StartConditions:
     """Seconds to wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartingState:
+class StartingState(Stored, frozen=True):
     """The state in which the first task found the data of the engine."""
 
     data_set: str | None = None
@@ -50,10 +50,10 @@ class StartingState:
     stored_by: str | None = None
     """The id of the race that stored the data set."""
 
-    data_bytes: int | None = None
+    data_bytes: Integer | None = None
     """Bytes of the data of all nodes, in whole pages; None if it was not measured."""
 
-    cached_bytes: int | None = None
+    cached_bytes: Integer | None = None
     """Bytes of it that were in the page cache; None if it was not measured."""
 
     dropped_with: str | None = None

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pacenote.model.codec import Integer, Stored
 from pacenote.units import format_count
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentCheck:
+class DocumentCheck(Stored, frozen=True):
     """Comparison of an index's documents: acknowledged by the engine, and counted by it after the race."""
 
     index: str
     """The name of the index."""
 
-    acknowledged: int | None
+    acknowledged: Integer | None
     """New documents that the engine acknowledged, or None if they cannot be attributed."""
 
-    counted: int | None
+    counted: Integer | None
     """Documents that the engine counted after the race, or None if they could not be counted."""
 
     difference_expected: str = ""
@@ -39,31 +37,29 @@ class DocumentCheck:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class UncheckedDocuments:
+class UncheckedDocuments(Stored, frozen=True):
     """Documents that the engine acknowledged, but that were not compared with those that it counts."""
 
     task: str
     """Name of the task that sent them."""
 
-    acknowledged: int
+    acknowledged: Integer
     """Number of documents that the engine acknowledged."""
 
     reason: str
     """Why they cannot be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnsentDocuments:
+class UnsentDocuments(Stored, frozen=True):
     """A task that its iterations end before it has sent all documents of its operation."""
 
     task: str
     """Name of the task."""
 
-    sent: int
+    sent: Integer
     """Documents that its iterations send; in an open loop, the most that they can send."""
 
-    intended: int
+    intended: Integer
     """Number of documents of its operation."""
 
     @property

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pacenote.model.codec import MAX_INTEGER
 from pacenote.model.cpu_list import MAX_CPU
+
+_MAX_INTEGER = 2**64 - 1
+"""The largest whole number that the driver reports: it counts with 64 bits."""
 
 _LAST_NS = 7_258_118_400_000_000_000
 """The year 2200, in nanoseconds since 1970: ten years later, a time still fits into 64 bits."""
@@ -51,7 +53,7 @@ def part(values: Mapping[str, object], key: str) -> Mapping[str, object]:
 def number(values: Mapping[str, object], key: str) -> float:
     """Returns a number that the driver can have measured; 0 for others and for what is not a number."""
     value = values.get(key)
-    return float(value) if isinstance(value, int | float) and abs(value) <= MAX_INTEGER else 0.0
+    return float(value) if isinstance(value, int | float) and abs(value) <= _MAX_INTEGER else 0.0
 
 
 def started_ns(driver: Mapping[str, object]) -> int | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pacenote.model.codec import Stored
 
 
-@dataclass(frozen=True, slots=True)
-class EngineArchive:
+class EngineArchive(Stored, frozen=True):
     """An archive."""
 
     address: str

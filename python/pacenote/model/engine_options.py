@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import ClassVar
+
+from msgspec import field
 
 from pacenote.model.archive_options import ArchiveOptions
 from pacenote.model.car_options import CarOverrides
+from pacenote.model.codec import Integer, Stored
 from pacenote.model.data_options import DataOptions
 from pacenote.model.engine import DEFAULT_CLUSTER_NAME, DEFAULT_DISTRIBUTION
 from pacenote.model.node_options import NodeOptions
@@ -14,9 +17,10 @@ from pacenote.model.source_options import SourceOptions
 from pacenote.model.team_options import TeamOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineOptions:
+class EngineOptions(Stored, frozen=True, kw_only=True):
     """The engine to start, as requested on the command line; fields have the names of Rally's options."""
+
+    _hidden: ClassVar[tuple[str, ...]] = ("maven_mirror",)
 
     distribution: str = DEFAULT_DISTRIBUTION
     """The name of the distribution."""
@@ -45,7 +49,7 @@ class EngineOptions:
     nodes: NodeOptions = field(default_factory=NodeOptions)
     """How many nodes to start, and what each may use."""
 
-    runtime_jdk: int | str | None = None
+    runtime_jdk: Integer | str | None = None
     """The major version or the folder of the JDK, or `bundled`; None means that the provisioner chooses."""
 
     data: DataOptions = field(default_factory=DataOptions)
@@ -63,5 +67,5 @@ class EngineOptions:
     source: SourceOptions | None = None
     """The sources that the engine is built from, or None if it is not built."""
 
-    maven_mirror: str | None = field(default=None, repr=False)
+    maven_mirror: str | None = None
     """URL to download artifacts from instead of Maven Central; it may contain credentials."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pacenote.model.codec import decode, encode
+from pacenote.model.codec import Integer, Number, Seed, Stored, decode, encode
 from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.machine_memory import is_same_memory
 from pacenote.units import format_bytes
@@ -131,33 +131,31 @@ class Experiment:
     """What a matrix, a sweep or a screening varies."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRace:
+class PlannedRace(Stored, frozen=True):
     """One race of a plan."""
 
-    number: int
+    number: Integer
     """Its position in the plan, from 1."""
 
-    block: int
+    block: Integer
     """The block that it belongs to, from 1; 0 for races that warm up."""
 
     variant: str
     """The name of its variant."""
 
-    seed: int
+    seed: Seed
     """Its seed, which the races of a block share."""
 
-    stage: int = 1
+    stage: Integer = 1
     """The step of a ladder that it belongs to, from 1; 1 for all races of other designs."""
 
-    half: int = 0
+    half: Integer = 0
     """The half of the machine on which it runs, 1 or 2, while the other race of its block runs on the other;
     0 if it runs alone.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Half:
+class Half(Stored, frozen=True):
     """A half of the machine, on which one engine of a duet runs."""
 
     node_cpus: str
@@ -167,8 +165,7 @@ class Half:
     """The CPUs of the driver; those of the nodes if the half has only one core."""
 
 
-@dataclass(frozen=True, slots=True)
-class MachineFacts:
+class MachineFacts(Stored, frozen=True):
     """What must not change between the races of an experiment; a fact that could not be read is None."""
 
     host: str | None = None
@@ -180,10 +177,10 @@ class MachineFacts:
     cpu: str | None = None
     """The model of the processor."""
 
-    cores: int | None = None
+    cores: Integer | None = None
     """Hardware threads that may be used."""
 
-    memory_bytes: int | None = None
+    memory_bytes: Integer | None = None
     """Memory in bytes."""
 
     def changes(self, now: MachineFacts) -> tuple[str, ...]:
@@ -200,11 +197,10 @@ def _bytes(count: int | None) -> str:
     return "unknown" if count is None else format_bytes(count)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentPlan:
+class ExperimentPlan(Stored, frozen=True, kw_only=True):
     """The races of an experiment in their order, which is drawn once and then never changes."""
 
-    format: int = PLAN_FORMAT
+    format: Integer = PLAN_FORMAT
     """The version of the format."""
 
     experiment_id: str
@@ -213,7 +209,7 @@ class ExperimentPlan:
     created: str
     """When the plan was made, in UTC (ISO 8601)."""
 
-    seed: int
+    seed: Seed
     """The seed that the order was drawn from."""
 
     folder: str
@@ -222,7 +218,7 @@ class ExperimentPlan:
     machine: MachineFacts = MachineFacts()
     """The machine that the plan was made on."""
 
-    cool_down_s: float = 0.0
+    cool_down_s: Number = 0.0
     """Seconds to wait before each race."""
 
     file_digest: str = ""
@@ -249,8 +245,7 @@ class ExperimentPlan:
         return tuple(race for race in self.races if race.block == number)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalEntry:
+class JournalEntry(Stored, frozen=True, kw_only=True):
     """One line of `journal.jsonl`: something that happened while an experiment ran."""
 
     event: Literal["started", "ended", "adopted", "machine", "stopped", "repeated", "retried"]
@@ -262,7 +257,7 @@ class JournalEntry:
     at: str
     """When, in UTC (ISO 8601)."""
 
-    race: int = 0
+    race: Integer = 0
     """The number of the planned race."""
 
     race_id: str = ""
@@ -274,13 +269,13 @@ class JournalEntry:
     verdict: str = ""
     """The verdict on the race: valid, suspect or void."""
 
-    seconds: float = 0.0
+    seconds: Number = 0.0
     """How long the race took, with its engine; of races at the same time, the share of each."""
 
-    block: int = 0
+    block: Integer = 0
     """The block that is repeated."""
 
-    stage: int = 0
+    stage: Integer = 0
     """The step of a ladder that was decided."""
 
     adopted: bool = False

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pacenote.model.codec import Integer, Number, Stored
 from pacenote.model.messages import DEFECT
 
 _OVERLOAD = (429, 502, 503, 504)
@@ -13,21 +12,20 @@ _TIMEOUTS = ("timeout", "search-timeout")
 """Classes of operations that were not answered in time, or only in part."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureGroup:
+class FailureGroup(Stored, frozen=True):
     """Failures of one class, status and kind."""
 
     error_class: str
     """The class, for example `http-status`."""
     reason: str
     """The engine's error type and the reason of the first failure."""
-    status: int | None
+    status: Integer | None
     """HTTP status, or None if there was none."""
-    count: int
+    count: Integer
     """Number of operations or documents that failed, according to `unit`."""
-    first_s: float
+    first_s: Number
     """Time of the first failure, in seconds since the task began."""
-    last_s: float
+    last_s: Number
     """Time of the last failure, in seconds since the task began."""
     unit: str = ""
     """What `count` counts: `operations`, or `documents` of bulks; empty in races of earlier versions."""

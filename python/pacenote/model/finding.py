@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec.structs import replace
+
+from pacenote.model.codec import Number, Stored
 
 Cause = Literal["engine", "driver", "machine", "track", "user", "pacenote", "unknown"]
 """What caused a finding: the engine or the way to it, the load driver, the machine that the driver runs on,
@@ -29,8 +32,7 @@ _SHOWN_TASKS = 8
 _NAMED_PERCENTILES = re.compile(r": p(\d+)(?: and p\d+)? (?:is|are) doubtful")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Stored, frozen=True):
     """One thing that is wrong with a race. The tasks that it concerns share one finding."""
 
     text: str
@@ -45,7 +47,7 @@ class Finding:
     tasks: tuple[str, ...] = ()
     """Names of the tasks that it concerns; empty for the whole race."""
 
-    doubtful_from: float | None = None
+    doubtful_from: Number | None = None
     """Which figures of these tasks it makes doubtful, although the race is not void: the percentiles of times
     from this one on (0 to 100), or all figures if it is 0; None if none is.
     """

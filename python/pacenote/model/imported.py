@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pacenote.model.codec import Integer, Number, Stored
 from pacenote.model.sample_counts import SAMPLES_NEEDED
 
 ImportedTool = Literal["rally", "opensearch-benchmark", "unknown"]
@@ -69,8 +70,7 @@ _UNKNOWN_KEYS = frozenset({
 """Keys of `race.json` about which an imported race has no facts."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedValue:
+class ImportedValue(Stored, frozen=True):
     """One figure."""
 
     metric: str
@@ -79,15 +79,14 @@ class ImportedValue:
     task: str
     """Name of the task; empty for a figure of the whole race."""
 
-    value: float
+    value: Number
     """The figure in `unit`."""
 
     unit: str
     """The unit; empty for a count, or if the file does not state it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedResults:
+class ImportedResults(Stored, frozen=True):
     """Where an imported race comes from, and its figures."""
 
     tool: ImportedTool
@@ -114,7 +113,7 @@ class ImportedResults:
     contradictions: tuple[str, ...] = ()
     """Rows of a comparison whose difference is not that of their values, one text each."""
 
-    averaged_runs: int = 0
+    averaged_runs: Integer = 0
     """Number of races of which the figures are averages; 0 for the figures of one race."""
 
     values: tuple[ImportedValue, ...] = ()

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from pacenote.model.codec import decode
+from msgspec import field
+
+from pacenote.model.codec import Integer, Number, Stored, decode
 
 
-@dataclass(frozen=True, slots=True)
-class MergedPercentile:
+class MergedPercentile(Stored, frozen=True):
     """A percentile of merged durations."""
 
-    q: float
+    q: Number
     """The percentile, from 0 to 100."""
 
-    ms: float
+    ms: Number
     """Its value, in milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergedTimes:
+class MergedTimes(Stored, frozen=True):
     """The distribution of merged durations."""
 
-    count: int
+    count: Integer
     """Number of durations."""
 
     percentiles: tuple[MergedPercentile, ...]
     """The percentiles below 100 that the number of durations is enough for."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergedTask:
+class MergedTask(Stored, frozen=True):
     """The times of the measured operations of a task that succeeded."""
 
     service_time: MergedTimes
@@ -41,19 +39,17 @@ class MergedTask:
     """Latency; empty in a task without a target rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadSeries:
+class UnreadSeries(Stored, frozen=True):
     """A series that is not part of the merged ones."""
 
-    index: int
+    index: Integer
     """Its position among the files."""
 
     reason: str
     """Why it could not be read, as the end of a sentence about the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergedSeries:
+class MergedSeries(Stored, frozen=True):
     """The merged times of the tasks of several series."""
 
     tasks: Mapping[str, MergedTask] = field(default_factory=dict)

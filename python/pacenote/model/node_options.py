@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import field
+
+from pacenote.model.codec import Integer, Number, Stored
 
 T = TypeVar("T")
 
@@ -14,11 +17,10 @@ engine gets the one that it knows.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGroup:
+class NodeGroup(Stored, frozen=True):
     """Nodes with the same roles."""
 
-    count: int = 1
+    count: Integer = 1
     """The number of nodes."""
 
     roles: tuple[str, ...] | None = None
@@ -27,14 +29,13 @@ class NodeGroup:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLimits:
+class NodeLimits(Stored, frozen=True):
     """Limits of each node that a control group enforces."""
 
-    memory: int | None = None
+    memory: Integer | None = None
     """Bytes of memory, including the page cache; None if it is not limited."""
 
-    cpus: float | None = None
+    cpus: Number | None = None
     """CPU time per second; None if it is not limited."""
 
     def __bool__(self) -> bool:
@@ -42,14 +43,13 @@ class NodeLimits:
         return self != NodeLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeOptions:
+class NodeOptions(Stored, frozen=True):
     """The nodes to start. Lists per node have one entry for each node, or one for all of them."""
 
     groups: tuple[NodeGroup, ...] = (NodeGroup(),)
     """The nodes in the order of their names."""
 
-    cpus: tuple[tuple[int, ...], ...] = ()
+    cpus: tuple[tuple[Integer, ...], ...] = ()
     """The CPUs of each node; empty for all."""
 
     limits: NodeLimits = field(default_factory=NodeLimits)

@@ -2,93 +2,88 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pacenote.model.codec import Integer, Number, Stored
 
 
-@dataclass(frozen=True)
-class OpenJ9Summary:
+class OpenJ9Summary(Stored, frozen=True):
     """The figures of the summary table of IBM's Garbage Collection and Memory Visualizer (GCMV)."""
 
-    concurrent_collections: int
+    concurrent_collections: Integer
     """Concurrent collection count."""
-    forced_collections: int
+    forced_collections: Integer
     """Collections that the application or a tool requested."""
-    global_mean_pause_ms: float | None
+    global_mean_pause_ms: Number | None
     """Mean pause of global collections in milliseconds; None without any."""
-    global_mean_interval_ms: float | None
+    global_mean_interval_ms: Number | None
     """Mean time between the starts of global collections in milliseconds; None without any."""
-    global_collections: int
+    global_collections: Integer
     """Number of global collections."""
-    global_tenured_mb: float | None
+    global_tenured_mb: Number | None
     """MB that were promoted while a global collection was active. GCMV's own definition is not known."""
-    largest_request_bytes: int | None
+    largest_request_bytes: Integer | None
     """Size of the largest allocation that failed, in bytes; None if none failed."""
-    allocation_failures: int
+    allocation_failures: Integer
     """Collections that an allocation failure triggered."""
-    nursery_mean_pause_ms: float | None
+    nursery_mean_pause_ms: Number | None
     """Mean pause of nursery collections in milliseconds; None without any."""
-    nursery_mean_interval_ms: float | None
+    nursery_mean_interval_ms: Number | None
     """Mean time between the starts of nursery collections in milliseconds; None without any."""
-    nursery_collections: int
+    nursery_collections: Integer
     """Number of nursery collections."""
-    nursery_flipped_mb: float | None
+    nursery_flipped_mb: Number | None
     """MB that were copied within the nursery."""
-    nursery_tenured_mb: float | None
+    nursery_tenured_mb: Number | None
     """MB that were promoted to the tenure area."""
-    paused_percent: float | None
+    paused_percent: Number | None
     """Share of time in pauses, in percent."""
-    unpaused_percent: float | None
+    unpaused_percent: Number | None
     """The rest of the time, in percent."""
-    collected_mb_per_minute: float | None
+    collected_mb_per_minute: Number | None
     """MB that collections freed per minute."""
 
 
-@dataclass(frozen=True)
-class OpenJ9Allocated:
+class OpenJ9Allocated(Stored, frozen=True):
     """Memory that was allocated before collections."""
 
-    bytes: int
+    bytes: Integer
     """All bytes."""
-    outside_tlh_bytes: int
+    outside_tlh_bytes: Integer
     """Bytes of objects that were too large for the heap of a thread, or did not fit."""
 
 
-@dataclass(frozen=True)
-class OpenJ9Incidents:
+class OpenJ9Incidents(Stored, frozen=True):
     """Numbers of events that a healthy heap does not have."""
 
-    percolations: int
+    percolations: Integer
     """Scavenges that became a global collection."""
-    aborted_scavenges: int
+    aborted_scavenges: Integer
     """Scavenges that were aborted because too little memory was free."""
-    objects_not_copied: int
+    objects_not_copied: Integer
     """Objects that a scavenge could not copy."""
-    remembered_set_overflows: int
+    remembered_set_overflows: Integer
     """Scavenges during which the remembered set overflowed."""
-    ended_scavenges: int
+    ended_scavenges: Integer
     """Concurrent phases of scavenges that the collector ended early, because the nursery was full."""
-    aborted_globals: int
+    aborted_globals: Integer
     """Concurrent global collections that were aborted."""
-    early_globals: int
+    early_globals: Integer
     """Global collections whose final pause began early, at the threshold for card cleaning."""
-    unsatisfied_allocations: int
+    unsatisfied_allocations: Integer
     """Allocations that failed even after a collection."""
-    excessive_activity: int
+    excessive_activity: Integer
     """Reports of excessive activity of the collector."""
 
 
-@dataclass(frozen=True)
-class OpenJ9Consumer:
+class OpenJ9Consumer(Stored, frozen=True):
     """A thread that allocated most before a collection."""
 
     thread: str
     """Its name."""
-    bytes: int
+    bytes: Integer
     """Bytes that it allocated before collections in which no other thread allocated more."""
 
 
-@dataclass(frozen=True)
-class OpenJ9Report:
+class OpenJ9Report(Stored, frozen=True):
     """What only logs of OpenJ9 contain, of the whole log or of a window."""
 
     summary: OpenJ9Summary
@@ -101,15 +96,15 @@ class OpenJ9Report:
     """Whether scavenges ran concurrently, according to the log, not to the options."""
     allocated: OpenJ9Allocated | None
     """What was allocated; None if the log does not state it."""
-    large_requests: int
+    large_requests: Integer
     """Allocations of more than 1 MiB that failed, so that a collection was needed."""
     incidents: OpenJ9Incidents
     """Signs of trouble."""
-    tilt_percent: int | None
+    tilt_percent: Integer | None
     """Part of the nursery that was used for allocation after the last scavenge, in percent."""
     largest_consumers: tuple[OpenJ9Consumer, ...]
     """Threads that allocated most before collections of the whole log, largest first."""
     options: tuple[str, ...]
     """Options of the JVM that begin with `-X`."""
-    page_bytes: int | None
+    page_bytes: Integer | None
     """Size of the heap's memory pages in bytes."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from pacenote.model.codec import Integer, Stored
 
 Arrivals = Literal["deterministic", "poisson", "uniform"]
 """The built-in schedules: regular, exponentially distributed, or uniformly distributed intervals."""
@@ -14,20 +15,19 @@ costs next to nothing; on others it costs 2 % of a core at a thousand operations
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PacingOptions:
+class PacingOptions(Stored, frozen=True, kw_only=True):
     """The options of a race that change how tasks with a target rate are driven."""
 
     open_loop: bool = False
     """Whether the clients of a task share its schedule, so a slow request does not delay others."""
 
-    max_connections: int | None = None
+    max_connections: Integer | None = None
     """Number of clients of an open-loop task; None means the number in the track."""
 
     arrivals: Arrivals | None = None
     """Replaces the schedule of tasks that have a built-in schedule."""
 
-    spin_us: int = DEFAULT_SPIN_US
+    spin_us: Integer = DEFAULT_SPIN_US
     """Microseconds before an operation is due during which its client spins instead of sleeping; 0 disables
     it.
     """

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from pacenote.model.codec import decode_quickly, encode
+import msgspec
+
+from pacenote.model.codec import Integer, Number, Stored, encode
 
 
-@dataclass(frozen=True, slots=True)
-class TaskProgress:
+class TaskProgress(Stored, frozen=True):
     """Progress of a running task."""
 
     task: str
@@ -18,25 +18,25 @@ class TaskProgress:
     """Unit of `rate`."""
     warming_up: bool
     """Whether the task is still warming up."""
-    done_share: float | None
+    done_share: Number | None
     """Share of the task that is done, from 0 to 1, or None if unknown."""
-    rate: float
+    rate: Number
     """Work per second in the last full second."""
-    p50_ms: float | None
+    p50_ms: Number | None
     """Median latency or service time in the last full second, milliseconds."""
-    p99_ms: float | None
+    p99_ms: Number | None
     """99th percentile of latency or service time in the last full second, milliseconds."""
-    operations: int
+    operations: Integer
     """Operations ended so far."""
-    errors: int
+    errors: Integer
     """Operations failed so far."""
-    eta_s: float | None
+    eta_s: Number | None
     """Estimated seconds until the end of the task at its current pace, or None if unknown."""
-    target: float | None = None
+    target: Number | None = None
     """Work per second according to the schedule of the task, or None if it has none."""
     one_off: bool = False
     """Whether each client executes at most one operation, so that rates say nothing."""
-    silent_s: float | None = None
+    silent_s: Number | None = None
     """Seconds since an operation ended, or since the task began, if that is longer than its schedule and
     pauses explain; otherwise None.
     """
@@ -44,55 +44,51 @@ class TaskProgress:
     """Whether the task has a schedule, so that its percentiles are those of latency; otherwise they are those
     of service time.
     """
-    late_p99_ms: float | None = None
+    late_p99_ms: Number | None = None
     """99th percentile of lateness in the last full second, milliseconds, or None without a schedule."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryWait:
+class RetryWait(Stored, frozen=True):
     """An operation that is retried until it succeeds."""
 
     task: str
     """Name of its task."""
     reason: str
     """Why its last attempt failed."""
-    attempts: int
+    attempts: Integer
     """Number of attempts so far."""
-    waited_s: float
+    waited_s: Number
     """Seconds from the start of the first attempt to the end of the last one."""
-    limit_s: float
+    limit_s: Number
     """Seconds after the start of the first attempt from which on no attempt is made."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeLeft:
+class TimeLeft(Stored, frozen=True):
     """How long a race still takes if the engine keeps up with its schedules."""
 
-    seconds: float
+    seconds: Number
     """Seconds that are known."""
     complete: bool
     """Whether they include all tasks; the others last as long as the engine needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class TasksToCome:
+class TasksToCome(Stored, frozen=True):
     """The tasks of a race that have not begun."""
 
-    count: int
+    count: Integer
     """Number of tasks."""
     first: tuple[str, ...]
     """Names of the first of them, in the order of the plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceProgress:
+class RaceProgress(Stored, frozen=True):
     """A snapshot of a running race."""
 
-    step: int
+    step: Integer
     """Number of the running step, from 1."""
-    steps: int
+    steps: Integer
     """Number of steps."""
-    elapsed_s: float
+    elapsed_s: Number
     """Seconds since the first step began."""
     tasks: tuple[TaskProgress, ...]
     """The running tasks."""
@@ -110,7 +106,7 @@ class RaceProgress:
         """Reads a snapshot of the driver, which is taken twice a second on the machine of the race. Raises
         ValueError if it is invalid.
         """
-        return decode_quickly(cls, text)
+        return msgspec.json.decode(text, type=cls)
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready document with all fields."""

@@ -8,12 +8,14 @@ derived from `tasks` (`figures/rally_results.py`) and are not read back.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from msgspec import field
+from msgspec.structs import force_setattr
+
 from pacenote.errors import PacenoteError
-from pacenote.model.codec import decode, encode, field_types
+from pacenote.model.codec import Integer, Number, Seed, Stored, decode, encode
 from pacenote.model.data_options import StartingState
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, UnsentDocuments
 from pacenote.model.engine_archive import EngineArchive
@@ -47,8 +49,7 @@ VerdictState = Literal["valid", "suspect", "void"]
 """Whether results may be used: without restriction, with care, or not at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedTrack:
+class RecordedTrack(Stored, frozen=True):
     """The track of a race. Secret parameters are redacted on construction."""
 
     name: str
@@ -62,11 +63,10 @@ class RecordedTrack:
 
     def __post_init__(self) -> None:
         """Redacts secrets, so that records never contain them."""
-        object.__setattr__(self, "params", redact_params(self.params))
+        force_setattr(self, "params", redact_params(self.params))
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCluster:
+class RecordedCluster(Stored, frozen=True):
     """The engine under test; a fact that could not be determined is None."""
 
     distribution: str | None = None
@@ -102,8 +102,7 @@ class RecordedCluster:
     """The nodes that Pacenote started; empty for an existing cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Stored, frozen=True):
     """The host of the driver; a fact that could not be read is None."""
 
     name: str = "local"
@@ -124,19 +123,19 @@ class Environment:
     cpu_model: str | None = None
     """The model of the processor."""
 
-    cpu_logical_cores: int | None = None
+    cpu_logical_cores: Integer | None = None
     """Hardware threads."""
 
-    cpu_physical_cores: int | None = None
+    cpu_physical_cores: Integer | None = None
     """Physical cores."""
 
-    cpu_usable_cores: int | None = None
+    cpu_usable_cores: Integer | None = None
     """Hardware threads that the driver may use."""
 
-    memory_bytes: int | None = None
+    memory_bytes: Integer | None = None
     """Memory in bytes."""
 
-    load_average: tuple[float, ...] | None = None
+    load_average: tuple[Number, ...] | None = None
     """Load averages of the last 1, 5 and 15 minutes before the engine was started."""
 
     python: str | None = None
@@ -146,8 +145,7 @@ class Environment:
     """The version of Pacenote."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedClient:
+class RecordedClient(Stored, frozen=True):
     """The driver's connection to the cluster, without secrets."""
 
     hosts: tuple[str, ...] = ()
@@ -179,15 +177,14 @@ class RecordedClient:
     older records: `gzip` if `compress` is set, and otherwise none.
     """
 
-    timeout_s: float | None = None
+    timeout_s: Number | None = None
     """Timeout of requests that do not set their own, in seconds."""
 
     headers: tuple[str, ...] = ()
     """Names of the other headers of every request."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCorpus:
+class RecordedCorpus(Stored, frozen=True):
     """The data of a race."""
 
     name: str
@@ -196,21 +193,20 @@ class RecordedCorpus:
     origin: CorpusOrigin
     """Where its files came from."""
 
-    documents: int
+    documents: Integer
     """Number of documents."""
 
-    bytes: int
+    bytes: Integer
     """Size of the unpacked files in bytes."""
 
     files: tuple[str, ...] = ()
     """Names of the unpacked files."""
 
-    seed: int | None = None
+    seed: Seed | None = None
     """Seed of the generator, or None for a corpus that was not generated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Stored, frozen=True):
     """Whether the results of a race may be used."""
 
     state: VerdictState
@@ -242,15 +238,13 @@ class Verdict:
         return cls(stored.state, tuple(findings))
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredVerdict:
+class _StoredVerdict(Stored, frozen=True):
     state: VerdictState
     reasons: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFile:
+class PlanFile(Stored, frozen=True):
     """The plan that was run, as stored in the race folder."""
 
     file: str
@@ -260,11 +254,69 @@ class PlanFile:
     """SHA-256 of the file, as hexadecimal digits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RaceRecord:
+STORED_FIELDS = (
+    ("race-id", "race_id"),
+    ("pipeline", "pipeline"),
+    ("sources", "sources"),
+    ("user-tags", "user_tags"),
+    ("challenge", "challenge"),
+    ("car", "car"),
+    ("car-params", "car_params"),
+    ("client", "client"),
+    ("other-clients", "other_clients"),
+    ("options", "options"),
+    ("given-options", "given_options"),
+    ("seed", "seed"),
+    ("pacing", "pacing"),
+    ("max-error-rate", "max_error_rate"),
+    ("target-rates", "targets"),
+    ("max-shortfall", "max_shortfall"),
+    ("corpora", "corpora"),
+    ("plan", "plan"),
+    ("tasks", "tasks"),
+    ("steps", "steps"),
+    ("task-meta", "task_meta"),
+    ("unreported", "unreported"),
+    ("documents", "documents"),
+    ("documents-unchecked", "unchecked_documents"),
+    ("documents-unsent", "unsent_documents"),
+    ("driver", "driver"),
+    ("telemetry", "telemetry"),
+    ("telemetry-errors", "telemetry_errors"),
+    ("saturation", "saturation"),
+    ("starting-state", "starting_state"),
+    ("snapshot", "snapshot"),
+    ("imported", "imported"),
+    ("aborted", "aborted"),
+    ("interrupted", "interrupted"),
+    ("complete", "complete"),
+)
+"""Key in `race.json` → field of the record, for fields that are stored unchanged. Keys are Rally's where they
+exist.
+"""
+
+_KEYS = {name: key for key, name in STORED_FIELDS} | {
+    "timestamp": "race-timestamp",
+    "environment": "system",
+    "system": "results",
+}
+"""Field of the record → key in `race.json`, if they differ."""
+
+_TRACK_KEYS = {"name": "track", "revision": "track-revision", "params": "track-params"}
+"""Field of the track → key in `race.json`."""
+
+_CLUSTER_NAMES = {
+    "distribution-version": "version",
+    "distribution-flavor": "flavor",
+    "revision": "build_hash",
+}
+"""Key of the cluster in `race.json` → its field."""
+
+
+class RaceRecord(Stored, frozen=True, kw_only=True, rename=_KEYS):
     """One race: everything that was requested, measured and observed.
 
-    Later stages of a race fill in fields with `dataclasses.replace`.
+    Later stages of a race fill in fields with `msgspec.structs.replace`.
     """
 
     race_id: str
@@ -314,19 +366,19 @@ class RaceRecord:
     are not known, as for imported races.
     """
 
-    seed: int = 42
+    seed: Seed = 42
     """The seed of the race."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
     """The pacing of tasks with a target rate."""
 
-    max_error_rate: float = 0.01
+    max_error_rate: Number = 0.01
     """The error rate above which the race is void, as a fraction from 0 to 1."""
 
     targets: Mapping[str, TargetRate] = field(default_factory=dict)
     """The target rates of tasks, by name of the task."""
 
-    max_shortfall: float = MAX_SHORTFALL
+    max_shortfall: Number = MAX_SHORTFALL
     """By how much a task may miss its target rate before the race is suspect, as a fraction from 0 to 1."""
 
     corpora: tuple[RecordedCorpus, ...] = ()
@@ -394,8 +446,8 @@ class RaceRecord:
 
     def __post_init__(self) -> None:
         """Redacts secrets, so that records never contain them."""
-        object.__setattr__(self, "car_params", redact_params(self.car_params))
-        object.__setattr__(self, "user_tags", redact_params(self.user_tags))
+        force_setattr(self, "car_params", redact_params(self.car_params))
+        force_setattr(self, "user_tags", redact_params(self.user_tags))
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready `race.json`."""
@@ -453,64 +505,20 @@ class RaceRecord:
                 f"but this version of Pacenote reads formats up to {FORMAT_VERSION}",
                 hint="use the version of Pacenote that wrote it, or a newer one",
             )
-        types, values = field_types(RaceRecord), dict[str, Any]()
-        for key, name in STORED_FIELDS:
-            if key in document:
-                values[name] = decode(types[name], document[key], f"race.{key}")
-        for number, task in enumerate(values.get("tasks", ())):
-            check_result(task, f"race.tasks[{number}]")
-        values["timestamp"] = _read_timestamp(document.get("race-timestamp"))
-        values["track"] = _read_track(document)
-        values["cluster"] = _read_cluster(document)
-        values["system"] = _read_system(document)
-        values["environment"] = _read_environment(document)
+        stored = {key: document[key] for key, _ in STORED_FIELDS if key in document}
+        stored |= {
+            "race-timestamp": _read_timestamp(document.get("race-timestamp")),
+            "track": {name: document[key] for name, key in _TRACK_KEYS.items() if key in document},
+            "cluster": _stored_cluster(document),
+            "system": _stored_environment(document),
+            "results": _stored_system(document),
+        }
         if "verdict" in document:
-            values["verdict"] = Verdict.from_document(document["verdict"])
-        if "race_id" not in values:
-            raise PacenoteError("race lacks the field 'race-id'")
-        return cls(**values)
-
-
-STORED_FIELDS = (
-    ("race-id", "race_id"),
-    ("pipeline", "pipeline"),
-    ("sources", "sources"),
-    ("user-tags", "user_tags"),
-    ("challenge", "challenge"),
-    ("car", "car"),
-    ("car-params", "car_params"),
-    ("client", "client"),
-    ("other-clients", "other_clients"),
-    ("options", "options"),
-    ("given-options", "given_options"),
-    ("seed", "seed"),
-    ("pacing", "pacing"),
-    ("max-error-rate", "max_error_rate"),
-    ("target-rates", "targets"),
-    ("max-shortfall", "max_shortfall"),
-    ("corpora", "corpora"),
-    ("plan", "plan"),
-    ("tasks", "tasks"),
-    ("steps", "steps"),
-    ("task-meta", "task_meta"),
-    ("unreported", "unreported"),
-    ("documents", "documents"),
-    ("documents-unchecked", "unchecked_documents"),
-    ("documents-unsent", "unsent_documents"),
-    ("driver", "driver"),
-    ("telemetry", "telemetry"),
-    ("telemetry-errors", "telemetry_errors"),
-    ("saturation", "saturation"),
-    ("starting-state", "starting_state"),
-    ("snapshot", "snapshot"),
-    ("imported", "imported"),
-    ("aborted", "aborted"),
-    ("interrupted", "interrupted"),
-    ("complete", "complete"),
-)
-"""Key in `race.json` → field of the record, for fields that are stored unchanged. Keys are Rally's where they
-exist.
-"""
+            stored["verdict"] = Verdict.from_document(document["verdict"])
+        record = decode(RaceRecord, stored, "race")
+        for number, task in enumerate(record.tasks):
+            check_result(task, f"race.tasks[{number}]")
+        return record
 
 
 def _read_timestamp(value: object) -> datetime:
@@ -522,38 +530,28 @@ def _read_timestamp(value: object) -> datetime:
         ) from None
 
 
-def _read_track(document: Mapping[str, object]) -> RecordedTrack:
-    keys = {"name": "track", "revision": "track-revision", "params": "track-params"}
-    return decode(
-        RecordedTrack, {name: document[key] for name, key in keys.items() if key in document}, "race.track"
-    )
-
-
-def _read_cluster(document: Mapping[str, object]) -> RecordedCluster:
+def _stored_cluster(document: Mapping[str, object]) -> dict[str, object]:
     stored = decode(dict[str, object], document.get("cluster", {}), "race.cluster")
-    renamed = {"distribution-version": "version", "distribution-flavor": "flavor", "revision": "build_hash"}
-    known = {
-        renamed.get(key, key): value for key, value in stored.items() if key != "team-revision"
+    cluster = {
+        _CLUSTER_NAMES.get(key, key): value for key, value in stored.items() if key != "team-revision"
     }  # It is one of the options; this key is written for readers of Rally's documents.
-    if "nodes" in known:
-        known["nodes"] = recorded_nodes(known["nodes"])
-    return decode(RecordedCluster, known, "race.cluster")
+    if "nodes" in cluster:
+        cluster["nodes"] = recorded_nodes(cluster["nodes"])
+    return cluster
 
 
-def _read_environment(document: Mapping[str, object]) -> Environment:
-    """Reads the driver's host; in format 1, it is below `environment`."""
+def _stored_environment(document: Mapping[str, object]) -> Mapping[str, object]:
+    """Returns the driver's host; in format 1, it is below `environment`."""
     name = document.get("environment", {})
     if isinstance(name, Mapping):
-        return decode(Environment, name, "race.environment")
-    stored = decode(dict[str, object], document.get("system", {}), "race.system")
-    return decode(Environment, {**stored, "name": name}, "race.system")
+        return name
+    return {**decode(dict[str, object], document.get("system", {}), "race.system"), "name": name}
 
 
 def _without_name(environment: Environment) -> dict[str, Any]:
     return {key: value for key, value in encode(environment).items() if key != "name"}
 
 
-def _read_system(document: Mapping[str, object]) -> SystemMetrics:
+def _stored_system(document: Mapping[str, object]) -> dict[str, object]:
     results = decode(dict[str, object], document.get("results", {}), "race.results")
-    system = {key: value for key, value in results.items() if key != "op_metrics"}
-    return decode(SystemMetrics, system, "race.results")
+    return {key: value for key, value in results.items() if key != "op_metrics"}

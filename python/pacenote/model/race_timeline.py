@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pacenote.model.codec import decode
+from pacenote.model.codec import Integer, Number, Stored, decode
 from pacenote.model.merged_series import MergedPercentile
 from pacenote.model.result import TaskResult
 from pacenote.model.telemetry_sample import SampleKind
@@ -19,43 +19,41 @@ MOST_PARTS = 20_000
 """The most parts of a race: those of its tasks are about 600, but it may wait between them."""
 
 
-@dataclass(frozen=True, slots=True)
-class PointTimes:
+class PointTimes(Stored, frozen=True):
     """Durations in a part. A percentile is one of the observed durations, and None if none is above it."""
 
-    p50_ms: float | None
+    p50_ms: Number | None
     """The median in milliseconds."""
 
-    p90_ms: float | None
+    p90_ms: Number | None
     """The 90th percentile in milliseconds."""
 
-    p99_ms: float | None
+    p99_ms: Number | None
     """The 99th percentile in milliseconds."""
 
-    max_ms: float | None
+    max_ms: Number | None
     """The longest in milliseconds; None if there are none."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimelinePoint:
+class TimelinePoint(Stored, frozen=True):
     """The operations of a task that ended in one part."""
 
-    from_s: int
+    from_s: Integer
     """Beginning of the part, in seconds since the task began."""
 
-    operations: int
+    operations: Integer
     """Operations that ended, including failed ones."""
 
-    errors: int
+    errors: Integer
     """Operations that failed."""
 
-    work: int
+    work: Integer
     """Work done, in the task's unit."""
 
-    least_work: int
+    least_work: Integer
     """Work done in the second with the least of it."""
 
-    most_work: int
+    most_work: Integer
     """Work done in the second with the most of it."""
 
     times: PointTimes
@@ -64,21 +62,20 @@ class TimelinePoint:
     lateness: PointTimes | None
     """Lateness of all operations, or None without a schedule."""
 
-    levels: tuple[tuple[int, int], ...]
+    levels: tuple[tuple[Integer, Integer], ...]
     """Levels of durations with the number of successes: level n begins at 10^(n / `levels_per_decade`) ns."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTimeline:
+class TaskTimeline(Stored, frozen=True):
     """The operations of a task over time, without sub-operations."""
 
     has_latency: bool
     """Whether its durations are latencies; otherwise they are service times."""
 
-    measured_from_s: int | None
+    measured_from_s: Integer | None
     """The first second in which an operation of the measured part ended, or None if there is none."""
 
-    operations: tuple[int, ...]
+    operations: tuple[Integer, ...]
     """Operations that ended in each second since the task began."""
 
     points: tuple[TimelinePoint, ...]
@@ -88,14 +85,13 @@ class TaskTimeline:
     """Percentiles of the measured operations, as far as there are enough of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceTimeline:
+class RaceTimeline(Stored, frozen=True):
     """The operations of a race over time."""
 
-    length_s: int
+    length_s: Integer
     """Length of a part in seconds."""
 
-    levels_per_decade: float
+    levels_per_decade: Number
     """Number of levels of durations for each power of ten."""
 
     tasks: Mapping[str, TaskTimeline]
@@ -114,19 +110,17 @@ class RaceTimeline:
         return min(max(0, int(max(ends, default=0.0) // self.length_s)) + 1, MOST_PARTS)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskArrivals:
+class TaskArrivals(Stored, frozen=True):
     """Operations of a task in parts of its time."""
 
-    due: tuple[int, ...]
+    due: tuple[Integer, ...]
     """Operations that were due in each part."""
 
-    done: tuple[int, ...]
+    done: tuple[Integer, ...]
     """Operations that ended in each part."""
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetryLine:
+class TelemetryLine(Stored, frozen=True):
     """A series of telemetry in the parts of a race."""
 
     source: str
@@ -144,10 +138,10 @@ class TelemetryLine:
     labels: Mapping[str, str]
     """What it belongs to."""
 
-    mean: tuple[float | None, ...]
+    mean: tuple[Number | None, ...]
     """Mean of each part, or growth per second; None where it is not known."""
 
-    max: tuple[float | None, ...]
+    max: tuple[Number | None, ...]
     """Largest value of each part, or largest growth per second between two samples."""
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from msgspec import field
+
+from pacenote.model.codec import Integer, Number, Stored
 from pacenote.model.node_options import NodeOptions
 from pacenote.model.telemetry_options import profilers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedOptions:
+class RecordedOptions(Stored, frozen=True, kw_only=True):
     """Options that may affect the results of a race and have no key of their own in its record."""
 
     track_path: str | None = None
@@ -63,7 +64,7 @@ class RecordedOptions:
     source_build_release: bool | None = None
     """Whether a release was built in place of a snapshot; None for an engine that is not built."""
 
-    runtime_jdk: int | str | None = None
+    runtime_jdk: Integer | str | None = None
     """The major version or the folder of the JDK, or `bundled`; None if it was not selected."""
 
     team_path: str | None = None
@@ -101,7 +102,7 @@ class RecordedOptions:
     caches: str | None = None
     """`cold` if the data was dropped from the page cache, `warm` if it was read into it, otherwise None."""
 
-    cooldown_s: float = 0.0
+    cooldown_s: Number = 0.0
     """Seconds between the start of the engine and the first task."""
 
     on_error: str | None = None
@@ -110,7 +111,7 @@ class RecordedOptions:
     samples: str = "auto"
     """Which individual samples were stored."""
 
-    driver_threads: int = 0
+    driver_threads: Integer = 0
     """Worker threads; 0 means one per core."""
 
     driver_cpus: str | None = None
@@ -136,7 +137,7 @@ class RecordedOptions:
     corpus: str | None = None
     """The selected source of data; None if it was not selected."""
 
-    corpus_documents: int | None = None
+    corpus_documents: Integer | None = None
     """The maximum number of generated documents of a corpus; None if it was not limited."""
 
     dataset_cache: str | None = None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pacenote.model.codec import Stored
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSources:
+class RecordedSources(Stored, frozen=True):
     """The sources that Pacenote built an engine from."""
 
     origin: str

@@ -7,9 +7,10 @@ changed, because results refer to them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from itertools import count
 from typing import Any
+
+from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError, StoreError, TrackError
 from pacenote.model.failure_group import FailureGroup

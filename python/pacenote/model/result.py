@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from msgspec import field
+
 from pacenote.errors import PacenoteError
-from pacenote.model.codec import decode, encode
+from pacenote.model.codec import Integer, Number, Stored, decode, encode
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.merged_series import MergedPercentile
 
@@ -21,35 +22,33 @@ EndedBy = Literal["iterations", "time", "source", "completed-by", "stopped", "ab
 """The reason why a task ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Throughput:
+class Throughput(Stored, frozen=True):
     """Work per second, in the task's unit, over the one-second windows of the measured window, or over the
     operations of a task whose times the engine or a runner reports.
     """
 
-    min: float
+    min: Number
     """Throughput of the slowest second."""
-    mean: float
+    mean: Number
     """All work divided by the length of the measured window."""
-    median: float
+    median: Number
     """Median throughput of the seconds."""
-    max: float
+    max: Number
     """Throughput of the fastest second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Percentile:
+class Percentile(Stored, frozen=True):
     """One percentile with its 95 % order-statistic interval, which allows for dependent operations."""
 
-    q: float
+    q: Number
     """The percentile, from 0 to 100."""
-    ms: float
+    ms: Number
     """Value of the percentile in milliseconds."""
-    low_ms: float | None
+    low_ms: Number | None
     """Lower bound of the interval in milliseconds, or None if there are too few values, or too few stretches
     of time to see how operations depend on each other.
     """
-    high_ms: float | None
+    high_ms: Number | None
     """Upper bound of the interval in milliseconds, or None if there are too few values, or too few stretches
     of time.
     """
@@ -59,17 +58,16 @@ class Percentile:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class CensoredPercentile:
+class CensoredPercentile(Stored, frozen=True):
     """One percentile of durations of which some never ended, with the upper bound of its 95 % order-statistic
     interval: for independent durations, except in a probe of `saturate` whose slow ones come in bursts.
     """
 
-    q: float
+    q: Number
     """The percentile, above 0 and below 100."""
-    ms: float | None
+    ms: Number | None
     """Value of the percentile in milliseconds, or None if it is a duration that never ended."""
-    high_ms: float | None
+    high_ms: Number | None
     """Upper bound of the interval in milliseconds, or None if it is a duration that never ended, or if there
     are too few durations.
     """
@@ -77,17 +75,16 @@ class CensoredPercentile:
     """Whether there are enough durations for a confidence interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class DurationSummary:
+class DurationSummary(Stored, frozen=True):
     """The distribution of one kind of duration over the measured operations of a task."""
 
-    count: int
+    count: Integer
     """Number of durations."""
-    min_ms: float
+    min_ms: Number
     """The smallest duration, in milliseconds."""
-    mean_ms: float
+    mean_ms: Number
     """The arithmetic mean of the durations, in milliseconds."""
-    max_ms: float
+    max_ms: Number
     """The largest duration, in milliseconds."""
     percentiles: tuple[Percentile, ...]
     """The percentiles that the driver computed, in ascending order."""
@@ -97,31 +94,30 @@ class DurationSummary:
         return find_percentile(self.percentiles, q)
 
 
-@dataclass(frozen=True, slots=True)
-class OperationTotals:
+class OperationTotals(Stored, frozen=True):
     """Outcomes of a task's operations: `operations` = `succeeded` + `failed` + `unanswered`."""
 
-    operations: int
+    operations: Integer
     """Operations that were started."""
-    succeeded: int
+    succeeded: Integer
     """Operations that succeeded."""
-    failed: int
+    failed: Integer
     """Operations that failed."""
-    unanswered: int
+    unanswered: Integer
     """Operations that were started and had no reply when the race ended."""
-    retried: int
+    retried: Integer
     """Retries: attempts after the first of each operation."""
-    warmup: int
+    warmup: Integer
     """Operations of the warm-up that ended."""
-    normal: int
+    normal: Integer
     """Measured operations that ended."""
-    requests: int
+    requests: Integer
     """Requests, including those of retries."""
-    unsent: int = 0
+    unsent: Integer = 0
     """Operations that were due before the task ended, for whatever reason, but did not begin."""
-    waited: int = 0
+    waited: Integer = 0
     """Operations that waited for a response because no client was free when they were due."""
-    reconnects: int = 0
+    reconnects: Integer = 0
     """Connections that were reopened while the task ran."""
 
     @property
@@ -130,18 +126,16 @@ class OperationTotals:
         return self.failed / (self.succeeded + self.failed) if self.failed else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTotals:
+class WorkTotals(Stored, frozen=True):
     """Work of a task, in its unit."""
 
-    done: int
+    done: Integer
     """Work done."""
-    failed: int
+    failed: Integer
     """Work attempted and failed, such as the rejected documents of a bulk; not part of `done`."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubOperationResult:
+class SubOperationResult(Stored, frozen=True):
     """The result of a sub-operation of a composite operation, over all clients.
 
     Executions that were aborted because another sub-operation failed are not counted.
@@ -155,33 +149,32 @@ class SubOperationResult:
     """Service time of measured executions that succeeded."""
     failed_service_time: DurationSummary | None
     """Service time of measured executions that failed."""
-    operations: int
+    operations: Integer
     """Number of executions that ended, warm-up included."""
-    failed: int
+    failed: Integer
     """Number of executions that failed, warm-up included."""
-    retried: int
+    retried: Integer
     """Retries: attempts after the first, warm-up included."""
-    requests: int
+    requests: Integer
     """Requests, including those of retries and of the warm-up."""
-    error_rate: float | None
+    error_rate: Number | None
     """Measured failures divided by measured executions, from 0 to 1; None if none was measured."""
     errors: tuple[FailureGroup, ...]
     """Failures, most frequent first, warm-up included."""
 
 
-@dataclass(frozen=True, slots=True)
-class LevelChange:
+class LevelChange(Stored, frozen=True):
     """A change of level while a task was measured: a step, or a drift, whose end is later than its start."""
 
-    from_s: float
+    from_s: Number
     """Start of the change, in seconds since the task began."""
-    to_s: float
+    to_s: Number
     """End of the change, in seconds since the task began; equal to `from_s` for a step."""
-    before: float
+    before: Number
     """The level before the change, in the task's unit per second or in milliseconds."""
-    after: float
+    after: Number
     """The level after the change, in the unit of `before`."""
-    share: float
+    share: Number
     """Relative change: `after / before - 1`."""
 
 
@@ -191,13 +184,12 @@ SteadinessMetric = Literal["throughput", "service-time", "latency"]
 """The per-second value by which steadiness is judged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Steadiness:
+class Steadiness(Stored, frozen=True):
     """Whether a task was in a steady state while it was measured; see docs/measuring.md."""
 
     state: SteadyState = "unknown"
     """The label of the task."""
-    since_s: float | None = None
+    since_s: Number | None = None
     """When the last relevant change ended, in seconds since the task began, or None if the task
     never settled.
     """
@@ -205,19 +197,18 @@ class Steadiness:
     """Changes in chronological order; empty for a steady task."""
     by: SteadinessMetric | None = None
     """The metric that determined the label, or None if no metric could be judged."""
-    smallest_share: float | None = None
+    smallest_share: Number | None = None
     """The smallest permanent change of level halfway through the task that would be detected, as a
     fraction.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class WarmupDrain:
+class WarmupDrain(Stored, frozen=True):
     """How the measured window of a task waited until the backlog of its warm-up was gone."""
 
-    window_from_s: float | None = None
+    window_from_s: Number | None = None
     """When the window began, in seconds since the task began, or None if no operation was measured."""
-    operations: int = 0
+    operations: Integer = 0
     """Number of operations that began before, and were planned to be measured; they belong to the warm-up."""
     gave_up: bool = False
     """Whether the backlog was not gone halfway through the planned window, or after 60 s if its end is not
@@ -225,19 +216,18 @@ class WarmupDrain:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class WarmupBacklog:
+class WarmupBacklog(Stored, frozen=True):
     """Measured operations of a task that waited for one of its warm-up, or for one that had waited for it."""
 
-    operations: int = 0
+    operations: Integer = 0
     """Number of those that ended."""
-    until_s: float | None = None
+    until_s: Number | None = None
     """When the last of them was due, in seconds since the task began, or None if there is none."""
     gone: bool = True
     """Whether each client had caught up with its schedule before it ended; if they share one, whether its
     last operation did not have to wait for the warm-up.
     """
-    iterations: int | None = None
+    iterations: Integer | None = None
     """Warm-up iterations of each client that would have contained them, or None if the warm-up is limited by
     time or there is none of them.
     """
@@ -249,37 +239,35 @@ class WarmupBacklog:
     """What `--warmup-drain` did, or None without it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverTime:
+class DriverTime(Stored, frozen=True):
     """The driver's own work on the measured operations of a task that succeeded, compared with their service
     times.
     """
 
-    operations: int
+    operations: Integer
     """Number of operations; without those that opened a connection, and of those that run in Python only
     those of plug-ins' runners.
     """
-    mean_ms: float
+    mean_ms: Number
     """Mean of the driver's own work in milliseconds: building, compressing, decompressing, checking; for
     operations of a runner, Pacenote's work on what it returned.
     """
-    service_ms: float
+    service_ms: Number
     """Mean service time in milliseconds."""
-    share: float
+    share: Number
     """`mean_ms` / `service_ms`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CleanUps:
+class CleanUps(Stored, frozen=True):
     """Requests that clean up what operations left in the engine, such as scrolls; their outcomes are not part
     of the operations.
     """
 
-    requests: int = 0
+    requests: Integer = 0
     """Number of requests."""
-    failed: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[str, Integer] = field(default_factory=dict)
     """Number of those that failed, by error class."""
-    duration_s: float = 0.0
+    duration_s: Number = 0.0
     """Their total duration in seconds, without opening connections."""
 
     @property
@@ -288,46 +276,43 @@ class CleanUps:
         return sum(self.failed.values())
 
 
-@dataclass(frozen=True, slots=True)
-class UnsolicitedData:
+class UnsolicitedData(Stored, frozen=True):
     """Data that servers sent without a request."""
 
-    arrivals: int = 0
+    arrivals: Integer = 0
     """How often a connection had such data, after which it was closed."""
-    bytes: int = 0
+    bytes: Integer = 0
     """Number of its bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonDelay:
+class PythonDelay(Stored, frozen=True):
     """The waits of a task's operations for the event loop of Python, compared with their service times."""
 
-    operations: int
+    operations: Integer
     """Number of measured operations that succeeded."""
-    mean_ms: float
+    mean_ms: Number
     """Mean over the operations of the time from their request by the driver to their start, without waits
     for parameter sources, and from their replies to the code that awaits them, in milliseconds; 0 if no
     other client of the step needs Python.
     """
-    service_ms: float
+    service_ms: Number
     """Mean service time in milliseconds."""
-    share: float
+    share: Number
     """`mean_ms` / `service_ms`."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampleCounts:
+class SampleCounts(Stored, frozen=True):
     """Number of samples of a task, including those of sub-operations, that are in `samples.parquet`."""
 
-    kept: int = 0
+    kept: Integer = 0
     """Samples in the file."""
-    left_out: int = 0
+    left_out: Integer = 0
     """Samples that were not kept because of `--samples`."""
-    lost: int = 0
+    lost: Integer = 0
     """Samples dropped because the disk was too slow or full."""
-    details_lost: int = 0
+    details_lost: Integer = 0
     """Samples in the file without their details, because the disk was too slow."""
-    from_s: float | None = None
+    from_s: Number | None = None
     """End of the first operation whose sample is not in the file, in seconds since the task began, or None if
     all samples are in it.
     """
@@ -340,33 +325,31 @@ LEAST_EQUAL_VALUES = 64
 """The same if all numbers are equal."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueSummary:
+class ValueSummary(Stored, frozen=True):
     """A number that the runner of a plug-in returned with its operations, such as a recall."""
 
-    count: int
+    count: Integer
     """Number of times that the number was returned."""
-    min: float
+    min: Number
     """The smallest value."""
-    mean: float
+    mean: Number
     """The arithmetic mean."""
-    max: float
+    max: Number
     """The largest value."""
-    standard_deviation: float | None = None
+    standard_deviation: Number | None = None
     """Standard deviation over the operations; None of one operation, or if an older version did not record
     it.
     """
-    low: float | None = None
+    low: Number | None = None
     """Lower bound of the 95 % interval of the mean, from means of consecutive operations; None with fewer
     operations than `LEAST_VALUES`, or than `LEAST_EQUAL_VALUES` if all numbers are equal, or if an older
     version did not record it.
     """
-    high: float | None = None
+    high: Number | None = None
     """Upper bound of the interval; None if `low` is."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
+class TaskResult(Stored, frozen=True):
     """The result of one finished task. Only measured operations count unless a field says otherwise."""
 
     task: str
@@ -375,17 +358,17 @@ class TaskResult:
     """Name of its operation."""
     operation_type: str
     """Type of its operation."""
-    index: int
+    index: Integer
     """Position of the task in the plan, from 0."""
     unit: str
     """Unit of its work."""
-    clients: int
+    clients: Integer
     """Number of its clients."""
-    started_s: float
+    started_s: Number
     """Start of the task, in seconds since the start of the race's first task."""
-    duration_s: float
+    duration_s: Number
     """Seconds from the start of the task to its last reply, warm-up included."""
-    window_s: float
+    window_s: Number
     """Length of the measured window in seconds."""
     paced: bool
     """Whether the task has a schedule, by target rate or scheduler."""
@@ -405,11 +388,11 @@ class TaskResult:
     """Outcomes of all operations, warm-up included."""
     work: WorkTotals
     """Work done and failed, warm-up included."""
-    bytes_out: int
+    bytes_out: Integer
     """Bytes written to sockets for requests, including TLS and the warm-up."""
-    bytes_in: int
+    bytes_in: Integer
     """Bytes read from sockets for replies, including TLS and the warm-up."""
-    error_rate: float | None
+    error_rate: Number | None
     """Failed operations divided by all operations, from 0 to 1; None if none was measured."""
     errors: tuple[FailureGroup, ...]
     """Failures, most frequent first, warm-up included."""
@@ -417,29 +400,29 @@ class TaskResult:
     """The reason why the task ended."""
     open_loop: bool = False
     """Whether its clients shared one schedule; `clients` is then the maximum number of busy connections."""
-    window_operations: int = 0
+    window_operations: Integer = 0
     """Operations that ended in the measured window, whatever their outcome; 0 if an older version did not
     record it.
     """
-    window_from_s: float | None = None
+    window_from_s: Number | None = None
     """When the measured window began, in seconds since the task began; None in older races."""
-    window_succeeded: int | None = None
+    window_succeeded: Integer | None = None
     """The part of these that succeeded, or None if an older version did not record it."""
-    reported_failures: int = 0
+    reported_failures: Integer = 0
     """Measured operations that failed with an error that the engine itself reported, such as status 429 or a
     rejected document; a slow driver cannot cause these. 0 if an older version did not record it.
     """
-    queues: int | None = None
+    queues: Integer | None = None
     """Number of queues from which its clients took operations: 1 if they shared a schedule, the number of
     clients if each had its own; None without a schedule, or if an older version did not record it.
     """
-    underruns: int = 0
+    underruns: Integer = 0
     """Operations that waited for a parameter source in Python before they were sent, warm-up included."""
-    underrun_s: float = 0.0
+    underrun_s: Number = 0.0
     """Seconds that operations waited for a parameter source in Python, summed over all clients."""
-    content_out: int = 0
+    content_out: Integer = 0
     """Bytes of request bodies before compression and TLS, warm-up included."""
-    content_in: int = 0
+    content_in: Integer = 0
     """Bytes of reply bodies after TLS and decompression, warm-up included."""
     steady: Steadiness = Steadiness()
     """Whether the task was in a steady state while it was measured."""
@@ -453,9 +436,9 @@ class TaskResult:
     """Numbers that a runner in Python returned with measured operations, by name."""
     driver_time: DriverTime | None = None
     """The driver's own work on its operations, or None if there is no operation to compare."""
-    connecting_s: float = 0.0
+    connecting_s: Number = 0.0
     """Seconds that requests waited for a connection, summed over all clients, warm-up included."""
-    error_design_effect: float | None = None
+    error_design_effect: Number | None = None
     """How many times as many operations as independent ones say the same about the error rate (Kish's design
     effect); None if too few stretches of time were measured, or if an older version did not record it.
     """
@@ -465,7 +448,7 @@ class TaskResult:
     """Data that servers sent without a request, warm-up included."""
     python_delay: PythonDelay | None = None
     """The waits of its operations for Python, or None if no runner in Python executed them."""
-    scheduler_delay_s: float = 0.0
+    scheduler_delay_s: Number = 0.0
     """Seconds that operations waited for a scheduler in Python after they were due, summed over all clients,
     warm-up included.
     """
@@ -473,19 +456,19 @@ class TaskResult:
     """Whether more operations may be unsent than `accounting` counts, because its scheduler in Python could
     not be asked for all of them.
     """
-    failed_sources: int = 0
+    failed_sources: Integer = 0
     """Clients whose parameter source or scheduler in Python failed: the rest of their schedules is unsent,
     unless other clients share it.
     """
-    unfinished_requests: int = 0
+    unfinished_requests: Integer = 0
     """Requests of its runner in Python that had not ended when their client did, so that no total has their
     bytes.
     """
-    caught_failures: int = 0
+    caught_failures: Integer = 0
     """Requests with an error status or without a reply in operations of a runner in Python that succeeded,
     warm-up included; not those that only tell that something is missing or exists already.
     """
-    inconsistent_results: int = 0
+    inconsistent_results: Integer = 0
     """Operations that succeeded, but whose runner in Python returned counts that do not add up to its weight,
     warm-up included.
     """
@@ -493,7 +476,7 @@ class TaskResult:
     """Percentiles of latency in which operations that failed, or were not answered or not sent, rank above
     all others; empty if there is no schedule.
     """
-    reported_s: float | None = None
+    reported_s: Number | None = None
     """Seconds that the engine or a runner in Python reports for the measured work; `throughput` is then the
     work divided by them. None if it refers to the measured window.
     """

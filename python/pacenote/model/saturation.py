@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pacenote.errors import PacenoteError, UsageError
-from pacenote.model.codec import decode, encode
+from pacenote.model.codec import Integer, Number, Stored, decode, encode
 from pacenote.model.result import CensoredPercentile, Percentile, find_percentile
 
 FORMAT_VERSION = 2
@@ -39,28 +38,26 @@ that no rate passed.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyLimit:
+class LatencyLimit(Stored, frozen=True):
     """The highest acceptable latency at one percentile."""
 
-    q: float
+    q: Number
     """The percentile, from 0 to 100."""
 
-    ms: float
+    ms: Number
     """The limit in milliseconds."""
 
     def __str__(self) -> str:
         return f"p{self.q:g} of latency at most {self.ms:g} ms"
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(Stored, frozen=True):
     """Conditions that a rate must meet to pass, besides being sent and answered completely."""
 
     latency: tuple[LatencyLimit, ...]
     """Limits of latency."""
 
-    error_rate: float
+    error_rate: Number
     """The highest acceptable error rate, as a fraction from 0 to 1."""
 
     def limited_shares(self) -> tuple[float, ...]:
@@ -82,32 +79,31 @@ class Objective:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Stored, frozen=True):
     """One run of a task at one rate."""
 
-    number: int
+    number: Integer
     """The number of the probe, from 1; it is part of the folder's name."""
 
-    rate: float
+    rate: Number
     """The target rate in operations per second."""
 
-    achieved: float
+    achieved: Number
     """Operations per second that were achieved."""
 
-    work: float
+    work: Number
     """Work per second that was achieved, in the task's unit."""
 
-    error_rate: float | None
+    error_rate: Number | None
     """Failed operations, as a fraction from 0 to 1; None if none was measured."""
 
     latency: tuple[Percentile, ...]
     """Percentiles of the latency of successes."""
 
-    waited: int
+    waited: Integer
     """Operations that began late because all connections were in use, warm-up included."""
 
-    unsent: int
+    unsent: Integer
     """Operations that were due before the end of the probe and not sent."""
 
     outcome: ProbeOutcome
@@ -131,42 +127,39 @@ class Probe:
         return CensoredPercentile(found.q, found.ms, found.high_ms, found.supported) if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class ConcurrencyLevel:
+class ConcurrencyLevel(Stored, frozen=True):
     """One measurement of the closed loop with a number of clients."""
 
-    number: int
+    number: Integer
     """The number of the measurement, from 1; it is part of the folder's name."""
 
-    clients: int
+    clients: Integer
     """Number of clients."""
 
-    work: float
+    work: Number
     """Work per second, in the task's unit."""
 
-    error_rate: float | None
+    error_rate: Number | None
     """Failed operations, as a fraction from 0 to 1; None if none was measured."""
 
     left_out: tuple[str, ...] = ()
     """The reasons why the scalability law is not fitted to it, one message each; empty if it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Stored, frozen=True):
     """An estimated value with its 95 % confidence interval."""
 
-    value: float
+    value: Number
     """The estimate."""
 
-    low: float
+    low: Number
     """The lower end of the interval."""
 
-    high: float
+    high: Number
     """The upper end of the interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class UslFit:
+class UslFit(Stored, frozen=True):
     """Throughput by number of clients according to the Universal Scalability Law; see `stats.usl`."""
 
     rate_alone: Estimate
@@ -186,42 +179,39 @@ class UslFit:
     peak_rate: Estimate | None
     """Work per second at the peak, or None if `peak_clients` is None."""
 
-    residual: float
+    residual: Number
     """Root of the mean squared relative deviation of the levels' means."""
 
-    peak_beyond: int | None = None
+    peak_beyond: Integer | None = None
     """The largest number of clients that was measured, if there is a peak that may lie beyond it, so that its
     place is not known; otherwise None.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedRange:
+class SearchedRange(Stored, frozen=True):
     """The rates of a search, in operations per second."""
 
-    start: float
+    start: Number
     """The first rate."""
 
-    lowest: float
+    lowest: Number
     """The lowest rate that is tried."""
 
-    highest: float
+    highest: Number
     """The highest rate that is tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class VaryingLimit:
+class VaryingLimit(Stored, frozen=True):
     """The interval of the median limit of an engine whose limit varies from probe to probe."""
 
-    low: float
+    low: Number
     """Its lower end, in operations per second."""
 
-    high: float
+    high: Number
     """Its upper end, in operations per second."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaturationResult:
+class SaturationResult(Stored, frozen=True, kw_only=True):
     """The result of a search for the highest rate that meets an objective."""
 
     race_id: str
@@ -236,16 +226,16 @@ class SaturationResult:
     unit: str
     """The task's unit of work."""
 
-    work_per_operation: float
+    work_per_operation: Number
     """Work of one operation; converts operations per second to the task's unit."""
 
-    connections: int
+    connections: Integer
     """The maximum number of open connections."""
 
     objective: Objective
     """Conditions that a rate must meet to pass."""
 
-    precision: float
+    precision: Number
     """The relative width at which the search ends, as a fraction."""
 
     range: SearchedRange | None = None
@@ -256,27 +246,27 @@ class SaturationResult:
     older versions.
     """
 
-    window_s: float
+    window_s: Number
     """Measured time of a probe in seconds."""
 
-    warmup_s: float
+    warmup_s: Number
     """Seconds of warm-up before each probe."""
 
     probes: tuple[Probe, ...] = ()
     """All probes in order."""
 
-    stable: float | None = None
+    stable: Number | None = None
     """The highest rate at which all probes passed, in operations per second."""
 
-    unstable: float | None = None
+    unstable: Number | None = None
     """The lowest rate at which no probe passed, in operations per second; whether the engine failed there
     is stated by `limited_by`.
     """
 
-    disputed: tuple[float, ...] = ()
+    disputed: tuple[Number, ...] = ()
     """Rates between both at which some probes passed and others did not, in operations per second."""
 
-    passed_above: tuple[float, ...] = ()
+    passed_above: tuple[Number, ...] = ()
     """Rates above `unstable` at which a probe passed nevertheless, in operations per second."""
 
     varying: VaryingLimit | None = None
@@ -302,7 +292,7 @@ class SaturationResult:
     ended_early: str = ""
     """Why the search ended early; empty if it did not, or if its process was killed."""
 
-    format: int = FORMAT_VERSION
+    format: Integer = FORMAT_VERSION
     """Version of the document."""
 
     def to_document(self) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from pacenote.model.codec import Number, Stored
 from pacenote.model.printable import single_line, whole_line
 from pacenote.model.saturation import LimitedBy, Probe, ProbeOutcome, SaturationResult
 from pacenote.units import OPS, format_count, format_number
@@ -12,8 +12,7 @@ from pacenote.units import OPS, format_count, format_number
 _NOT_PASSED: tuple[ProbeOutcome, ...] = ("failed", "undecided", "void")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSaturation:
+class RecordedSaturation(Stored, frozen=True):
     """The answer of `pacenote saturate`, as `race.json` has it; all probes are in `saturation.json`."""
 
     task: str
@@ -22,10 +21,10 @@ class RecordedSaturation:
     answer: str
     """The answer in words."""
 
-    stable: float | None = None
+    stable: Number | None = None
     """The highest rate at which all probes passed, in operations per second; None if there is none."""
 
-    unstable: float | None = None
+    unstable: Number | None = None
     """The lowest rate at which no probe passed, in operations per second; None if there is none."""
 
     limited_by: LimitedBy = "search"

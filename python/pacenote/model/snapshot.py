@@ -7,13 +7,15 @@ A key consists of words separated by dots; the first one is its group, such as `
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
+from msgspec import field
+
 from pacenote.errors import PacenoteError
-from pacenote.model.codec import decode, encode
+from pacenote.model.codec import Integer, Stored, decode, encode
 
 SNAPSHOT_FORMAT = 1
 """Version of `snapshot.json`."""
@@ -71,8 +73,7 @@ class UnreadGroups:
         yield from (each for each in self._patterns if fnmatchcase(key, each))
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Stored, frozen=True):
     """Facts at one time."""
 
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -130,17 +131,16 @@ class RaceSnapshot:
         return cls(before, None if after is None else decode(Snapshot, after, "snapshot.after"))
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSnapshot:
+class RecordedSnapshot(Stored, frozen=True):
     """The snapshot of a race, as its record refers to it."""
 
     file: str
     """Name of the file in the race folder."""
 
-    facts: int
+    facts: Integer
     """Number of facts before the race."""
 
-    unread: int
+    unread: Integer
     """Number of facts, or groups of facts, that could not be read before the race."""
 
     changed: tuple[str, ...] = ()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import ClassVar
+
+from msgspec import field
+
+from pacenote.model.codec import Integer, Stored
 
 CURRENT = "current"
 """The revision that means the sources as they are."""
@@ -15,11 +19,12 @@ DEFAULT_CACHE_DAYS = 7
 """Days after which a build that was not used is removed, as in Rally."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginSources:
+class PluginSources(Stored, frozen=True, kw_only=True):
     """The sources of a plugin with a repository of its own, as `[source]` of `rally.ini` describes them."""
 
-    url: str = field(default="", repr=False)
+    _hidden: ClassVar[tuple[str, ...]] = ("url",)
+
+    url: str = ""
     """The URL of the repository, which may contain credentials; empty if there is none."""
 
     path: str = ""
@@ -32,14 +37,15 @@ class PluginSources:
     """The folder of the zip archive, below that of the sources."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions:
+class SourceOptions(Stored, frozen=True, kw_only=True):
     """The sources that an engine is built from; fields have the names of Rally's options."""
+
+    _hidden: ClassVar[tuple[str, ...]] = ("source_path",)
 
     revision: str = CURRENT
     """The revision, or revisions by component, in the form of `--revision`."""
 
-    source_path: str = field(default="", repr=False)
+    source_path: str = ""
     """A local checkout, or the URL of a git repository, which may contain credentials; empty for the
     repository of the engine.
     """
@@ -50,5 +56,5 @@ class SourceOptions:
     plugins: Mapping[str, PluginSources] = field(default_factory=dict)
     """The sources of plugins with repositories of their own, by name."""
 
-    source_cache_days: int = DEFAULT_CACHE_DAYS
+    source_cache_days: Integer = DEFAULT_CACHE_DAYS
     """Days after which a build that was not used is removed; 0 means that builds are not kept."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pacenote.model.codec import Integer, Number, Stored
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartedNode:
+class StartedNode(Stored, frozen=True, kw_only=True):
     """A node that Pacenote started for the race."""
 
     name: str
@@ -15,7 +14,7 @@ class StartedNode:
     roles: tuple[str, ...] | None = None
     """Its roles; None if it had the default roles of the engine."""
 
-    pid: int = 0
+    pid: Integer = 0
     """The id of its process."""
 
     heap: str = ""
@@ -24,10 +23,10 @@ class StartedNode:
     cpus: str | None = None
     """The CPUs that it could use, such as `0-3,6`; None if they were not selected."""
 
-    memory_limit_bytes: int | None = None
+    memory_limit_bytes: Integer | None = None
     """The limit of its memory with the page cache; None if it was not limited."""
 
-    cpu_limit: float | None = None
+    cpu_limit: Number | None = None
     """The limit of its CPU time per second; None if it was not limited."""
 
     control_groups: tuple[str, ...] = ()

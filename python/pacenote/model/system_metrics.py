@@ -2,65 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pacenote.model.codec import Integer, Number, Stored
 
 
-@dataclass(frozen=True, slots=True)
-class PerShardTimes:
+class PerShardTimes(Stored, frozen=True):
     """One kind of time over the primary shards."""
 
-    min: float
+    min: Number
     """The smallest time of a shard, in `unit`."""
 
-    median: float
+    median: Number
     """The median time of the shards, in `unit`."""
 
-    max: float
+    max: Number
     """The largest time of a shard, in `unit`."""
 
     unit: str = "ms"
     """The unit, `ms`."""
 
 
-@dataclass(frozen=True, slots=True)
-class MlProcessingTime:
+class MlProcessingTime(Stored, frozen=True):
     """Processing times of the buckets of one machine learning job."""
 
     job: str
     """The id of the job."""
 
-    min: float
+    min: Number
     """The shortest time, in `unit`."""
 
-    mean: float
+    mean: Number
     """The mean time, in `unit`."""
 
-    median: float
+    median: Number
     """The median time as the engine estimates it, in `unit`."""
 
-    max: float
+    max: Number
     """The longest time, in `unit`."""
 
     unit: str = "ms"
     """The unit, `ms`."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransformFigure:
+class TransformFigure(Stored, frozen=True):
     """One figure of a transform at the end of the race."""
 
     id: str
     """The id of the transform."""
 
-    mean: float
+    mean: Number
     """The figure, in `unit`."""
 
     unit: str
     """The unit: `ms` or `docs/s`."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldUsage:
+class FieldUsage(Stored, frozen=True):
     """Disk space that one structure of a field needs in an index."""
 
     index: str
@@ -69,127 +65,126 @@ class FieldUsage:
     field: str
     """The name of the field."""
 
-    value: float
+    value: Number
     """The space, in `unit`."""
 
     unit: str = "byte"
     """The unit, `byte`, as Rally writes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SystemMetrics:
+class SystemMetrics(Stored, frozen=True):
     """System metrics of the engine during the race, under the names of Rally's results document.
 
     Times and counts are differences between the end and the start of the race; Rally reports absolute values.
     None means that a value could not be read.
     """
 
-    total_time: float | None = None
+    total_time: Number | None = None
     """Time spent indexing, in ms."""
 
     total_time_per_shard: PerShardTimes | None = None
     """Time spent indexing by shard."""
 
-    indexing_throttle_time: float | None = None
+    indexing_throttle_time: Number | None = None
     """Time for which indexing was throttled, in ms."""
 
     indexing_throttle_time_per_shard: PerShardTimes | None = None
     """Time for which indexing was throttled, by shard."""
 
-    merge_time: float | None = None
+    merge_time: Number | None = None
     """Time spent merging, in ms."""
 
     merge_time_per_shard: PerShardTimes | None = None
     """Time spent merging by shard."""
 
-    merge_count: int | None = None
+    merge_count: Integer | None = None
     """Number of merges."""
 
-    merge_throttle_time: float | None = None
+    merge_throttle_time: Number | None = None
     """Time for which merges were throttled, in ms."""
 
     merge_throttle_time_per_shard: PerShardTimes | None = None
     """Time for which merges were throttled, by shard."""
 
-    refresh_time: float | None = None
+    refresh_time: Number | None = None
     """Time spent refreshing, in ms."""
 
     refresh_time_per_shard: PerShardTimes | None = None
     """Time spent refreshing by shard."""
 
-    refresh_count: int | None = None
+    refresh_count: Integer | None = None
     """Number of refreshes."""
 
-    flush_time: float | None = None
+    flush_time: Number | None = None
     """Time spent flushing, in ms."""
 
     flush_time_per_shard: PerShardTimes | None = None
     """Time spent flushing by shard."""
 
-    flush_count: int | None = None
+    flush_count: Integer | None = None
     """Number of flushes."""
 
-    young_gc_time: float | None = None
+    young_gc_time: Number | None = None
     """Time of young collections, in ms."""
 
-    young_gc_count: int | None = None
+    young_gc_count: Integer | None = None
     """Number of young collections."""
 
-    old_gc_time: float | None = None
+    old_gc_time: Number | None = None
     """Time of old collections, in ms."""
 
-    old_gc_count: int | None = None
+    old_gc_count: Integer | None = None
     """Number of old collections."""
 
-    zgc_cycles_gc_time: float | None = None
+    zgc_cycles_gc_time: Number | None = None
     """Time of ZGC cycles, in ms."""
 
-    zgc_cycles_gc_count: int | None = None
+    zgc_cycles_gc_count: Integer | None = None
     """Number of ZGC cycles."""
 
-    zgc_pauses_gc_time: float | None = None
+    zgc_pauses_gc_time: Number | None = None
     """Time of ZGC pauses, in ms."""
 
-    zgc_pauses_gc_count: int | None = None
+    zgc_pauses_gc_count: Integer | None = None
     """Number of ZGC pauses."""
 
-    dataset_size: int | None = None
+    dataset_size: Integer | None = None
     """Size of the indices in bytes (serverless: their dataset)."""
 
-    store_size: int | None = None
+    store_size: Integer | None = None
     """Size of the stores in bytes."""
 
-    translog_size: int | None = None
+    translog_size: Integer | None = None
     """Size of the transaction logs in bytes."""
 
-    memory_segments: int | None = None
+    memory_segments: Integer | None = None
     """Heap that segments use at the end of the race, in bytes; newer engines do not measure it."""
 
-    memory_doc_values: int | None = None
+    memory_doc_values: Integer | None = None
     """The part of it for doc values, in bytes."""
 
-    memory_terms: int | None = None
+    memory_terms: Integer | None = None
     """The part of it for terms, in bytes."""
 
-    memory_norms: int | None = None
+    memory_norms: Integer | None = None
     """The part of it for norms, in bytes."""
 
-    memory_points: int | None = None
+    memory_points: Integer | None = None
     """The part of it for points, in bytes."""
 
-    memory_stored_fields: int | None = None
+    memory_stored_fields: Integer | None = None
     """The part of it for stored fields, in bytes."""
 
-    segment_count: int | None = None
+    segment_count: Integer | None = None
     """Number of segments at the end of the race."""
 
-    ingest_pipeline_cluster_count: int | None = None
+    ingest_pipeline_cluster_count: Integer | None = None
     """Number of documents that ingest pipelines processed."""
 
-    ingest_pipeline_cluster_time: float | None = None
+    ingest_pipeline_cluster_time: Number | None = None
     """Time spent in ingest pipelines, in ms."""
 
-    ingest_pipeline_cluster_failed: int | None = None
+    ingest_pipeline_cluster_failed: Integer | None = None
     """Number of documents for which ingest pipelines failed."""
 
     ml_processing_time: tuple[MlProcessingTime, ...] = ()
@@ -231,8 +226,8 @@ class SystemMetrics:
     disk_usage_knn_vectors: tuple[FieldUsage, ...] = ()
     """Disk space of the vectors of fields."""
 
-    index_size: int | None = None
+    index_size: Integer | None = None
     """Size of the data folders of the nodes that the race started, in bytes."""
 
-    bytes_written: int | None = None
+    bytes_written: Integer | None = None
     """Bytes that the nodes which the race started wrote to disks."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from pacenote.model.codec import Number, Stored
 from pacenote.model.pacing_options import Arrivals
 from pacenote.model.result import TaskResult
 from pacenote.units import OPS
@@ -16,17 +16,16 @@ _DEVIATIONS = 3.0
 """By how many standard deviations random arrivals may be fewer than expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRate:
+class TargetRate(Stored, frozen=True):
     """The rate that the track asks of a task, over all its clients."""
 
-    value: float
+    value: Number
     """Work per second, in `unit`."""
 
     unit: str = OPS
     """What the rate counts: operations, or the unit of the task, such as documents."""
 
-    operations: float | None = None
+    operations: Number | None = None
     """Operations per second, or None if the work of an operation is only known while the race runs."""
 
     arrivals: Arrivals = "deterministic"

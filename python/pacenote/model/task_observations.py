@@ -6,9 +6,11 @@ The samples themselves are in `telemetry.parquet`; the verdict rests on the race
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+from msgspec.structs import replace
 
 from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
 from pacenote.model.race_record import RaceRecord

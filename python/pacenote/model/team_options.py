@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
+
+from msgspec import field
+
+from pacenote.model.codec import Stored
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedTeam:
+class LocatedTeam(Stored, frozen=True):
     """A team repository, ready to be read."""
 
     root: Path
@@ -26,9 +29,10 @@ class LocatedTeam:
     """Warnings, such as that it cannot be updated."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TeamOptions:
+class TeamOptions(Stored, frozen=True, kw_only=True):
     """The team repository of a race, as requested on the command line."""
+
+    _hidden: ClassVar[tuple[str, ...]] = ("urls",)
 
     path: Path | None = None
     """The folder of a local repository (`--team-path`), or None."""
@@ -39,7 +43,7 @@ class TeamOptions:
     revision: str | None = None
     """A commit, a branch or a tag; None selects the branch for the engine."""
 
-    urls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    urls: Mapping[str, str] = field(default_factory=dict)
     """URLs of repositories by name; they may contain credentials."""
 
     rally_clones: Path | None = None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from pacenote.model.codec import decode, encode
+from msgspec import field
+
+from pacenote.model.codec import Integer, Number, Seed, Stored, decode, encode
 from pacenote.model.comparison import MetricId
 from pacenote.model.custom_metrics import Direction, QualityDirection, known_direction
 from pacenote.model.experiment import MachineFacts, Options, RaceOutcome
@@ -36,8 +38,7 @@ LimitWord = Literal["kept", "broken", "unclear"]
 """Whether a metric stays within its limit, with its uncertainty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+class Knob(Stored, frozen=True):
     """Something that a search may change."""
 
     name: str
@@ -63,7 +64,7 @@ class Knob:
     durability: bool = False
     """Whether a value may lose acknowledged documents in a crash; such knobs are off unless asked for."""
 
-    line: int = 0
+    line: Integer = 0
     """The line of the file on which it begins."""
 
     @property
@@ -74,8 +75,7 @@ class Knob:
         return tuple(None if value == self.default else value for value in self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class TuneObjective:
+class TuneObjective(Stored, frozen=True):
     """The metric that is to become better."""
 
     metric: str
@@ -93,8 +93,7 @@ class TuneObjective:
         return key.startswith("throughput") or known_direction(key) == "higher"
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Stored, frozen=True):
     """A limit that a winner must keep."""
 
     metric: str
@@ -103,7 +102,7 @@ class Constraint:
     relation: Relation
     """On which side of the limit the metric must stay."""
 
-    limit: float
+    limit: Number
     """The limit in the unit of the metric."""
 
     def __str__(self) -> str:
@@ -121,39 +120,36 @@ class Constraint:
         return value >= self.limit if self.relation == "<" else value <= self.limit
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Stored, frozen=True):
     """Settings to race."""
 
-    number: int
+    number: Integer
     """Its number; 0 changes nothing."""
 
-    levels: tuple[int, ...]
+    levels: tuple[Integer, ...]
     """The number of the level of each knob."""
 
     origin: Origin
     """Where it comes from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Stored, frozen=True):
     """A candidate that does not race any more."""
 
-    candidate: int
+    candidate: Integer
     """Its number."""
 
     text: str
     """Why."""
 
-    p: float | None = None
+    p: Number | None = None
     """The p-value of its comparison with the best one; None if it dropped out for another reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TunePlan:
+class TunePlan(Stored, frozen=True, kw_only=True):
     """What a search does, which never changes once it has begun (`tune.json`)."""
 
-    format: int = TUNE_FORMAT
+    format: Integer = TUNE_FORMAT
     """The version of the format."""
 
     tune_id: str
@@ -162,7 +158,7 @@ class TunePlan:
     created: str
     """When it began, in UTC (ISO 8601)."""
 
-    seed: int
+    seed: Seed
     """The seed of candidates, orders and races."""
 
     folder: str
@@ -177,7 +173,7 @@ class TunePlan:
     quality: tuple[QualityDirection, ...] = ()
     """In which direction custom metrics are better; before what the track declares."""
 
-    budget_s: float
+    budget_s: Number
     """Seconds for all races, those of the confirmation included."""
 
     knobs: tuple[Knob, ...]
@@ -189,7 +185,7 @@ class TunePlan:
     race: Options = field(default_factory=dict)
     """The options of all races."""
 
-    confirm_blocks: int = 10
+    confirm_blocks: Integer = 10
     """Blocks of the confirmation."""
 
     def to_document(self) -> dict[str, Any]:
@@ -210,8 +206,7 @@ TuneEventKind = (
 """What a line of the journal is about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneEvent:
+class TuneEvent(Stored, frozen=True, kw_only=True):
     """One line of the journal of a search."""
 
     event: TuneEventKind
@@ -229,15 +224,15 @@ class TuneEvent:
     dropped: tuple[Drop, ...] = ()
     """The candidates that do not race any more."""
 
-    candidate: int = 0
+    candidate: Integer = 0
     """The number of the candidate that raced or was chosen."""
 
-    block: int = 0
+    block: Integer = 0
     """The block of the race, or the one after which this happened; 0 for the race of the default before the
     first block.
     """
 
-    race: int = 0
+    race: Integer = 0
     """The number of the race."""
 
     race_id: str = ""
@@ -249,19 +244,19 @@ class TuneEvent:
     verdict: str = ""
     """The verdict on the race: valid, suspect or void."""
 
-    seconds: float = 0.0
+    seconds: Number = 0.0
     """How long the race took, with its engine."""
 
-    objective: float | None = None
+    objective: Number | None = None
     """The objective in the race; None without results."""
 
-    limits: tuple[float, ...] = ()
+    limits: tuple[Number, ...] = ()
     """The metrics of the constraints in the race."""
 
     experiment_id: str = ""
     """The id of the experiment that confirms the winner; of a `retried`, of one that gave no answer."""
 
-    budget_s: float | None = None
+    budget_s: Number | None = None
     """The budget from now on, with what is used; None if it is not changed."""
 
     text: str = ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +63,11 @@ def compile_params(
     """Compiles an operation from its parameters; the reader collects their problems."""
     compiled = operation_type.compile(params, context)
     if operation_type.completes_task:
-        compiled = dataclasses.replace(compiled, until_exhausted=True)
+        compiled = replace(compiled, until_exhausted=True)
     if not context.assertions or not params.has("assertions"):
         return compiled
     assertions = read_type_assertions(operation_type, params)
-    return dataclasses.replace(compiled, work=with_assertions(compiled.work, assertions))
+    return replace(compiled, work=with_assertions(compiled.work, assertions))
 
 
 def read_type_assertions(operation_type: OperationType, params: FieldReader) -> tuple[Assertion, ...]:

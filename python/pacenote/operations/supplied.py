@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pacenote.model.assertion import Assertion
@@ -42,7 +41,7 @@ class OperationSupplier:
 
     def __init__(self, operation_type: OperationType, context: CompileContext) -> None:
         self._operation_type = operation_type
-        self._context = dataclasses.replace(context, supplied=True)
+        self._context = replace(context, supplied=True)
 
     def supply(self, params: object) -> EncodedOperation:
         """Compiles parameters. Raises `InvalidSourceParams` if they are invalid."""
@@ -52,7 +51,7 @@ class OperationSupplier:
             )
         if self._operation_type.indexes_documents:
             bulk = compile_supplied_bulk(params)
-            request = dataclasses.replace(bulk.request, assertions=self._assertions(params))
+            request = replace(bulk.request, assertions=self._assertions(params))
             return EncodedOperation(bulk_json(request), bulk.body, request.documents, bulk.unit)
         operation = Operation(self._operation_type.name, self._operation_type.name, params, key_path=("",))
         try:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.engine import EngineInfo
@@ -177,7 +176,7 @@ class _Builder:
                 continue
             planned_task = self._plan_task(task, compiled)
             if self._preparation_must_succeed and prepares(task, element):
-                planned_task = dataclasses.replace(planned_task, must_succeed=not task.tolerates_errors)
+                planned_task = replace(planned_task, must_succeed=not task.tolerates_errors)
             planned.append(planned_task)
             if not ends_on_its_own(planned_task.bound, compiled):
                 endless.append(task)
@@ -202,7 +201,7 @@ class _Builder:
         if isinstance(resolved, CompiledOperation):
             return adapt_to_rate(task, resolved)
         try:
-            context = dataclasses.replace(self._context, clients=task.clients)
+            context = replace(self._context, clients=task.clients)
             compiled = compile_operation(resolved, operation, context)
         except InvalidOperation as cause:
             self._problems.extend(cause.found_problems)

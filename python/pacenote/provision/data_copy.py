@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pacenote.errors import DiskError
 from pacenote.fetch.disk import disk_error
+from pacenote.model.codec import Integer, Stored
 from pacenote.provision.node_trees import MAX_DEPTH, too_deep, walk_files
 from pacenote.system.child_process import ProcessUser
 
@@ -33,15 +34,14 @@ _PERMISSIONS = 0o777
 """The part of a mode that a copy gets: not to run as its owner or group, which may be root's for a moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataSize:
+class DataSize(Stored, frozen=True):
     """The files of a folder."""
 
-    files: int = 0
+    files: Integer = 0
     """Number of files."""
-    bytes: int = 0
+    bytes: Integer = 0
     """Sum of their sizes."""
-    newest_ns: int = 0
+    newest_ns: Integer = 0
     """When the last of them was modified, in nanoseconds since the epoch."""
 
     def __add__(self, other: DataSize) -> DataSize:

@@ -13,12 +13,12 @@ import json
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.fetch.disk import check_free_space, disk_error, read_small_file
-from pacenote.model.codec import decode
+from pacenote.model.codec import Stored, decode, encode
 from pacenote.model.decoding import parse_json
 from pacenote.model.messages import list_with_rest
 from pacenote.provision.data_copy import DataSize, data_size, unshared_bytes
@@ -36,8 +36,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _MAX_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class DataOrigin:
+class DataOrigin(Stored, frozen=True):
     """What a data set was stored with."""
 
     distribution: str
@@ -226,9 +225,9 @@ class DataSetWriter:
         data = DataSet(self.name, target, self._origin, tuple(paths), data_size(self._build / "nodes"))
         document = {
             "format": _FORMAT,
-            "origin": asdict(data.origin),
+            "origin": encode(data.origin),
             "paths": list(data.paths),
-            "size": asdict(data.size),
+            "size": encode(data.size),
         }
         try:
             write_public(self._build / MANIFEST, json.dumps(document, indent=2) + "\n")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.model.result import Steadiness, TaskResult, Throughput
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from pacenote._core import RunnerFailure, RunnerResult
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
@@ -394,7 +396,7 @@ class ReturnedResults:
 
     def add_to(self, result: TaskResult) -> TaskResult:
         """Returns the result of the task with the numbers, and with the throughput by the reported times."""
-        result = replace(result, values=self._values()) if self._summaries else result
+        result = structs.replace(result, values=self._values()) if self._summaries else result
         return self._work.replace_throughput(result)
 
     def _values(self) -> dict[str, ValueSummary]:

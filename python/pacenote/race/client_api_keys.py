@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.net.reply import FailedStatus, expected_form
@@ -49,7 +48,7 @@ def client_api_keys(plan: Plan, rest: RestClient, warn: Callable[[str], None]) -
             with postponed():
                 keys.append(_create(rest, f"{prefix}{client}"))
         headers = tuple(("authorization", key.header) for key in keys)
-        yield dataclasses.replace(plan, target=dataclasses.replace(plan.target, client_headers=headers))
+        yield replace(plan, target=replace(plan.target, client_headers=headers))
     finally:
         if keys:
             # If a second Ctrl-C ended this, the keys would stay valid.

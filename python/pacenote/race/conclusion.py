@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+
+from msgspec.structs import replace
 
 from pacenote.errors import DriverError, StoreError
 from pacenote.evidence.telemetry_values import observe_tasks
@@ -53,7 +54,7 @@ def drive_and_conclude(context: RaceContext) -> RaceRecord:
     for text in check_index_settings(context.plan_context.index_settings, get) if driven.completed else ():
         context.listener.warning(text)
     unchecked = tuple(unchecked_documents(context.plan, driven.tasks)) if driven.completed else ()
-    record = dataclasses.replace(
+    record = replace(
         record,
         system=measured.system,
         telemetry={**measured.values, **sampled},
@@ -68,7 +69,7 @@ def drive_and_conclude(context: RaceContext) -> RaceRecord:
 
 
 def _with_drive_result(record: RaceRecord, driven: DriveResult) -> RaceRecord:
-    return dataclasses.replace(
+    return replace(
         record,
         tasks=driven.tasks,
         driver=driven.summary,
@@ -82,7 +83,7 @@ def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> 
     and after a defect.
     """
     folder = context.folder
-    record = with_verdict(dataclasses.replace(record, complete=driven.completed))
+    record = with_verdict(replace(record, complete=driven.completed))
     record = context.finish(record)
     if driven.defect:
         raise DriverError(driven.error, hint=f"what was measured is kept: pacenote report {record.race_id}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.container_cluster import StartedCluster
@@ -82,7 +83,7 @@ class RaceContext:
 
     def replan(self, challenge: Challenge) -> Plan:
         """Returns the plan of a changed challenge. Raises TrackError."""
-        track = dataclasses.replace(self.prepared.track, challenges=(challenge,))
+        track = replace(self.prepared.track, challenges=(challenge,))
         return plan_challenge(self.request, track, challenge, self.plan_context)
 
     def drive(self, plan: Plan, folder: RaceFolder, events: DriveListener | None = None) -> DriveResult:
@@ -117,13 +118,13 @@ class RaceContext:
             # A signal while the settings are restored must not lose the result.
             if driven is None:
                 raise
-            driven = dataclasses.replace(driven, interrupted=True)
+            driven = replace(driven, interrupted=True)
         changes = self.corpora.changes()
         files = {
             "changed_files": [change.text for change in changes if change.certain],
             "possibly_changed_files": [change.text for change in changes if not change.certain],
         }
-        return dataclasses.replace(driven, summary={**driven.summary, **files})
+        return replace(driven, summary={**driven.summary, **files})
 
     def cool_down(self) -> None:
         """Waits as long as the request demands. Raises EngineError if the engine ends in the meantime."""
@@ -146,7 +147,7 @@ class RaceContext:
             self.folder.finish(record)
         except StoreError as error:
             self.listener.warning(f"the results are not stored: {error.message}")
-            return with_failure(dataclasses.replace(record, complete=False), error)
+            return with_failure(structs.replace(record, complete=False), error)
         if problem := self.folder.plan_problem(record):
             self.listener.warning(problem)
         if self.folder.unfinished_files():

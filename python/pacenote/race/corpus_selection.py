@@ -5,9 +5,8 @@ Pure: does not access the disk or the network.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacenote.model.track import Corpus, Documents
 from pacenote.units import split_by_weight
@@ -36,7 +35,7 @@ def full_file(documents: Documents) -> Documents:
     """Returns the file that the track declares, even if test mode has replaced it with a small one."""
     if not is_excerpt(documents):
         return documents
-    return dataclasses.replace(
+    return replace(
         documents,
         source_file=str(documents.params["source-file"]),
         document_count=documents.params.get("document-count"),
@@ -88,8 +87,8 @@ def _generator_counts(corpus: Corpus, limit: int | None) -> Mapping[str, int]:
     if limit is None or corpus.generator is None:
         counts = corpus.declared_counts()
     else:
-        generator = dataclasses.replace(corpus.generator, documents=limit)
-        counts = dataclasses.replace(corpus, generator=generator).declared_counts()
+        generator = replace(corpus.generator, documents=limit)
+        counts = replace(corpus, generator=generator).declared_counts()
     return {name: count or 0 for name, count in zip(names, counts, strict=True)}
 
 

@@ -15,6 +15,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
+from msgspec import structs
+
 from pacenote import _core
 from pacenote.errors import DriverError, StoreError
 from pacenote.model.race_listener import DriveListener
@@ -116,8 +118,10 @@ def _without_lost_samples(task: TaskResult, lost: Sequence[Mapping[str, Any]]) -
         if samples["index"] == task.index:
             counts, count = task.samples, samples["count"]
             from_s = min(samples["from_s"], math.inf if counts.from_s is None else counts.from_s)
-            counts = replace(counts, kept=counts.kept - count, lost=counts.lost + count, from_s=from_s)
-            task = replace(task, samples=counts)
+            counts = structs.replace(
+                counts, kept=counts.kept - count, lost=counts.lost + count, from_s=from_s
+            )
+            task = structs.replace(task, samples=counts)
     return task
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from pacenote._core import realtime_refusal
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import TlsOptions
@@ -95,7 +97,7 @@ def _observed(request: RaceRequest) -> EngineOptions:
     """Returns the engine with the JVM options of the telemetry devices, before those of the user."""
     engine = request.engine
     options = (*jvm_options(request.telemetry, LOGS), *engine.overrides.jvm_options)
-    return replace(engine, overrides=replace(engine.overrides, jvm_options=options))
+    return structs.replace(engine, overrides=structs.replace(engine.overrides, jvm_options=options))
 
 
 def engine_warnings(

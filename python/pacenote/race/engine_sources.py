@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.progress import ProgressCallback
@@ -57,7 +59,7 @@ def versioned(
             hint="check --source-path and --distribution",
         )
     suffix = "" if source.source_build_release else _SNAPSHOT
-    return replace(engine, distribution_version=f"{version}{suffix}")
+    return structs.replace(engine, distribution_version=f"{version}{suffix}")
 
 
 def with_built_engine(
@@ -97,13 +99,13 @@ def build_requested(
 def installable(engine: EngineOptions, archive: Path, plugins: Mapping[str, Path]) -> EngineOptions:
     """Returns the options that install the archive and the plugins that were built."""
     addresses = {f"plugin.{name}.release.url": str(path) for name, path in plugins.items()}
-    built = replace(
+    built = structs.replace(
         engine.archive,
         repository=None,
         location=str(archive),
         distributions={**engine.archive.distributions, **addresses},
     )
-    return replace(engine, source=None, archive=built)
+    return structs.replace(engine, source=None, archive=built)
 
 
 def recorded_sources(built: BuiltEngine) -> RecordedSources:
@@ -160,5 +162,5 @@ def _plugin_request(engine: BuildRequest, name: str, jdk: str) -> BuildRequest:
         version_file="",
         build_jdk=jdk,
     )
-    options = replace(source, revision=str(revision), source_path=local)
+    options = structs.replace(source, revision=str(revision), source_path=local)
     return replace(engine, distribution=name, options=options, recipe=recipe, plugins=())

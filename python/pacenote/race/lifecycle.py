@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from msgspec import structs
+
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.engine import DEFAULT_NODE_NAME, FIRST_HTTP_PORT, TRANSPORT_OFFSET
@@ -148,7 +150,7 @@ def start_new(new: NewInstallation, race_id: str, progress: ProgressCallback) ->
         more_attempts -= 1
         state = _with_ports(state, _free_ports(store, state.engine.nodes.count))
     try:
-        store.save(replace(state, used=True))
+        store.save(structs.replace(state, used=True))
     except BaseException:
         _stop_together(new.home, started)
         _remove_data(new.home, state.id, started)
@@ -181,9 +183,11 @@ def start_installed(
             hint=f"stop it first: pacenote stop --installation-id={installation_id}",
         )
     if installed.runtime_jdk is not None:
-        state = replace(state, engine=replace(state.engine, runtime_jdk=installed.runtime_jdk))
+        state = structs.replace(
+            state, engine=structs.replace(state.engine, runtime_jdk=installed.runtime_jdk)
+        )
     # From now on there may be data, also if this process is killed.
-    store.save(replace(state, used=True))
+    store.save(structs.replace(state, used=True))
     return _start(state, home, race_id, progress, offline=installed.offline)
 
 
@@ -283,7 +287,9 @@ def _new_state(new: NewInstallation) -> InstalledEngine:
     return InstalledEngine(
         id=chosen,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        engine=located_engine(replace(new.engine, preserve_install=False), new.home, offline=new.offline),
+        engine=located_engine(
+            structs.replace(new.engine, preserve_install=False), new.home, offline=new.offline
+        ),
         node_name=new.node_name,
         http_port=port,
         transport_port=port + TRANSPORT_OFFSET,
@@ -310,7 +316,7 @@ def _check_node_ids(new: NewInstallation, chosen: str) -> None:
 
 
 def _with_ports(state: InstalledEngine, first: int) -> InstalledEngine:
-    return replace(state, http_port=first, transport_port=first + TRANSPORT_OFFSET)
+    return structs.replace(state, http_port=first, transport_port=first + TRANSPORT_OFFSET)
 
 
 def _ready(new: NewInstallation, progress: ProgressCallback) -> InstalledEngine:
@@ -320,7 +326,7 @@ def _ready(new: NewInstallation, progress: ProgressCallback) -> InstalledEngine:
     messages = TeamMessages(*[lambda text: progress(text, 0, 0)] * 3)
     engine = located_engine(engine, new.home, messages, offline=new.offline)
     if engine.source is None:
-        return replace(state, engine=engine)
+        return structs.replace(state, engine=engine)
     built = build_all(engine, new.home, progress, offline=new.offline)
     folder = InstallationStore(new.home).create_folder(state.id)
     try:
@@ -328,7 +334,7 @@ def _ready(new: NewInstallation, progress: ProgressCallback) -> InstalledEngine:
         plugins = {name: _own(file, folder) for name, file in built.plugins.items()}
     except OSError as failure:
         raise disk_error(failure, folder) from failure
-    return replace(state, engine=installable(engine, archive, plugins))
+    return structs.replace(state, engine=installable(engine, archive, plugins))
 
 
 def _own(file: Path, folder: Path) -> Path:

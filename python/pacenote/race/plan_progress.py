@@ -6,8 +6,10 @@ task is behind its schedule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, islice
+
+from msgspec.structs import replace
 
 from pacenote.model.race_listener import DriveListener
 from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome, TimeLeft

@@ -6,8 +6,8 @@ For a track without Python code, the modules that run such code are not imported
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,7 +129,7 @@ def run_track_processors(
     name = prepared.challenge.name
     track = plugins.after_load(prepared.track, name)
     plugins.validate(name, request.track_params)
-    return dataclasses.replace(prepared, track=track, challenge=track.challenge(name))
+    return replace(prepared, track=track, challenge=track.challenge(name))
 
 
 def source_files(plugins: TrackPlugins | None, track: Track) -> SourceFiles:

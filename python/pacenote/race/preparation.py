@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.container_cluster import StartedCluster
@@ -92,7 +93,7 @@ class RacePreparation:
         for warning in engine_warnings(request, track, challenge, engine):
             self.listener.warning(warning)
         corpora = self._prepare_data()
-        context = dataclasses.replace(
+        context = replace(
             declared, data_file=corpora.data_file, engine=expected_engine(request, self.existing)
         )
         plan = plan_challenge(request, track, challenge, context)
@@ -146,9 +147,9 @@ class RacePreparation:
         sources: RecordedSources | None,
     ) -> RaceRecord:
         record = initial_record(self.request, self.prepared, corpora)
-        return dataclasses.replace(
+        return structs.replace(
             record,
-            options=dataclasses.replace(record.options, car_profilers=car_profilers(engine)),
+            options=structs.replace(record.options, car_profilers=car_profilers(engine)),
             targets=target_rates(self.prepared.challenge, plan),
             sources=sources,
             unsent_documents=tuple(unsent_documents(plan, test_mode=self.request.test_mode)),
@@ -193,7 +194,7 @@ class RacePreparation:
         state = bring_about(self.request.conditions, cluster, listener.warning, listener.preparing)
         ended = cluster.exit_reason if isinstance(cluster, StartedCluster) else None
         pass_gate(ended, listener.preparing)
-        return dataclasses.replace(record, starting_state=state), snapshot
+        return structs.replace(record, starting_state=state), snapshot
 
     def _check_engine(self) -> tuple[EngineRequest, RecordedSources | None]:
         """Returns the engine to start, and the sources that it was built from.
@@ -236,15 +237,15 @@ def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: Rac
     plan = with_targets(plan, cluster, request)
     public = plan.to_public_json(folder.secrets)
     folder.write_plan(public)
-    record = dataclasses.replace(
+    record = structs.replace(
         with_clients(folder.read(), plan),
         cluster=recorded_cluster(cluster.info(), cluster),
         plan=recorded_plan(folder.plan_json.name, public),
         steps=recorded_steps(plan),
     )
     if request.client.api_key_per_client:
-        client = dataclasses.replace(record.client, authentication="api-key")
-        record = dataclasses.replace(record, client=client)
+        client = structs.replace(record.client, authentication="api-key")
+        record = structs.replace(record, client=client)
     folder.write(record)
     return record
 

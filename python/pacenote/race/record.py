@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import Interrupted, PacenoteError, StoreError
@@ -64,7 +66,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
         user_tags=request.user_tags,
         options=recorded_options(request),
         given_options=redact_given_options(request.given_options),
-        environment=dataclasses.replace(read_environment(), name=request.environment_name),
+        environment=replace(read_environment(), name=request.environment_name),
         seed=request.seed,
         pacing=request.pacing,
         max_error_rate=request.max_error_rate,
@@ -176,10 +178,10 @@ def _sub_operations(calls: Iterable[Call]) -> set[str]:
 def with_failure(record: RaceRecord, error: BaseException) -> RaceRecord:
     """Returns the record of a race that ended outside its measured part, with the reason and the verdict."""
     if isinstance(error, KeyboardInterrupt | Interrupted):
-        record = dataclasses.replace(record, interrupted=True)
+        record = replace(record, interrupted=True)
     else:
         text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
-        record = dataclasses.replace(record, aborted=record.aborted or text)
+        record = replace(record, aborted=record.aborted or text)
     return with_verdict(record)
 
 
@@ -194,13 +196,13 @@ def record_failure(folder: RaceFolder, error: BaseException) -> None:
 
 def with_verdict(record: RaceRecord) -> RaceRecord:
     """Returns the record with its verdict."""
-    return dataclasses.replace(record, verdict=determine_verdict(record))
+    return replace(record, verdict=determine_verdict(record))
 
 
 def with_clients(record: RaceRecord, plan: Plan) -> RaceRecord:
     """Returns the record with how the driver connects to the clusters of a plan."""
     others = {other.name: recorded_client(other.target) for other in plan.others}
-    return dataclasses.replace(record, client=recorded_client(plan.target), other_clients=others)
+    return replace(record, client=recorded_client(plan.target), other_clients=others)
 
 
 def recorded_steps(plan: Plan) -> dict[str, tuple[str, ...]]:

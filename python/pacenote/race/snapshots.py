@@ -6,10 +6,11 @@ Never while tasks run, and nothing that goes wrong here ends a race.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import structs
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.effective import read_effective
@@ -74,7 +75,7 @@ class SnapshotReader:
             before = read.before
             file = self.folder.snapshot.name
             recorded = RecordedSnapshot(file, len(before.facts), len(before.unread), hurts=hurts)
-            record = dataclasses.replace(record, snapshot=recorded)
+            record = structs.replace(record, snapshot=recorded)
             if hurts:
                 self.listener.warning(
                     f"this machine slows the engine down: {'; '.join(hurts)} (see `pacenote host`)"
@@ -86,14 +87,14 @@ class SnapshotReader:
         if before is None or record.snapshot is None:
             return record
         with self._tolerant():
-            snapshot = dataclasses.replace(before, after=self._read())
+            snapshot = replace(before, after=self._read())
             self.folder.write_snapshot(snapshot)
             changes = snapshot.changes()
             texts = (shortened(f"{key}: {old} → {new}", MAX_CHANGE) for key, (old, new) in changes.items())
             # Those of the machine are first, because they are a reason for the verdict.
             changed = tuple(sorted(texts, key=lambda text: not is_of_machine(text)))
-            recorded = dataclasses.replace(record.snapshot, changed=changed[:MAX_CHANGES])
-            record = dataclasses.replace(record, snapshot=recorded)
+            recorded = structs.replace(record.snapshot, changed=changed[:MAX_CHANGES])
+            record = structs.replace(record, snapshot=recorded)
             engine = [text for text in changed if not is_of_machine(text) and not text.startswith(DRIVER)]
             if engine:
                 # The track may do so, therefore this is not a reason for the verdict.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster
 from pacenote.cluster.container_cluster import StartedCluster
@@ -63,7 +64,7 @@ def bring_about(
     folders = [folder for node in cluster.local_nodes() for folder in node.data_paths]
     if conditions.caches == "cold":
         progress("dropping the page cache", 0, 0)
-        state = dataclasses.replace(state, dropped_with=drop_page_cache(folders))
+        state = replace(state, dropped_with=drop_page_cache(folders))
     elif conditions.caches == "warm":
         progress("reading the data into the page cache", 0, 0)
         fill_page_cache(folders)
@@ -73,7 +74,7 @@ def bring_about(
             f"--caches=warm: only {format_bytes(found.cached)} of {format_bytes(found.bytes)} of the data "
             "fit into the page cache"
         )
-    return dataclasses.replace(state, data_bytes=found.bytes, cached_bytes=found.cached)
+    return replace(state, data_bytes=found.bytes, cached_bytes=found.cached)
 
 
 def _await_shards(cluster: EmbeddedCluster, progress: ProgressCallback) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -98,7 +98,7 @@ def with_targets(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
         NamedTarget(other.name, _target(existing_cluster(other.hosts, other.client), other.client))
         for other in request.additional_clusters
     )
-    return dataclasses.replace(plan, target=_target(cluster, request.client), others=others)
+    return replace(plan, target=_target(cluster, request.client), others=others)
 
 
 def _target(cluster: Cluster, client: ClientOptions) -> Target:

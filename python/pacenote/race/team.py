@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from msgspec import structs
+
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.race.engine_request import engine_to_start
@@ -51,4 +53,4 @@ def located_engine(
     for text in located.warnings:
         messages.warn(text)
     messages.info(f"cars from {located.origin}; their templates and hooks run with your permissions")
-    return replace(engine, team=replace(engine.team, located=located))
+    return structs.replace(engine, team=structs.replace(engine.team, located=located))

@@ -7,7 +7,8 @@ Some texts come from engines and tracks, so control characters are removed here,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.document_checks import UncheckedDocuments

@@ -14,12 +14,11 @@ import json
 import re
 import shutil
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pacenote.errors import PacenoteError, StoreError, UsageError
-from pacenote.model.codec import decode, encode
+from pacenote.model.codec import Integer, Stored, decode, encode
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.messages import list_with_rest, similar_names
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
@@ -39,11 +38,10 @@ _ABANDONED_S = 3600.0
 _MAX_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstalledEngine:
+class InstalledEngine(Stored, frozen=True, kw_only=True):
     """The state of one installation."""
 
-    format: int = FORMAT
+    format: Integer = FORMAT
     """The version of the format."""
     id: str
     """The id of the installation."""
@@ -53,9 +51,9 @@ class InstalledEngine:
     """The engine; its options may contain secrets."""
     node_name: str = "rally-node-0"
     """`node.name`."""
-    http_port: int = 39200
+    http_port: Integer = 39200
     """`http.port`."""
-    transport_port: int = 39300
+    transport_port: Integer = 39300
     """`transport.port`."""
     used: bool = False
     """Whether it was started, so that there may be data."""

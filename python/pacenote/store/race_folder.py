@@ -24,7 +24,6 @@ and so are other damaged lines and a journal that cannot be read; the verdict st
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import io
 import json
@@ -34,6 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.figures.rally_results import stored_document
@@ -263,9 +263,9 @@ class RaceFolder:
         if len(text) <= MAX_FILE_BYTES:
             return text
         size = format_bytes(MAX_FILE_BYTES)
-        reported = dataclasses.replace(
+        reported = replace(
             record,
-            cluster=dataclasses.replace(record.cluster, nodes=()),
+            cluster=replace(record.cluster, nodes=()),
             # What the verdict depends on is Pacenote's own.
             telemetry={key: value for key, value in record.telemetry.items() if key == OBSERVATIONS},
             telemetry_errors=(f"what the cluster reports is left out: with it, the record exceeds {size}",),

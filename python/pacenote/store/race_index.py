@@ -25,7 +25,6 @@ from typing import get_args
 from pacenote.errors import PacenoteError
 from pacenote.model.decoding import parse_json
 from pacenote.model.headline import headline
-from pacenote.model.listed_record import listed_record
 from pacenote.model.printable import encodable
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState, race_state
@@ -451,7 +450,7 @@ def _readable_row(race_id: str, record: RaceRecord) -> tuple[str, ...]:
 
 def _record(data: bytes) -> RaceRecord:
     """Returns a race with what its row needs. Raises ValueError, RecursionError, and PacenoteError."""
-    return listed_record(data) or RaceRecord.from_document(parse_stored(data))
+    return RaceRecord.from_document(parse_stored(data))
 
 
 def _conditions(criteria: RaceFilter) -> tuple[str, list[str]]:

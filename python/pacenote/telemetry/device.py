@@ -7,7 +7,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -132,7 +132,7 @@ class DeviceReading:
 
     def __post_init__(self) -> None:
         """Rejects system metrics without a field in the race record."""
-        unknown = sorted(self.system.keys() - {each.name for each in fields(SystemMetrics)})
+        unknown = sorted(self.system.keys() - set(SystemMetrics.__struct_fields__))
         if unknown:
             raise ValueError(
                 f"SystemMetrics has no field {', '.join(unknown)}: put it into `values`, or add it"

@@ -6,9 +6,8 @@ keeps only the tasks that are selected, and is removed if none is selected.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pacenote.errors import UsageError
@@ -96,7 +95,7 @@ def keep_tasks(track: Track, keep: Callable[[Challenge, Task], bool]) -> Track:
     last of its remaining tasks.
     """
     challenges = tuple(_filter_challenge(challenge, keep) for challenge in track.challenges)
-    return dataclasses.replace(track, challenges=challenges)
+    return replace(track, challenges=challenges)
 
 
 def _filter_challenge(challenge: Challenge, keep: Callable[[Challenge, Task], bool]) -> Challenge:
@@ -110,8 +109,8 @@ def _filter_challenge(challenge: Challenge, keep: Callable[[Challenge, Task], bo
             names = {task.name for task in tasks}
             stays_completed = element.completed_by in names | {ANY_TASK}
             completed_by = element.completed_by if stays_completed else None
-            schedule.append(dataclasses.replace(element, tasks=tasks, completed_by=completed_by))
-    return dataclasses.replace(challenge, schedule=tuple(schedule))
+            schedule.append(replace(element, tasks=tasks, completed_by=completed_by))
+    return replace(challenge, schedule=tuple(schedule))
 
 
 def _values(kind: FilterKind, task: Task) -> tuple[str, ...]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import glob
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -140,7 +139,7 @@ def find_track(
     for repository in repositories:
         folder = repository.folder(name)
         if folder is not None:
-            return dataclasses.replace(open_track(folder), name=Path(name).as_posix())
+            return replace(open_track(folder), name=Path(name).as_posix())
     known = [known for repository in repositories for known in repository.names()]
     raise TrackError(
         f"there is no track {quoted(name)}{place.where}{did_you_mean(name, known)}",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -31,7 +31,7 @@ def for_test_mode(track: Track) -> Track:
     (`documents-1k.json.bz2`). Tasks run one warm-up iteration and one measured iteration per client, or at
     most ten seconds, without a warm-up period or a target rate.
     """
-    return dataclasses.replace(
+    return replace(
         track,
         corpora=tuple(_corpus(corpus) for corpus in track.corpora),
         challenges=tuple(_challenge(challenge) for challenge in track.challenges),
@@ -43,8 +43,8 @@ def _corpus(corpus: Corpus) -> Corpus:
     generator = corpus.generator
     if generator is not None:
         most = sum(file.document_count or TEST_MODE_DOCUMENTS for file in documents)
-        generator = dataclasses.replace(generator, documents=min(generator.documents, most))
-    return dataclasses.replace(corpus, documents=documents, generator=generator)
+        generator = replace(generator, documents=min(generator.documents, most))
+    return replace(corpus, documents=documents, generator=generator)
 
 
 def _documents(file: Documents) -> Documents:
@@ -53,7 +53,7 @@ def _documents(file: Documents) -> Documents:
     plain = PurePosixPath(file.document_file)
     short = str(plain.with_name(f"{plain.stem}-1k{plain.suffix}"))
     packed = file.source_file.removeprefix(file.document_file)
-    return dataclasses.replace(
+    return replace(
         file,
         source_file=f"{'./' if file.source_file.startswith('./') else ''}{short}{packed}",
         document_count=TEST_MODE_DOCUMENTS,
@@ -64,12 +64,12 @@ def _documents(file: Documents) -> Documents:
 
 def _challenge(challenge: Challenge) -> Challenge:
     schedule = tuple(
-        dataclasses.replace(element, tasks=tuple(_task(task) for task in element.tasks))
+        replace(element, tasks=tuple(_task(task) for task in element.tasks))
         if isinstance(element, Parallel)
         else _task(element)
         for element in challenge.schedule
     )
-    return dataclasses.replace(challenge, schedule=schedule)
+    return replace(challenge, schedule=schedule)
 
 
 def _task(task: Task) -> Task:
@@ -93,7 +93,7 @@ def _task(task: Task) -> Task:
         key = name.replace("_", "-")
         if key in params:
             params[key] = changes[name]
-    return dataclasses.replace(task, params=params, **changes)
+    return replace(task, params=params, **changes)
 
 
 _TARGETS = ("target-throughput", "target-interval", "ramp-up-time-period")

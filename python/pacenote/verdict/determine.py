@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.finding import EVERYTHING, INTERRUPTED, NOT_FINISHED, Finding, aborted

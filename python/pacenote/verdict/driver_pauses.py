@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from pacenote.model.driver_facts import listed, number, part
 from pacenote.model.finding import Finding, by_doubt, doubtful_after

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding, by_doubt
 from pacenote.model.messages import DEFECT
@@ -115,7 +117,9 @@ def excessive_error_rates(tasks: Sequence[TaskResult], limit: float) -> Iterator
     if empty := list(filter(_indexed_nothing, failing)):
         rates = (task.error_rate or 0.0 for task in empty)
         found = _error_finding("of the operations failed", rates, empty, limit)
-        yield replace(found, text=f"{found.text}: no document was indexed, so later tasks lacked them")
+        yield structs.replace(
+            found, text=f"{found.text}: no document was indexed, so later tasks lacked them"
+        )
     if measured := [task for task in failing if task not in empty]:
         rates = (task.error_rate or 0.0 for task in measured)
         yield _error_finding("of the operations failed", rates, measured, limit)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import RaceRecord

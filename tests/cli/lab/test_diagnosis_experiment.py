@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import tomllib
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from diagnose.test_rules_file_bundled import CASES, RULES, answer
 from pacenote.cli.console import Console

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.metrics_store.metrics_documents import MetricSources
 from pacenote.metrics_store.store import MetricsStore

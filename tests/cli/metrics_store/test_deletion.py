@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.metrics_store.metrics_documents import MetricSources
 from pacenote.metrics_store.store import MetricsStore

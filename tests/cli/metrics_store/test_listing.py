@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from pacenote.metrics_store.metrics_documents import MetricSources
 from pacenote.metrics_store.store import MetricsStore
@@ -21,7 +22,7 @@ from support.records import BEGAN, record
 def races(home, metrics_store):
     """Three races: here, in the store, and in both."""
     later = {name: BEGAN + timedelta(days=day) for day, name in enumerate(("here", "both", "store"))}
-    found = {name: replace(record(name), timestamp=moment) for name, moment in later.items()}
+    found = {name: structs.replace(record(name), timestamp=moment) for name, moment in later.items()}
     for name in ("here", "both"):
         RaceStore(home).create(found[name]).finish(found[name])
     for name in ("both", "store"):
@@ -54,7 +55,7 @@ def test_what_is_here_is_shown_of_a_race_that_is_in_both(run, races):
 
 
 def test_a_race_of_another_machine_with_the_same_id_is_another_race(run, races):
-    other = replace(record("here"), timestamp=BEGAN - timedelta(days=1))
+    other = structs.replace(record("here"), timestamp=BEGAN - timedelta(days=1))
     MetricsStore(races.client()).write(other, MetricSources())
     rows = [row.split() for row in run("list", "races")[1].splitlines()[2:]]
     assert [(row[0], row[-1]) for row in rows[-2:]] == [("here", "here"), ("here", "store")]

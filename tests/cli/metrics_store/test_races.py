@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from metrics_store.test_samples import SAMPLE, write
 from pacenote.model.imported import ImportedResults

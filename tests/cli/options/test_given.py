@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from cli.test_race_recorded_options import RECORDED, WITHOUT_EFFECT, track
 from pacenote.cli import race, saturate
@@ -202,6 +203,6 @@ def test_a_simple_table_is_not_read_from_a_file_of_its_name(tmp_path: Path) -> N
     """It may be a pipe, for which the report of a race of others would wait."""
     table = {str(tmp_path / "a"): "b.json"}
     (tmp_path / "a:b.json").write_text(json.dumps(table))
-    race_of_others = replace(record(), given_options={"track": "t", "track-params": table})
+    race_of_others = structs.replace(record(), given_options={"track": "t", "track-params": table})
     command, _ = race_command(race_of_others, "pacenote")
     assert f"--track-params={json.dumps(table)}" in words(command)

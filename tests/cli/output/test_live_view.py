@@ -4,10 +4,10 @@
 """
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cli.output.live_view import RaceView
 from pacenote.model.failure_group import FailureGroup

@@ -1,9 +1,9 @@
 """The live display on a terminal, and plain lines elsewhere."""
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.output.live_view import RaceView

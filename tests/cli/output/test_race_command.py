@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cli.output.race_command import race_command
 from pacenote.model.imported import ImportedResults

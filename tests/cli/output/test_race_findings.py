@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.output.race_findings import race_evidence, show_findings

@@ -1,7 +1,7 @@
 """Duets: both variants race at the same time, each on a half of the machine."""
 
-import dataclasses
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -164,4 +164,4 @@ def test_two_threads_of_one_core_are_too_few(tmp_path):
 def test_what_two_engines_at_once_cannot_have_is_refused(changes, expected):
     ((_, problem),) = duet_problems(duet(**changes))
     assert problem.startswith(expected)
-    assert list(duet_problems(dataclasses.replace(duet(), race={"set": ["index.codec=default"]}))) == []
+    assert list(duet_problems(replace(duet(), race={"set": ["index.codec=default"]}))) == []

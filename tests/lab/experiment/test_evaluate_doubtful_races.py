@@ -1,8 +1,7 @@
 """What an evaluation does with races that are suspect, and say which of their figures are doubtful."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from compare.races import index, search
 from lab.experiment.experiments import evaluated, factors, pair, raced

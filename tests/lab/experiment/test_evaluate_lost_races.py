@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from compare.races import index, search
 from lab.experiment.experiments import Lab, evaluated, factors, pair, raced
@@ -122,7 +123,7 @@ def test_suspect_races_of_designs_without_comparisons_are_named():
 
     def race_of(race):
         found = raced(1e4, race.number)
-        return replace(found, verdict=suspect) if race.block == 2 else found
+        return structs.replace(found, verdict=suspect) if race.block == 2 else found
 
     experiment = Experiment(name="n", design="noise", blocks=3, variants=(Variant("one"),))
     evaluation, progress = evaluated(experiment, race_of)
@@ -185,7 +186,7 @@ def test_a_metric_that_no_race_has_becomes_a_note():
 def test_a_metric_that_one_race_lacks_does_not_decide():
     def race_of(race):
         found = raced(12_000.0 if race.variant == "b" else 10_000.0, race.number)
-        return replace(found, tasks=found.tasks[:1]) if race.number == 3 else found
+        return structs.replace(found, tasks=found.tasks[:1]) if race.number == 3 else found
 
     evaluation, progress = evaluated(pair(primary=(*THROUGHPUT, "p99:term")), race_of)
     result = evaluation.result(progress)
@@ -196,7 +197,7 @@ def test_a_metric_that_one_race_lacks_does_not_decide():
 def test_a_metric_that_no_pair_has_in_common_decides_nothing():
     def race_of(race):
         found = raced(12_000.0 if race.variant == "b" else 10_000.0, race.number)
-        return replace(found, tasks=found.tasks[:1]) if race.variant == "b" else found
+        return structs.replace(found, tasks=found.tasks[:1]) if race.variant == "b" else found
 
     evaluation, progress = evaluated(pair(primary=("p99:term",)), race_of)
     found = evaluation.result(progress).variants[1].comparison
@@ -208,7 +209,7 @@ def test_a_percentile_with_too_few_samples_does_not_mark_the_best_level():
     few = search(service_time=times(100), latency=times(100))
 
     def race_of(race):
-        return replace(raced(10_000.0, race.number), tasks=(index(10_000.0), few))
+        return structs.replace(raced(10_000.0, race.number), tasks=(index(10_000.0), few))
 
     result = evaluation_result(sweep(primary=("p99:term",)), race_of)
     assert (result.main_metric, result.cells) == (None, ())
@@ -301,7 +302,9 @@ def test_the_main_metric_of_a_step_decides_if_another_one_is_void(void, rate, ke
     verdict = Verdict("suspect", (Finding("late", "machine", "", (void,), 0.0),))
 
     def race_of(race):
-        return replace(raced(1e4 * (rate if race.variant == "x" else 1), race.number), verdict=verdict)
+        return structs.replace(
+            raced(1e4 * (rate if race.variant == "x" else 1), race.number), verdict=verdict
+        )
 
     evaluation, progress = evaluated(LADDER, race_of)
     assert evaluation.adopts(1, progress) == kept
@@ -368,6 +371,6 @@ def test_races_that_warm_up_and_fail_do_not_leave_the_baseline_out():
 
 def test_races_without_a_primary_metric_are_not_warm():
     evaluation, progress = evaluated(
-        pair(blocks=1, warm_up=2), lambda race: replace(raced(1e4, race.number), tasks=())
+        pair(blocks=1, warm_up=2), lambda race: structs.replace(raced(1e4, race.number), tasks=())
     )
     assert not evaluation.is_warm(progress)

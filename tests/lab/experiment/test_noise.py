@@ -1,8 +1,7 @@
 """The spread from race to race, and what it allows to see."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from compare.races import index, race, search
 from lab.experiment.experiments import Lab, pair

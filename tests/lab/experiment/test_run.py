@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from lab.experiment.experiments import MACHINE, KilledError, Lab, factors, pair
 from pacenote.errors import StoreError
@@ -262,7 +263,7 @@ def test_data_that_was_generated_for_a_block_is_removed_after_it(tmp_path):
 
 def test_a_machine_that_changes_between_blocks_is_noted_once(tmp_path):
     lab = Lab.of(tmp_path, pair())
-    lab.machine = lambda: replace(MACHINE, kernel="6.2") if len(lab.runner.calls) >= 2 else MACHINE
+    lab.machine = lambda: structs.replace(MACHINE, kernel="6.2") if len(lab.runner.calls) >= 2 else MACHINE
     end = lab.run()
     assert end.progress.machine_changes == ["kernel 6.1 → 6.2"]
     (warning,) = [text for text in lab.events.told if text.startswith("warning")]

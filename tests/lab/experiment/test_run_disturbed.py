@@ -1,10 +1,10 @@
 """Races that were disturbed from outside are repeated at their place, once."""
 
 import json
-from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from lab.experiment.experiments import HALVES, MACHINE, KilledError, Lab, factors, pair
 from pacenote.compare.groups import compare_groups

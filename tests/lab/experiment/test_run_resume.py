@@ -2,10 +2,10 @@
 
 import os
 import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from lab.experiment.experiments import MACHINE, KilledError, Lab, pair
 from pacenote.compare.groups import compare_groups

@@ -10,6 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from compare.races import index, search
 from pacenote.errors import StoreError
 from pacenote.lab.child_command import ChildExit
@@ -109,9 +111,9 @@ class FakeRunner:
         folder.mkdir(parents=True)
         (folder / "race.json").touch()
         tail = math.exp(draw.gauss(0, self.noise) - shared - machine)
-        indexing = replace(INDEXING, throughput=Throughput(rate * 0.8, rate, rate, rate * 1.2))
-        searching = replace(SEARCHING, latency=_times(self.p99(params) * tail))
-        RECORDS[str(folder)] = replace(
+        indexing = structs.replace(INDEXING, throughput=Throughput(rate * 0.8, rate, rate, rate * 1.2))
+        searching = structs.replace(SEARCHING, latency=_times(self.p99(params) * tail))
+        RECORDS[str(folder)] = structs.replace(
             BASE,
             race_id=race.race_id,
             timestamp=BASE.timestamp + timedelta(minutes=10 * len(self.calls)),
@@ -122,8 +124,8 @@ class FakeRunner:
 
 def _times(p99: float) -> DurationSummary:
     """Returns a distribution with a 99th percentile."""
-    found = [replace(each, ms=p99) if each.q == 99 else each for each in TIMES.percentiles]
-    return replace(TIMES, percentiles=tuple(found))
+    found = [structs.replace(each, ms=p99) if each.q == 99 else each for each in TIMES.percentiles]
+    return structs.replace(TIMES, percentiles=tuple(found))
 
 
 TIMES = times()
@@ -177,7 +179,7 @@ class Search:
     @classmethod
     def of(cls, home: Path, plan: TunePlan | None = None, **runner: Any) -> Search:
         folder = create_tune(ExperimentStore(home))
-        write_tune(folder, replace(plan or search_plan(), folder=str(home)))
+        write_tune(folder, structs.replace(plan or search_plan(), folder=str(home)))
         return cls(folder, FakeRunner(MemoryRaces(home), **runner))
 
     def run(self, **changes: Any) -> TuneEnd:

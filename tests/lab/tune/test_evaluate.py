@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import blocks, compared
 from lab.tune.searches import RACE_S, RECORDS, Search, knob, limit, search_plan

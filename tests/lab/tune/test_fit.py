@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from pacenote.lab.tune.fit import Surroundings, fitted
 from pacenote.lab.tune.knob_file import BUNDLED, read_knobs
 from pacenote.model.tune import Knob
@@ -32,13 +34,13 @@ def test_heaps_beyond_half_of_the_memory_are_left_out():
 
 
 def test_knobs_that_cannot_be_used_are_left_out():
-    assert fit(replace(HEAP, durability=True)).left_out == (
+    assert fit(structs.replace(HEAP, durability=True)).left_out == (
         "heap: it changes the durability (--change-durability)",
     )
-    assert fit(replace(HEAP, durability=True), changes_durability=True).knobs
+    assert fit(structs.replace(HEAP, durability=True), changes_durability=True).knobs
     assert fit(HEAP, has_engine=False).left_out == ("heap: the cluster runs already",)
     assert fit(BULK, has_engine=False).knobs
-    assert fit(replace(BULK, option="track-params.size")).left_out == (
+    assert fit(structs.replace(BULK, option="track-params.size")).left_out == (
         "bulk: the track has no parameter size",
     )
     client = Knob("compress", "client-options.http_compress", (True, False))
@@ -52,9 +54,9 @@ def test_the_default_is_that_of_the_races():
     # The track has it, and it becomes one more value.
     assert (fit(BULK).knobs[0].values, fit(BULK).knobs[0].default) == ((100, 5000, 10_000), 5000)
     assert fit(BULK, race={"track-params": {"bulk_size": 100}}).knobs[0].default == 100
-    own = replace(BULK, values=(100, 200), default=200)
+    own = structs.replace(BULK, values=(100, 200), default=200)
     assert fit(own).left_out == ("bulk default 200: these races have 5000",)
-    assert fit(replace(own, values=(100, 5000), default=5000)).left_out == ()
+    assert fit(structs.replace(own, values=(100, 5000), default=5000)).left_out == ()
     texts = Knob("mode", "track-params.mode", ("a", "b"))
     assert fit(texts).knobs[0].default is None
     found = fit(texts, parameters={"mode": "c"}).knobs[0]

@@ -1,8 +1,7 @@
 """Objectives and limits, as they are written and as races have them."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from compare.quality_races import with_values
 from compare.races import index, race, search

@@ -6,9 +6,9 @@ import os
 import re
 import shutil
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from compare.quality_races import with_values
 from lab.tune.searches import MACHINE, RACE_S, RECORDS, Search, knob, limit, search_plan

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lab.experiment.test_run_disturbed import BUSY, MISSED, USED, WAITED, disturbed
 from lab.tune.searches import RACE_S, RECORDS, Search, limit, search_plan

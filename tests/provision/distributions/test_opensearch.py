@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 from pacenote.provision.distributions.parts import NodePaths
@@ -24,7 +24,7 @@ def test_the_configuration_and_options_are_created() -> None:
     full = JavaRuntime(Path("/java"), "25", "", frozenset({"jdk.incubator.vector"}), "JAVA_HOME")
     options = distribution.jvm_options(1 << 30, paths, full)
     assert {"-Xms1073741824", "-Xmx1073741824", "--add-modules=jdk.incubator.vector"} <= set(options)
-    bundled = dataclasses.replace(full, modules=frozenset(), trimmed_locales=True)
+    bundled = replace(full, modules=frozenset(), trimmed_locales=True)
     assert not any("vector" in each for each in distribution.jvm_options(1, paths, bundled))
     assert distribution.main_arguments(paths, full)[-2:] == (
         "/home/lib/*",

@@ -8,6 +8,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from compare.races import blocks, changed, compared, index, race
 from compare.test_trend import nights, step, trend_of
 from lab.experiment.experiments import evaluated, factors, pair, raced
@@ -256,19 +258,19 @@ def hostile_tune_page() -> TunePageSources:
         replace(each, settings={HOSTILE: HOSTILE}, dropped=each.dropped and HOSTILE)
         for each in result.candidates
     )
-    ends = tuple(replace(end, race_id=f"{HOSTILE}{end.race_id}") for end in sources.history.ends)
-    drops = tuple((block, replace(drop, text=HOSTILE)) for block, drop in sources.history.drops)
+    ends = tuple(structs.replace(end, race_id=f"{HOSTILE}{end.race_id}") for end in sources.history.ends)
+    drops = tuple((block, structs.replace(drop, text=HOSTILE)) for block, drop in sources.history.drops)
     confirmation = result.confirmation
     assert confirmation is not None
     variants = tuple(
         replace(each, comparison=each.comparison and hostile_comparison()) for each in confirmation.variants
     )
-    constraints = tuple(replace(each, metric=HOSTILE) for each in result.constraints)
+    constraints = tuple(structs.replace(each, metric=HOSTILE) for each in result.constraints)
     limits = tuple(replace(each, constraint=constraints[0]) for each in result.limits)
     hostile = replace(
         result,
         tune_id=HOSTILE,
-        objective=replace(result.objective, metric=HOSTILE),
+        objective=structs.replace(result.objective, metric=HOSTILE),
         constraints=constraints,
         limits=limits,
         reason=HOSTILE,
@@ -348,14 +350,16 @@ def saturation_page() -> SaturationPageSources:
 def hostile_saturation_page() -> SaturationPageSources:
     """Returns the page of a search for the highest rate in which all names and messages are markup."""
     sources = saturation_page()
-    result = replace(
+    result = structs.replace(
         sources.result,
         race_id=HOSTILE,
         task=HOSTILE,
         operation=HOSTILE,
         unit=HOSTILE,
-        probes=tuple(replace(each, reasons=each.reasons and (HOSTILE,)) for each in sources.result.probes),
-        levels=tuple(replace(each, left_out=(HOSTILE,)) for each in sources.result.levels),
+        probes=tuple(
+            structs.replace(each, reasons=each.reasons and (HOSTILE,)) for each in sources.result.probes
+        ),
+        levels=tuple(structs.replace(each, left_out=(HOSTILE,)) for each in sources.result.levels),
     )
     race_record = record(
         HOSTILE,
@@ -372,7 +376,7 @@ def regression() -> Trend:
     """Returns a trend over 20 nights in which indexing became slower in the 15th, with a smaller heap."""
     records = nights(20, rate=step(14, 0.85))
     return trend_of(
-        replace(each, car_params={"heap": "1g" if night < 14 else "512m"})
+        structs.replace(each, car_params={"heap": "1g" if night < 14 else "512m"})
         for night, each in enumerate(records)
     )
 
@@ -385,7 +389,7 @@ def trend_page(trend: Trend | None = None) -> TrendPageSources:
 def hostile_trend_page() -> TrendPageSources:
     """Returns the page of a trend in which all names are markup."""
     records = [
-        replace(
+        structs.replace(
             each,
             challenge=HOSTILE,
             tasks=(index(task=HOSTILE), *each.tasks[1:]),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
 from pacenote.model.document_checks import DocumentCheck

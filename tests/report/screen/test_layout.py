@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from pacenote.model.data_options import StartingState
@@ -83,7 +84,7 @@ def test_nodes_and_what_was_set_for_the_race_are_shown():
         cooldown_s=30.0,
     )
     state = StartingState(data_set="logs", stored_by="0a")
-    race = replace(suspect_race(), options=options, starting_state=state)
+    race = structs.replace(suspect_race(), options=options, starting_state=state)
     text = plain_text(lay_out(screen(race), 140))
     assert ", nodes: 3, heap 1.0 GiB, index.codec=best_compression, -XX:+AlwaysPreTouch, A=1\n" in text
     assert "data: began as data set 'logs', stored by race 0a, cooldown: 30 s before the first task\n" in text
@@ -96,8 +97,8 @@ def visible(line: str) -> int:
 
 def test_the_headline_names_an_assembled_core():
     title = "Elasticsearch core 9.5.3, assembled: not the official distribution"
-    cluster = replace(valid_race().cluster, title=title)
-    text = plain_text(lay_out(screen(replace(valid_race(), cluster=cluster)), 140))
+    cluster = structs.replace(valid_race().cluster, title=title)
+    text = plain_text(lay_out(screen(structs.replace(valid_race(), cluster=cluster)), 140))
     assert title in text
 
 
@@ -136,13 +137,13 @@ def test_colours_are_shown_on_terminals_only(monkeypatch):
 
 def test_control_characters_of_names_do_not_reach_the_terminal():
     verdict = Verdict("void", (Finding("\x1b[2Jgone", tasks=("a\x07b",)),))
-    race = replace(suspect_race(), verdict=verdict, challenge="x\x1b[31my", user_tags={"a": "\x9b1m"})
+    race = structs.replace(suspect_race(), verdict=verdict, challenge="x\x1b[31my", user_tags={"a": "\x9b1m"})
     assert plain_text(lay_out(screen(race), 80)).replace("\n", "").isprintable()
 
 
 def test_markup_in_a_name_is_shown_as_text():
     file = io.StringIO()
-    race = replace(valid_race(), challenge="[bold]x[/bold]")
+    race = structs.replace(valid_race(), challenge="[bold]x[/bold]")
     render_screen(screen(race), Console(file=file, width=80))
     assert "[bold]x[/bold]" in file.getvalue()
 
@@ -158,8 +159,8 @@ def test_a_percentage_stays_on_one_line():
 
 def test_a_rate_of_which_nothing_was_measured_was_not_kept():
     race = suspect_race()
-    tasks = (*race.tasks[:2], replace(race.tasks[2], window_operations=0), *race.tasks[3:])
-    shown = {answer.label: answer.text for answer in screen(replace(race, tasks=tasks)).answers}
+    tasks = (*race.tasks[:2], structs.replace(race.tasks[2], window_operations=0), *race.tasks[3:])
+    shown = {answer.label: answer.text for answer in screen(structs.replace(race, tasks=tasks)).answers}
     assert shown["Target rates"] == "3 of 4 kept"
 
 
@@ -171,7 +172,7 @@ def test_indexing_without_a_schedule_has_a_service_time():
 
 def test_the_address_of_an_existing_cluster_is_shown():
     client = RecordedClient(hosts=("https://es-1:9200", "https://es-2:9200"))
-    text = plain_text(lay_out(screen(replace(valid_race(), client=client)), 80))
+    text = plain_text(lay_out(screen(structs.replace(valid_race(), client=client)), 80))
     assert " existing cluster at https://es-1:9200 and 1 more host\n" in text
 
 
@@ -195,21 +196,21 @@ def test_a_narrow_screen_omits_the_purposes_of_long_commands():
 
 @pytest.mark.parametrize(("load", "is_shown"), [(1.72, True), (0.4, False)])
 def test_the_load_before_the_race_is_shown(load, is_shown):
-    race = replace(valid_race(), environment=replace(HOST, load_average=(load, 0.1, 0.1)))
+    race = structs.replace(valid_race(), environment=structs.replace(HOST, load_average=(load, 0.1, 0.1)))
     text = plain_text(lay_out(screen(race), 140))
     assert ("driver on 2 cores AMD EPYC, load 1.7 before the race, 23.5 GiB of memory" in text) == is_shown
 
 
 def test_a_driver_with_selected_cpus_ran_on_these():
-    race = replace(valid_race(), environment=HOST)
-    bound = replace(race, options=replace(race.options, driver_cpus="1"))
+    race = structs.replace(valid_race(), environment=HOST)
+    bound = structs.replace(race, options=structs.replace(race.options, driver_cpus="1"))
     assert "driver on 1 core AMD EPYC" in plain_text(lay_out(screen(bound), 140))
 
 
 def test_reasons_with_the_same_advice_share_it():
     late, busy = Finding("late", "machine", "wait", ("a",)), Finding("busy", "machine", "wait")
     verdict = Verdict("suspect", (late, Finding("slow", "engine"), busy))
-    race = replace(suspect_race(), verdict=verdict)
+    race = structs.replace(suspect_race(), verdict=verdict)
     text = plain_text(lay_out(screen(race), 80))
     shared = (
         "  ! a: late.\n  ! busy.\n    Cause: this machine. Try: wait.\n  ! slow.\n    Cause: the engine.\n"
@@ -219,7 +220,7 @@ def test_reasons_with_the_same_advice_share_it():
 
 def test_a_running_race_is_not_called_void():
     location = RaceLocation("r", "r", "running")
-    race = replace(valid_race(), complete=False, verdict=Verdict("void", (Finding("still running"),)))
+    race = structs.replace(valid_race(), complete=False, verdict=Verdict("void", (Finding("still running"),)))
     text = plain_text(lay_out(build_screen(race, location), 80))
     assert text.startswith(" RUNNING  ")
     assert " So far\n  ! still running.\n" in text
@@ -229,7 +230,7 @@ def test_a_running_race_is_not_called_void():
 def test_an_administrative_task_of_a_reason_is_called_so():
     verdict = Verdict("suspect", (Finding("late", tasks=("setup", "default")),))
     race = suspect_race()
-    race = replace(race, verdict=verdict, tasks=(task("setup"), *race.tasks), unreported=("setup",))
+    race = structs.replace(race, verdict=verdict, tasks=(task("setup"), *race.tasks), unreported=("setup",))
     (finding,) = screen(race).findings
     assert finding.tasks == ("setup (administrative)", "default")
 
@@ -238,7 +239,7 @@ def test_a_rate_of_zero_is_not_called_extrapolated():
     short = indexing(window_s=0.5)
     none = indexing(window_s=0.5, throughput=Throughput(0.0, 0.0, 0.0, 0.0))
     for found, text in ((short, "6,242†"), (none, "0")):
-        shown = screen(replace(valid_race(), tasks=(found,)))
+        shown = screen(structs.replace(valid_race(), tasks=(found,)))
         assert shown.tables[0].lines[0].cells[0].text == text
         assert any(note.startswith("†") for note in shown.footnotes) == (found is short)
 
@@ -246,10 +247,10 @@ def test_a_rate_of_zero_is_not_called_extrapolated():
 @pytest.mark.parametrize(("service_ms", "is_marked"), [(50.0, True), (60.0, False)])
 def test_latency_that_is_mostly_waiting_for_the_previous_response_is_explained(service_ms, is_marked):
     counts = OperationTotals(600, 600, 0, 0, 0, 0, 600, 600, waited=428)
-    search = replace(
+    search = structs.replace(
         searching("default", p50=114.0), accounting=counts, service_time=times(500, p50=service_ms)
     )
-    shown = screen(replace(valid_race(), tasks=(search,)))
+    shown = screen(structs.replace(valid_race(), tasks=(search,)))
     text = "^ latency is mostly waiting for the previous response of the same client: default"
     assert (f"{text} (428 of 600 operations)" in shown.footnotes) == is_marked
     assert shown.tables[0].lines[0].name == ("default ^" if is_marked else "default")
@@ -258,8 +259,8 @@ def test_latency_that_is_mostly_waiting_for_the_previous_response_is_explained(s
 
 def test_a_rate_at_which_operations_only_fail_was_not_kept():
     race = suspect_race()
-    tasks = (*race.tasks[:2], replace(race.tasks[2], error_rate=1.0), *race.tasks[3:])
-    shown = screen(replace(race, tasks=tasks))
+    tasks = (*race.tasks[:2], structs.replace(race.tasks[2], error_rate=1.0), *race.tasks[3:])
+    shown = screen(structs.replace(race, tasks=tasks))
     answers = {answer.label: answer.text for answer in shown.answers}
     assert answers["Target rates"] == "3 of 5 kept"
     (rate,) = [line.cells[0] for table in shown.tables for line in table.lines if line.name == "default"]
@@ -268,7 +269,7 @@ def test_a_rate_at_which_operations_only_fail_was_not_kept():
 
 @pytest.mark.parametrize(("ended_by", "how"), [("stopped", "interrupted"), ("aborted", "aborted")])
 def test_the_rate_of_a_task_that_ended_early_is_marked(ended_by, how):
-    race = replace(valid_race(), tasks=(indexing(ended_by=ended_by),))
+    race = structs.replace(valid_race(), tasks=(indexing(ended_by=ended_by),))
     shown = {answer.label: answer.text for answer in screen(race).answers}
     assert shown["Indexing"] == headline(race) == f"6,242 docs/s, {how}"
 
@@ -276,10 +277,10 @@ def test_the_rate_of_a_task_that_ended_early_is_marked(ended_by, how):
 def test_texts_of_tracks_and_engines_keep_the_columns_and_have_no_effect():
     evil = "\x1b[2J\u202e日本[red]\x9b"
     race, seen = suspect_race(), evidence()
-    renamed = tuple(replace(one, task=f"{one.task}{evil}") for one in race.tasks)
+    renamed = tuple(structs.replace(one, task=f"{one.task}{evil}") for one in race.tasks)
     found = tuple(replace(one, title=f"{one.title}{evil}") for one in seen.diagnosis.findings)
     cores = tuple(replace(one, task=evil, node=evil) for one in seen.diagnosis.time)
-    race = replace(race, tasks=renamed, challenge=evil, car=(evil,), user_tags={evil: evil})
+    race = structs.replace(race, tasks=renamed, challenge=evil, car=(evil,), user_tags={evil: evil})
     diagnosis = replace(seen.diagnosis, findings=found, time=cores)
     file = io.StringIO()
     shown = screen(race, replace(seen, diagnosis=diagnosis))
@@ -295,8 +296,8 @@ def test_texts_of_tracks_and_engines_keep_the_columns_and_have_no_effect():
 
 def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest():
     backlog = WarmupBacklog(135, 4.2, marked=True)
-    slow = replace(searching("slow", p50=900.0, p99=1200.0), warmup_backlog=backlog)
-    shown = screen(replace(valid_race(), tasks=(slow, searching("other"))))
+    slow = structs.replace(searching("slow", p50=900.0, p99=1200.0), warmup_backlog=backlog)
+    shown = screen(structs.replace(valid_race(), tasks=(slow, searching("other"))))
     latency = [cell.text for cell in shown.tables[0].lines[0].cells[1:4]]
     assert latency == ["900 ms§", "1.8 s§", "1.2 s§"]
     (note,) = [note for note in shown.footnotes if note.startswith("§ ")]
@@ -309,7 +310,7 @@ def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest()
 
 def test_unsent_documents_and_lost_priority_are_lines_of_the_screen():
     shown = screen(
-        replace(
+        structs.replace(
             valid_race(),
             unsent_documents=(UnsentDocuments("index", 40, 200),),
             driver={"scheduling": {"workers": "realtime", "demotions": 2, "demoted_s": 3.0}},
@@ -324,8 +325,8 @@ def test_unsent_documents_and_lost_priority_are_lines_of_the_screen():
 
 def test_a_window_that_waited_for_the_backlog_says_from_when_on_it_was_measured():
     drain = WarmupDrain(window_from_s=4.2, operations=135)
-    late = replace(searching("late", p50=9.0, p99=12.0), warmup_backlog=WarmupBacklog(drain=drain))
-    shown = screen(replace(valid_race(), tasks=(late, searching("other"))))
+    late = structs.replace(searching("late", p50=9.0, p99=12.0), warmup_backlog=WarmupBacklog(drain=drain))
+    shown = screen(structs.replace(valid_race(), tasks=(late, searching("other"))))
     (note,) = [note for note in shown.footnotes if "backlog" in note]
     assert note == (
         "late: measured from 4.2 s on, 135 operations later than planned: the backlog of the warm-up was "
@@ -334,5 +335,5 @@ def test_a_window_that_waited_for_the_backlog_says_from_when_on_it_was_measured(
 
 
 def test_an_option_without_effect_is_a_line_of_the_screen():
-    shown = screen(replace(valid_race(), pacing=PacingOptions(warmup_drain=True), complete=True))
+    shown = screen(structs.replace(valid_race(), pacing=PacingOptions(warmup_drain=True), complete=True))
     assert shown.footnotes[-1].startswith("--warmup-drain had no effect")

@@ -1,8 +1,7 @@
 """What tasks did over time, as bars."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.report.screen.sparkline import BARS, sparkline
 from pacenote.report.screen.task_trend import trend

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import structs
+
 from pacenote.cli.console import Console
 from pacenote.cli.lab.experiment_check import RaceOptionCheck
 from pacenote.cli.lab.experiment_plan_check import check_plans
@@ -45,7 +47,7 @@ class NewPlan:
 
     def plan(self, tune_id: str) -> TunePlan:
         """Returns the plan with the id of the search."""
-        return replace(self._plan, tune_id=tune_id)
+        return structs.replace(self._plan, tune_id=tune_id)
 
 
 def new_plan(options: argparse.Namespace, race: dict[str, object], console: Console) -> NewPlan:

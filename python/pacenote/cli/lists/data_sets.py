@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from pacenote.cli.console import Console
 from pacenote.cli.output.tables import Fit, table
+from pacenote.model.codec import encode
 from pacenote.model.output_text import json_text
 from pacenote.provision.data_sets import DataSet, delete_data_set, get_data_set, list_data_sets
 from pacenote.provision.layout import plan_layout
@@ -59,7 +59,7 @@ def _row(data: DataSet) -> tuple[str, ...]:
 def _document(data: DataSet) -> dict[str, object]:
     return {
         "name": data.name,
-        **asdict(data.origin),
+        **encode(data.origin),
         "nodes": len(data.paths),
         "data_paths": list(data.paths),
         "files": data.size.files,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from pacenote.cli.output.progress_text import failures_text, silence_text, wait_text
 from pacenote.figures.percentiles import LINE_PERCENTILES

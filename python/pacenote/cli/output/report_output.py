@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from pacenote.cli.console import Console
 from pacenote.cli.gates.thresholds import add_threshold_option
 from pacenote.cli.options import values
@@ -158,10 +160,10 @@ def _as_incomplete(record: RaceRecord, state: RaceState, reached: ReachedStep | 
         else f"the process of the race ended without finishing it{where}{missing}"
     )
     findings = (
-        one if one.tasks else replace(one, text=texts.get(one.text, one.text))
+        one if one.tasks else structs.replace(one, text=texts.get(one.text, one.text))
         for one in record.verdict.findings
     )
-    return replace(record, verdict=replace(record.verdict, findings=tuple(findings)))
+    return structs.replace(record, verdict=structs.replace(record.verdict, findings=tuple(findings)))
 
 
 def _progress(state: RaceState, reached: ReachedStep | None) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.lab.experiment.options import joined
 from pacenote.model.experiment import BEST, Experiment, Options, PlannedRace, Variant

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from pacenote.compare.groups import compare_groups
 from pacenote.compare.metrics import race_metrics
 from pacenote.compare.quality import unknown_directions
@@ -407,7 +409,9 @@ class Evaluation:
             self._note(f"races cannot be compared: {error.message}")
             return None
         # More races than planned would find differences where there are none.
-        findings = (replace(one, advice="") if one.advice == MORE_RACES else one for one in found.findings)
+        findings = (
+            structs.replace(one, advice="") if one.advice == MORE_RACES else one for one in found.findings
+        )
         found = replace(found, findings=tuple(findings))
         return found if labels & common or found.answer == "void" else _undecided(found)
 
@@ -570,7 +574,7 @@ def _voided(comparison: Comparison, finding: Finding) -> Comparison:
         replace(each, word="void", change=None, reason="the races must not be compared")
         for each in comparison.metrics
     )
-    findings = (replace(finding, doubtful_from=EVERYTHING), *comparison.findings)
+    findings = (structs.replace(finding, doubtful_from=EVERYTHING), *comparison.findings)
     return replace(comparison, metrics=metrics, findings=findings, answer="void")
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError
 from pacenote.model.experiment import BEST, COMPARING, Experiment, ExperimentPlan, JournalEntry, PlannedRace

@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import structs
+
 from pacenote.lab.child_command import ChildExit, Show
 from pacenote.lab.disk_space import missing_space
 from pacenote.lab.experiment.design import race_options
@@ -217,9 +219,9 @@ def _race(run: ExperimentRun, progress: ExperimentProgress, races: Sequence[Plan
     seconds = round((time.monotonic() - began) / len(races), 3)
     ends = []
     for race, call, exit_ in zip(races, calls, exits, strict=True):
-        end = replace(_end_of(run, progress, race, exit_), race_id=call.race_id, seconds=seconds)
+        end = structs.replace(_end_of(run, progress, race, exit_), race_id=call.race_id, seconds=seconds)
         if _is_kept_out(run, call, exit_):
-            end = replace(end, outcome="interrupted", text=exit_.error)
+            end = structs.replace(end, outcome="interrupted", text=exit_.error)
         ends.append(end)
     for race, end in zip(races, _without_disturbed(run, progress, races, ends), strict=True):
         _note(run, progress, end)
@@ -241,7 +243,7 @@ def _without_disturbed(
     if not is_complete or not all(progress.may_be_repeated(race) for race in races):
         return ends
     reason = next(filter(None, (run.judge.disturbance(end.race_id) for end in ends)), "")
-    return [replace(end, outcome="disturbed", text=reason) for end in ends] if reason else ends
+    return [structs.replace(end, outcome="disturbed", text=reason) for end in ends] if reason else ends
 
 
 def _is_kept_out(run: ExperimentRun, call: RaceCall, exit_: ChildExit) -> bool:

@@ -5,7 +5,9 @@ pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from pacenote.lab.experiment.options import REPEATED
 from pacenote.lab.tune.knob_file import heap_bytes

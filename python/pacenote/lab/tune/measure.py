@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
 from pacenote.compare.quality import unknown_directions

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from pacenote.errors import StoreError
 from pacenote.lab.child_command import ChildExit, Show

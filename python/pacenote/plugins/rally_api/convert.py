@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def to_model(track: rally.Track, before: model.Track) -> model.Track:
     """
     frozen = _Freezer()
     try:
-        return dataclasses.replace(
+        return replace(
             before,
             name=track.name,
             meta=track.meta_data,
@@ -196,12 +196,12 @@ def _with_rate(params: dict[str, Any], task: model.Task) -> dict[str, Any]:
 def _frozen_corpus(corpus: rally.DocumentCorpus) -> model.Corpus:
     documents = tuple(map(_frozen_documents, corpus.documents))
     origin: model.Corpus = corpus.origin or model.Corpus(corpus.name, ())
-    return dataclasses.replace(origin, name=corpus.name, documents=documents, meta=corpus.meta_data)
+    return replace(origin, name=corpus.name, documents=documents, meta=corpus.meta_data)
 
 
 def _frozen_documents(documents: rally.Documents) -> model.Documents:
     origin: model.Documents = documents.origin or model.Documents("")
-    return dataclasses.replace(
+    return replace(
         origin,
         source_file=documents.document_archive or documents.document_file or "",
         document_count=documents.number_of_documents or None,
@@ -225,7 +225,7 @@ class _Freezer:
     def challenge(self, challenge: rally.Challenge) -> model.Challenge:
         schedule = tuple(self._element(element) for element in challenge.schedule)
         origin: model.Challenge = challenge.origin or model.Challenge(challenge.name, ())
-        return dataclasses.replace(
+        return replace(
             origin,
             name=challenge.name,
             schedule=schedule,
@@ -239,12 +239,12 @@ class _Freezer:
         tasks = tuple(map(self._task, element.tasks))
         origin: model.Parallel = element.origin or model.Parallel(())
         completed_by = _completed_by(element.tasks)
-        return dataclasses.replace(origin, tasks=tasks, clients=element.wanted, completed_by=completed_by)
+        return replace(origin, tasks=tasks, clients=element.wanted, completed_by=completed_by)
 
     def _task(self, task: rally.Task) -> model.Task:
         origin: model.Task = task.origin or model.Task(task.name, self._operation(task.operation))
         rate, interval = _pace(task, origin)
-        return dataclasses.replace(
+        return replace(
             origin,
             name=task.name,
             operation=self._operation(task.operation),
@@ -274,7 +274,7 @@ class _Freezer:
             if operation.param_source:
                 params["param-source"] = operation.param_source
             origin = operation.origin or model.Operation(operation.name, operation.type)
-            known = dataclasses.replace(
+            known = replace(
                 origin,
                 name=operation.name,
                 type=_type_name(operation.type),

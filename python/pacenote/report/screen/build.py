@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import structs
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime
 from pacenote.model.driver_facts import number
@@ -156,7 +158,7 @@ def _findings(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[Findi
     hidden = {task.task for task in record.tasks} - {task.task for task in reported}
     return tuple(
         printable_finding(
-            replace(
+            structs.replace(
                 finding,
                 tasks=tuple(f"{name} (administrative)" if name in hidden else name for name in finding.tasks),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
 from pacenote.model.document_checks import UnsentDocuments
@@ -172,7 +173,7 @@ def test_stalls_are_only_sought_among_enough_operations(operations, expected):
 def test_the_operations_of_a_part_are_per_second_and_the_table_has_all_that_charts_draw():
     points = (point(0, 100, errors=2, least_work=0, most_work=90), point(10, 30))
     race = record(tasks=(task(duration_s=13.0),), verdict=Verdict("valid"))
-    seen = observed(replace(timeline(search=line([10] * 13, points=points)), length_s=10))
+    seen = observed(structs.replace(timeline(search=line([10] * 13, points=points)), length_s=10))
     page = page_of(race, seen)
     assert cells(table(page, "data-operations")) == [
         ["0", "10", "0", "90", "20", "30", "", "45.5", "2"],

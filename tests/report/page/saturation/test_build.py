@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from pacenote.model.saturation import VaryingLimit
 from pacenote.report.page.drawing import Stroke, Trace
 from pacenote.report.page.saturation.build import build_saturation_page
@@ -25,7 +27,7 @@ def test_the_area_of_the_chart_is_the_interval_of_the_answer():
     sources = examples.saturation_page()
 
     def area(**changes):
-        page = build_saturation_page(replace(sources, result=replace(sources.result, **changes)))
+        page = build_saturation_page(replace(sources, result=structs.replace(sources.result, **changes)))
         return [(bar.x, bar.to_x) for bar in bars(drawings(page)["rates-0"].rows[0])]
 
     ((low, high),) = area()
@@ -64,8 +66,10 @@ def test_throughput_by_clients_has_the_fitted_law_and_its_peak():
 
 def test_a_search_that_ended_early_has_a_page():
     sources = examples.saturation_page()
-    nothing = replace(sources.result, probes=(), levels=(), stable=None, unstable=None, limited_by="search")
-    page = build_saturation_page(replace(sources, result=replace(nothing, fit=None), fitted=()))
+    nothing = structs.replace(
+        sources.result, probes=(), levels=(), stable=None, unstable=None, limited_by="search"
+    )
+    page = build_saturation_page(replace(sources, result=structs.replace(nothing, fit=None), fitted=()))
     assert (page.badge, page.tone) == ("ended early", "wrong")
     assert answer(page, 0) == "No probe was completed."
     assert not drawings(page)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from msgspec import structs
+
 from compare.test_trend import nights, step, trend_of
 from pacenote.model.trend import Trend
 from pacenote.report.page.drawing import Drawing, Stroke
@@ -75,7 +77,7 @@ def test_each_chart_has_its_races_levels_and_changes_and_a_table():
 
 def test_values_of_facts_are_not_taken_apart():
     records = [
-        replace(each, car_params={"a: b": "x → y" if night < 14 else "z: → w"})
+        structs.replace(each, car_params={"a: b": "x → y" if night < 14 else "z: → w"})
         for night, each in enumerate(nights(20, rate=step(14, 0.85)))
     ]
     tables = {table.id: table for table in blocks(page_of(trend_of(records)), PageTable)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from pacenote.model.tune import Drop, TuneEvent
 from pacenote.report.page.tune.build import build_tune_page
 from pacenote.report.page.tune.history import TuneHistory, tune_history
@@ -49,8 +51,8 @@ def test_a_block_that_was_raced_again_counts_once():
         event="ended", at="", candidate=1, block=1, outcome="raced", verdict="valid", objective=1.0
     )
     again = TuneEvent(event="repeated", at="", block=1)
-    killed = replace(ended, outcome="killed", objective=None)
-    found = tune_history((ended, again, killed, replace(ended, objective=2.0)))
+    killed = structs.replace(ended, outcome="killed", objective=None)
+    found = tune_history((ended, again, killed, structs.replace(ended, objective=2.0)))
     assert [end.objective for end in found.ends] == [2.0]
 
 
