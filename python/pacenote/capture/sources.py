@@ -131,7 +131,9 @@ def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[Captur
                 f"--data-streams: no data stream {pattern} in this cluster",
                 hint="GET /_data_stream lists them",
             )
-        sources |= {each["name"]: _stream(rest, each) for each in streams if each["name"] not in sources}
+        sources |= {
+            stream["name"]: _stream(rest, stream) for stream in streams if stream["name"] not in sources
+        }
     return _sorted(sources)
 
 

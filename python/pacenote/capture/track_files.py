@@ -126,16 +126,18 @@ def track_files(
 
 
 def _track(name: str, sources: Sequence[CaptureSource], dumped: Mapping[str, DumpedFile]) -> str:
-    indices = [{"name": each.name, "body": _body_file(each)} for each in sources if not each.is_stream]
+    indices = [
+        {"name": source.name, "body": _body_file(source)} for source in sources if not source.is_stream
+    ]
     streams = [each for each in sources if each.is_stream]
     templates = [
         {
-            "name": each.name,
-            "index-pattern": each.name,
+            "name": stream.name,
+            "index-pattern": stream.name,
             "delete-matching-indices": False,
-            "template": _body_file(each),
+            "template": _body_file(stream),
         }
-        for each in streams
+        for stream in streams
     ]
     parts: dict[str, Any] = {
         "indices": indices,

@@ -125,10 +125,10 @@ def _engine(body: Mapping[str, Any]) -> dict[str, object]:
 
 def _settings(body: Mapping[str, Any]) -> dict[str, object]:
     """Returns the settings in force: transient ones override persistent ones, and both the others."""
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for kind in ("defaults", "persistent", "transient"):
-        found |= {f"setting.{key}": value for key, value in body.get(kind, {}).items()}
-    return found
+        settings |= {f"setting.{key}": value for key, value in body.get(kind, {}).items()}
+    return settings
 
 
 def _nodes(body: Mapping[str, Any]) -> dict[str, object]:
@@ -194,7 +194,7 @@ def _mappings(body: Mapping[str, Any]) -> dict[str, object]:
     types = mappings.get("field_types")
     return {
         f"{MAPPING}indices": indices.get("count"),
-        f"{MAPPING}fields": None if types is None else sum(each["count"] for each in types),
+        f"{MAPPING}fields": None if types is None else sum(kind["count"] for kind in types),
         f"{MAPPING}bytes": mappings.get("total_deduplicated_mapping_size_in_bytes"),
     }
 
@@ -203,10 +203,10 @@ def _flat(prefix: str, value: object) -> dict[str, object]:
     """Returns the leaves of nested objects by their full names."""
     if not isinstance(value, Mapping):
         return {prefix: value}
-    found: dict[str, object] = {}
+    flat: dict[str, object] = {}
     for key, item in value.items():
-        found |= _flat(f"{prefix}.{key}", item)
-    return found
+        flat |= _flat(f"{prefix}.{key}", item)
+    return flat
 
 
 def _text(key: str, value: object) -> str:

@@ -114,7 +114,7 @@ def _node(document: Mapping[str, Any]) -> NodeInfo:
 
 
 def _names(documents: list[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(sorted(_text(each.get("name")) for each in documents))
+    return tuple(sorted(_text(document.get("name")) for document in documents))
 
 
 def _text(value: object) -> str:

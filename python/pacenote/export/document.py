@@ -244,8 +244,8 @@ def _tasks(record: RaceRecord) -> tuple[ExportedTask, ...]:
 
 
 def _plain(values: Mapping[str, object]) -> Mapping[str, object]:
-    found: Mapping[str, object] = encodable_value(encode(values))
-    return found
+    plain: Mapping[str, object] = encodable_value(encode(values))
+    return plain
 
 
 def _files(folder: Path) -> ExportedFiles:

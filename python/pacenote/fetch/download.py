@@ -78,7 +78,7 @@ class NotAvailable(DownloadError):
     """The file cannot be downloaded from any of its sources."""
 
     def __init__(self, download: Download, failures: Sequence[SourceFailure]) -> None:
-        reasons = "; ".join(f"{each.source.display_url}: {each.error}" for each in failures)
+        reasons = "; ".join(f"{failure.source.display_url}: {failure.error}" for failure in failures)
         super().__init__(
             f"{download.target.name} cannot be downloaded: {reasons or 'no address is known'}",
             hint=_hint(download, failures),
@@ -217,7 +217,7 @@ def _hash(file: Path, algorithm: str, progress: Callable[[int], None]) -> bytes:
 
 
 def _hint(download: Download, failures: Sequence[SourceFailure]) -> str:
-    if any(isinstance(each.error, MissingCredentials) for each in failures):
+    if any(isinstance(failure.error, MissingCredentials) for failure in failures):
         return "pip install boto3, and set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     denied = any(
         isinstance(each.error, RequestRejected) and each.error.status in _DENIED for each in failures

@@ -84,7 +84,7 @@ class PartialFile:
                 return False
             if segments[-1].end != version.size:
                 return False
-            written = [each.position for each in segments if each.position > each.start]
+            written = [segment.position for segment in segments if segment.position > segment.start]
             descriptor = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except (OSError, ValueError, KeyError, TypeError):
             return False

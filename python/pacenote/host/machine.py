@@ -110,14 +110,14 @@ def _packages() -> Mapping[str, str]:
     # Imported here because it is slow to import.
     from importlib import metadata
 
-    found: dict[str, str] = {}
+    packages: dict[str, str] = {}
     with contextlib.suppress(metadata.PackageNotFoundError):
         for requirement in metadata.requires("pacenote") or []:
             name = _PACKAGE_NAME.match(requirement)
             if name is not None and "extra ==" not in requirement:
                 with contextlib.suppress(metadata.PackageNotFoundError):
-                    found[name[0].lower()] = metadata.version(name[0])
-    return found
+                    packages[name[0].lower()] = metadata.version(name[0])
+    return packages
 
 
 def _container() -> str | None:

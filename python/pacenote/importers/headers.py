@@ -100,7 +100,7 @@ def _facts(lines: Sequence[str]) -> RaceFacts:
     known: dict[str, Any] = {"tool": _tool(lines)}
     for line in lines:
         known |= dict(_of_line(line))
-    names = {each.name for each in fields(RaceFacts)}
+    names = {field.name for field in fields(RaceFacts)}
     return replace(RaceFacts(), **{name: value for name, value in known.items() if name in names})
 
 

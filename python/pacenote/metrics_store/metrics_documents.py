@@ -244,20 +244,20 @@ def _cluster_meta(record: RaceRecord) -> dict[str, object]:
 
 def _outcome(sample: StoredSample) -> dict[str, Any]:
     """Returns what Rally states about an operation: whether it succeeded, why not, and its details."""
-    found: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     if sample.details:
         try:
             details = json.loads(sample.details)
         except ValueError:
             details = None
-        found = details if isinstance(details, dict) else {}
-    found["success"] = sample.success
+        outcome = details if isinstance(details, dict) else {}
+    outcome["success"] = sample.success
     if not sample.success:
-        found["error-type"] = "transport" if sample.error_class in _TRANSPORT else "api"
-        found["error-description"] = sample.error_class
+        outcome["error-type"] = "transport" if sample.error_class in _TRANSPORT else "api"
+        outcome["error-description"] = sample.error_class
         if sample.status:
-            found["http-status"] = sample.status
-    return found
+            outcome["http-status"] = sample.status
+    return outcome
 
 
 def _rates(task: TaskResult, timeline: RaceTimeline | None) -> Sequence[tuple[float, float, str]]:
@@ -266,7 +266,7 @@ def _rates(task: TaskResult, timeline: RaceTimeline | None) -> Sequence[tuple[fl
     A task shorter than a part, or one whose throughput the engine or a runner reports, has one value.
     """
     own = timeline.tasks.get(task.task) if timeline else None
-    found = []
+    rates = []
     if timeline is not None and own is not None and task.reported_s is None:
         length_s = timeline.length_s
         measured_s = own.measured_from_s
@@ -274,10 +274,10 @@ def _rates(task: TaskResult, timeline: RaceTimeline | None) -> Sequence[tuple[fl
             end_s = point.from_s + length_s
             if end_s <= task.duration_s:
                 is_warmup = measured_s is None or point.from_s < measured_s
-                found.append((float(end_s), point.work / length_s, "warmup" if is_warmup else "normal"))
-    if not any(kind == "normal" for _, _, kind in found) and task.throughput is not None:
-        found.append((task.duration_s, task.throughput.mean, "normal"))
-    return found
+                rates.append((float(end_s), point.work / length_s, "warmup" if is_warmup else "normal"))
+    if not any(kind == "normal" for _, _, kind in rates) and task.throughput is not None:
+        rates.append((task.duration_s, task.throughput.mean, "normal"))
+    return rates
 
 
 def _engine_figures(record: RaceRecord) -> Iterator[dict[str, Any]]:

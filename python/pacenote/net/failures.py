@@ -61,7 +61,7 @@ def _may_be_foreign(failure: BaseException) -> bool:
 
     # RemoteDisconnected, for a connection that was closed instead of answered, is a ConnectionResetError too.
     kinds = (http.client.BadStatusLine, ConnectionResetError, urllib3.exceptions.ReadTimeoutError)
-    return any(isinstance(each, kinds) for each in _causes(failure))
+    return any(isinstance(cause, kinds) for cause in _causes(failure))
 
 
 def _reason(failure: BaseException) -> str:
@@ -112,7 +112,7 @@ def _root_reason(failure: BaseException) -> str:
 
 def _tls_failure(failure: BaseException) -> FailureDescription | None:
     """Returns the reason why a TLS handshake failed, or None for other failures."""
-    error = next((each for each in _causes(failure) if isinstance(each, ssl.SSLError)), None)
+    error = next((cause for cause in _causes(failure) if isinstance(cause, ssl.SSLError)), None)
     if error is None:
         return None
     if isinstance(error, ssl.SSLCertVerificationError):

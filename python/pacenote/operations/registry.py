@@ -24,7 +24,7 @@ def known_types() -> tuple[str, ...]:
     """Returns the names of all built-in operation types, sorted."""
     modules = (module.name for module in pkgutil.iter_modules(pacenote.operations.types.__path__))
     types = (_load(module) for module in modules)
-    return tuple(sorted(found.name for found in types if found is not None))
+    return tuple(sorted(kind.name for kind in types if kind is not None))
 
 
 @lru_cache(maxsize=256)

@@ -90,10 +90,10 @@ def delete_templates(
     params.flag("only-if-exists", True)
     requests: list[Request] = []
     matching: list[Request] = []
-    for each in templates:
-        requests.append(if_exists(common.request("DELETE", build_path(api, each.name))))
-        if each.pattern and not context.engine.is_serverless:
-            matching.append(if_exists(common.request("DELETE", build_path(each.pattern))))
+    for template in templates:
+        requests.append(if_exists(common.request("DELETE", build_path(api, template.name))))
+        if template.pattern and not context.engine.is_serverless:
+            matching.append(if_exists(common.request("DELETE", build_path(template.pattern))))
     if matching:
         requests.extend(allowing_wildcards(common, matching))
     return compile_requests(params, requests)

@@ -55,13 +55,13 @@ def expected_duration(plan: Plan, steps: Iterable[Step] | None = None) -> Expect
 
 def step_duration(plan: Plan, step: Step) -> ExpectedDuration:
     """Returns how long a step of a plan takes."""
-    rows = [[one.task for one in row.allocations] for row in step.client_allocations]
+    rows = [[allocation.task for allocation in row.allocations] for row in step.client_allocations]
     seconds = {task: task_seconds(plan.tasks[task]) for row in rows for task in row}
     if isinstance(step.completed_by, CompletedByTask):
         found = seconds[step.completed_by.task]
         return ExpectedDuration(open_tasks=1) if found is None else ExpectedDuration(found)
     if step.completed_by is not None:
-        known = [found for found in seconds.values() if found is not None]
+        known = [second for second in seconds.values() if second is not None]
         shortest = len(known) == len(seconds)
         return ExpectedDuration(min(known)) if shortest else ExpectedDuration(open_tasks=1)
     # A client runs its tasks one after another, and the step ends with its last client.

@@ -98,7 +98,7 @@ def explain(plan: Plan) -> tuple[StepDescription, ...]:
 
 
 def _step(plan: Plan, step: Step) -> StepDescription:
-    tasks = sorted({one.task for row in step.client_allocations for one in row.allocations})
+    tasks = sorted({allocation.task for row in step.client_allocations for allocation in row.allocations})
     clients = tuple(
         ClientDescription(row.client, tuple(_allocation(plan, one) for one in row.allocations))
         for row in step.client_allocations

@@ -41,7 +41,7 @@ def needed_steps(plan: Plan, count: int) -> tuple[Step, ...]:
 
 def tasks_of(plan: Plan, step: Step) -> tuple[PlannedTask, ...]:
     """Returns the tasks of a step, in the order of the plan."""
-    indices = {one.task for row in step.client_allocations for one in row.allocations}
+    indices = {allocation.task for row in step.client_allocations for allocation in row.allocations}
     return tuple(plan.tasks[index] for index in sorted(indices))
 
 

@@ -63,7 +63,9 @@ class PluginRegistry:
     def register_track_processor(self, processor: Any) -> None:
         """Registers an object that changes the track or prepares its data."""
         methods = ("on_after_load_track", "on_prepare_track")
-        if inspect.isclass(processor) or not any(callable(getattr(processor, one, None)) for one in methods):
+        if inspect.isclass(processor) or not any(
+            callable(getattr(processor, method, None)) for method in methods
+        ):
             raise _refused("track processor", "", f"must be an object with {' or '.join(methods)}", processor)
         self.track_processors.append(processor)
 

@@ -271,7 +271,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _mounts(proc: Path) -> tuple[_Mount, ...]:
-    found = []
+    mounts = []
     for line in _read(proc / "self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         kind, _, options = right.partition(" ")
@@ -279,8 +279,8 @@ def _mounts(proc: Path) -> tuple[_Mount, ...]:
         if kind in ("cgroup", "cgroup2") and len(fields) > 4:
             names = options.split()[-1].split(",") if kind == "cgroup" and options else []
             controllers = frozenset(name for name in names if name not in ("rw", "ro"))
-            found.append(_Mount(Path(_unescaped(fields[4])), _unescaped(fields[3]), controllers))
-    return tuple(found)
+            mounts.append(_Mount(Path(_unescaped(fields[4])), _unescaped(fields[3]), controllers))
+    return tuple(mounts)
 
 
 def _unescaped(text: str) -> str:
@@ -289,17 +289,17 @@ def _unescaped(text: str) -> str:
 
 def _groups(file: Path, mounts: Sequence[_Mount]) -> list[tuple[_Mount, str]]:
     """Returns the hierarchies and paths of the groups in a file `cgroup` of `/proc`."""
-    found = []
+    groups = []
     for line in _read(file).splitlines():
         names, _, path = line.partition(":")[2].partition(":")
         controllers = frozenset(names.split(",")) if names else frozenset[str]()
         # A mount may have more options, such as `seclabel` of SELinux.
-        found += [
+        groups += [
             (mount, path)
             for mount in mounts
             if controllers <= mount.controllers and bool(controllers) == bool(mount.controllers)
         ][:1]
-    return found
+    return groups
 
 
 def _group_folder(mount: _Mount, path: str) -> Path:

@@ -100,25 +100,25 @@ def find_data_set(layout: EngineLayout, name: str) -> DataSet | None:
     folder = layout.data / name
     if not folder.is_dir():
         return None
-    found = _read(folder)
-    if found is None:
+    data_set = _read(folder)
+    if data_set is None:
         raise EngineError(
             f"data set '{name}' cannot be read: {folder / MANIFEST} is missing or damaged",
             hint=f"`pacenote delete data --id={name}` removes it",
         )
-    return found
+    return data_set
 
 
 def get_data_set(layout: EngineLayout, name: str) -> DataSet:
     """Returns a data set. Raises UsageError if it does not exist, and EngineError if it cannot be read."""
-    found = find_data_set(layout, name)
-    if found is None:
+    data_set = find_data_set(layout, name)
+    if data_set is None:
         names = [each.name for each in list_data_sets(layout)]
         known = f"those that exist: {list_with_rest(names, _MAX_NAMED)}" if names else "none exists"
         raise UsageError(
             f"there is no data set '{name}'", hint=f"{known}; a race with --data=keep:{name} stores it"
         )
-    return found
+    return data_set
 
 
 def check_data_set(data: DataSet, distribution: str, version: str, paths: Sequence[int]) -> None:

@@ -119,6 +119,6 @@ def expected_title(request: EngineRequest) -> str:
 def absent_modules(distribution: Distribution, lock: EngineLock) -> tuple[str, ...]:
     """Returns the modules of the official archive that the repository lacks in this version."""
     present = {module.name for module in lock.modules}
-    published = (each.folder for each in distribution.module_definitions(lock.version))
+    published = (definition.folder for definition in distribution.module_definitions(lock.version))
     all_modules = (*published, *distribution.unpublished_modules(lock.version))
     return tuple(name for name in all_modules if name not in present)

@@ -127,9 +127,9 @@ def _chosen_java(supported: JavaRange, env: Mapping[str, str], progress: Progres
     if bundled.major in supported:
         return bundled
     for major in range(supported.highest or supported.lowest, supported.lowest - 1, -1):
-        found = _from_env_or_report(f"JAVA{major}_HOME", env, progress)
-        if found is not None and found.major in supported:
-            return found
+        chosen_java = _from_env_or_report(f"JAVA{major}_HOME", env, progress)
+        if chosen_java is not None and chosen_java.major in supported:
+            return chosen_java
     raise EngineError(
         f"no Java for this engine: it needs {supported}, and the bundled one ({bundled.home}) is "
         f"{bundled.version}",
@@ -142,9 +142,9 @@ def _of_major(
     major: int, supported: JavaRange, env: Mapping[str, str], progress: ProgressCallback
 ) -> JavaRuntime:
     for name in (f"JAVA{major}_HOME", "JAVA_HOME"):
-        found = _from_env_or_report(name, env, progress)
-        if found is not None and found.major == major:
-            return found
+        of_major = _from_env_or_report(name, env, progress)
+        if of_major is not None and of_major.major == major:
+            return of_major
     bundled = _bundled()
     if bundled.major == major:
         return bundled
@@ -273,7 +273,7 @@ def is_runnable(home: Path, *, by_all: bool) -> bool:
     """Returns whether this user, or with `by_all` every user, can run the runtime in `home`."""
     programs = [*(home / "bin").iterdir(), home / "lib" / "jspawnhelper"]
     if not by_all:
-        return all(os.access(each, os.X_OK) for each in programs if each.exists())
+        return all(os.access(program, os.X_OK) for program in programs if program.exists())
     return (
         reachable(home)
         and all(_mode(each) & stat.S_IXOTH for each in programs if each.exists())

@@ -102,7 +102,7 @@ def check_jvm_options(java: JavaRuntime, options: Sequence[str]) -> tuple[str, .
     Raises UsageError for an option that the JVM refuses, with its name, and EngineError if the JVM does not
     run or does not fit into the memory. The answer is remembered, so that checking again costs nothing.
     """
-    checked = tuple(_LOG_FILE.sub(r"\1file=check.log", each) for each in options if _is_checked(each))
+    checked = tuple(_LOG_FILE.sub(r"\1file=check.log", option) for option in options if _is_checked(option))
     last = _OPENJ9_END if java.is_openj9 else _HOTSPOT_END
     answer = _run(java.binary, (*checked, *last))
     if answer.exit_code == 0:
@@ -197,7 +197,7 @@ def _cause(text: str) -> str:
 def _as_given(name: str, options: Iterable[str]) -> str:
     """Returns an option as it was given; the JVM names it without its prefix."""
     forms = (name, f"-XX:+{name}", f"-XX:-{name}", f"-XX:{name}")
-    exact = next((each for each in options if each in forms), None)
+    exact = next((option for option in options if option in forms), None)
     return exact or next((each for each in options if each.startswith(f"-XX:{name}=")), name)
 
 
@@ -215,7 +215,7 @@ def _unknown_hint(java: JavaRuntime, option: str) -> str:
 def _close_flags(java: JavaRuntime, name: str) -> tuple[JvmFlag, ...]:
     flags = _flags(java)
     by_lower = {each.lower(): flag for each, flag in flags.items()}
-    return tuple(by_lower[each] for each in get_close_matches(name.lower(), by_lower, n=2, cutoff=0.75))
+    return tuple(by_lower[match] for match in get_close_matches(name.lower(), by_lower, n=2, cutoff=0.75))
 
 
 def _value_hint(java: JavaRuntime, given: str) -> str:

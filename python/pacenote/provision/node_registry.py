@@ -390,8 +390,8 @@ def _end_children(entry: NodeEntry, process: ProcessIdentity) -> bool:
     """Kills what a process left running: a launcher may have started the engine, and the engine native
     programs.
     """
-    children = [each for each in session_members(process) if works_below(each.pid, entry.folder)]
-    ended = [kill_process(each, lambda pid: works_below(pid, entry.folder)) for each in children]
+    children = [member for member in session_members(process) if works_below(member.pid, entry.folder)]
+    ended = [kill_process(child, lambda pid: works_below(pid, entry.folder)) for child in children]
     return all(ended)
 
 

@@ -70,8 +70,12 @@ def nearest_versions(version: str, versions: Iterable[str]) -> tuple[str, ...]:
 def _required_parts(distribution: Distribution, version: str) -> tuple[MavenArtifact, ...]:
     """Returns the artifacts with the version of the engine without which it cannot start."""
     roots = (*distribution.root_artifacts(version), *distribution.assembly_artifacts(version))
-    own = ((each.group, each.name) for each in roots if each.version == version)
-    modules = ((each.group, each.name) for each in distribution.module_definitions(version) if each.required)
+    own = ((root.group, root.name) for root in roots if root.version == version)
+    modules = (
+        (definition.group, definition.name)
+        for definition in distribution.module_definitions(version)
+        if definition.required
+    )
     return tuple(MavenArtifact(group, name, version) for group, name in (*own, *modules))
 
 

@@ -107,7 +107,7 @@ class RunnableEngine:
 
 def portable_options(car: Car) -> tuple[str, ...]:
     """Returns the JVM options of a car without those that name folders of a node on this host."""
-    return tuple(each for each in car.jvm_options if str(NOWHERE) not in each and LOGS not in each)
+    return tuple(option for option in car.jvm_options if str(NOWHERE) not in option and LOGS not in option)
 
 
 def jvm_options_of(car: Car, java: JavaRuntime) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def _named_settings(car: Car) -> tuple[str, ...]:
 
 
 def _known_everywhere() -> set[str]:
-    every = {name for one in CARS.values() for name in one.settings if not name.startswith("xpack.")}
+    every = {name for car in CARS.values() for name in car.settings if not name.startswith("xpack.")}
     return every | {name for one in CARS.values() for name in one.index_settings}
 
 
@@ -326,10 +326,12 @@ def _usable_settings(configuration: TeamConfiguration) -> dict[str, object]:
 
     Pacenote switches the disk watermarks off; a car that sets them switches them on.
     """
-    found = {name: value for name, value in configuration.settings.items() if not belongs_to_node(name)}
-    if any(name.startswith(f"{_DISK}.watermark.") for name in found):
-        found.setdefault(f"{_DISK}.threshold_enabled", "true")
-    return found
+    usable_settings = {
+        name: value for name, value in configuration.settings.items() if not belongs_to_node(name)
+    }
+    if any(name.startswith(f"{_DISK}.watermark.") for name in usable_settings):
+        usable_settings.setdefault(f"{_DISK}.threshold_enabled", "true")
+    return usable_settings
 
 
 def _with_ergonomics(options: tuple[str, ...]) -> tuple[str, ...]:

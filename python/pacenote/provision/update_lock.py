@@ -56,8 +56,8 @@ def resolve_lock(
     lib = resolver.jars(distribution.root_artifacts(version))
     locale = resolver.jars(distribution.locale_artifacts(version))
     assembly = tuple(
-        MavenArtifact(each.group, each.name, each.version, each.sha256, each.size)
-        for each in distribution.assembly_artifacts(version)
+        MavenArtifact(artifact.group, artifact.name, artifact.version, artifact.sha256, artifact.size)
+        for artifact in distribution.assembly_artifacts(version)
     )
     by_module: dict[str, tuple[MavenArtifact, ...]] = {}
     for number, definition in enumerate(definitions, 1):

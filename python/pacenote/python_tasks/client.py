@@ -230,7 +230,9 @@ def _accept_positional(method: Callable[..., Any]) -> Callable[..., Any]:
         if values:
             parameters = inspect.signature(method).parameters.values()
             required = [
-                one.name for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is one.empty
+                parameter.name
+                for parameter in parameters
+                if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
             ]
             if len(values) > len(required):
                 raise TypeError(f"{method.__name__}() takes at most {len(required)} values by position")

@@ -337,19 +337,21 @@ class PythonRuntime:
 
     def _running_code(self) -> list[RunningCode]:
         """Returns the code of plug-ins that has not returned, except runners that wait for a request."""
-        found = []
+        running_code = []
         if (call := self._sources.call) is not None:
             what = "scheduler or parameter source" if call.task.scheduled else "parameter source"
             location = thread_location(self._sources.thread_id, self._tasks.root)
             code = RunningCode(call.task.task.name, what, call.started_s, location, blocks=True)
-            found.append(replace(code, needed=self._sources.is_needed))
+            running_code.append(replace(code, needed=self._sources.is_needed))
         for client, state in list(self._clients.items()):
             if state.task is not None and not state.task.done():
                 code = self._code_of(client, state)
                 if code.blocks or not self._router.in_flight(client):
                     needed = self._tasks.tasks[client.task].only_ends_itself
-                    found.append(replace(code, needed=needed, answered_s=self._router.answered_s(client)))
-        return found
+                    running_code.append(
+                        replace(code, needed=needed, answered_s=self._router.answered_s(client))
+                    )
+        return running_code
 
     def _code_of(self, client: ClientId, state: _RunnerState) -> RunningCode:
         coroutine: Any = None if state.task is None else state.task.get_coro()

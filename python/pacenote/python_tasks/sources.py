@@ -82,6 +82,6 @@ def _accepted_arguments(source: Any, named: dict[str, Any]) -> dict[str, Any]:
         parameters = inspect.signature(source).parameters
     except (TypeError, ValueError):
         return {}
-    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return named
     return {name: value for name, value in named.items() if name in parameters}

@@ -191,7 +191,9 @@ class _Comparison:
 
     def _change(self, group: _Acknowledged) -> str:
         """Returns the request that may change documents of a group, or an empty string."""
-        return next((each.reason for each in self.explanation.changes if self._affects(each, group)), "")
+        return next(
+            (change.reason for change in self.explanation.changes if self._affects(change, group)), ""
+        )
 
     def _affects(self, change: _Change, group: _Acknowledged) -> bool:
         own = {*group.names, *_indices(group, self.resolved)}

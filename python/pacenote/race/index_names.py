@@ -56,7 +56,7 @@ def _resolve(get: GetJson, name: str) -> ResolvedName:
     except PacenoteError as error:
         is_missing = isinstance(error, FailedStatus) and error.is_not_found
         return ResolvedName(frozenset((name,)), is_known=is_missing)
-    pipelines = {str(each.get(key, "")) for each in settings.values() for key in _PIPELINE_SETTINGS}
+    pipelines = {str(setting.get(key, "")) for setting in settings.values() for key in _PIPELINE_SETTINGS}
     pipelines -= {"", NO_PIPELINE}
     return ResolvedName(frozenset(settings) or frozenset((name,)), frozenset(pipelines), bool(settings))
 

@@ -133,7 +133,7 @@ class PlanProgress:
 
 def _task_numbers(step: Step) -> set[int]:
     """Returns the positions in the plan of the tasks that the clients of a step run."""
-    return {one.task for row in step.client_allocations for one in row.allocations}
+    return {allocation.task for row in step.client_allocations for allocation in row.allocations}
 
 
 def _eta_s(progress: TaskProgress, task: PlannedTask, ran_s: float) -> float | None:

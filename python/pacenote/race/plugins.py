@@ -109,7 +109,11 @@ def _install_packages(
         if len(requirements) == 1:
             warn(f"{error.message}; code that imports it will fail")
             return ()
-    return tuple(folder for one in requirements for folder in _install_packages((one,), home, offline, warn))
+    return tuple(
+        folder
+        for requirement in requirements
+        for folder in _install_packages((requirement,), home, offline, warn)
+    )
 
 
 def plugin_names(plugins: TrackPlugins | None) -> PluginNames:

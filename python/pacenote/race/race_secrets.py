@@ -44,8 +44,8 @@ def given_secrets(
     proxies of the environment.
     """
     found = set[str]()
-    for each in params:
-        found |= secret_values(each)
+    for param in params:
+        found |= secret_values(param)
     for url in (*urls, *environment_proxies()):
         found |= url_secrets(url if "://" in url else f"http://{url}")
         found.update(_basic_credentials(url))

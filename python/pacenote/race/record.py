@@ -211,7 +211,7 @@ def recorded_steps(plan: Plan) -> dict[str, tuple[str, ...]]:
     """
     found: dict[str, dict[str, None]] = {}
     for step in plan.steps:
-        rows = (one for row in step.client_allocations for one in row.allocations)
+        rows = (allocation for row in step.client_allocations for allocation in row.allocations)
         found.setdefault(step.name, {}).update(dict.fromkeys(plan.tasks[one.task].name for one in rows))
     return {name: tuple(tasks) for name, tasks in found.items() if tuple(tasks) != (name,)}
 

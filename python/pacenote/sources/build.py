@@ -214,10 +214,10 @@ def _last_lines(log: Path) -> list[str]:
 
 def _artifacts(request: BuildRequest, tree: SourceTree) -> dict[str, Path]:
     """Returns the archives that a build has produced, by component. Raises EngineError if one is missing."""
-    found = {request.distribution: _newest(tree.folder, request.recipe.artifact_pattern)}
+    artifacts = {request.distribution: _newest(tree.folder, request.recipe.artifact_pattern)}
     for plugin in _plugins(request, tree):
-        found[plugin] = _newest(tree.folder, f"plugins/{plugin}/build/distributions/*.zip")
-    return found
+        artifacts[plugin] = _newest(tree.folder, f"plugins/{plugin}/build/distributions/*.zip")
+    return artifacts
 
 
 def _newest(folder: Path, pattern: str) -> Path:

@@ -56,13 +56,13 @@ def parse_revisions(text: str) -> Mapping[str, Revision]:
     Raises UsageError.
     """
     parts = [part.strip() for part in text.split(",")]
-    found = dict(_component(part, text) for part in parts)
-    if len(parts) > 1 and (ALL in found or len(found) < len(parts)):
+    revisions = dict(_component(part, text) for part in parts)
+    if len(parts) > 1 and (ALL in revisions or len(revisions) < len(parts)):
         raise UsageError(
             f"--revision={text} must name each component once",
             hint="for example --revision=elasticsearch:latest,my-plugin:v1.2",
         )
-    return found
+    return revisions
 
 
 def revision_of(revisions: Mapping[str, Revision], engine: str) -> Revision:

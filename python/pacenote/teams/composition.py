@@ -114,8 +114,8 @@ def compose(root: Path, request: CompositionRequest) -> Composition:
             hooks.append(Hook(f"plugin {plugin.name}", (script,), plugin.configurations or None))
     variables: dict[str, object] = {}
     for definitions in ([car.base_variables for car in cars], [car.variables for car in cars]):
-        for each in definitions:
-            variables.update(each)
+        for definition in definitions:
+            variables.update(definition)
     composition = Composition(
         root=root,
         names=request.cars,

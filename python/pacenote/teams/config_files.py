@@ -87,14 +87,14 @@ def parse_settings(path: str, text: str) -> Mapping[str, object]:
         return {}
     if not isinstance(parsed, dict):
         raise EngineError(f"the templates for {path} produce {single_line(text)}, which are not settings")
-    found = {name: value for name, value in _flat(parsed, "") if value != ""}
-    for name in found:
+    settings = {name: value for name, value in _flat(parsed, "") if value != ""}
+    for name in settings:
         if not _SETTING_NAME.fullmatch(name):
             raise EngineError(
                 f"the templates for {path} set {name!r}, which is not the name of a setting",
                 hint="correct the templates, or the variables in --car-params",
             )
-    return found
+    return settings
 
 
 def parse_jvm_options(path: str, text: str, java_major: int) -> Iterator[str]:

@@ -129,7 +129,7 @@ def _check_name(root: Path, name: str) -> None:
 
     Other names can be plugins that the repository does not know.
     """
-    known = {one.name for one in list_plugins(root)}
+    known = {plugin.name for plugin in list_plugins(root)}
     if name not in known and (meant := did_you_mean(name, known)):
         raise UsageError(
             f"--elasticsearch-plugins: the team repository has no plugin {quoted(name)}{meant}",

@@ -76,7 +76,7 @@ def _running(response: DriverResponse) -> Sequence[object]:
     """Returns the names of the snapshots in progress."""
     snapshots = _snapshots(response)
     with expected_form("the list of snapshots"):
-        return [each.get("snapshot") for each in snapshots]
+        return [snapshot.get("snapshot") for snapshot in snapshots]
 
 
 def _state(snapshot: Mapping[str, Any]) -> object:

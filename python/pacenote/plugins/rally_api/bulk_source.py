@@ -133,7 +133,7 @@ class BulkIndexParamSource(ParamSource):
             return
         if "data-streams" in params:
             raise InvalidSyntax("'conflicts' cannot be used with 'data-streams'")
-        for documents in (one for corpus in self.corpora for one in corpus.documents):
+        for documents in (document for corpus in self.corpora for document in corpus.documents):
             if documents.includes_action_and_meta_data:
                 raise InvalidSyntax(
                     f"Cannot generate id conflicts [{order}], because [{documents.document_file}] already "
@@ -242,7 +242,7 @@ class PartitionBulkIndexParamSource:
         whole = self._whole
         if whole.ingest_doc_count is not None:
             return whole.ingest_doc_count // self._total // whole.bulk_size
-        shares = (self._share(one) for corpus in whole.corpora for one in corpus.documents)
+        shares = (self._share(document) for corpus in whole.corpora for document in corpus.documents)
         bulks = sum(math.ceil(count / whole.bulk_size) for _, count in shares)
         return math.ceil(bulks * whole.ingest_percentage / 100)
 

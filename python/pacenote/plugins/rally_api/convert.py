@@ -24,11 +24,12 @@ def to_rally(track: model.Track, selected: str | None) -> rally.Track:
         description=track.description,
         meta_data=_mutable(track.meta),
         challenges=[
-            _challenge(one, selected, track.default_challenge, operations) for one in track.challenges
+            _challenge(challenge, selected, track.default_challenge, operations)
+            for challenge in track.challenges
         ],
-        indices=[rally.Index(one.name, _mutable(one.body)) for one in track.indices],
-        data_streams=[rally.DataStream(one.name) for one in track.data_streams],
-        templates=[_template(one) for one in track.templates],
+        indices=[rally.Index(index.name, _mutable(index.body)) for index in track.indices],
+        data_streams=[rally.DataStream(stream.name) for stream in track.data_streams],
+        templates=[_template(template) for template in track.templates],
         composable_templates=[_template(one) for one in track.composable_templates],
         component_templates=[
             rally.ComponentTemplate(one.name, _mutable(one.body)) for one in track.component_templates
@@ -52,12 +53,14 @@ def to_model(track: rally.Track, before: model.Track) -> model.Track:
             before,
             name=track.name,
             meta=track.meta_data,
-            challenges=tuple(frozen.challenge(one) for one in track.challenges),
-            indices=tuple(model.Index(one.name, one.body or None) for one in track.indices),
-            data_streams=tuple(model.DataStream(one.name) for one in track.data_streams),
+            challenges=tuple(frozen.challenge(challenge) for challenge in track.challenges),
+            indices=tuple(model.Index(index.name, index.body or None) for index in track.indices),
+            data_streams=tuple(model.DataStream(stream.name) for stream in track.data_streams),
             templates=tuple(
-                model.IndexTemplate(one.name, one.pattern, one.content, one.delete_matching_indices)
-                for one in track.templates
+                model.IndexTemplate(
+                    template.name, template.pattern, template.content, template.delete_matching_indices
+                )
+                for template in track.templates
             ),
             composable_templates=tuple(
                 model.ComposableTemplate(one.name, one.pattern, one.content, one.delete_matching_indices)
@@ -90,7 +93,7 @@ def _template(template: model.IndexTemplate | model.ComposableTemplate) -> rally
 
 
 def _corpus(corpus: model.Corpus) -> rally.DocumentCorpus:
-    documents = [_documents(corpus, one) for one in corpus.documents]
+    documents = [_documents(corpus, document) for document in corpus.documents]
     made = rally.DocumentCorpus(corpus.name, documents, _mutable(corpus.meta))
     made.origin = corpus
     return made

@@ -226,9 +226,9 @@ class DeleteTemplateParamSource(_ResourceParamSource):
         wanted = params.get("template")
         if templates:
             self.template_definitions: list[tuple[str, bool, str | None]] = [
-                (one.name, one.delete_matching_indices, one.pattern)
-                for one in templates
-                if not wanted or one.name == wanted
+                (template.name, template.delete_matching_indices, template.pattern)
+                for template in templates
+                if not wanted or template.name == wanted
             ]
             return
         if "template" not in params:
@@ -267,7 +267,7 @@ class DeleteComponentTemplateParamSource(ParamSource):
         self.request_params = params.get("request-params", {})
         wanted = params.get("template")
         if track.component_templates:
-            names = [one.name for one in track.component_templates]
+            names = [template.name for template in track.component_templates]
             self.template_definitions = [name for name in names if not wanted or name == wanted]
         elif wanted:
             self.template_definitions = [wanted]

@@ -179,15 +179,19 @@ class DocumentCorpus(_RallyRepr):
 
     def number_of_documents(self, source_format: str) -> int:
         """Returns the number of documents of all files of a format."""
-        return sum(one.number_of_documents for one in self.documents if one.source_format == source_format)
+        return sum(
+            document.number_of_documents
+            for document in self.documents
+            if document.source_format == source_format
+        )
 
     def compressed_size_in_bytes(self, source_format: str) -> int | None:
         """Returns the size of all archives in bytes, or None if one is unknown."""
-        return self._sum(source_format, [one.compressed_size_in_bytes for one in self.documents])
+        return self._sum(source_format, [document.compressed_size_in_bytes for document in self.documents])
 
     def uncompressed_size_in_bytes(self, source_format: str) -> int | None:
         """Returns the size of all data files in bytes, or None if one is unknown."""
-        return self._sum(source_format, [one.uncompressed_size_in_bytes for one in self.documents])
+        return self._sum(source_format, [document.uncompressed_size_in_bytes for document in self.documents])
 
     def filter(
         self,
@@ -197,11 +201,11 @@ class DocumentCorpus(_RallyRepr):
     ) -> DocumentCorpus:
         """Returns a copy of the corpus with only the files that match."""
         chosen = [
-            one
-            for one in self.documents
-            if (not source_format or one.source_format == source_format)
-            and (not target_indices or one.target_index in target_indices)
-            and (not target_data_streams or one.target_data_stream in target_data_streams)
+            document
+            for document in self.documents
+            if (not source_format or document.source_format == source_format)
+            and (not target_indices or document.target_index in target_indices)
+            and (not target_data_streams or document.target_data_stream in target_data_streams)
         ]
         corpus = DocumentCorpus(self.name, chosen, dict(self.meta_data))
         corpus.origin = self.origin
@@ -213,7 +217,10 @@ class DocumentCorpus(_RallyRepr):
         """
         if self.name != other.name:
             raise RallyAssertionError(f"Corpora names differ: [{self.name}] and [{other.name}].")
-        documents = [*self.documents, *(one for one in other.documents if one not in self.documents)]
+        documents = [
+            *self.documents,
+            *(document for document in other.documents if document not in self.documents),
+        ]
         corpus = DocumentCorpus(self.name, documents, dict(self.meta_data))
         corpus.origin = self.origin
         return corpus
@@ -223,7 +230,7 @@ class DocumentCorpus(_RallyRepr):
         complete = len(known) == len(sizes)
         return (
             sum(known)
-            if complete and all(one.source_format == source_format for one in self.documents)
+            if complete and all(document.source_format == source_format for document in self.documents)
             else None
         )
 

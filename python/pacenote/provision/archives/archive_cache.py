@@ -189,7 +189,7 @@ def _entry(folder: Path) -> _CacheEntry | None:
         return None
     if not files:
         return None
-    return _CacheEntry(max(each.st_mtime for each in files), sum(each.st_size for each in files), folder)
+    return _CacheEntry(max(file.st_mtime for file in files), sum(each.st_size for each in files), folder)
 
 
 def _local_archive(source: ArchiveSource, progress: ProgressCallback) -> CachedArchive:

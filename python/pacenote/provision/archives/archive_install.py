@@ -65,7 +65,9 @@ def requested_archive(distribution: str, version: str, options: ArchiveOptions) 
                 hint=f"choose {official.first_major}.0.0 or later",
             )
         return archive_source(official, version, options)
-    if any(each.name == distribution and each.supports(version) for each in DESCRIPTIONS):
+    if any(
+        description.name == distribution and description.supports(version) for description in DESCRIPTIONS
+    ):
         return None
     # What is not a complete version is reported like that of an assembled engine.
     if version.count(".") < 2 or _major(version) < official.first_major:

@@ -59,7 +59,7 @@ def install_plugins(
     """
     if not plugins:
         return tree
-    digest = hashlib.sha256("".join(each.origin.sha512 for each in plugins).encode()).hexdigest()[:12]
+    digest = hashlib.sha256("".join(plugin.origin.sha512 for plugin in plugins).encode()).hexdigest()[:12]
     target = layout.installs / f"{tree.folder.name}-{digest}"
     if not (target / MARKER).exists():
         try:

@@ -94,7 +94,7 @@ def module_descriptor(
 
 def security_policy(permissions: Iterable[str]) -> Mapping[str, str]:
     """Returns the `plugin-security.policy` of a module, or no file without permissions."""
-    granted = "".join(f"  permission {each};\n" for each in permissions)
+    granted = "".join(f"  permission {permission};\n" for permission in permissions)
     return {"plugin-security.policy": f"grant {{\n{granted}}};\n"} if granted else {}
 
 

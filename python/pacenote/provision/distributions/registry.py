@@ -18,7 +18,9 @@ from pacenote.provision.engine_lock import packaged_versions
 DESCRIPTIONS: tuple[Distribution, ...] = (OpenSearch(), OpenSearch2(), Elasticsearch(), ElasticsearchCore())
 """All descriptions; each supports other versions. A new one is added here."""
 
-DISTRIBUTIONS: Mapping[str, Distribution] = {each.name: each for each in reversed(DESCRIPTIONS)}
+DISTRIBUTIONS: Mapping[str, Distribution] = {
+    description.name: description for description in reversed(DESCRIPTIONS)
+}
 """The first description of each engine, which has its default version, by the name of the engine."""
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -45,14 +47,21 @@ def find_distribution(name: str, version: str) -> Distribution:
             f"'{version}' is not a complete version of {name}",
             hint=f"give all three numbers, for example {_complete(name, version)}",
         )
-    found = next((each for each in DESCRIPTIONS if each.name == name and each.supports(version)), None)
-    if found is None:
+    distribution = next(
+        (
+            description
+            for description in DESCRIPTIONS
+            if description.name == name and description.supports(version)
+        ),
+        None,
+    )
+    if distribution is None:
         raise EngineError(
             f"{name} {version} cannot be started by Pacenote; it can start {_supported()}",
             hint="choose one of these or, as an official archive, another version from Elasticsearch 7 or "
             "OpenSearch 1 on; or start the engine yourself and use --pipeline=benchmark-only",
         )
-    return found
+    return distribution
 
 
 def default_version(name: str) -> str:
@@ -68,7 +77,9 @@ def implied_distribution(version: str) -> str:
 
     It is the one that Pacenote can start in this version, otherwise the engine with this major version.
     """
-    startable = (each.name for each in DESCRIPTIONS if version and each.supports(version))
+    startable = (
+        description.name for description in DESCRIPTIONS if version and description.supports(version)
+    )
     return next(startable, engine_of_version(version))
 
 
@@ -80,4 +91,4 @@ def _complete(name: str, begin: str) -> str:
 
 
 def _supported() -> str:
-    return "; ".join(f"{each.name} {each.supported_versions()}" for each in DESCRIPTIONS)
+    return "; ".join(f"{description.name} {description.supported_versions()}" for description in DESCRIPTIONS)

@@ -43,7 +43,7 @@ def uses_tls(settings: Mapping[str, object], layer: str) -> bool:
 def given_files(settings: Mapping[str, object]) -> Iterator[tuple[str, Path]]:
     """Yields the name of each TLS setting, and each file on this machine that it names by its full path."""
     for layer in LAYERS:
-        for name in (layer_setting(layer, each) for each in _FILES):
+        for name in (layer_setting(layer, file) for file in _FILES):
             value = settings.get(name, ())
             for text in value if isinstance(value, list | tuple) else (value,):
                 if Path(str(text)).is_absolute():
