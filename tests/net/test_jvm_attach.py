@@ -81,6 +81,8 @@ def test_only_the_socket_of_the_jvm_is_asked(folder: Path, tmp_path: Path, kind:
 def test_the_socket_of_another_user_is_not_asked(folder: Path) -> None:
     with running_jvm(folder, "0\n") as pid, socket.socket(socket.AF_UNIX) as other:
         path = Path(f"/tmp/.java_pid{pid}")
+        # That of a JVM that was killed, and had the same process id.
+        path.unlink(missing_ok=True)
         other.bind(str(path))
         try:
             path.chmod(0o600)
@@ -95,6 +97,8 @@ def test_another_process_does_not_answer_for_the_jvm(folder: Path) -> None:
     """Its socket looks like that of the JVM: it has the same name, user and permissions."""
     with running_jvm(folder, "0\n") as pid, socket.socket(socket.AF_UNIX) as other:
         path = Path(f"/tmp/.java_pid{pid}")
+        # That of a JVM that was killed, and had the same process id.
+        path.unlink(missing_ok=True)
         other.bind(str(path))
         path.chmod(0o600)
         other.listen()
