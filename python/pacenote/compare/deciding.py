@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pacenote.compare.imported_metrics import is_paced
-from pacenote.compare.metrics import named_metrics
+from pacenote.compare.metrics import expanded_primary, metadata_names, named_metrics
 from pacenote.figures.percentiles import DECIDING_PERCENTILES
 from pacenote.model.comparison import MetricId
 from pacenote.model.imported import ImportedResults, ImportedTask, imported_tasks
@@ -40,6 +40,55 @@ def deciding_metrics(
         labels = [f"{key}:{name}" for key in own]
         found.update([label for label in labels if label in known][:1], [f"error-rate:{name}"])
     return frozenset(found), unknown
+
+
+def lacking_metrics(
+    records: Sequence[RaceRecord], metrics: Sequence[Collection[MetricId]], names: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Returns the labels of the metrics that would decide a comparison if every race had them, and that some
+    races have: `names` by options or, without them, those that `deciding_metrics` has. Of a task whose error
+    rate is lacking together with another metric, only that one is returned.
+
+    `metrics` has those of each race. A metric is not lacking if another one of its task decides instead.
+    """
+    every = {metric.label: metric for own in metrics for metric in own}
+    common = [metric for metric in every.values() if all(metric in own for own in metrics)]
+    wanted = [("", name) for name in names] or [*metadata_names(records)]
+    lacking = [
+        label
+        for task, name in wanted
+        for label in _uncovered(
+            *(
+                [every[label] for label in expanded_primary([name], _of(task, some))[0]]
+                for some in (every.values(), common)
+            )
+        )
+    ]
+    if not any(expanded_primary([name], _of(task, every.values()))[0] for task, name in wanted):
+        decide = [deciding_metrics(records, some)[0] for some in (list(every.values()), common)]
+        lacking = _uncovered(
+            [metric for label, metric in every.items() if label in decide[0]],
+            [metric for metric in common if metric.label in decide[1]],
+        )
+    tasks = {every[label].task for label in lacking if every[label].kind != "error rate"}
+    return tuple(
+        label
+        for label in dict.fromkeys(lacking)
+        if every[label].kind != "error rate" or every[label].task not in tasks
+    )
+
+
+def _of(task: str, metrics: Iterable[MetricId]) -> list[MetricId]:
+    """Returns the metrics of a task, or all of them for empty text."""
+    return [metric for metric in metrics if task in ("", metric.task)]
+
+
+def _uncovered(every: Iterable[MetricId], common: Iterable[MetricId]) -> list[str]:
+    """Returns the labels of metrics for which no common metric of their task stands in: an error rate does
+    not for others, nor the other way round.
+    """
+    covered = {(metric.task, metric.kind == "error rate") for metric in common}
+    return [each.label for each in every if (each.task, each.kind == "error rate") not in covered]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from statistics import median
 
 from msgspec import structs
 
-from pacenote.compare.deciding import deciding_metrics
+from pacenote.compare.deciding import deciding_metrics, lacking_metrics
 from pacenote.compare.differences import group_differences
 from pacenote.compare.estimate import Failures, Measured, decided
 from pacenote.compare.metrics import (
@@ -73,6 +73,7 @@ def compare_groups(
     whole = _part(races, options)
     measured, own = _measured(whole, options)
     metrics = decided(measured, races, options)
+    lacking = () if any(map(_voids_all, whole.findings)) else _lacking_primary(races, options)
     limits = (
         *limiting_findings(races, differences, options),
         *drift_findings(measured, metrics),
@@ -87,7 +88,7 @@ def compare_groups(
         run_order=races.order,
         answer=_answer(metrics, shown),
         metrics=metrics,
-        findings=tuple(sorted((*shown, *own, *copies), key=_rank)),
+        findings=tuple(sorted((*shown, *own, *_lacking(lacking, shown), *copies), key=_rank)),
         differences=differences,
         notes=(
             *_repetitions(races, options),
@@ -95,6 +96,7 @@ def compare_groups(
             *notes,
         ),
         lacking_quality=_lacking_quality(races, options),
+        lacking_primary=lacking,
     )
 
 
@@ -221,6 +223,26 @@ def _lacking_quality(races: PairedRaces, options: ComparisonOptions) -> tuple[st
     customs = _customs(races, options)
     lacking = lacking_quality(customs, [race_metrics(race.record, customs) for race in races.all])
     return tuple(f"{key}:{task}" for task, keys in lacking.items() for key in keys)
+
+
+def _lacking_primary(races: PairedRaces, options: ComparisonOptions) -> tuple[str, ...]:
+    """Returns the labels of the metrics that would decide, but that not all races have."""
+    customs, records = _customs(races, options), [race.record for race in races.all]
+    metrics = [race_metrics(record, customs) for record in records]
+    return lacking_metrics(records, metrics, options.primary)
+
+
+def _lacking(labels: Sequence[str], findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yields which metrics that would decide not all races have, unless a finding voids their tasks, such as
+    that their units differ.
+    """
+    void = {task for finding in findings if finding.makes_doubtful for task in finding.tasks}
+    for label in labels:
+        if label.partition(":")[2] in void:
+            continue
+        text = f"not all races have {label}, so that it is not known whether it changed"
+        task = label.partition(":")[2]
+        yield Finding(text, "user", "compare races that have it", (task,) if task else ())
 
 
 def _only_of_part(metric: MetricId, part: _Part, whole: _Part) -> Iterator[Finding]:

@@ -165,6 +165,12 @@ def named_metrics(
     return frozenset(named), unknown
 
 
+def metadata_names(records: Sequence[RaceRecord]) -> Iterator[tuple[str, str]]:
+    """Yields the primary metrics that the metadata of tasks names, each with the task."""
+    every = dict.fromkeys(each for record in records for each in _names_in_metadata(record))
+    yield from ((task, name) for task, names in every for name in names)
+
+
 def _names_in_metadata(record: RaceRecord) -> Iterator[tuple[str, tuple[str, ...]]]:
     for task, meta in record.task_meta.items():
         named = meta.get(PRIMARY_KEY, ())

@@ -396,6 +396,14 @@ class Comparison:
     lacking_quality: tuple[str, ...] = ()
     """The labels of the quality metrics that not all races have: it is not known whether they changed."""
 
+    lacking_primary: tuple[str, ...] = ()
+    """The labels of the metrics that would decide, but that not all races have: they may be what changed."""
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The labels of what must not be worse, but that not all races have."""
+        return (*self.lacking_primary, *self.lacking_quality)
+
     @property
     def primary(self) -> tuple[MetricComparison, ...]:
         """The primary metrics."""

@@ -111,9 +111,11 @@ def part_text(comparison: Comparison) -> str:
     empty text. That something is worse needs no other metric.
     """
     judged = [each.word for each in comparison.primary if not each.is_zero]
-    if comparison.answer not in _NOT_WORSE or not {"unclear", "no verdict"}.intersection(judged):
+    is_decided = not comparison.lacking_primary and {"unclear", "no verdict"}.isdisjoint(judged)
+    if comparison.answer not in _NOT_WORSE or is_decided:
         return ""
-    return f" in {sum(word == comparison.answer for word in judged)} of {format_count(len(judged), 'metric')}"
+    every = len(judged) + len(comparison.lacking_primary)
+    return f" in {sum(word == comparison.answer for word in judged)} of {format_count(every, 'metric')}"
 
 
 _NOT_WORSE: tuple[MetricWord, ...] = ("better", "probably better", "same")

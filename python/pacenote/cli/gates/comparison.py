@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pacenote.cli.gates.metrics import PRIMARY, gate_metrics
-from pacenote.cli.gates.requirements import NoWorse, unmet_metrics, unshown_quality
+from pacenote.cli.gates.requirements import NoWorse, unmet_metrics, unshown_labels
 from pacenote.cli.options import values
 from pacenote.errors import UsageError
 
@@ -80,7 +80,7 @@ class GateResult:
 
     failed: tuple[str, ...] = ()
     """The labels of the metrics for which a gate fires, or of which a requirement is not shown; also those of
-    quality metrics that not all races have.
+    metrics that not all races have.
     """
 
 
@@ -119,10 +119,10 @@ def gate_result(
     failed = {
         each.metric.label for each in (*_failed(comparison, gated), *unmet_metrics(comparison, required))
     }
-    lacking = _unknown_quality(comparison, gated) if asked else ()
+    lacking = _lacking(comparison, gated) if asked else ()
     labels = (
         *(each.metric.label for each in comparison.metrics if each.metric.label in failed),
-        *(lacking or unshown_quality(comparison, required)),
+        *(lacking or unshown_labels(comparison, required)),
     )
     problems = [problem for one in required if (problem := one.problem(comparison))]
     if comparison.answer == "void":
@@ -191,12 +191,14 @@ def _void_text(comparison: Comparison) -> str:
     return f"--fail-on: the comparison is {answer_sentence(comparison)}"
 
 
-def _unknown_quality(comparison: Comparison, gated: _GateMetrics) -> Sequence[str]:
-    """Returns the labels of the quality metrics that not all races have, if a gate is about all that decide
-    and about what is worse: that they are not worse is not known.
+def _lacking(comparison: Comparison, gated: _GateMetrics) -> Sequence[str]:
+    """Returns the labels of the metrics that not all races have, if a gate is about all that decide and about
+    what is worse or, for primary ones, not decided: that they are not is not known.
     """
-    is_asked = any(gate.metric.lower() == PRIMARY and gate.word in GATE_WORDS for gate, _ in gated)
-    return comparison.lacking_quality if is_asked else ()
+    words = {gate.word for gate, _ in gated if gate.metric.lower() == PRIMARY}
+    if words & GATE_WORDS.keys():
+        return comparison.lacking
+    return comparison.lacking_primary if words & {"unclear", "no-verdict"} else ()
 
 
 def _fired_text(failed: Sequence[MetricComparison], lacking: Sequence[str]) -> str:

@@ -52,12 +52,12 @@ class NoWorse:
 
         if comparison.answer == "void":
             return f"--require={self}: the comparison is {answer_sentence(comparison)}"
-        if not gate_metrics(comparison, self.metric, "--require"):
+        if not gate_metrics(comparison, self.metric, "--require") and not comparison.lacking:
             return f"--require={self}: the races have no such metric"
         from pacenote.model.messages import list_with_rest
 
         texts = [f"{each.metric.label} ({unmet_text(each)})" for each in self.unmet(comparison)]
-        texts += [f"{label} (not all races have it)" for label in unshown_quality(comparison, [self])]
+        texts += [f"{label} (not all races have it)" for label in unshown_labels(comparison, [self])]
         return f"--require={self} is not shown of {list_with_rest(texts, _NAMED)}" if texts else ""
 
     def _is_shown(self, each: MetricComparison) -> bool:
@@ -102,12 +102,12 @@ def _requirement(text: str) -> NoWorse:
     return NoWorse(percent / 100, (match["metric"] or PRIMARY).strip() or PRIMARY)
 
 
-def unshown_quality(comparison: Comparison, requirements: Sequence[NoWorse]) -> Sequence[str]:
-    """Returns the labels of the quality metrics that not all races have, if a requirement is about all
-    metrics that decide.
+def unshown_labels(comparison: Comparison, requirements: Sequence[NoWorse]) -> Sequence[str]:
+    """Returns the labels of the metrics that not all races have, if a requirement is about all metrics that
+    decide.
     """
     is_asked = any(one.metric.lower() == PRIMARY for one in requirements)
-    return comparison.lacking_quality if is_asked else ()
+    return comparison.lacking if is_asked else ()
 
 
 def unmet_metrics(comparison: Comparison, requirements: Sequence[NoWorse]) -> list[MetricComparison]:

@@ -412,7 +412,7 @@ class Evaluation:
         findings = (
             structs.replace(one, advice="") if one.advice == MORE_RACES else one for one in found.findings
         )
-        found = replace(found, findings=tuple(findings))
+        found = replace(found, findings=tuple(findings), lacking_primary=tuple(sorted(labels - common)))
         return found if labels & common or found.answer == "void" else _undecided(found)
 
     def _variants(self, progress: ExperimentProgress, main: MetricId | None) -> tuple[VariantResult, ...]:

@@ -141,7 +141,7 @@ def _answer(
     if not is_kept or more_errors(state.plan, comparison) or lower_quality(state.plan, comparison):
         return "not shown"
     # What not all races return may have become worse.
-    if comparison.lacking_quality:
+    if comparison.lacking:
         return "not shown"
     match objective.word:
         case "better" | "probably better":

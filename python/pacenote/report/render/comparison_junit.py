@@ -44,7 +44,7 @@ def suite(
         return error_suite(name, answer_sentence(comparison))
     results = [_result(comparison, each, fails) for each in chosen]
     cases = [line for each, result in zip(chosen, results, strict=True) for line in _case(each, result)]
-    for label in comparison.lacking_quality:
+    for label in comparison.lacking:
         results.append("failure" if label in fails else "skipped")
         cases += _lacking_case(label, results[-1])
     counts = (len(results), *(results.count(result) for result in ("failure", "error", "skipped")))
@@ -54,7 +54,7 @@ def suite(
 
 
 def _lacking_case(label: str, result: str) -> list[str]:
-    """Returns the lines of a test case for a quality metric that not all races have."""
+    """Returns the lines of a test case for a metric that not all races have."""
     key, _, task = label.partition(":")
     return [
         f"  <testcase classname={quoteattr(whole_line(task))} name={quoteattr(whole_line(key))}>",
