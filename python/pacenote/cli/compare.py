@@ -61,7 +61,7 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_flag(
         "--mixed-sides",
-        help="compare sides whose races differ in engine, car, JVM options or track (default: refuse)",
+        help="compare sides whose races differ in engine, car, options or track (default: refuse)",
     )
     parser.add_argument(
         "--primary",
@@ -221,7 +221,7 @@ def comparison_page(store: RaceStore, baseline: Sequence[str], contender: Sequen
     options = argparse.Namespace(
         baseline=baseline, contender=(names,), primary=(), quality=(), smallest_effect=None
     )
-    old, new = find_group(store, baseline), find_group(store, contender)
+    old, new = _checked_sides([find_group(store, side) for side in (baseline, contender)], allowed=True)
     comparison, asked = _compared(store, old, new, options)
     compared = _Contender(names, old, new, asked, comparison, GateResult("", ()))
     return _page(_with_merged(compared), options, (old.races[0], new.races[0]))

@@ -7,16 +7,50 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from pacenote.compare.pairing import HALF_TAG
+from pacenote.model.codec import encode
 from pacenote.model.comparison import ComparedRace
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.user_tags import tag_texts
 
 _SHOWN_VALUES = 3
+
+_SAID_OTHERWISE = frozenset({
+    # The record of the track has its actual revision, and that of the cluster the version of the engine.
+    *("track_path", "track_repository", "track_revision"),
+    *("distribution", "distribution_version", "distribution_repository", "build_flavor"),
+    # The same sources, cars or data files may be in several folders.
+    *("source_path", "team_path", "team_repository", "dataset_cache"),
+    # Findings say that these differ.
+    *("test_mode", "driver_scheduling", "car_profilers"),
+})
+"""Recorded options that are no facts of the configuration, or that are compared otherwise."""
+
+_NAMES = {
+    "settings": "setting",
+    "jvm_options": "JVM options",
+    "runtime_jdk": "runtime JDK",
+    "driver_cpus": "driver CPUs",
+    "cooldown_s": "cooldown in seconds",
+    "revision": "source revision",
+    "team_revision": "revision of the cars",
+    "engine_variables": "engine variable",
+    "plugin_params": "plugin parameter",
+    "telemetry_params": "telemetry parameter",
+}
+"""Names of recorded options in messages, if they are not those of their fields; of mappings, what precedes
+the name of an entry.
+"""
+
+_OF_HALVES = ("driver_cpus", "nodes cpus")
+"""What each half of a machine has of its own."""
 
 
 def mixed_configuration(races: Sequence[ComparedRace]) -> str:
     """Returns in what the races of a side differ, with the number of races of each value, or empty text.
 
-    Only what the user chooses counts: engine, car, JVM options, and the revision and parameters of the track.
+    Only what the user chooses counts: engine, car, the options of the race, and the revision and parameters
+    of the track. Races that took turns at the halves of a machine may have other CPUs.
     """
     every = [dict(_facts(race.record)) for race in races]
     names = dict.fromkeys(name for facts in every for name in facts)
@@ -32,14 +66,31 @@ def mixed_configuration(races: Sequence[ComparedRace]) -> str:
 
 def _facts(record: RaceRecord) -> Iterator[tuple[str, str]]:
     """Yields the facts of a race that are known."""
-    cluster, options = record.cluster, record.options
+    cluster = record.cluster
     facts: Mapping[str, object] = {
         "engine": " ".join(part for part in (cluster.distribution, cluster.version) if part),
         "build flavor": cluster.flavor,
+        "build hash": cluster.build_hash,
         "car": "+".join(record.car),
-        "JVM options": " ".join(options.jvm_options),
         "track revision": record.track.revision,
     }
     yield from ((name, str(value)) for name, value in facts.items() if value)
     yield from ((f"car parameter {name}", str(value)) for name, value in record.car_params.items())
     yield from ((f"track parameter {name}", str(value)) for name, value in record.track.params.items())
+    yield from _options(record)
+
+
+def _options(record: RaceRecord) -> Iterator[tuple[str, str]]:
+    """Yields the recorded options that are set."""
+    is_half = HALF_TAG in tag_texts(record.user_tags)
+    for key, value in encode(record.options).items():
+        name = _NAMES.get(key, key.replace("_", " "))
+        if key in _SAID_OTHERWISE:
+            continue
+        if not isinstance(value, Mapping):
+            if value not in (None, (), [], "") and not (is_half and key in _OF_HALVES):
+                yield name, " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            continue
+        for part, own in value.items():
+            if own not in (None, (), [], "") and not (is_half and f"{key} {part}" in _OF_HALVES):
+                yield f"{name} {part.replace('_', ' ') if key == 'nodes' else part}", str(own)
