@@ -272,3 +272,21 @@ def test_a_quality_metric_that_does_not_exist_cannot_be_a_gate():
     found = of(quality_blocks({"recall": 0.93}, {"recall": 0.93}))
     with pytest.raises(UsageError, match="no common metric 'ndcg:knn'"):
         gate_result(found, parse_gates("worse:ndcg:knn"))
+
+
+@pytest.mark.parametrize("name", ["recall_at_10", "knn_recall", "ndcg_at_10", "p@10", "recall10"])
+def test_usual_names_of_quality_are_known(name):
+    found = of(quality_blocks({name: 0.93}, {name: 0.56}))
+    assert (found.answer, metric(found, f"{name}:knn").role) == ("mixed", "quality")
+    assert gate_result(found, parse_gates("worse")).failed == (f"{name}:knn",)
+
+
+def test_a_number_that_changed_and_may_be_a_quality_limits_the_answer():
+    found = of(quality_blocks({"score": 0.93}, {"score": 0.56}))
+    limits = [str(each) for each in found.findings if "whose direction is not known" in each.text]
+    assert len(limits) == 1
+    assert "mean score changed by -39." in limits[0]
+    assert "--quality=score=higher" in limits[0]
+    for old, new in (({"score": 0.93}, {"score": 0.93}), ({"took": 5.0}, {"took": 2.0})):
+        found = of(quality_blocks(old, new))
+        assert not any("whose direction is not known" in each.text for each in found.findings)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pacenote.compare.metrics import Datum, metric_hint, quality_labels
 from pacenote.errors import UsageError
-from pacenote.model.comparison import MetricComparison, MetricId
-from pacenote.model.custom_metrics import QUALITY_KEY, CustomMetrics, QualityDirection
+from pacenote.model.comparison import MetricComparison, MetricId, MetricWord
+from pacenote.model.custom_metrics import QUALITY_KEY, CustomMetrics, QualityDirection, is_time
 from pacenote.model.finding import Finding
-from pacenote.units import format_number
+from pacenote.model.messages import list_with_rest
+from pacenote.units import format_change, format_number
+
+_CHANGED: tuple[MetricWord, ...] = ("changed", "probably changed")
+
+_NAMED = 3
+"""Number of numbers of a task that a finding names."""
 
 
 def check_directions(
@@ -75,20 +82,44 @@ def lacking_quality(
 
 
 def quality_limits(metrics: Sequence[MetricComparison]) -> Iterator[Finding]:
-    """Yields which quality metrics may have become worse, although the races do not show it, and which
-    changed although neither direction is better.
+    """Yields which quality metrics may have become worse, although the races do not show it, which changed
+    although neither direction is better, and which numbers changed that may be a quality.
     """
     for each in metrics:
         if each.role != "quality":
             continue
         values = f"{format_number(each.baseline_value)} → {format_number(each.contender_value)}"
         tasks = (each.metric.task,)
-        if each.word in ("changed", "probably changed"):
+        if each.word in _CHANGED:
             text = f"{each.metric.name} {each.word} ({values}): the sides do not return the same"
             yield Finding(text, "unknown", "find out why before you compare speeds", tasks)
         elif each.word in ("unclear", "no verdict") and _may_be_worse(each):
             text = f"{each.metric.name} may be worse ({values}), but the races do not decide it"
             yield Finding(text, "user", "run more races", tasks)
+    yield from _unknown_changes(metrics)
+
+
+def _unknown_changes(metrics: Sequence[MetricComparison]) -> Iterator[Finding]:
+    """Yields, by task, which numbers changed of which it is not known whether higher values are better. Times
+    are left out, as they change with the speed.
+    """
+    changes = defaultdict[str, list[MetricComparison]](list)
+    for each in metrics:
+        is_unknown = each.metric.kind == "custom" and each.role == "secondary"
+        if is_unknown and each.word in _CHANGED and not is_time(each.metric.key):
+            changes[each.metric.task].append(each)
+    for task, own in changes.items():
+        named = [f"{each.metric.name} {each.word} by {_change(each)}" for each in own]
+        text = f"{list_with_rest(named, _NAMED)}, whose direction is not known"
+        yield Finding(text, "user", f"say what is better, as --quality={own[0].metric.key}=higher", (task,))
+
+
+def _change(each: MetricComparison) -> str:
+    relative = each.relative_change
+    if relative is None or each.is_absolute:
+        moved = each.contender_value - each.baseline_value
+        return f"{'+' if moved > 0 else ''}{format_number(moved)}"
+    return format_change(relative)
 
 
 def _may_be_worse(each: MetricComparison) -> bool:

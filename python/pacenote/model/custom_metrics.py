@@ -33,15 +33,30 @@ DIRECTIONS: tuple[Direction, ...] = ("higher", "lower", "neutral")
 Directions = Mapping[tuple[str, str], Direction]
 """Directions by the task, or empty text for all tasks, and the key of a custom metric."""
 
-_KNOWN: tuple[tuple[re.Pattern[str], Direction], ...] = (
-    # `recall@k` and `recall@1` are those of OpenSearch Benchmark.
-    (
-        re.compile(r"((avg|min|max|mean|median)[ _-])?(recall|precision|ndcg|mrr)(@.*)?", re.IGNORECASE),
-        "higher",
-    ),
-    (re.compile(r"hits(\.total(\.value)?)?"), "neutral"),
-)
-"""Names whose direction is known unless a track or an option says another one."""
+_QUALITIES = frozenset({"recall", "precision", "ndcg", "dcg", "mrr"})
+"""Words in names of which higher values are better, unless another word says that it is something else."""
+
+_PRECISION_AT = re.compile(r"p(recision)?(@|[ _-]?at[ _-]?)([0-9]+|k)", re.IGNORECASE)
+"""The precision of the first hits, such as `p@10`."""
+
+_TIMES = frozenset({
+    *("time", "times", "took", "latency", "duration", "elapsed"),
+    *("ns", "us", "ms", "s", "sec", "seconds", "millis", "micros", "nanos", "minutes"),
+})
+"""Words in names of times, which change with the speed."""
+
+_OTHERS = frozenset({
+    *("count", "counts", "total", "size", "bytes", "threshold", "limit", "k"),
+    *("error", "errors", "loss", "missed", "failures"),
+})
+"""Other words in names, of which it is not known that higher values are better."""
+
+_HITS = re.compile(r"hits(\.total(\.value)?)?")
+"""The number of hits, of which neither more nor fewer are better."""
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+_AT_K = re.compile(r"(@|[ _-]at[ _-])k\b", re.IGNORECASE)
 
 _TIMESTAMP = "_time_millis"
 """End of the names of points in time, such as the start of a recovery: their mean says nothing."""
@@ -139,11 +154,23 @@ def custom_key(name: str) -> str:
 
 
 def known_direction(key: str) -> Direction | None:
-    """Returns the direction of a usual name; None if it is not one. Of a name with dots, the part after the
-    last dot counts.
-    """
+    """Returns the direction of a usual name, such as `recall_at_10`; None if it is not one."""
     names = (key, key.rpartition(".")[2])
-    return next((way for form, way in _KNOWN if any(map(form.fullmatch, names))), None)
+    if any(map(_HITS.fullmatch, names)):
+        return "neutral"
+    if any(map(_PRECISION_AT.fullmatch, names)):
+        return "higher"
+    words = _words(_AT_K.sub("", key))
+    return "higher" if words & _QUALITIES and not words & (_TIMES | _OTHERS) else None
+
+
+def is_time(key: str) -> bool:
+    """Returns whether the words of a name say that the number is a time, which changes with the speed."""
+    return bool(_words(key) & _TIMES)
+
+
+def _words(key: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(key)}
 
 
 def is_figure(name: str) -> bool:
