@@ -235,17 +235,20 @@ def _compared(
     contenders: int = 1,
 ) -> tuple[Comparison, ComparisonOptions]:
     """Returns the comparison of both sides, one of so many contenders, and how they are compared: all
-    comparisons together are wrong as seldom as one would be (Bonferroni).
+    comparisons together are wrong as seldom as one would be (Bonferroni), and so are all looks at an
+    experiment that has not ended.
     """
+    from pacenote.cli.lab.unfinished_experiments import unfinished_experiments
     from pacenote.compare.groups import compare_groups
     from pacenote.compare.quality import check_directions
     from pacenote.model.comparison import ComparisonOptions
     from pacenote.model.custom_metrics import quality_directions
 
+    unfinished = unfinished_experiments((*baseline.races, *contender.races))
     asked = ComparisonOptions(
         options.primary,
         options.smallest_effect,
-        level=lambda alpha: alpha / contenders,
+        level=lambda alpha: min([alpha / contenders, *(one.level(alpha / contenders) for one in unfinished)]),
         noise=_noise(baseline.races, contender.races),
         quality=quality_directions(options.quality),
         names=store.short_ids([race_id for side in (baseline, contender) for race_id, _ in side.folders]),
@@ -254,9 +257,10 @@ def _compared(
     comparison = compare_groups(baseline.races, contender.races, asked)
     if comparison.answer != "void":
         check_directions(given_quality(options), (each.metric for each in comparison.metrics))
-    if contenders > 1 and comparison.design != "one race each":
-        note = f"intervals and verdicts allow for {contenders} contenders"
-        comparison = replace(comparison, notes=(*comparison.notes, note))
+    if comparison.design != "one race each":
+        notes = [each.note for each in unfinished]
+        notes += [f"intervals and verdicts allow for {contenders} contenders"] if contenders > 1 else []
+        comparison = replace(comparison, notes=(*comparison.notes, *notes))
     return comparison, asked
 
 
