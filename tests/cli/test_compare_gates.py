@@ -59,7 +59,11 @@ def test_gates_trust_blocks_with_both_orders(run):
 
 
 @pytest.mark.parametrize(
-    "gate", ["--fail-on=probably-worse", "--fail-on=worse", "--fail-on=unclear", "--require=no-worse:5%"]
+    "gate",
+    [
+        *("--fail-on=probably-worse", "--fail-on=worse", "--fail-on=unclear", "--require=no-worse:5%"),
+        *("--fail-on=worse:throughput", "--require=no-worse:5%:error-rate"),
+    ],
 )
 def test_a_task_that_one_race_lacks_fails_the_gates(run, gate):
     """It may be what became worse."""
@@ -69,6 +73,6 @@ def test_a_task_that_one_race_lacks_fails_the_gates(run, gate):
     suite = ElementTree.fromstring(out)
     failed = [case.get("name") for case in suite.iter("testcase") if case.find("failure") is not None]
     assert failed == ["p90-latency"]
-    assert run("compare", *SIDES, "--fail-on=worse:throughput")[0] == 0
+    assert run("compare", *SIDES, "--fail-on=worse:throughput:index-append")[0] == 0
     screen = " ".join(run("compare", *SIDES, "--report=short")[1].split())
     assert "not all races have p90-latency:term" in screen

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pacenote.cli.gates.metrics import PRIMARY, gate_metrics
+from pacenote.cli.gates.metrics import PRIMARY, gate_metrics, lacking_labels
 from pacenote.cli.gates.requirements import NoWorse, unmet_metrics, unshown_labels
 from pacenote.cli.options import values
 from pacenote.errors import UsageError
@@ -192,13 +192,17 @@ def _void_text(comparison: Comparison) -> str:
 
 
 def _lacking(comparison: Comparison, gated: _GateMetrics) -> Sequence[str]:
-    """Returns the labels of the metrics that not all races have, if a gate is about all that decide and about
-    what is worse or, for primary ones, not decided: that they are not is not known.
+    """Returns the labels of the metrics that not all races have, if a gate is about them and about what is
+    worse or, for primary ones, not decided: that they are not is not known.
     """
-    words = {gate.word for gate, _ in gated if gate.metric.lower() == PRIMARY}
-    if words & GATE_WORDS.keys():
-        return comparison.lacking
-    return comparison.lacking_primary if words & {"unclear", "no-verdict"} else ()
+    found = dict[str, None]()
+    for gate, _ in gated:
+        labels = lacking_labels(comparison, gate.metric, "--fail-on")
+        if gate.word in GATE_WORDS:
+            found |= dict.fromkeys(labels)
+        elif gate.word in ("unclear", "no-verdict"):
+            found |= dict.fromkeys(label for label in labels if label in comparison.lacking_primary)
+    return tuple(found)
 
 
 def _fired_text(failed: Sequence[MetricComparison], lacking: Sequence[str]) -> str:

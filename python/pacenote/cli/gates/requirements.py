@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pacenote.cli.gates.metrics import PRIMARY, gate_metrics
+from pacenote.cli.gates.metrics import PRIMARY, gate_metrics, lacking_labels
 from pacenote.cli.options import values
 from pacenote.errors import UsageError
 
@@ -103,11 +103,11 @@ def _requirement(text: str) -> NoWorse:
 
 
 def unshown_labels(comparison: Comparison, requirements: Sequence[NoWorse]) -> Sequence[str]:
-    """Returns the labels of the metrics that not all races have, if a requirement is about all metrics that
-    decide.
+    """Returns the labels of the metrics that not all races have, and requirements are about. Raises
+    UsageError if there are no metrics of their names.
     """
-    is_asked = any(one.metric.lower() == PRIMARY for one in requirements)
-    return comparison.lacking if is_asked else ()
+    labels = (label for one in requirements for label in lacking_labels(comparison, one.metric, "--require"))
+    return tuple(dict.fromkeys(labels))
 
 
 def unmet_metrics(comparison: Comparison, requirements: Sequence[NoWorse]) -> list[MetricComparison]:
