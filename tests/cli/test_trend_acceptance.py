@@ -141,7 +141,7 @@ def test_a_metric_that_is_missing_can_be_accepted(run, home):
     store.create(replace(records[-1], tasks=records[-1].tasks[:1]))
     code, _, err = run("trend", GATE)
     assert code == 3
-    assert "do not count in the newest race" in err
+    assert "p90-latency:term does not count in the newest race" in err
     assert run("trend", "accept", "--reason=the search was removed")[0] == 0
     assert run("trend", GATE)[::2] == (0, "")
 

@@ -78,6 +78,34 @@ def test_a_regression_that_was_found_stays_until_it_is_accepted_or_gone(seed):
     assert all(found[first:])
 
 
+@pytest.mark.process
+def test_a_regression_stays_when_its_old_level_leaves_the_newest_races():
+    """With `--last=100`, the 20 races before it are none of the newest ones from race 120 on."""
+    records = noisy([1.0] * 20 + [0.94] * 240, 1)
+    for count in (60, 118, 121, 150, 199, 260):
+        trend = trend_of(records[:count], metrics=(LABEL,), last=100)
+        assert trend.answer == "regression", count
+        assert trend.races[0].race_id == "n00"
+        assert any("older" in text or "before the newest" in text for text in trend.notes) == (count > 100)
+    (change,) = trend.regressions
+    entry = AcceptedRegression(trend.races[change[1].after].race_id, LABEL, -0.06, "meant to be")
+    accepted = trend_of(records, metrics=(LABEL,), last=100, accepted=(entry,))
+    assert (accepted.answer, len(accepted.races)) == ("no regression", 100)
+    assert not accepted.notes
+    assert any("160 older races: --last" in text for text in accepted.left_out)
+
+
+def test_a_regression_before_the_newest_races_that_was_made_up_for_is_gone():
+    records = noisy([1.0] * 20 + [0.9] * 40 + [1.0] * 120, 1)
+    trend = trend_of(records, metrics=(LABEL,), last=100)
+    assert (trend.answer, len(trend.races)) == ("no regression", 100)
+
+
+def test_a_drift_that_ended_before_the_newest_races_remains_a_regression():
+    records = noisy([0.997 ** min(night, 60) for night in range(230)], 2, noise=0.005)
+    assert trend_of(records, metrics=(LABEL,), last=100).answer == "regression"
+
+
 def test_a_regression_is_new_while_it_was_not_known_ten_races_ago():
     new = [
         any(change.is_new for change in each.regressions if abs(change.after - 20) <= 2)
@@ -113,6 +141,10 @@ def accepted(change: float | None = -0.15, race: str = "n10", label: str = LABEL
     return AcceptedRegression(race, label, change, "the new default of 3.4")
 
 
+def accepted_drift(change: float, race: str) -> AcceptedRegression:
+    return AcceptedRegression(race, LABEL, change, "the corpus grows", "drift")
+
+
 def test_an_accepted_regression_is_none_and_its_reason_is_shown():
     records = nights(30, rate=step(10, 0.85))
     trend = trend_of(records, accepted=(accepted(),))
@@ -142,11 +174,29 @@ def test_a_drift_is_accepted_until_it_is_worse_again():
     def drifting(night: int) -> float:
         return 0.995**night
 
-    half = trend_of(nights(40, rate=drifting), accepted=(accepted(-0.18, "n39"),))
+    half = trend_of(nights(40, rate=drifting), accepted=(accepted_drift(-0.18, "n39"),))
     assert half.answer == "no regression"
     assert metric(half).drift is not None
-    later = trend_of(nights(60, rate=drifting), accepted=(accepted(-0.18, "n39"),))
+    later = trend_of(nights(60, rate=drifting), accepted=(accepted_drift(-0.18, "n39"),))
     assert later.answer == "regression"
+
+
+def test_a_step_after_an_accepted_drift_is_not_accepted():
+    """The step is smaller than the accepted drift, and begins with the race after its acceptance."""
+    rates_then = [1 - 0.003 * night for night in range(45)]
+    records = noisy([*rates_then, *[rates_then[-1] * 0.88] * 15], 3)
+    drift = accepted_drift(-0.14, "n44")
+    assert trend_of(records[:45], metrics=(LABEL,), accepted=(drift,)).answer == "no regression"
+    for count in range(48, 61):
+        trend = trend_of(records[:count], metrics=(LABEL,), accepted=(drift,))
+        assert trend.answer == "regression", count
+        after = [change.after for _, change in trend.regressions]
+        assert all(place >= 43 for place in after), count
+
+
+def test_an_accepted_step_accepts_no_drift():
+    records = nights(40, rate=lambda night: 0.995**night)
+    assert trend_of(records, accepted=(accepted(-0.18, "n39"),)).answer == "regression"
 
 
 @pytest.mark.process
@@ -183,6 +233,28 @@ def test_small_steps_that_matter_together_say_so():
 def later(record: RaceRecord, name: str, hours: float, **changes: object) -> RaceRecord:
     moved = record.timestamp + timedelta(hours=hours)
     return replace(record, race_id=name, timestamp=moved, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("at", "answer"), [(14, "newest races unusable"), (8, "no regression")])
+def test_a_value_of_0_does_not_count_and_is_named(at, answer):
+    """It has no ratio to others. The newest one is not good news; an older one hides no regression."""
+    records = nights(15)
+    records[at] = replace(records[at], tasks=(index(0.0), *records[at].tasks[1:]))
+    trend = trend_of(records)
+    assert trend.answer == answer
+    assert not metric(trend).reason
+    assert any("1 race has a throughput:index-append of 0" in note for note in trend.notes)
+    worse = [*records, *nights(24, rate=step(15, 0.8))[15:]]
+    assert trend_of(worse).answer == "regression"
+
+
+def test_an_alarm_that_does_not_matter_is_no_regression():
+    """A change of 2.5 % is found at a noise of 0.5 %; 3 % matter."""
+    levels = [1.0] * 30 + [0.975] * 2
+    alarm = trend_of(noisy([1.0] * 30 + [0.95] * 2, 1, noise=0.005), metrics=(LABEL,))
+    assert [change.raised for _, change in alarm.regressions] == [31]
+    small = trend_of(noisy(levels, 1, noise=0.005), metrics=(LABEL,))
+    assert (small.answer, small.regressions) == ("no regression", ())
 
 
 VOID = {"verdict": Verdict("void", (Finding("30 % of the searches failed"),))}

@@ -47,6 +47,9 @@ _GATE_WORDS: Mapping[str, tuple[MetricWord, ...]] = {
 _GATES_HINT = f"{', '.join(_GATE_WORDS)} or {_DRIFT}, or several by commas"
 _FILTERS = ("track", "challenge", "user_tags", "from_date", "to_date")
 _MAX_RACES = 100
+_READ_BACK = 1000
+"""Number of races that are read at most: among those that are not shown, regressions may have begun."""
+
 _NEW_RACES = 10
 _NAMED = 5
 _FILE_WIDTH = 100
@@ -216,7 +219,7 @@ def trend_page(store: RaceStore, race_id: str) -> str:
     from pacenote.store.race_index import RaceFilter
     from pacenote.store.track_races import find_track_races
 
-    found = find_track_races(store, RaceFilter(limit=_MAX_RACES), like=race_id)
+    found = find_track_races(store, RaceFilter(limit=_READ_BACK), like=race_id)
     left_out = list(found.left_out)
     asked = TrendOptions(
         last=_MAX_RACES,
@@ -245,7 +248,7 @@ def _found(store: RaceStore, options: argparse.Namespace) -> FoundGroup:
     return find_track_races(
         store,
         RaceFilter(
-            limit=options.last,
+            limit=max(options.last, _READ_BACK),
             track=options.track,
             challenge=options.challenge,
             from_date=options.from_date,

@@ -91,8 +91,8 @@ def _found(trend: Trend, reason: str) -> Iterator[tuple[AcceptedRegression, str]
     for metric in trend.metrics:
         label = metric.metric.label
         if metric.drift is not None and metric.drift.is_regression:
-            entry = AcceptedRegression(newest, label, metric.drift.total, reason)
+            entry = AcceptedRegression(newest, label, metric.drift.total, reason, "drift")
             yield entry, f"{label} drift of {format_change(metric.drift.total)}"
         if metric.is_missing:
             text = f"{label} does not count in the newest race"
-            yield AcceptedRegression(newest, label, None, reason), text
+            yield AcceptedRegression(newest, label, None, reason, "missing"), text

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pacenote.figures.catalogue import ENGINE, METRICS
-from pacenote.figures.percentiles import PRIMARY_PERCENTILES
 from pacenote.model.comparison import MetricId
 from pacenote.model.custom_metrics import CustomMetric, CustomMetrics, custom_key, known_direction
 from pacenote.model.imported import (
@@ -82,25 +81,6 @@ def custom_metric(task: str, custom: CustomMetric, unit: str = "") -> MetricId:
         "custom",
         higher_is_better=custom.higher_is_better,
     )
-
-
-def imported_primary(imported: ImportedResults) -> frozenset[str]:
-    """Returns the labels of the primary metrics: throughput of tasks that index documents, percentiles of the
-    other tasks that have a median, and the error rates of both.
-    """
-    return frozenset(
-        f"{key}:{task.task}" for task in imported_tasks(imported.values) for key in _primary_keys(task)
-    )
-
-
-def _primary_keys(task: ImportedTask) -> Iterator[str]:
-    if task.indexes:
-        yield "throughput" if "mean" in task.throughput else "throughput-median"
-        yield _ERROR_RATE_KEY
-    elif 50.0 in task.times:
-        for q in PRIMARY_PERCENTILES:
-            yield from (f"p{q:g}-latency", f"p{q:g}-service-time")
-        yield _ERROR_RATE_KEY
 
 
 def is_paced(task: ImportedTask) -> bool:

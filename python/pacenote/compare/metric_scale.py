@@ -47,6 +47,10 @@ class MetricScale:
         """Returns the change that a step is."""
         return step if self.resolution is not None else math.expm1(step)
 
+    def step_between(self, old: float, new: float) -> float:
+        """Returns the step from one value to another one."""
+        return new - old if self.resolution is not None else math.log(new / old)
+
     def value(self, level: float) -> float:
         """Returns the value of a level in the unit of the metric."""
         if self.resolution is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pacenote.compare.estimate import PROBABLE, estimated_change
 from pacenote.compare.metric_scale import MetricScale
-from pacenote.compare.metrics import Datum, operation_count
+from pacenote.compare.metrics import Datum, operation_count, race_counts
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.comparison import EstimatedChange, MetricWord
 from pacenote.model.trend import (
@@ -35,6 +35,7 @@ from pacenote.stats.change_points import (
     last_deviation,
 )
 from pacenote.stats.effect import CONFIDENCE, RESOLUTION, Effect, bounded_effect
+from pacenote.stats.error_rate_alarms import find_error_rate_alarms
 from pacenote.stats.online_detection import AlarmOptions, OnlineAlarm, find_alarms, soonest_step
 from pacenote.stats.student import StudentEstimate
 from pacenote.stats.words import word_of
@@ -49,7 +50,7 @@ _MAX_DOUBTFUL = 0.5
 _MAX_STEP = 700.0
 """The largest logarithm of a ratio that is a number."""
 
-_NEAR = 5
+NEAR = 5
 """Number of races between two places that may be the same change: the place of one that was just found is
 uncertain.
 """
@@ -87,16 +88,11 @@ def metric_trend(
     shown = MetricTrend(scale.metric, scale.smallest_effect, tuple(point for point, _ in points))
     if reason := _reason(scale, points):
         return replace(shown, reason=reason)
-    # Percentiles of races with too few samples, and latency with the backlog of a warm-up, do not count.
-    series = _Series(
-        scale,
-        [point for point, datum in points if datum.is_usable],
-        [datum for _, datum in points if datum.is_usable],
-        criteria,
-    )
+    counted = [(point, datum) for point, datum in points if _counts(scale, datum)]
+    series = _Series(scale, [point for point, _ in counted], [datum for _, datum in counted], criteria)
     found = series.segmentation(len(series.points))
     if found is None:
-        return replace(shown, points=tuple(series.points), reason="a value is 0, so that there is no ratio")
+        return replace(shown, points=tuple(series.points), reason="a value is not a number")
     outliers = set(found.outliers)
     marked = tuple(replace(point, is_outlier=at in outliers) for at, point in enumerate(series.points))
     smallest_error = series.smallest_error(found.outliers)
@@ -117,13 +113,20 @@ def metric_trend(
     )
 
 
+def _counts(scale: MetricScale, datum: Datum) -> bool:
+    """Returns whether a value counts: not a percentile of too few samples, latency with the backlog of a
+    warm-up, or a value without a ratio to others.
+    """
+    return datum.is_usable and (scale.resolution is not None or datum.value > 0)
+
+
 def _reason(scale: MetricScale, points: Sequence[tuple[TrendPoint, Datum]]) -> str:
     """Returns why no change can be found; empty if one can."""
     if scale.metric.q >= 100:
         return "a maximum does not decide"
     if not any(point.value for point, _ in points):
         return ZERO_REASON
-    counted = [datum for _, datum in points if datum.is_usable]
+    counted = [datum for _, datum in points if _counts(scale, datum)]
     if len(counted) >= MIN_RACES:
         return ""
     short = [datum for _, datum in points if datum.samples_needed]
@@ -199,16 +202,19 @@ class _Series:
 
     @property
     def _has_alarms(self) -> bool:
-        """Whether the online detector watches it. It does not watch error rates, which are mostly 0, and what
-        cannot become worse.
+        """Whether the online detector watches it: not what cannot become worse, and error rates of which the
+        numbers of operations are not known.
         """
-        metric = self.scale.metric
-        return metric.kind != "error rate" and metric.higher_is_better is not None
+        if self.scale.metric.kind == "error rate":
+            return race_counts(self.data) is not None
+        return self.scale.metric.higher_is_better is not None
 
     def alarms(self) -> tuple[OnlineAlarm, ...]:
         """Returns the alarms of the online detector."""
         if not self._has_alarms:
             return ()
+        if self.scale.metric.kind == "error rate":
+            return find_error_rate_alarms(race_counts(self.data) or (), self._alarm_options)
         values = self.values
         if self.scale.resolution is None:
             values = [math.log(value) for value in values]
@@ -220,18 +226,17 @@ class _Series:
         after = min(MIN_SEGMENT, end - start - 1)
         least = self.smallest_error(found.outliers)(start, end - after, end)
         steps = [detectable_step(found, end - start, MIN_SEGMENT, self.criteria.level, least)]
-        if self._has_alarms:
+        if self._has_alarms and self.scale.metric.kind != "error rate":
             soonest = soonest_step(end - start, found.deviation, found.correlation, self._alarm_options)
             steps += [] if soonest is None else [soonest]
         step = min(steps)
         return self.scale.change(step) if step < _MAX_STEP else None
 
     def changes(self, found: Segmentation) -> Iterator[TrendChange]:
-        """Yields the changes between levels and the alarms that have not ended, in their order."""
+        """Yields the changes between levels and the alarms that have not ended and matter, in their order."""
         known_count = sum(point.race < self.criteria.new_from for point in self.points)
         known = self.segmentation(known_count)
-        # A drift that became worse explains them.
-        alarms = () if found.drift and self.drift(found.drift).word == "worse" else self.alarms()
+        alarms = self._unexplained(found.drift)
         earlier: list[_Place] = [*(known.changes if known else ())]
         earlier += [alarm for alarm in alarms if alarm.raised < known_count]
         changes: list[tuple[_Place, TrendChange]] = [
@@ -240,10 +245,25 @@ class _Series:
         changes += [
             (alarm, self._alarmed(alarm))
             for alarm in alarms
-            if alarm.ended is None and not _is_near(alarm, found.changes)
+            if alarm.ended is None
+            and not _is_near(alarm, found.changes)
+            and abs(alarm.step.value) >= self.scale.margin
         ]
         for place, change in sorted(changes, key=lambda entry: entry[0].at):
             yield self._judged(replace(change, is_new=not _is_near(place, earlier)))
+
+    def _unexplained(self, drift: Drift | None) -> tuple[OnlineAlarm, ...]:
+        """Returns the alarms that a drift does not explain. One that became worse explains all or, if it was
+        accepted, those until then.
+        """
+        if drift is None or self.drift(drift).word != "worse":
+            return self.alarms()
+        accepted = self._accepted_drift(drift)
+        if accepted is None:
+            return ()
+        return tuple(
+            alarm for alarm in self.alarms() if accepted[0] - self.points[alarm.at].race < MIN_SEGMENT
+        )
 
     def _between_levels(self, found: Segmentation, number: int) -> TrendChange:
         """Returns a change between levels; it is worse if the newest level still is by what matters."""
@@ -334,7 +354,9 @@ class _Series:
     def _acceptance(self, after: int, change: EstimatedChange) -> str:
         """Returns why a change was accepted; empty if it was not, or is worse than that by what matters."""
         for race, entry in self.criteria.accepted.get(self.scale.metric.label, ()):
-            if entry.change is None or abs(race - after) > _NEAR:
+            # The level of the race with which a drift was accepted had begun some races before.
+            is_same = race - after >= MIN_SEGMENT if entry.kind == "drift" else abs(race - after) <= NEAR
+            if entry.change is None or not is_same:
                 continue
             more = abs(self.scale.step(change.value)) - abs(self.scale.step(entry.change))
             if more < self.scale.margin:
@@ -347,11 +369,20 @@ class _Series:
         drift = TrendDrift(found.per_race, found.total, scale.word(math.log1p(found.total)))
         if drift.word != "worse":
             return drift
-        last = self.points[-1].race
-        for race, entry in self.criteria.accepted.get(scale.metric.label, ()):
-            if scale.word(found.slope * (last - race)) == "same":
-                return replace(drift, accepted=entry.reason)
+        accepted = self._accepted_drift(found)
+        if accepted is not None:
+            return replace(drift, accepted=accepted[1].reason)
         return replace(drift, is_regression=True)
+
+    def _accepted_drift(self, found: Drift) -> tuple[int, AcceptedRegression] | None:
+        """Returns the accepted drift, with the index of its race, since which this one did not go on by what
+        matters; None without one.
+        """
+        last = self.points[-1].race
+        for race, entry in self.criteria.accepted.get(self.scale.metric.label, ()):
+            if entry.kind == "drift" and self.scale.word(found.slope * (last - race)) == "same":
+                return race, entry
+        return None
 
 
 _Place = ChangePoint | OnlineAlarm
@@ -360,7 +391,7 @@ _Place = ChangePoint | OnlineAlarm
 def _is_near(place: _Place, others: Iterable[_Place]) -> bool:
     """Returns whether a change may be the same as one of others: near it, and in its direction."""
     is_lower = place.step.value < 0
-    return any(abs(other.at - place.at) <= _NEAR and (other.step.value < 0) == is_lower for other in others)
+    return any(abs(other.at - place.at) <= NEAR and (other.step.value < 0) == is_lower for other in others)
 
 
 def _levels(

@@ -6,20 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pacenote.compare.imported_metrics import custom_metric, imported_metrics, imported_primary
+from pacenote.compare.imported_metrics import custom_metric, imported_metrics
 from pacenote.figures.catalogue import ENGINE, METRICS, TASK
 from pacenote.figures.metric import Metric, MetricRow
 from pacenote.figures.of_race import Figure, race_figures
-from pacenote.figures.percentiles import PRIMARY_PERCENTILES
 from pacenote.model.comparison import MetricId, PercentileTime
 from pacenote.model.custom_metrics import CustomMetrics, declared_metrics
 from pacenote.model.imported import ImportedResults
 from pacenote.model.messages import list_with_rest, similar_names
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import PERCENTILES, TaskResult
+from pacenote.model.result import PERCENTILES
 from pacenote.model.sample_counts import samples_for
-from pacenote.model.target_rate import misses_target
-from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
+from pacenote.model.task_kinds import reported_tasks
 from pacenote.stats.absolute_effect import OperationCount, total
 
 PRIMARY_KEY = "primary-metrics"
@@ -133,19 +131,6 @@ def _imported_metrics(imported: ImportedResults, customs: CustomMetrics) -> Iter
         yield found.metric, Datum(found.value, needed, is_count_known=False)
 
 
-def primary_metrics(
-    records: Sequence[RaceRecord], metrics: Iterable[MetricId]
-) -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
-    """Returns the labels of the metrics that a trend of races shows: those that the metadata of their tasks
-    names or, if there are none, throughput of tasks that index, percentiles of searches, and the error rates
-    of both. Also returns the names in the metadata that select no metric, by task.
-
-    Fewer of them decide a comparison (`deciding_metrics`).
-    """
-    named, unknown = named_metrics(records, metrics)
-    return named or frozenset().union(*map(_default_primary, records)), unknown
-
-
 def named_metrics(
     records: Sequence[RaceRecord], metrics: Iterable[MetricId]
 ) -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
@@ -175,15 +160,6 @@ def _names_in_metadata(record: RaceRecord) -> Iterator[tuple[str, tuple[str, ...
     for task, meta in record.task_meta.items():
         named = meta.get(PRIMARY_KEY, ())
         yield task, tuple(map(str, named)) if isinstance(named, list | tuple) else (str(named),)
-
-
-def _default_primary(record: RaceRecord) -> frozenset[str]:
-    if record.imported is not None:
-        return imported_primary(record.imported)
-    tasks = [task for task in reported_tasks(record) if indexes(task) or searches(task)]
-    if not tasks:
-        tasks = [task for task in reported_tasks(record) if not runs_once(task)]
-    return frozenset(f"{key}:{task.task}" for task in tasks for key in _primary_keys(task, record))
 
 
 def expanded_primary(
@@ -250,20 +226,6 @@ def _option_keys(metric: Metric) -> Iterator[str]:
     for q in PERCENTILES:
         key = _metric_id(metric, "", f"{q:g}", q, "").key
         yield from (key, key.partition("-")[0])
-
-
-def _primary_keys(task: TaskResult, record: RaceRecord) -> Iterator[str]:
-    target = record.targets.get(task.task)
-    # A task that keeps its target rate has the throughput of its schedule.
-    is_scheduled = task.paced and (target is None or not misses_target(task, target, record.max_shortfall))
-    if indexes(task) and not is_scheduled:
-        yield "throughput"
-    else:
-        for q in PRIMARY_PERCENTILES:
-            if task.paced:
-                yield _percentile_key(METRICS["latency"], f"{q:g}")
-            yield _percentile_key(METRICS["service_time"], f"{q:g}")
-    yield METRICS["error_rate"].option_key
 
 
 def percentile_metric(task: str, time: PercentileTime, q: float) -> MetricId:

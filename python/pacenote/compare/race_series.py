@@ -31,7 +31,9 @@ class RaceSeries:
     """Races that may be compared with each other."""
 
     races: tuple[ComparedRace, ...]
-    """The races, oldest first; empty if none may be used."""
+    """The races, oldest first; empty if none may be used. Those before the newest `TrendOptions.last` are
+    looked at only if a regression was found among them.
+    """
 
     configuration: Mapping[str, str]
     """What they have in common, by name."""
@@ -69,11 +71,6 @@ def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSer
     for race in usable:
         (same if _configuration(race, memory) == wanted else others).append(race)
     left_out += _other_texts(others, wanted, memory, named)
-    if options.last is not None and len(same) > options.last:
-        left_out.append(
-            f"{format_count(len(same) - options.last, 'older race')}: --last includes more of them"
-        )
-        same = same[-options.last :]
     later = [race for race in found.values() if _is_later(race, same[-1], wanted, memory)]
     newest_unusable = _late_text(same[-1], options) or _unusable_text(later, named)
     configuration = {key: value for key, value in wanted.items() if value}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from pacenote.compare.deciding import deciding_metrics
 from pacenote.compare.differences import group_differences
 from pacenote.compare.metric_scale import MetricScale
 from pacenote.compare.metric_trend import TrendCriteria, metric_trend
-from pacenote.compare.metrics import Datum, expanded_primary, metric_hint, primary_metrics, race_metrics
+from pacenote.compare.metrics import Datum, expanded_primary, metric_hint, race_metrics
+from pacenote.compare.old_regressions import first_race_needed
 from pacenote.compare.quality import check_directions
 from pacenote.compare.race_findings import RaceDoubts
 from pacenote.compare.race_series import RaceSeries, race_series
@@ -27,7 +31,7 @@ from pacenote.model.trend import (
     TrendRace,
 )
 from pacenote.model.user_tags import tag_texts
-from pacenote.stats.change_points import LEVEL
+from pacenote.stats.change_points import LEVEL, MIN_RACES
 from pacenote.stats.multiplicity import holm_confidences
 from pacenote.units import format_count
 
@@ -54,26 +58,28 @@ def find_trend(races: Sequence[ComparedRace], options: TrendOptions) -> Trend:
     series = race_series(races, options)
     if not series.races:
         raise StoreError("no race can be used for a trend", hint="; ".join(series.left_out))
+    newest = len(series.races) - min(options.last or len(series.races), len(series.races))
     customs = declared_metrics(
         [race.record.task_meta for race in series.races], quality_directions(options.quality)
     )
     values = [race_metrics(race.record, customs) for race in series.races]
     check_directions(options.checked_quality, (metric for own in values for metric in own), kind="")
-    metrics = _metrics(series.races, values, options)
+    metrics = _metrics(series.races[newest:], values[newest:], options)
+    first = _first_race(series, metrics, values, options)
+    if first:
+        older = f"{format_count(first, 'older race')}: --last includes more of them"
+        series = replace(series, races=series.races[first:], left_out=(*series.left_out, older))
+    values = values[first:]
     criteria = _criteria(series, len(metrics), options)
-    doubts = [RaceDoubts(race.record) for race in series.races]
+    points = _all_points(series, metrics, values)
     found = [
-        metric_trend(
-            MetricScale.of(metric, options, [own[metric].value for own in values if metric in own]),
-            _points(metric, doubts, values),
-            criteria,
-        )
-        for metric in metrics
+        metric_trend(_scale(metric, values, options), own, criteria)
+        for metric, own in zip(metrics, points, strict=True)
     ]
-    first = series.races[-1].record
+    record = series.races[-1].record
     return Trend(
-        track=first.track.name,
-        challenge=first.challenge,
+        track=record.track.name,
+        challenge=record.challenge,
         configuration={
             key: value for key, value in series.configuration.items() if key not in ("track", "challenge")
         },
@@ -85,8 +91,55 @@ def find_trend(races: Sequence[ComparedRace], options: TrendOptions) -> Trend:
         level=criteria.level,
         newest_unusable=series.newest_unusable,
         left_out=series.left_out,
-        notes=tuple(_notes(series.races, found)),
+        notes=(*_notes(series.races, found), *_zero_notes(found, points), *_older_note(newest - first)),
     )
+
+
+def _first_race(
+    series: RaceSeries,
+    metrics: Sequence[MetricId],
+    values: Sequence[Mapping[MetricId, Datum]],
+    options: TrendOptions,
+) -> int:
+    """Returns the index of the first race to look at: that of the newest ones or, if a regression was found
+    before them and lasts, that of its old level.
+    """
+    count = len(series.races)
+    if options.last is None or options.last >= count or options.since is not None:
+        return count - min(options.last or count, count)
+    criteria = _criteria(series, len(metrics), options)
+    points = _all_points(series, metrics, values)
+    return min(
+        (
+            first_race_needed(_scale(metric, values, options), own, criteria, options.last)
+            for metric, own in zip(metrics, points, strict=True)
+        ),
+        default=count - options.last,
+    )
+
+
+def _zero_notes(
+    metrics: Sequence[MetricTrend], points: Sequence[Sequence[tuple[TrendPoint, Datum]]]
+) -> Iterator[str]:
+    """Yields which values of 0 do not count."""
+    for each, own in zip(metrics, points, strict=True):
+        zeros = sum(point.value <= 0 for point, _ in own)
+        if zeros and not each.is_absolute:
+            races = format_count(zeros, "race has", "races have")
+            yield f"{races} a {each.metric.label} of 0, which has no ratio to others and does not count"
+
+
+def _older_note(older: int) -> Iterator[str]:
+    """Yields that older races than asked for are looked at."""
+    if older:
+        races = format_count(older, "race before the newest ones is", "races before the newest ones are")
+        yield f"{races} included, with the old level of a regression that was found among them"
+
+
+def _scale(
+    metric: MetricId, values: Sequence[Mapping[MetricId, Datum]], options: TrendOptions
+) -> MetricScale:
+    return MetricScale.of(metric, options, [own[metric].value for own in values if metric in own])
 
 
 def _metrics(
@@ -99,13 +152,33 @@ def _metrics(
         if unknown:
             raise UsageError(f"the races have no metric '{unknown[0]}'", hint=metric_hint(unknown[0], known))
     else:
-        labels, _ = primary_metrics([race.record for race in races], known)
-        labels |= {
+        labels = _deciding(races, values) | {
             metric.label
             for metric in known
             if metric.kind == "custom" and metric.higher_is_better is not None
         }
     return [metric for metric in known if metric.label in labels]
+
+
+def _deciding(races: Sequence[ComparedRace], values: Sequence[Mapping[MetricId, Datum]]) -> set[str]:
+    """Returns the labels of the metrics that decide in so many races that a change can be found in them, and
+    of tasks without such a metric all that decide.
+    """
+    counts = Counter[str]()
+    for race, own in zip(races, values, strict=True):
+        counts.update(deciding_metrics([race.record], own.keys())[0])
+    frequent = {label for label, count in counts.items() if count >= MIN_RACES}
+    tasks = {metric.label: metric.task for own in values for metric in own}
+    known = {tasks.get(label) for label in frequent}
+    return frequent | {label for label in counts if tasks.get(label) not in known}
+
+
+def _all_points(
+    series: RaceSeries, metrics: Sequence[MetricId], values: Sequence[Mapping[MetricId, Datum]]
+) -> list[list[tuple[TrendPoint, Datum]]]:
+    """Returns the values of each metric in the races of a series."""
+    doubts = [RaceDoubts(race.record) for race in series.races]
+    return [_points(metric, doubts, values) for metric in metrics]
 
 
 def _points(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pacenote.model.codec import Number, Stored
+
+AcceptedKind = Literal["step", "drift", "missing"]
+"""What was accepted: a change between levels, a drift, or that a metric is missing."""
 
 
 class AcceptedRegression(Stored, frozen=True):
@@ -19,3 +24,6 @@ class AcceptedRegression(Stored, frozen=True):
 
     reason: str
     """Why it was accepted."""
+
+    kind: AcceptedKind = "step"
+    """What was accepted. What an accepted drift went through is accepted, too; a later step is not."""

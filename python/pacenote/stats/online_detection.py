@@ -77,10 +77,10 @@ _NOISE_RACES = 40
 _MAX_CORRELATION = 0.8
 """A higher correlation of consecutive races is taken for this one."""
 
-_IMPROVED = 10.0
+IMPROVED = 10.0
 """How many times as much evidence it needs that a level became better: it only moves the level."""
 
-_BACK = math.log(1000)
+BACK = math.log(1000)
 """The sum of log likelihood ratios from which on the old level is back."""
 
 _LOW_SHARE = 0.9
@@ -259,7 +259,7 @@ class _Monitor:
         limit = self._options.limit
         first: _Event | None = None
         found = _evidence(self._values[own], self._cleaned[own], self._least)
-        for (evidence, sizes), needed in zip(found, (limit, limit * _IMPROVED), strict=True):
+        for (evidence, sizes), needed in zip(found, (limit, limit * IMPROVED), strict=True):
             above = (evidence >= needed).nonzero()[0]
             above = above[above + self._start >= self._next]
             if len(above) and (first is None or above[0] + self._start < first.known):
@@ -291,7 +291,7 @@ class _Monitor:
             total += alarm.shift * (middle - value) / variance
             if total <= 0:
                 total, at = 0.0, position + 1
-            elif total >= _BACK and position >= max(at + MIN_SEGMENT - 1, self._next):
+            elif total >= BACK and position >= max(at + MIN_SEGMENT - 1, self._next):
                 return _Event(at, position, ends=number)
         return None
 

@@ -54,7 +54,7 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
         races[race.key], folders[race.key] = race, folder.path
     more = len(left_out) - _NAMED
     left_out[_NAMED:] = [f"{format_count(more, 'more race')} cannot be read"] if more > 0 else []
-    newest = f"the newest {criteria.limit}" if like else f"the newest {criteria.limit}: --last has more"
+    newest = f"the newest {criteria.limit}"
     return FoundGroup(tuple(races.values()), folders, (*left_out, *_texts(damaged, others, older, newest)))
 
 
