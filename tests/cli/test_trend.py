@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from datetime import timedelta
 
@@ -37,6 +38,8 @@ def stored(tmp_path_factory):
     for name, text in (("broken", "{"), ("newer", '{"format": 99}')):
         (store.races / name).mkdir()
         (store.races / name / "race.json").write_text(text)
+        before = (earlier - timedelta(days=30)).timestamp()
+        os.utime(store.races / name / "race.json", (before, before))
     return store
 
 
@@ -113,6 +116,30 @@ def test_races_are_selected_by_options_or_named(run, races, options, wanted):
     assert [each["race_id"] for each in document["races"]] == [f"n{night:02}" for night in range(9)][wanted]
     older = "3 older races: --last includes more of them"
     assert (older in document["left_out"]) == (options == ("--last=6",))
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('{"race_id"', 3),
+        ('{"@timestamp": 1773577800000, "track": "http_logs", "re', 3),
+        ('{"@timestamp": 1773577800000, "track": "geonames", "re', 0),
+        ('{"@timestamp": 1771158600000, "track": "http_logs", "re', 0),
+    ],
+)
+@pytest.mark.parametrize("selection", [(), ("FOLDER",)])
+def test_a_newest_race_that_is_damaged_fails(run, home, text, code, selection):
+    store = RaceStore(home)
+    for each in nights(10):
+        store.create(each)
+    (store.races / "zz").mkdir()
+    (store.races / "zz" / "race.json").write_text(text)
+    races = [str(store.races)] if selection else []
+    found, out, err = run("trend", *races, "--fail-on=regression")
+    assert found == code
+    if code:
+        assert "--fail-on: the newest race is damaged: zz" in err
+        assert out.startswith(" NEWEST RACES CANNOT BE USED")
 
 
 def test_a_newest_race_that_is_too_old_fails(run, races):

@@ -205,6 +205,7 @@ def _trend(store: RaceStore, options: argparse.Namespace, console: Console) -> T
         accepted=accepted_with_store(store.home, options, console),
         names=store.short_ids(race.record.race_id for race in found.races),
         left_out=found.left_out,
+        damaged=found.damaged,
     )
     return find_trend(found.races, asked)
 
@@ -226,6 +227,7 @@ def trend_page(store: RaceStore, race_id: str) -> str:
         accepted=accepted_regressions(store.home, left_out.append),
         names=store.short_ids(race.record.race_id for race in found.races),
         left_out=tuple(left_out),
+        damaged=found.damaged,
     )
     return _page(find_trend(found.races, asked))
 

@@ -72,7 +72,9 @@ def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSer
         (same if _configuration(race, memory) == wanted else others).append(race)
     left_out += _other_texts(others, wanted, memory, named)
     later = [race for race in found.values() if _is_later(race, same[-1], wanted, memory)]
-    newest_unusable = _late_text(same[-1], options) or _unusable_text(later, named)
+    newest_unusable = (
+        _late_text(same[-1], options) or _damaged_text(same[-1], options) or _unusable_text(later, named)
+    )
     configuration = {key: value for key, value in wanted.items() if value}
     return RaceSeries(tuple(same), configuration, tuple(left_out), newest_unusable)
 
@@ -102,6 +104,20 @@ def _unusable_text(races: Sequence[ComparedRace], named: ComparisonOptions) -> s
         verb, _, rest = reason.partition(" ")
         reasons = dict.fromkeys([f"{_SINGULAR.get(verb, verb)} {rest}"])
     return f"the {count} {' or '.join(reasons)}: {names_text(races, named)}"
+
+
+def _damaged_text(newest: ComparedRace, options: TrendOptions) -> str:
+    """Returns that races which began after the newest one are damaged; empty if there are none."""
+    began, track = newest.began, newest.record.track.name
+    later = [
+        race.name
+        for race in options.damaged
+        if race.track in ("", track) and (began is None or race.began >= began)
+    ]
+    if not later:
+        return ""
+    count = "newest race is" if len(later) == 1 else f"newest {len(later)} races are"
+    return f"the {count} damaged: {list_with_rest(later, _SHOWN_VALUES)}; repair or delete the folder"
 
 
 def _late_text(newest: ComparedRace, options: TrendOptions) -> str:

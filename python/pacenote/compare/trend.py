@@ -160,7 +160,7 @@ def _metrics(
     return [metric for metric in known if metric.label in labels]
 
 
-def _deciding(races: Sequence[ComparedRace], values: Sequence[Mapping[MetricId, Datum]]) -> set[str]:
+def _deciding(races: Sequence[ComparedRace], values: Sequence[Mapping[MetricId, Datum]]) -> frozenset[str]:
     """Returns the labels of the metrics that decide in so many races that a change can be found in them, and
     of tasks without such a metric all that decide.
     """
@@ -170,7 +170,7 @@ def _deciding(races: Sequence[ComparedRace], values: Sequence[Mapping[MetricId, 
     frequent = {label for label, count in counts.items() if count >= MIN_RACES}
     tasks = {metric.label: metric.task for own in values for metric in own}
     known = {tasks.get(label) for label in frequent}
-    return frequent | {label for label in counts if tasks.get(label) not in known}
+    return frozenset(frequent) | {label for label in counts if tasks.get(label) not in known}
 
 
 def _all_points(

@@ -11,6 +11,7 @@ from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.codec import encode
 from pacenote.model.comparison import EstimatedChange, FactDifference, MetricId, MetricWord
 from pacenote.model.custom_metrics import QualityDirection
+from pacenote.model.damaged_race import DamagedRace
 from pacenote.model.race_record import VerdictState
 
 TREND_FORMAT = 2
@@ -308,6 +309,9 @@ class TrendOptions:
 
     left_out: tuple[str, ...] = ()
     """Which races were found, but cannot be read, one sentence each."""
+
+    damaged: tuple[DamagedRace, ...] = ()
+    """Those of them whose records are damaged."""
 
     def name(self, race_id: str) -> str:
         """Returns how messages name a race."""

@@ -13,9 +13,11 @@ from typing import Any
 
 from pacenote.errors import StoreError
 from pacenote.model.comparison import ComparedRace, RaceKey
+from pacenote.model.damaged_race import DamagedRace
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.snapshot import RaceSnapshot
+from pacenote.store.damaged_races import damaged_race
 from pacenote.store.json_file import read_json
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_index import RaceFilter
@@ -46,6 +48,9 @@ class FoundGroup:
     left_out: tuple[str, ...] = ()
     """Which races were found but are not compared, and why, one sentence each."""
 
+    damaged: tuple[DamagedRace, ...] = ()
+    """Those of them whose record cannot be read."""
+
 
 def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
     """Returns the races that the references name, in their order.
@@ -58,6 +63,7 @@ def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
     races: dict[RaceKey, ComparedRace] = {}
     folders: dict[RaceKey, Path] = {}
     left_out: list[str] = []
+    damaged: list[DamagedRace | None] = []
     for folder, is_one in _each_folder(store, references):
         try:
             race = read_compared_race(folder)
@@ -65,6 +71,7 @@ def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
             if is_one:
                 raise
             left_out.append(f"not compared: {error.message}")
+            damaged.append(damaged_race(folder))
             continue
         if race.key in races:
             left_out.append(f"not compared: {folder.path} is a copy of race {race.record.race_id}")
@@ -76,7 +83,7 @@ def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
         raise StoreError(f"no race of {', '.join(references)} can be compared", hint=left_out[0])
     more = len(left_out) - _MAX_NAMED
     named = (*left_out[:_MAX_NAMED], *([f"{more} more races are not compared"] if more > 0 else []))
-    return FoundGroup(tuple(races.values()), folders, named)
+    return FoundGroup(tuple(races.values()), folders, named, tuple(filter(None, damaged)))
 
 
 @dataclass(frozen=True, slots=True)

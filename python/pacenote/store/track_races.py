@@ -9,7 +9,9 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.model.comparison import ComparedRace, RaceKey
+from pacenote.model.damaged_race import DamagedRace
 from pacenote.model.messages import list_with_rest
+from pacenote.store.damaged_races import damaged_race
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_groups import FoundGroup, read_compared_race
 from pacenote.store.race_index import RaceFilter, RaceSummary
@@ -55,7 +57,21 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
     more = len(left_out) - _NAMED
     left_out[_NAMED:] = [f"{format_count(more, 'more race')} cannot be read"] if more > 0 else []
     newest = f"the newest {criteria.limit}"
-    return FoundGroup(tuple(races.values()), folders, (*left_out, *_texts(damaged, others, older, newest)))
+    texts = (*left_out, *_texts(damaged, others, older, newest))
+    return FoundGroup(tuple(races.values()), folders, texts, tuple(_damaged(store, damaged, criteria)))
+
+
+def _damaged(store: RaceStore, damaged: Sequence[RaceSummary], criteria: RaceFilter) -> Iterator[DamagedRace]:
+    """Yields the damaged races that may match: their tracks and times may be known, but not their tags."""
+    for summary in damaged:
+        race = damaged_race(RaceFolder(store.races / summary.race_id))
+        if race is None or (criteria.track and race.track not in ("", criteria.track)):
+            continue
+        day = race.began.date()
+        if (criteria.from_date is None or criteria.from_date <= day) and (
+            criteria.to_date is None or day <= criteria.to_date
+        ):
+            yield race
 
 
 def _race_like(races: Iterable[RaceSummary], race_id: str) -> RaceSummary:

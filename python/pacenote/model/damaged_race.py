@@ -1,0 +1,20 @@
+"""Stored races whose record cannot be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedRace:
+    """A race whose record cannot be read, with what is known of it."""
+
+    name: str
+    """The name of its folder."""
+
+    began: datetime
+    """When it began or, if its file does not say so, when the file was written last."""
+
+    track: str = ""
+    """The name of its track; empty if its file does not say so."""

@@ -1,0 +1,43 @@
+"""What is known of a race whose record cannot be read: the beginning of `race.json` may be left."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from pacenote.errors import StoreError
+from pacenote.model.damaged_race import DamagedRace
+from pacenote.store.race_folder import RaceFolder
+from pacenote.system.regular_files import read_stored_file
+
+_TIME = re.compile(r'"@timestamp"\s*:\s*(\d{1,15})\b')
+_TRACK = re.compile(r'"track"\s*:\s*"((?:[^"\\]|\\.)*)"')
+
+
+def damaged_race(folder: RaceFolder) -> DamagedRace | None:
+    """Returns what is known of a race whose record cannot be read; None if it can, or if it is gone."""
+    try:
+        folder.read()
+    except StoreError:
+        pass
+    else:
+        return None
+    try:
+        text = read_stored_file(folder.race_json).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    try:
+        file = folder.race_json if folder.race_json.exists() else folder.path
+        written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    except OSError:
+        return None
+    track = _TRACK.search(text)
+    return DamagedRace(folder.path.name, _began(text) or written, track[1] if track else "")
+
+
+def _began(text: str) -> datetime | None:
+    time = _TIME.search(text)
+    try:
+        return datetime.fromtimestamp(int(time[1]) / 1000, UTC) if time else None
+    except (ValueError, OverflowError, OSError):
+        return None
