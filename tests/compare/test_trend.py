@@ -315,7 +315,7 @@ def test_a_higher_error_rate_is_found_soon(operations, rate, night):
     totals = OperationTotals(operations, operations, 0, 0, 0, 0, operations, operations)
     failed = [0] * 30 + [math.floor(operations * rate) + at % 2 for at in range(night)]
     records = [
-        msgspec.structs.replace(
+        structs.replace(
             each, tasks=(index(error_rate=count / operations, accounting=totals), *each.tasks[1:])
         )
         for each, count in zip(nights(len(failed)), failed, strict=True)
@@ -358,7 +358,7 @@ def test_the_metrics_are_those_that_decide_a_comparison():
     labels = ["throughput:index-append", "error-rate:index-append", "p90-latency:term", "error-rate:term"]
     assert [each.metric.label for each in trend_of(records).metrics] == labels
     few = search(service_time=times(30), latency=times(30))
-    records[7] = msgspec.structs.replace(records[7], tasks=(records[7].tasks[0], few))
+    records[7] = structs.replace(records[7], tasks=(records[7].tasks[0], few))
     assert [each.metric.label for each in trend_of(records).metrics] == labels
 
 
