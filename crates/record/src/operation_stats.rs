@@ -69,6 +69,9 @@ pub struct OperationCounts {
     pub window_ended: u64,
     /// The part of `window_ended` that succeeded.
     pub window_succeeded: u64,
+    /// When the last operation was due that ended within the measured window, in nanoseconds since the task began; `None`
+    /// if there is none with a due time.
+    pub window_last_due_ns: Option<u64>,
     /// Attempts after the first.
     pub retries: u64,
     /// Operations that were due before a client was free for them.
@@ -96,6 +99,7 @@ impl Default for OperationCounts {
             window_weight: 0,
             window_ended: 0,
             window_succeeded: 0,
+            window_last_due_ns: None,
             retries: 0,
             waited: 0,
             earliest_sent_ns: u64::MAX,
@@ -125,6 +129,15 @@ impl OperationCounts {
         self.last_done_ns = self.last_done_ns.max(times.done_ns);
     }
 
+    /// Adds an operation that ended within the measured window.
+    fn add_to_window(&mut self, sample: &Sample) {
+        self.window_weight = self.window_weight.saturating_add(sample.result.weight);
+        self.window_ended += 1;
+        self.window_succeeded += u64::from(sample.is_success());
+        let due_ns = sample.times.paced.then_some(sample.times.due_ns);
+        self.window_last_due_ns = self.window_last_due_ns.max(due_ns);
+    }
+
     /// Returns the fraction of operations that failed, or `None` if there are no operations.
     #[must_use]
     pub fn error_rate(&self) -> Option<f64> {
@@ -147,6 +160,7 @@ impl OperationCounts {
         self.window_weight = self.window_weight.saturating_add(other.window_weight);
         self.window_ended += other.window_ended;
         self.window_succeeded += other.window_succeeded;
+        self.window_last_due_ns = self.window_last_due_ns.max(other.window_last_due_ns);
         self.retries += other.retries;
         self.waited += other.waited;
         self.earliest_sent_ns = self.earliest_sent_ns.min(other.earliest_sent_ns);
@@ -190,9 +204,7 @@ impl OperationStats {
     pub fn add(&mut self, sample: &Sample, window: MeasuredWindow) {
         self.counts.add(sample);
         if window.contains(sample) {
-            self.counts.window_weight = self.counts.window_weight.saturating_add(sample.result.weight);
-            self.counts.window_ended += 1;
-            self.counts.window_succeeded += u64::from(sample.is_success());
+            self.counts.add_to_window(sample);
         }
         // The failure of a source has no due time, and one to open a connection sends nothing: neither has a lateness.
         if let Some(lateness) =

@@ -147,70 +147,6 @@ fn a_window_that_waited_for_the_backlog_is_shorter() {
 }
 
 #[test]
-fn data_that_ends_after_a_warm_up_time_fills_all_its_intervals() {
-    let time = TaskInfo { warmup_ns: Some(SECOND), interval_ns: Some(400 * MS), paced: true, ..info() };
-    // Neither the time period that did not pass nor its absence changes the window.
-    for end_ns in [None, Some(60 * SECOND)] {
-        let mut race = Race::new(TaskInfo { end_ns, ..time.clone() }, 1);
-        let window = MeasuredWindow::Time { begin_ns: SECOND, end_ns: end_ns.unwrap_or(u64::MAX) };
-        let mut recorder = race.recorder_of(true, window);
-        // Every operation takes 300 ms, so that the last one of the warm-up ends after it.
-        for number in 0..7 {
-            let due = number * 400 * MS;
-            let sample_type = if due < SECOND { SampleType::Warmup } else { SampleType::Measured };
-            let one = weighing(1, sample(due, due + 300 * MS));
-            record(&mut recorder, paced(due, 0, Sample { sample_type, ..one }));
-        }
-        end(&mut recorder, EndedBy::Source, 7);
-        let result = race.result();
-        // Four operations from 1.2 s on, one every 400 ms, fill 1.6 s.
-        assert!((result.window_s - 1.6).abs() < 1e-9, "{}", result.window_s);
-        assert!((result.throughput.unwrap().mean - 2.5).abs() < 1e-9, "{:?}", result.throughput);
-        assert_eq!(result.window_operations, 4);
-    }
-}
-
-#[test]
-fn a_window_that_ends_between_seconds_counts_no_work_beyond_it() {
-    let warmup_ns = Some(0);
-    let mut race = Race::new(TaskInfo { warmup_ns, end_ns: Some(2100 * MS), ..info() }, 1);
-    let mut recorder = race.recorder_of(false, MeasuredWindow::Time { begin_ns: 0, end_ns: 2100 * MS });
-    for number in 0..3 {
-        record(&mut recorder, weighing(1, sample(number * SECOND, (number + 1) * SECOND)));
-    }
-    end(&mut recorder, EndedBy::Time, 3);
-    let throughput = race.result().throughput.unwrap();
-    assert!((throughput.mean - 2.0 / 2.1).abs() < 1e-9, "{throughput:?}");
-}
-
-/// Another task completes the step after 3 s; an operation that was in flight then ends 7 s later.
-#[test]
-fn the_window_of_a_task_ends_when_another_task_completes_its_step() {
-    for (info, measured) in [
-        (info(), MeasuredWindow::Operations),
-        (
-            TaskInfo { warmup_ns: Some(0), end_ns: Some(60 * SECOND), ..info() },
-            MeasuredWindow::Time { begin_ns: 0, end_ns: 60 * SECOND },
-        ),
-    ] {
-        let mut race = Race::new(info, 1);
-        let mut recorder = race.recorder_of(false, measured);
-        for number in 0..6 {
-            record(&mut recorder, sample(number * 500 * MS, (number * 500 + 499) * MS));
-        }
-        recorder.begin_operation(0, SampleType::Measured);
-        recorder.complete_window(0, 3 * SECOND);
-        recorder.record(sample(2999 * MS, 10 * SECOND), None, []);
-        end(&mut recorder, EndedBy::CompletedBy, 7);
-        let result = race.result();
-        let Throughput { min, mean, median, max } = result.throughput.unwrap();
-        assert_eq!((min, mean, median, max), (20.0, 20.0, 20.0, 20.0), "{measured:?}");
-        assert!((result.window_s - 3.0).abs() < 1e-9);
-        assert_eq!(result.operation_totals.measured, 7);
-    }
-}
-
-#[test]
 fn traffic_that_belongs_to_no_operation_is_part_of_the_totals() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
@@ -359,6 +295,7 @@ fn a_task_of_which_nothing_was_measured_has_no_error_rate() {
     assert_eq!(serde_json::to_value(&result).unwrap()["error_rate"], serde_json::Value::Null);
 }
 
+/// Only measured operations count whose failures all tell that the engine cannot keep up, and that it reported itself.
 #[test]
 fn a_deterministic_schedule_that_is_met_has_its_rate_as_throughput() {
     let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
@@ -367,31 +304,9 @@ fn a_deterministic_schedule_that_is_met_has_its_rate_as_throughput() {
         let due = number * 5 * MS;
         record(&mut recorder, paced(due, 0, weighing(1, sample(due, due + MS))));
     }
-    end(&mut recorder, EndedBy::Iterations, 100);
+    end(&mut recorder, EndedBy::Iterations, count);
     let result = race.result();
-    // 100 operations at 200 per second fill half a second, although the last one was sent after 0.495 s.
-    assert!((result.throughput.unwrap().mean - 200.0).abs() < 1e-9, "{:?}", result.throughput);
-    assert!((result.window_s - 0.5).abs() < 1e-9);
-}
-
-/// Three operations are sent in the 11 ms before another task completes the step, and one is in flight: they fill three
-/// intervals of 5 ms. If the step is completed later, the window ends with it.
-#[test]
-fn a_schedule_that_another_task_ends_is_not_exceeded_by_its_throughput() {
-    for (completed_ms, window_ms, rate) in [(11, 15.0, 200.0), (20, 20.0, 150.0)] {
-        let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
-        let mut recorder = race.recorder(true);
-        for due in [0, 5, 10] {
-            record(&mut recorder, paced(due * MS, 0, weighing(1, sample(due * MS, (due + 1) * MS - 1))));
-        }
-        recorder.begin_operation(0, SampleType::Measured);
-        recorder.complete_window(0, completed_ms * MS);
-        recorder.record(paced(15 * MS, 0, weighing(1, sample(15 * MS, 40 * MS))), None, []);
-        end(&mut recorder, EndedBy::CompletedBy, 4);
-        let result = race.result();
-        assert!((result.window_s * 1e3 - window_ms).abs() < 1e-9, "{}", result.window_s);
-        assert!((result.throughput.unwrap().mean - rate).abs() < 1e-9, "{:?}", result.throughput);
-    }
+    assert_eq!((result.reported_failures, result.overload_failures), (6, 4));
 }
 
 #[test]

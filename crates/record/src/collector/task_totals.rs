@@ -278,7 +278,7 @@ impl TaskTotals {
     /// A task that ran for its planned time has exactly the planned window, without the drain of its warm-up. Any other
     /// window begins with the first measured request. If another task completed the step, it ends then; otherwise it
     /// ends with the last measured response. In both cases, the interval after the last operation of a deterministic
-    /// schedule belongs to it: n operations fill n intervals, not n - 1.
+    /// schedule was due belongs to it: n operations fill n intervals, not n - 1.
     fn window_ns(&self) -> Range<u64> {
         if let (Some(warmup), Some(end)) = (self.info.warmup_ns, self.planned_end_ns()) {
             return self.drained_window.map_or(warmup, |window| window.begin_ns)..end;
@@ -286,9 +286,9 @@ impl TaskTotals {
         let measured = &self.stats[SampleType::Measured.index()].counts;
         let last = self.completed_ns().unwrap_or(measured.last_done_ns);
         let first = measured.earliest_sent_ns.min(last);
-        let scheduled =
-            self.info.interval_ns.map_or(0, |interval| interval * self.window_counts().operations);
-        first..last.max(first + scheduled)
+        let last_interval = measured.window_last_due_ns.zip(self.info.interval_ns);
+        let scheduled = last_interval.map_or(0, |(due_ns, interval_ns)| due_ns.saturating_add(interval_ns));
+        first..last.max(scheduled)
     }
 
     /// Returns the operations and the work to which the window refers: all that ended in a planned window, that of the
