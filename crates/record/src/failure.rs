@@ -35,6 +35,18 @@ pub struct Failure {
     pub count: u64,
 }
 
+impl Failure {
+    /// Statuses of an engine, or of a proxy before it, that cannot keep up.
+    const OVERLOAD: [u16; 4] = [429, 502, 503, 504];
+
+    /// Returns whether the engine, or a proxy before it, could not keep up, for whatever reason.
+    #[must_use]
+    pub fn is_overload(&self) -> bool {
+        Self::OVERLOAD.contains(&self.status)
+            || matches!(self.error_class, ErrorClass::Timeout | ErrorClass::SearchTimeout)
+    }
+}
+
 /// What the count of a failure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -47,6 +47,9 @@ pub struct OperationCounts {
     pub failed: u64,
     /// Operations that failed with an error that the engine itself reported; see [`crate::ErrorClass::is_reported`].
     pub reported: u64,
+    /// The part of `reported` that failed only because the engine, or a proxy before it, could not keep up; see
+    /// [`crate::Failure::is_overload`].
+    pub overloaded: u64,
     /// Number of requests, including every attempt.
     pub requests: u64,
     /// Work done, in the task's unit.
@@ -88,6 +91,7 @@ impl Default for OperationCounts {
             ended: 0,
             failed: 0,
             reported: 0,
+            overloaded: 0,
             requests: 0,
             weight: 0,
             failed_weight: 0,
@@ -149,6 +153,7 @@ impl OperationCounts {
         self.ended += other.ended;
         self.failed += other.failed;
         self.reported += other.reported;
+        self.overloaded += other.overloaded;
         self.requests += other.requests;
         self.weight = self.weight.saturating_add(other.weight);
         self.failed_weight = self.failed_weight.saturating_add(other.failed_weight);

@@ -72,6 +72,9 @@ pub struct TaskResult {
     /// Measured operations that failed with an error that the engine itself reported, such as status 429 or a rejected
     /// document; a slow driver cannot cause these.
     pub reported_failures: u64,
+    /// The part of `reported_failures` that failed only because the engine, or a proxy before it, could not keep up, for
+    /// example with status 429.
+    pub overload_failures: u64,
     /// Work done and failed, warm-up included.
     pub work: WorkTotals,
     /// Bytes written to sockets for requests, with TLS, warm-up included.

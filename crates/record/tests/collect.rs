@@ -297,12 +297,28 @@ fn a_task_of_which_nothing_was_measured_has_no_error_rate() {
 
 /// Only measured operations count whose failures all tell that the engine cannot keep up, and that it reported itself.
 #[test]
-fn a_deterministic_schedule_that_is_met_has_its_rate_as_throughput() {
-    let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
-    let mut recorder = race.recorder(true);
-    for number in 0..100 {
-        let due = number * 5 * MS;
-        record(&mut recorder, paced(due, 0, weighing(1, sample(due, due + MS))));
+fn operations_that_an_overloaded_engine_rejects_are_counted_among_those_it_reports() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    let of = |error_class, status, count| Failure { status, count, ..failure(error_class, "x") };
+    let (http, item) = (ErrorClass::HttpStatus, ErrorClass::BulkItem);
+    let cases = [
+        (SampleType::Measured, http, vec![of(http, 429, 1)]),
+        (SampleType::Measured, http, vec![of(http, 503, 1)]),
+        (SampleType::Measured, http, vec![of(http, 400, 1)]),
+        // 500 documents of one bulk; another one was also rejected for a reason that the load does not explain.
+        (SampleType::Measured, item, vec![of(item, 429, 500)]),
+        (SampleType::Measured, item, vec![of(item, 429, 400), of(item, 400, 1)]),
+        (SampleType::Measured, ErrorClass::SearchTimeout, vec![of(ErrorClass::SearchTimeout, 200, 1)]),
+        // A timeout may be due to the driver.
+        (SampleType::Measured, ErrorClass::Timeout, vec![of(ErrorClass::Timeout, 0, 1)]),
+        (SampleType::Warmup, http, vec![of(http, 429, 1)]),
+    ];
+    let count = cases.len() as u64;
+    for (number, (sample_type, class, failures)) in (0..).zip(cases) {
+        let one = failing(class, 1, sample(number * MS, (number + 1) * MS));
+        recorder.begin_operation(0, sample_type);
+        recorder.record(Sample { sample_type, ..one }, None, failures);
     }
     end(&mut recorder, EndedBy::Iterations, count);
     let result = race.result();

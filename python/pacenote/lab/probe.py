@@ -305,7 +305,7 @@ def _fails_by_reports(result: TaskResult, objective: Objective, evidence: RunEvi
     """
     reported, due = result.reported_failures, _due(result)
     if evidence.machine:
-        reported = max(0, reported - sum(group.count for group in result.errors if group.is_overload))
+        reported -= result.overload_failures
     if proves_above(reported, due, objective.error_rate):
         return True
     return any(reported > (1 - limit.q / 100) * due for limit in objective.latency)

@@ -412,6 +412,10 @@ class TaskResult(Stored, frozen=True):
     """Measured operations that failed with an error that the engine itself reported, such as status 429 or a
     rejected document; a slow driver cannot cause these. 0 if an older version did not record it.
     """
+    overload_failures: Integer = 0
+    """The part of `reported_failures` that failed only because the engine, or a proxy before it, could not
+    keep up, for example with status 429. 0 if an older version did not record it.
+    """
     queues: Integer | None = None
     """Number of queues from which its clients took operations: 1 if they shared a schedule, the number of
     clients if each had its own; None without a schedule, or if an older version did not record it.

@@ -417,6 +417,7 @@ impl TaskTotals {
             window_operations: window.operations,
             window_succeeded: window.succeeded,
             reported_failures: measured.counts.reported,
+            overload_failures: measured.counts.overloaded,
             work: WorkTotals { weight: counts.weight, failed_weight: counts.failed_weight },
             bytes_out: counts.bytes_out + other.bytes_out,
             bytes_in: counts.bytes_in + other.bytes_in,

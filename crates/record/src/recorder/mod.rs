@@ -223,8 +223,13 @@ impl Recorder {
         }
         let stats_of_second = &mut open.current_second_by_type[sample.sample_type.index()];
         add_to_second(stats_of_second, &sample, open.measured_window, &self.sender);
+        let mut only_overload = None;
         for failure in failures {
+            only_overload = Some(only_overload.unwrap_or(true) && failure.is_overload());
             open.failures.add(failure, sample.times.done_ns);
+        }
+        if only_overload == Some(true) && sample.result.error_class.is_reported() {
+            stats_of_second.stats.counts.overloaded += 1;
         }
         if open.retain_sample(&sample) {
             let details = open.reserve_details(details, self.sender.buffers());
