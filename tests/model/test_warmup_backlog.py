@@ -7,7 +7,13 @@ from pacenote.model.headline import headline, slowest_search
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog, WarmupDrain
 from pacenote.model.target_rate import TargetRate
-from pacenote.model.warmup_backlog import backlog_advice, backlog_text, drain_text, unused_drain_text
+from pacenote.model.warmup_backlog import (
+    backlog_advice,
+    backlog_text,
+    drain_text,
+    unmarked_backlog_text,
+    unused_drain_text,
+)
 from support.records import judged, paced, record, task, times
 
 COUNTS = OperationTotals(1000, 1000, 0, 0, 0, 500, 500, 1000, waited=140)
@@ -81,8 +87,36 @@ def test_it_is_neither_the_slowest_search_nor_the_headline():
     assert headline(record(tasks=(slow,))) == ""
 
 
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"effect": 1.04}, ", but latency is hardly higher for it (at most 1.04 times)"),
+        ({"effect": 1.6}, ", and latency is up to 1.6 times as high, but others waited as well"),
+        ({}, ""),
+    ],
+)
+def test_a_backlog_that_marks_no_latency_is_said_with_its_reason(changes, text):
+    one = delayed(marked=False, **changes)
+    assert unmarked_backlog_text(one) == (
+        f"135 of 500 measured operations (27 %) waited for the warm-up{text}"
+    )
+    assert backlog_text(one) == ""
+    # Neither a marked one nor up to 1 % needs a reason.
+    assert unmarked_backlog_text(delayed(**changes)) == ""
+    assert unmarked_backlog_text(delayed(marked=False, operations=5, **changes)) == ""
+
+
+def test_few_operations_that_wait_for_the_warm_up_mark_nothing_whatever_their_share():
+    few = replace(COUNTS, operations=520, succeeded=520, normal=20)
+    one = replace(delayed(marked=False, operations=4, effect=3.0), accounting=few)
+    assert unmarked_backlog_text(one).endswith("up to 3 times as high, but they are very few")
+
+
 def test_a_race_of_an_older_version_has_none():
     document = delayed().to_document()
+    del document["warmup_backlog"]["effect"]
+    del document["overload_failures"]
+    assert TaskResult.from_document(document) == delayed()
     del document["warmup_backlog"]
     assert TaskResult.from_document(document).warmup_backlog == WarmupBacklog()
 

@@ -5,6 +5,7 @@ use crate::catalog::{SubOperationInfo, SubOperationNumber};
 use crate::details::SampleBatch;
 use crate::driver_time::DriverTime;
 use crate::failure::FailureGroups;
+use crate::histogram::DurationHistogram;
 use crate::operation_stats::SecondStats;
 use crate::overhead::ClientOverhead;
 use crate::result::EndedBy;
@@ -62,6 +63,14 @@ pub enum Delivery {
         task_index: u32,
         /// The overhead.
         overhead: Box<ClientOverhead>,
+    },
+    /// Latency of the measured operations that the warm-up delayed and that succeeded. Sent before the worker ends the
+    /// task, if there are any.
+    WarmupDelays {
+        /// Position of the task in the plan.
+        task_index: u32,
+        /// The latencies.
+        latency: Box<DurationHistogram>,
     },
     /// All clients of the worker have ended the task or were dropped; everything that they recorded has already been
     /// delivered.

@@ -45,6 +45,17 @@ impl DurationHistogram {
         Ok(Self { counts, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 })
     }
 
+    /// Creates an empty histogram whose memory never grows: recording a duration does not allocate.
+    ///
+    /// # Errors
+    ///
+    /// As [`DurationHistogram::new`].
+    pub fn of_fixed_size() -> Result<Self, RecordError> {
+        let counts = Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
+            .map_err(|_| RecordError::Histogram("created"))?;
+        Ok(Self { counts, ..Self::new()? })
+    }
+
     /// Adds one duration.
     pub fn record(&mut self, ns: u64) {
         // This cannot fail, because the counters grow up to the limit.
@@ -64,6 +75,22 @@ impl DurationHistogram {
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Returns a histogram of the durations that `part` does not have, or `None` if these are not some of its own; its
+    /// minimum and maximum have three significant digits.
+    #[must_use]
+    pub fn without(&self, part: &Self) -> Option<Self> {
+        let mut counts = self.counts.clone();
+        counts.subtract(&part.counts).ok()?;
+        let sum_ns = self.sum_ns.checked_sub(part.sum_ns)?;
+        let is_empty = counts.is_empty();
+        let (min_ns, max_ns) = if is_empty {
+            (u64::MAX, 0)
+        } else {
+            (counts.min().max(self.min_ns), counts.max().min(self.max_ns))
+        };
+        Some(Self { counts, sum_ns, min_ns, max_ns })
     }
 
     /// Resets all counts, but keeps the memory.
@@ -237,6 +264,29 @@ mod tests {
         assert!((one.mean_ns() - both.mean_ns()).abs() < 1e-6);
         one.clear();
         assert_eq!((one.count(), one.max_ns(), one.min_ns()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_part_can_be_taken_out() {
+        let (mut all, mut part, mut rest) = (
+            DurationHistogram::new().unwrap(),
+            DurationHistogram::of_fixed_size().unwrap(),
+            DurationHistogram::new().unwrap(),
+        );
+        for ms in 1..=1000_u64 {
+            all.record(ms * 1_000_000);
+            if ms > 900 { part.record(ms * 1_000_000) } else { rest.record(ms * 1_000_000) }
+        }
+        let without = all.without(&part).unwrap();
+        assert_eq!(without.count(), 900);
+        assert!((without.mean_ns() - rest.mean_ns()).abs() < 1e-6);
+        for rank in [1, 450, 900] {
+            // The exact maximum is not known.
+            let share = without.at_rank(rank) as f64 / rest.at_rank(rank) as f64;
+            assert!((share - 1.0).abs() < 0.001, "{rank}: {share}");
+        }
+        assert_eq!(all.without(&all).map(|none| (none.count(), none.max_ns())), Some((0, 0)));
+        assert!(part.without(&all).is_none());
     }
 
     #[test]

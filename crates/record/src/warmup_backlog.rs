@@ -2,8 +2,10 @@
 
 use std::ops::AddAssign;
 
+use pacenote_stats::rank;
 use serde::Serialize;
 
+use crate::histogram::DurationHistogram;
 use crate::units::seconds;
 
 /// Highest share of the measured operations that the warm-up may delay before latency is marked: above it, they decide
@@ -13,8 +15,18 @@ const MARKED_SHARE: f64 = 0.01;
 /// Fewest delayed operations that mark latency.
 const MIN_MARKED: u64 = 5;
 
-/// How many times the number of delayed operations that the load explains must be exceeded before latency is marked.
-/// `docs/measuring.md` has the share of races that this marks although nothing is slow.
+/// How many times as large as without the delayed operations a figure of latency must be before latency is marked.
+const MARKED_EFFECT: f64 = 1.1;
+
+/// The quantiles of latency on which the delayed operations may have an effect; the other figure is the mean.
+const EFFECT_QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+
+/// How many times the longest latency of the others the longest one of the delayed operations must exceed before they are
+/// unlike the others. `docs/measuring.md` has the share of races that these rules mark although nothing is slow.
+const UNLIKE_FACTOR: f64 = 1.5;
+
+/// How many times the number of delayed operations that random arrivals explain must be exceeded before they are unlike
+/// the others.
 const EXPLAINED_FACTOR: f64 = 10.0;
 
 /// Counts of the measured operations that the warm-up delayed: those that waited for one of its operations, or for an
@@ -94,18 +106,23 @@ pub struct WarmupBacklogSummary {
     /// Warm-up iterations of each client that would have contained them; `null` if the warm-up is limited by time or
     /// there is none of them.
     pub iterations: Option<u64>,
-    /// Whether there are so many of them that latency is marked: at least five, more than 1 % of the measured
-    /// operations, and more than ten times as many as the load explains.
+    /// Whether latency is marked: they are at least five and more than 1 % of the measured operations, a figure of latency
+    /// is more than 10 % lower without them, and they are unlike the operations that the warm-up did not delay.
     pub marked: bool,
+    /// How many times as large as without them a figure of latency is, for the one of p50, p90, p99 and mean where that is
+    /// largest; `null` if none of them, or of the others, succeeded.
+    pub effect: Option<f64>,
     /// How the window waited for the backlog; `null` if it did not.
     pub drain: Option<DrainSummary>,
 }
 
 /// The operations of a task to which its backlog is compared.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BacklogContext {
+pub(crate) struct BacklogContext<'a> {
     /// Measured operations that have ended.
     pub measured: u64,
+    /// The part of them that was due before a client was free.
+    pub waited: u64,
     /// Warm-up operations that began.
     pub warmup: u64,
     /// Number of clients.
@@ -116,24 +133,62 @@ pub(crate) struct BacklogContext {
     pub is_timed: bool,
     /// Share of the window for which the clients had a measured operation under way, on average.
     pub load: f64,
+    /// Latency of the measured operations that succeeded; `None` without a schedule.
+    pub latency: Option<&'a DurationHistogram>,
+    /// Latency of those that the warm-up delayed; `None` if there is none.
+    pub delayed_latency: Option<&'a DurationHistogram>,
     /// The window, if it waited for the backlog.
     pub drained_window: Option<DrainedWindow>,
 }
 
-impl BacklogContext {
+impl BacklogContext<'_> {
     /// Returns how many operations the warm-up of an engine that is always equally fast delays, on average: those that
     /// are due while a queue of random arrivals and service times (M/M/1) empties, for each queue of the task.
-    fn explained(&self) -> f64 {
+    ///
+    /// In such a queue, the share of the operations that wait equals the load. If fewer of those wait that the warm-up
+    /// did not delay, arrivals or service times are more regular, and explain less.
+    fn explained(&self, delayed: u64) -> f64 {
         let queues = if self.open_loop { 1 } else { self.clients.max(1) };
-        // An engine that never catches up with its schedule explains any number.
-        let idle = (1.0 - self.load).max(f64::EPSILON);
-        f64::from(queues) * (self.load / idle).powi(2)
+        let others = self.measured.saturating_sub(delayed).max(1);
+        let busy = self.load.min(self.waited.saturating_sub(delayed) as f64 / others as f64);
+        // A queue that never empties explains any number.
+        let idle = (1.0 - busy).max(f64::EPSILON);
+        f64::from(queues) * (busy / idle).powi(2)
+    }
+
+    /// Returns the latency of the operations that the warm-up did not delay; `None` if it delayed none that succeeded.
+    fn latency_of_others(&self) -> Option<DurationHistogram> {
+        self.latency?.without(self.delayed_latency.filter(|delayed| delayed.count() > 0)?)
+    }
+
+    /// Returns how many times as large as without the delayed operations a figure of latency is, for the one where that
+    /// is largest.
+    fn effect(&self) -> Option<f64> {
+        let others = self.latency_of_others().filter(|others| others.count() > 0)?;
+        let all = self.latency?;
+        let of_mean = all.mean_ns() / others.mean_ns();
+        let largest = EFFECT_QUANTILES.iter().map(|q| at(all, *q) / at(&others, *q)).fold(of_mean, f64::max);
+        Some(largest).filter(|effect| effect.is_finite())
     }
 
     fn is_marked(&self, delayed: u64) -> bool {
-        let limit = (MARKED_SHARE * self.measured as f64).max(EXPLAINED_FACTOR * self.explained());
-        delayed >= MIN_MARKED && delayed as f64 > limit
+        if delayed < MIN_MARKED || delayed as f64 <= MARKED_SHARE * self.measured as f64 {
+            return false;
+        }
+        let Some((part, others)) = self.delayed_latency.zip(self.latency_of_others()) else { return false };
+        if others.count() == 0 {
+            return true;
+        }
+        let are_unlike = at(part, 0.5) > at(&others, 0.99)
+            || part.max_ns() as f64 > UNLIKE_FACTOR * others.max_ns() as f64
+            || delayed as f64 > EXPLAINED_FACTOR * self.explained(delayed);
+        are_unlike && self.effect().is_some_and(|effect| effect > MARKED_EFFECT)
     }
+}
+
+/// Returns a quantile of durations, in nanoseconds.
+fn at(durations: &DurationHistogram, q: f64) -> f64 {
+    durations.at_rank(rank(durations.count(), q)) as f64
 }
 
 impl WarmupBacklog {
@@ -152,7 +207,7 @@ impl WarmupBacklog {
     }
 
     /// Returns the effect of the backlog on a task.
-    pub(crate) fn summary(self, context: BacklogContext) -> WarmupBacklogSummary {
+    pub(crate) fn summary(self, context: BacklogContext<'_>) -> WarmupBacklogSummary {
         let BacklogContext { measured, warmup, clients, open_loop, is_timed, drained_window, .. } = context;
         let (is_empty, clients) = (self.delayed == 0, u64::from(clients.max(1)));
         let iterations = if open_loop {
@@ -166,6 +221,7 @@ impl WarmupBacklog {
             gone: self.clients_behind == 0,
             iterations: (!is_empty && !is_timed).then_some(iterations),
             marked: context.is_marked(self.delayed),
+            effect: context.effect(),
             drain: drained_window.map(|DrainedWindow { begin_ns, gave_up }| DrainSummary {
                 window_from_s: (measured > 0).then(|| seconds(begin_ns)),
                 operations: self.drained,
@@ -190,41 +246,95 @@ impl AddAssign for WarmupBacklog {
 mod tests {
     use super::*;
 
-    fn context(measured: u64) -> BacklogContext {
+    fn context(measured: u64) -> BacklogContext<'static> {
         BacklogContext {
             measured,
+            waited: 0,
             warmup: 20,
             clients: 4,
             open_loop: false,
             is_timed: true,
             load: 0.01,
+            latency: None,
+            delayed_latency: None,
             drained_window: None,
         }
     }
 
+    /// Returns whether latency is marked if `delayed_ms` are the latencies of the delayed operations and `others_ms` those
+    /// of the others.
+    fn is_marked(context: BacklogContext<'_>, delayed_ms: &[u64], others_ms: &[u64]) -> bool {
+        let histogram = |ms: &mut dyn Iterator<Item = &u64>| {
+            let mut histogram = DurationHistogram::new().unwrap();
+            ms.for_each(|ms| histogram.record(ms * 1_000_000));
+            histogram
+        };
+        let latency = histogram(&mut delayed_ms.iter().chain(others_ms));
+        let delayed_latency = histogram(&mut delayed_ms.iter());
+        let (latency, delayed_latency) = (Some(&latency), Some(&delayed_latency));
+        let measured = (delayed_ms.len() + others_ms.len()) as u64;
+        let waited = context.waited + delayed_ms.len() as u64;
+        BacklogContext { measured, waited, latency, delayed_latency, ..context }
+            .is_marked(delayed_ms.len() as u64)
+    }
+
     #[test]
     fn more_than_one_percent_of_the_operations_mark_latency() {
+        let marked = |delayed, others| is_marked(context(0), &vec![400; delayed], &vec![10; others]);
+        assert!(!marked(5, 495) && marked(5, 494));
+        // Few operations mark nothing, whatever their share.
+        assert!(marked(5, 95) && !marked(4, 16));
         let mut backlog = WarmupBacklog::default();
         (1..=5).for_each(|number| backlog.add_operation(number * 1_000_000_000));
-        assert!(!backlog.summary(context(500)).marked && backlog.summary(context(499)).marked);
         assert_eq!(backlog.summary(context(500)).until_s, Some(5.0));
         let none = WarmupBacklog::default().summary(context(0));
         assert_eq!(none, WarmupBacklogSummary { gone: true, ..WarmupBacklogSummary::default() });
     }
 
+    /// Many clients with a schedule of random arrivals and a load of 0.6 explain 72 operations, but nothing waits here
+    /// except for the warm-up.
     #[test]
-    fn few_delayed_operations_mark_nothing() {
-        assert!(context(100).is_marked(5) && !context(20).is_marked(4));
+    fn many_clients_do_not_explain_a_backlog_that_changes_latency() {
+        let many = BacklogContext { clients: 32, load: 0.6, ..context(0) };
+        let delayed: Vec<u64> = (0..297).map(|number| 200 + 6 * number).collect();
+        assert!(is_marked(many, &delayed, &[190; 703]));
+        assert!(is_marked(BacklogContext { open_loop: true, ..many }, &delayed, &[190; 703]));
+        // Not more of them than random arrivals explain, but much slower than all others.
+        assert!(is_marked(BacklogContext { waited: 420, ..many }, &delayed, &[190; 703]));
     }
 
     #[test]
-    fn as_many_as_the_load_explains_do_not_mark_latency() {
-        // A client that is busy for 80 % of the time leaves 16 on average.
-        let loaded = |load, open_loop| BacklogContext { open_loop, load, ..context(1_000) };
-        assert!(!loaded(0.8, true).is_marked(159) && loaded(0.8, true).is_marked(161));
-        assert!(!loaded(0.8, false).is_marked(639) && loaded(0.8, false).is_marked(641));
-        assert!(loaded(0.3, true).is_marked(135));
-        assert!(!loaded(1.0, true).is_marked(1_000) && !loaded(1.2, true).is_marked(1_000));
+    fn a_backlog_without_effect_on_latency_does_not_mark_it() {
+        assert!(is_marked(context(0), &[111; 100], &[100; 100]));
+        assert!(!is_marked(context(0), &[109; 100], &[100; 100]));
+        // Each figure counts: the p50, p90, p99 and mean.
+        let others: Vec<u64> = (1..=980).map(|number| 100 + number / 10).collect();
+        assert!(!is_marked(context(0), &[190; 20], &others) && is_marked(context(0), &[230; 20], &others));
+    }
+
+    #[test]
+    fn operations_that_random_arrivals_explain_do_not_mark_latency() {
+        // A fifth of the others has to wait for 300 ms as well. With a load of 0.8, a queue of random arrivals that lets
+        // 80 % wait leaves 16 operations on average; one that lets 20 % wait, 1/16.
+        let (waits, others): (Vec<u64>, Vec<u64>) =
+            (vec![300; 150], (0..850).map(|number| if number % 5 == 0 { 300 } else { 10 }).collect());
+        let loaded = |load, open_loop, waited| BacklogContext { waited, open_loop, load, ..context(0) };
+        assert!(!is_marked(loaded(0.8, true, 680), &waits, &others));
+        assert!(is_marked(loaded(0.8, true, 170), &waits, &others));
+        assert!(is_marked(loaded(0.2, true, 680), &waits, &others));
+        // Each client of a closed loop has a queue of its own.
+        assert!(is_marked(loaded(0.7, true, 680), &waits, &others));
+        assert!(!is_marked(loaded(0.7, false, 680), &waits, &others));
+        // Unlike the others, they have waited for longer.
+        assert!(is_marked(loaded(0.8, true, 680), &[301; 150], &others));
+        let longest: Vec<u64> = waits.iter().copied().chain([451]).collect();
+        assert!(is_marked(loaded(0.8, true, 680), &longest, &others));
+    }
+
+    #[test]
+    fn a_backlog_that_lasts_until_the_end_marks_latency() {
+        assert!(is_marked(BacklogContext { load: 1.0, ..context(0) }, &[400; 100], &[]));
+        assert!(!is_marked(BacklogContext { load: 1.0, ..context(0) }, &[], &[400; 100]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod support;
 
 use pacenote_record::{
     DrainSummary, DrainedWindow, EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow, OperationTimes,
-    RetentionPolicy, Sample, SampleResult, SampleType, SubOperationName, TaskInfo, Throughput, Traffic,
+    RetentionPolicy, Sample, SampleResult, SampleType, SubOperationName, TaskInfo, Traffic,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use support::{

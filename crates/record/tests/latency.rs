@@ -74,24 +74,56 @@ fn operations_of_the_warm_up_that_were_not_answered_or_not_sent_do_not_count() {
     assert_eq!(result.latency_with_failures[1].ms, None);
 }
 
-/// A runner in Python holds its client for ten times the service time. Random arrivals at a load of 0.8 explain a backlog
-/// of 20 operations, as a load of 0.08 does not.
+/// A runner in Python holds its client for ten times the service time. A backlog of 100 operations, which are as slow as
+/// a fifth of the others, is explained by random arrivals at a load of 0.8, and not by those at 0.08.
 #[test]
 fn the_load_that_explains_a_backlog_is_the_time_for_which_clients_are_held() {
     for (held_ns, is_marked) in [(80 * MS, false), (8 * MS, true)] {
         let mut race = Race::new(TaskInfo { paced: true, clients: 1, ..info() }, 1);
         let mut recorder = race.recorder(true);
         for number in 0..1000_u64 {
-            let due = number * 100 * MS;
-            let operation = sample(due, due + 8 * MS);
+            let (due, is_delayed) = (number * 100 * MS, number < 100);
+            let sent = due + if is_delayed || number % 5 == 0 { 300 * MS } else { 0 };
+            let operation = sample(sent, sent + 8 * MS);
             let times = OperationTimes { processing_ns: held_ns, ..operation.times };
-            record(&mut recorder, paced(due, 0, Sample { times, ..operation }));
-            if number < 20 {
-                recorder.record_warmup_delay(0, due);
+            let free = if is_delayed || number % 10 < 8 { due + 1 } else { due };
+            let operation = paced(due, free, Sample { times, ..operation });
+            if is_delayed {
+                recorder.record_warmup_delay(&operation);
             }
+            record(&mut recorder, operation);
         }
         end(&mut recorder, EndedBy::Iterations, 1000);
         let backlog = race.result().warmup_backlog;
-        assert_eq!((backlog.delayed, backlog.marked), (20, is_marked), "{held_ns}");
+        assert_eq!((backlog.delayed, backlog.marked), (100, is_marked), "{held_ns}");
+    }
+}
+
+/// Two workers with 16 clients each: 297 of 1,000 operations wait for the warm-up, and p90 would be 190 ms without them.
+/// As many that failed, or that took no longer, change no latency.
+#[test]
+fn a_backlog_that_changes_latency_marks_it_however_many_clients_there_are() {
+    for (slow_ms, class, is_marked) in
+        [(900, ErrorClass::None, true), (0, ErrorClass::None, false), (900, ErrorClass::HttpStatus, false)]
+    {
+        let mut race = Race::new(TaskInfo { paced: true, clients: 32, ..info() }, 2);
+        let mut recorders = [race.recorder(true), race.recorder(true)];
+        for number in 0..1000_u64 {
+            let (due, is_delayed) = (number * 10 * MS, number < 297);
+            let sent = due + if is_delayed { slow_ms * MS } else { 0 };
+            let operation = sample(sent, sent + 190 * MS);
+            let operation = if is_delayed { failing(class, 0, operation) } else { operation };
+            let operation = paced(due, if is_delayed { due + 1 } else { due }, operation);
+            let recorder = &mut recorders[(number % 2) as usize];
+            if is_delayed {
+                recorder.record_warmup_delay(&operation);
+            }
+            record(recorder, operation);
+        }
+        for mut recorder in recorders {
+            end(&mut recorder, EndedBy::Iterations, 500);
+        }
+        let backlog = race.result().warmup_backlog;
+        assert_eq!((backlog.delayed, backlog.marked), (297, is_marked), "{slow_ms} {class:?}");
     }
 }

@@ -232,8 +232,14 @@ class WarmupBacklog(Stored, frozen=True):
     time or there is none of them.
     """
     marked: bool = False
-    """Whether they are at least five, more than 1 % of the measured operations and more than ten times as
-    many as the load explains, so that latency is marked.
+    """Whether latency is marked: they are at least five and more than 1 % of the measured operations, a
+    figure of latency is more than 10 % higher than without them, and they are unlike the operations that the
+    warm-up did not delay.
+    """
+    effect: Number | None = None
+    """How many times as large as without them a figure of latency is, for the one of p50, p90, p99 and mean
+    where that is largest; None if none of them or of the others succeeded, or if an older version did not
+    record it.
     """
     drain: WarmupDrain | None = None
     """What `--warmup-drain` did, or None without it."""

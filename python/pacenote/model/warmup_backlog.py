@@ -1,8 +1,9 @@
 """What the backlog of a warm-up does to the latency of its task.
 
 Operations of the measured window that waited for an operation of the warm-up, directly or in a chain, have a
-true latency, but one that describes the warm-up. If they are more than 1 % of the measured operations, and
-far more than the load of the task explains, its latency is marked wherever it is shown, and decides nothing.
+true latency, but one that describes the warm-up. If they are more than 1 % of the measured operations, raise
+latency by more than 10 % and are unlike the others, its latency is marked wherever it is shown, and decides
+nothing. If they are more than 1 % and latency is not marked, the report says why.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ BACKLOG_REASON = "latency includes the backlog of the warm-up"
 """Says why a latency does not decide."""
 
 _LIMIT = "limit 1 %"
+_LIMIT_SHARE = 0.01
+_FEWEST = 5
+"""Fewest delayed operations that mark latency."""
+_LIMIT_EFFECT = 1.1
+"""How many times as large as without the delayed operations a figure of latency is that is marked."""
 
 
 def backlog_text(task: TaskResult) -> str:
@@ -35,6 +41,23 @@ def backlog_text(task: TaskResult) -> str:
     if not backlog.gone or backlog.until_s is None:
         return f"{counts} waited for the warm-up, and some still did when the task ended"
     return f"{counts} waited for the warm-up, the last of them due at {format_rate(backlog.until_s)} s"
+
+
+def unmarked_backlog_text(task: TaskResult) -> str:
+    """Returns how many operations waited for the warm-up of a task and why its latency is not marked, if they
+    are more than 1 %; otherwise an empty string.
+    """
+    backlog, measured = task.warmup_backlog, task.accounting.normal
+    if backlog.marked or not measured or backlog.operations <= _LIMIT_SHARE * measured:
+        return ""
+    share = _percent(backlog.operations / measured * 100)
+    counts = f"{backlog.operations:,} of {measured:,} measured operations ({share}) waited for the warm-up"
+    if backlog.effect is None:
+        return counts
+    if backlog.effect <= _LIMIT_EFFECT:
+        return f"{counts}, but latency is hardly higher for it (at most {backlog.effect:.3g} times)"
+    reason = "but others waited as well" if backlog.operations >= _FEWEST else "but they are very few"
+    return f"{counts}, and latency is up to {backlog.effect:.3g} times as high, {reason}"
 
 
 def drain_text(task: TaskResult) -> str:

@@ -28,6 +28,7 @@ from pacenote.model.warmup_backlog import (
     backlog_advice,
     backlog_text,
     drain_text,
+    unmarked_backlog_text,
     unused_drain_text,
 )
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
@@ -172,8 +173,8 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
     if any(BACKLOG_MARK in row.mark for row in rows):
         texts.append(
             f"{BACKLOG_MARK} More than 1 % of the measured operations waited for the warm-up, directly or "
-            "behind others: this latency includes the backlog of the warm-up. While it "
-            "lasts, service time and throughput are those of an engine with a full queue."
+            "behind others, and raised latency by more than 10 %: it includes the backlog of the warm-up. "
+            "While that lasts, service time and throughput are those of an engine with a full queue."
         )
     if any(row.kind == "shards" and row.value is not None for row in rows):
         texts.append(
@@ -253,8 +254,9 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         yield Note("Warning", text, name)
     if text := backlog_text(task):
         yield Note("Warning", f"{text}: {backlog_advice(task)}", name)
-    if text := drain_text(task):
-        yield Note("Warm-up", text, name)
+    for text in (unmarked_backlog_text(task), drain_text(task)):
+        if text:
+            yield Note("Warm-up", text, name)
     if task.underruns:
         count = format_count(task.underruns, "operation")
         waited = f"{count} waited {format_rate(task.underrun_s)} s"

@@ -86,7 +86,7 @@ impl OperationRecorder<'_> {
             recorder.record_driver_time(sample.task_index, driver_ns, sample.times.service_ns());
         }
         if times.is_delayed {
-            recorder.record_warmup_delay(sample.task_index, sample.times.due_ns);
+            recorder.record_warmup_delay(&sample);
         }
         recorder.record(sample, outcome.details, outcome.result.failures);
     }

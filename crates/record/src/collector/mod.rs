@@ -184,6 +184,9 @@ impl Collector {
             Delivery::Overhead { task_index, overhead } => {
                 self.add_to(task_index, |totals| totals.add_overhead(*overhead));
             }
+            Delivery::WarmupDelays { task_index, latency } => {
+                self.add_to(task_index, |totals| totals.add_warmup_delays(*latency));
+            }
             Delivery::WorkerTaskEnd(end) => return Ok(self.end_worker_task(&end)),
         }
         Ok(None)

@@ -47,6 +47,8 @@ pub struct TaskTotals {
     unanswered_waited: u64,
     unsent: UnsentOperations,
     warmup_backlog: WarmupBacklog,
+    /// Latency of the measured operations that the warm-up delayed and that succeeded.
+    delayed_latency: Option<DurationHistogram>,
     drained_window: Option<DrainedWindow>,
     underruns: u64,
     underrun_ns: u64,
@@ -126,6 +128,7 @@ impl TaskTotals {
             unanswered_waited: 0,
             unsent: UnsentOperations::default(),
             warmup_backlog: WarmupBacklog::default(),
+            delayed_latency: None,
             drained_window: None,
             underruns: 0,
             underrun_ns: 0,
@@ -229,6 +232,14 @@ impl TaskTotals {
     /// Adds what the clients of one worker did besides the operations of the task.
     pub fn add_overhead(&mut self, overhead: ClientOverhead) {
         self.overhead += overhead;
+    }
+
+    /// Adds the latency of measured operations of one worker that the warm-up delayed and that succeeded.
+    pub fn add_warmup_delays(&mut self, latency: DurationHistogram) {
+        match &mut self.delayed_latency {
+            Some(known) => known.merge(&latency),
+            none => *none = Some(latency),
+        }
     }
 
     /// Sets the reason why the task ended, unless a reason with a higher precedence is already set.
@@ -359,13 +370,17 @@ impl TaskTotals {
 
     /// Returns the effect of the warm-up's backlog.
     fn warmup_backlog(&self) -> WarmupBacklogSummary {
+        let measured = &self.stats[SampleType::Measured.index()];
         self.warmup_backlog.summary(BacklogContext {
-            measured: self.stats[SampleType::Measured.index()].counts.ended,
+            measured: measured.counts.ended,
+            waited: measured.counts.waited,
             warmup: self.warmup_begun,
             clients: self.info.clients,
             open_loop: self.info.open_loop,
             is_timed: self.info.warmup_ns.is_some(),
             load: self.load(),
+            latency: measured.latency.as_ref(),
+            delayed_latency: self.delayed_latency.as_ref(),
             drained_window: self.drained_window,
         })
     }

@@ -126,11 +126,12 @@ impl Recorder {
         }
     }
 
-    /// Counts an operation that ends now, and that the warm-up had delayed; it was due at `due_ns`, in nanoseconds since
-    /// the task began.
-    pub fn record_warmup_delay(&mut self, task_index: u32, due_ns: u64) {
-        if let Some(open) = self.find_open(task_index) {
-            open.warmup_backlog.add_operation(due_ns);
+    /// Counts an operation that ends now, and that the warm-up had delayed; [`Recorder::record`] records it as well.
+    pub fn record_warmup_delay(&mut self, sample: &Sample) {
+        let Some(open) = self.find_open(sample.task_index) else { return };
+        open.warmup_backlog.add_operation(sample.times.due_ns);
+        if let Some(latency) = open.delayed_latency.as_mut().filter(|_| sample.is_success()) {
+            latency.record(sample.times.latency_ns());
         }
     }
 
@@ -327,6 +328,10 @@ impl Recorder {
         if open.overhead != ClientOverhead::default() {
             let (task_index, overhead) = (open.task_index, Box::new(open.overhead));
             self.sender.send(Delivery::Overhead { task_index, overhead });
+        }
+        if let Some(latency) = open.delayed_latency.take().filter(|latency| latency.count() > 0) {
+            let (task_index, latency) = (open.task_index, Box::new(latency));
+            self.sender.send(Delivery::WarmupDelays { task_index, latency });
         }
         self.sender.send(Delivery::WorkerTaskEnd(open.into_end(scheduled, task_began_ns)));
     }

@@ -8,6 +8,7 @@ use crate::details::{Details, ReservedDetails};
 use crate::driver_time::DriverTime;
 use crate::error::RecordError;
 use crate::failure::FailureGroups;
+use crate::histogram::DurationHistogram;
 use crate::operation_stats::{OperationStats, SecondStats};
 use crate::overhead::ClientOverhead;
 use crate::result::EndedBy;
@@ -74,6 +75,8 @@ pub struct OpenTask {
     pub unsent: UnsentOperations,
     /// Measured operations that the warm-up delayed.
     pub warmup_backlog: WarmupBacklog,
+    /// Latency of those that succeeded; `None` without a schedule.
+    pub delayed_latency: Option<DurationHistogram>,
     /// Its window, if it waits for the backlog of the warm-up.
     pub drained_window: Option<DrainedWindow>,
     /// Operations that their source supplied too late.
@@ -124,6 +127,7 @@ impl OpenTask {
             ended_operations: 0,
             unsent: UnsentOperations::default(),
             warmup_backlog: WarmupBacklog::default(),
+            delayed_latency: paced.then(DurationHistogram::of_fixed_size).transpose()?,
             drained_window: None,
             underruns: 0,
             underrun_ns: 0,

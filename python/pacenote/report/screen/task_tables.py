@@ -16,6 +16,7 @@ from pacenote.model.warmup_backlog import (
     backlog_advice,
     backlog_text,
     drain_text,
+    unmarked_backlog_text,
     unused_drain_text,
 )
 from pacenote.report.notes import mostly_waits
@@ -219,8 +220,9 @@ def _backlog_notes(tasks: Sequence[TaskResult]) -> Iterator[str]:
     for task in tasks:
         if text := backlog_text(task):
             yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}: {backlog_advice(task)}"
-        if text := drain_text(task):
-            yield f"{single_line(task.task)}: {text}"
+        for text in (unmarked_backlog_text(task), drain_text(task)):
+            if text:
+                yield f"{single_line(task.task)}: {text}"
 
 
 def _unsteady_note(tasks: Sequence[TaskResult]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from pacenote.model.warmup_backlog import (
     backlog_text,
     drain_text,
     has_sound_latency,
+    unmarked_backlog_text,
 )
 from pacenote.report.page.numbers import plain
 from pacenote.report.page.page import KeyFigure, PageCell, PageColumn, PageTable, RowGroup
@@ -118,14 +119,15 @@ def _marked(latency: PageCell, task: TaskResult) -> PageCell:
 
 
 def backlog_notes(tasks: Sequence[TaskResult]) -> Iterator[str]:
-    """Yields explanations of latencies that include the backlog of the warm-up, and of windows that waited
-    for it.
+    """Yields explanations of latencies that include the backlog of the warm-up, of backlogs that mark none,
+    and of windows that waited for it.
     """
     for task in tasks:
         if text := backlog_text(task):
             yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}; {backlog_advice(task)}."
-        if text := drain_text(task):
-            yield f"{single_line(task.task)}: {text}."
+        for text in (unmarked_backlog_text(task), drain_text(task)):
+            if text:
+                yield f"{single_line(task.task)}: {text}."
 
 
 def _time(ms: float | None) -> PageCell:
