@@ -31,6 +31,7 @@
 //! | `scheduling/` | how the kernel schedules the driver's threads |
 //! | `health/` | checks of whether the driver's figures can be trusted: its threads, the clocks, the host |
 //! | `race_state.rs`, `step_state.rs` | the state shared by threads during a race, and during a step |
+//! | `late_joins.rs` | clients that join a task late |
 //! | `plan_to_record.rs` | conversion of a plan to the values that recorders and the collector need |
 //! | `cancel.rs` | cancellation of clients |
 //! | `slices.rs` | division of long work into slices, between which a thread serves its other clients |
@@ -44,6 +45,7 @@ mod cancel;
 mod coordinator;
 mod error;
 mod health;
+mod late_joins;
 mod operation;
 mod plan_to_record;
 mod python;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::health::core_waits::CoreWaitMonitor;
+use crate::late_joins::LateJoins;
 use crate::scheduling::monitor::SchedulingMonitor;
 use crate::summary::RaceSummary;
 use crate::units::{nanos, nanos_since};
@@ -114,6 +115,8 @@ pub struct RaceState {
     started: Mutex<Option<RaceStart>>,
     /// Waits of the threads that send requests for a core.
     pub core_waits: CoreWaitMonitor,
+    /// Clients that joined a task late.
+    pub late_joins: LateJoins,
     /// How the kernel schedules the threads.
     pub scheduling: SchedulingMonitor,
 }
@@ -135,6 +138,7 @@ impl RaceState {
             retry_wait_count: AtomicU64::new(0),
             started: Mutex::default(),
             core_waits: CoreWaitMonitor::default(),
+            late_joins: LateJoins::default(),
             scheduling,
         }
     }

@@ -12,6 +12,7 @@ use crate::health::cpu_quota::Throttling;
 use crate::health::data_waits::DataWaits;
 use crate::health::host::{CoreUsage, DriverCoreUsage};
 use crate::health::run_queue::RunQueueStats;
+use crate::late_joins::TaskLateJoins;
 use crate::scheduling::monitor::SchedulingSummary;
 use crate::transport::Endpoint;
 
@@ -32,6 +33,8 @@ pub struct RaceSummary {
     /// For each step that has ended, for how long the threads that send requests waited for a core, and had one; without
     /// steps of which the operating system did not report it.
     pub core_times: Vec<StepCoreTimes>,
+    /// Clients that joined a task late and skipped what they had missed of it.
+    pub late_joins: Vec<TaskLateJoins>,
     /// How the kernel scheduled the threads; `null` if it is not known.
     pub scheduling: Option<SchedulingSummary>,
     /// The clocks during the race.

@@ -52,9 +52,8 @@ impl Coordinator {
     /// of the recorders.
     pub fn run(self, collector: Collector, deliveries: Receiver<Delivery>) -> RaceSummary {
         let (started, cpu_before_ns) = (Instant::now(), process_cpu_ns());
-        let (race_state, buffers) =
-            (Arc::clone(&self.context.race_state), self.context.record_sender.buffers().clone());
-        let shared = Arc::clone(&race_state);
+        let race_state = Arc::clone(&self.context.race_state);
+        let (shared, buffers) = (Arc::clone(&race_state), self.context.record_sender.buffers().clone());
         let collecting = spawn("collect", move || {
             let started = Instant::now();
             let summary = collect(collector, &deliveries, &buffers, &shared);
@@ -68,8 +67,8 @@ impl Coordinator {
             race_state.abort(error.to_string());
             race_state.stop(StopLevel::Abandon);
         }
-        let (plan, clusters) = (Arc::clone(&self.context.plan), self.clusters.clone());
-        let bridge = self.context.bridge.clone();
+        let (plan, bridge) = (Arc::clone(&self.context.plan), self.context.bridge.clone());
+        let clusters = self.clusters.clone();
         let PoolSummary { mut threads, first_error } = self.shutdown();
         // Files that take long to complete are not a gap in a measurement.
         let health = health.and_then(HealthThread::end);
@@ -96,6 +95,7 @@ impl Coordinator {
             cpus: health.as_ref().and_then(|health| health.host.driver.clone()),
             throttling: health.as_ref().and_then(|health| health.throttling.clone()),
             core_times: race_state.core_waits.step_times(&plan),
+            late_joins: race_state.late_joins.of_tasks(),
             scheduling: Some(race_state.scheduling.summary()),
             clock: health.map(|health| health.clock).unwrap_or_default(),
             hosts: host_summaries(&plan, &clusters),

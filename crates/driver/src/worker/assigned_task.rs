@@ -1,15 +1,16 @@
 //! Runs the tasks of one client in a step, one after another.
 
 use std::cell::{Cell, RefCell};
+use std::time::Instant;
 
-use pacenote_record::{ClientEnd, EndedBy, Recorder};
+use pacenote_record::{ClientEnd, EndedBy, Recorder, UnsentOperations};
 
 use crate::cancel::Cancellation;
 use crate::python::ClientHandle;
 use crate::race_state::StopLevel;
 use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
 use crate::schedule::clock::Clock;
-use crate::step_state::TaskStart;
+use crate::step_state::{TaskStart, TaskState};
 use crate::task_client_id::TaskClientId;
 use crate::units::nanos_since;
 use crate::worker::client_loop::{ClientLoop, Entry, RunningClient};
@@ -30,6 +31,31 @@ pub struct AssignedTask<O> {
     pub handle: Option<ClientHandle>,
 }
 
+impl<O> AssignedTask<O> {
+    /// Leaves the task at `now`, because the client was stopped for `reason` before it began it. Returns what is unsent
+    /// of a schedule that it shares with others; what it missed of its own one counts as a late join.
+    fn leave_unstarted(
+        &mut self,
+        task_state: &TaskState,
+        cancellation: &Cancellation<'_>,
+        (reason, now): (EndedBy, Instant),
+    ) -> UnsentOperations {
+        let stopped = cancellation.stopped_at().unwrap_or(now);
+        let stopped_ns = nanos_since(task_state.origin_or_begin(now), stopped);
+        let Schedule::Shared { .. } = self.schedule else {
+            let has_scheduler = self.handle.as_ref().is_some_and(|handle| handle.channel().has_scheduler());
+            let missed_ns = stopped_ns.saturating_sub(self.start_ns);
+            if missed_ns > 0 && !has_scheduler {
+                cancellation.race_state.late_joins.add(self.id.task_index, missed_ns);
+            }
+            return UnsentOperations::default();
+        };
+        let drained_until_ns = task_state.warmup_backlog.drained_until_ns(stopped_ns);
+        let stopped_ns = Some(stopped_ns);
+        self.schedule.end(&ScheduleEnd { stopped_ns, drained_until_ns, ..ScheduleEnd::from(reason) })
+    }
+}
+
 /// Runs the tasks of a client, one after another, and keeps the index of the one that runs in `current_task`. Once the
 /// client has been stopped, its remaining tasks end immediately.
 pub async fn run_tasks<C: Clock, O: ClientOperations>(
@@ -41,20 +67,14 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
 ) {
     let (mut stop_reason, last_position) = (None, tasks.len().saturating_sub(1));
     for (position, assigned_task) in tasks.iter_mut().enumerate() {
+        current_task.set(assigned_task.id.task_index);
+        let Some((task_state, task)) = cancellation.step.task(assigned_task.id.task_index) else { continue };
+        if let Some(reason) = stop_reason {
+            let missed = assigned_task.leave_unstarted(task_state, &cancellation, (reason, clock.now()));
+            recorder.borrow_mut().leave_unsent(assigned_task.id.task_index, missed);
+        }
         let AssignedTask { id, start_ns, schedule, operations, handle } = assigned_task;
-        current_task.set(id.task_index);
-        let Some((task_state, task)) = cancellation.step.task(id.task_index) else { continue };
         let ended_by = if let Some(reason) = stop_reason {
-            // The client counts as one that leaves the schedule that it shares with others.
-            if let Schedule::Shared { .. } = schedule {
-                let (origin, now) = (task_state.origin_or_begin(clock.now()), clock.now());
-                let stopped_ns = nanos_since(origin, cancellation.stopped_at().unwrap_or(now));
-                let drained_until_ns = task_state.warmup_backlog.drained_until_ns(stopped_ns);
-                let stopped_ns = Some(stopped_ns);
-                let end = ScheduleEnd { stopped_ns, drained_until_ns, ..ScheduleEnd::from(reason) };
-                let unsent = schedule.end(&end);
-                recorder.borrow_mut().leave_unsent(id.task_index, unsent);
-            }
             reason
         } else {
             let TaskStart { origin, is_first } = task_state.enter(clock.now());

@@ -158,6 +158,12 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let joined_ns = self.task_time_ns(self.clock.now());
         if let Schedule::PerClient { pacer, .. } = schedule {
             pacer.skip_to(joined_ns);
+            let follows_scheduler = self.client.handle.is_some_and(|handle| handle.channel().has_scheduler());
+            if !follows_scheduler {
+                let end_ns = TaskLimit::new(self.client.task.bound, 1).end_ns().unwrap_or(u64::MAX);
+                let missed_ns = joined_ns.min(end_ns).saturating_sub(entry.start_ns);
+                self.cancellation.race_state.late_joins.add(self.client.id.task_index, missed_ns);
+            }
         }
         entry.start_ns.max(joined_ns)
     }

@@ -1,9 +1,12 @@
 //! Schedules of closed loops: when operations are due, when they are sent, and which are warm-up.
 
+use std::sync::Arc;
+
 use pacenote_record::{Collector, Delivery, EndedBy, SampleType};
 use serde_json::json;
 
 use super::simulation::{MS, Response, SECOND, Simulation, paced, plan, task, timed};
+use crate::late_joins::TaskLateJoins;
 use crate::plan_to_record::task_infos;
 
 #[test]
@@ -147,10 +150,15 @@ fn a_client_that_comes_from_another_task_skips_operations_that_were_due_before()
         {"client": 0, "allocations": [{"task": 1, "client": 0}]},
         {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]},
     ]);
-    let recorded = Simulation::new(&plan, |attempt| {
+    let simulation = Simulation::new(&plan, |attempt| {
         Response::success(if attempt.id.task_index == 0 { 123 * MS } else { MS })
-    })
-    .run();
+    });
+    let race_state = Arc::clone(&simulation.race_state);
+    let recorded = simulation.run();
+    assert_eq!(
+        race_state.late_joins.of_tasks(),
+        [TaskLateJoins { index: 1, clients: 1, missed_s: 0.123, latest_s: 0.123 }]
+    );
     let due = |client| recorded.of_client(1, client).map(|one| one.times.due_ns / MS).collect::<Vec<_>>();
     assert_eq!(due(0), (0..20).map(|number| number * 20).collect::<Vec<_>>());
     assert_eq!(due(1), (6..26).map(|number| 10 + number * 20).collect::<Vec<_>>());
@@ -160,6 +168,34 @@ fn a_client_that_comes_from_another_task_skips_operations_that_were_due_before()
             .all(|one| one.times.service_start_ns == one.times.due_ns && one.times.lateness_ns() == 0)
     );
     assert_eq!(recorded.of_client(1, 1).next().map(|one| one.times.free_since_ns), Some(123 * MS));
+}
+
+#[test]
+fn a_client_that_is_busy_in_another_task_until_the_end_has_missed_all_of_a_task() {
+    // The time of the task ends first, or the step is completed while the client is busy, or when it becomes free.
+    let completed_by = |task: u32| json!({"kind": "task", "task": task});
+    for (completed_by, length, missed_s) in
+        [(json!(null), 100 * MS, 0.1), (completed_by(0), SECOND, 0.15), (completed_by(2), SECOND, 0.18)]
+    {
+        let paced = timed(paced("paced", 2, 10 * MS, 1), 0, length);
+        let mut plan = plan(&[task("long", 1, 1), paced, task("longer", 1, 1)]);
+        plan["steps"][0]["completed_by"] = completed_by;
+        plan["steps"][0]["slots"] = json!([
+            {"client": 0, "allocations": [{"task": 1, "client": 0}]},
+            {"client": 1, "allocations": [{"task": 2, "client": 0}, {"task": 1, "client": 1}]},
+            {"client": 2, "allocations": [{"task": 0, "client": 0}]},
+        ]);
+        let simulation = Simulation::new(&plan, |attempt| {
+            Response::success([150 * MS, MS, 180 * MS][attempt.id.task_index as usize])
+        });
+        let race_state = Arc::clone(&simulation.race_state);
+        let recorded = simulation.run();
+        assert_eq!(recorded.of_client(1, 1).count(), 0);
+        assert_eq!(
+            race_state.late_joins.of_tasks(),
+            [TaskLateJoins { index: 1, clients: 1, missed_s, latest_s: missed_s }]
+        );
+    }
 }
 
 #[test]
