@@ -87,7 +87,9 @@ class _Reading:
             return ()
 
     def pauses(self) -> tuple[GcPause, ...] | None:
-        """Returns the pauses of all nodes in the order of time, or None if there is no GC log."""
+        """Returns the pauses of all nodes, from the beginning of the first task to the end of the last one,
+        in the order of time, or None if there is no GC log.
+        """
         from pacenote.evidence.recorded_figures import gc_logs
 
         logs = gc_logs(self._folder.artifacts)
@@ -101,6 +103,8 @@ class _Reading:
         from pacenote.model.race_timeline import GcPause
 
         begin_s = (self._begin_ns or 0) / 1e9
+        # The log of a node that runs on has what happened hours after the race.
+        end_s = begin_s + max((task.started_s + task.duration_s for task in self._tasks), default=0.0)
         try:
             pauses = GcLogReader(files).pauses()
         except PacenoteError as error:
@@ -110,4 +114,6 @@ class _Reading:
             self.missing.append(
                 f"GC pauses after the first {MOST_PAUSES:,} of the log are missing: {files[0]} has too many"
             )
-        yield from (GcPause(at - begin_s, ms, kind, node) for at, ms, kind in pauses if at >= begin_s)
+        yield from (
+            GcPause(at - begin_s, ms, kind, node) for at, ms, kind in pauses if begin_s <= at <= end_s
+        )

@@ -176,7 +176,7 @@ class RaceObservations:
     """Telemetry of host and nodes, in the parts of the race."""
 
     pauses: tuple[GcPause, ...] = ()
-    """The pauses for garbage collection, in the order of time."""
+    """The pauses for garbage collection while the tasks ran, in the order of time."""
 
     has_gc_log: bool = False
     """Whether a GC log was read; otherwise the pauses are not known."""

@@ -12,6 +12,7 @@ from pacenote import _core
 from pacenote.cli.console import Console
 from pacenote.cli.output.race_page import add_page, page_sources
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
+from pacenote.report.screen.engine import engine_paragraph
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from report.test_saturation import FOUND
@@ -83,6 +84,21 @@ def test_the_page_has_what_the_folder_of_the_race_has(folder):
     assert sources.diagnosis is not None
     assert sources.snapshot is not None
     assert "--track=http_logs" in sources.command
+
+
+def test_pauses_of_a_node_before_and_after_the_race_are_not_those_of_the_race(folder):
+    """The log of an engine that runs on has those of hours."""
+    pause = "GC(7) Pause Young (Normal) (G1 Evacuation Pause) 110M->20M(256M) 4000.000ms"
+    later = "".join(
+        f"[2026-11-23T{time}.000+0000][{second}.000s][info][gc] {pause}\n"
+        for time, second in (("20:38:08", 30), ("23:59:00", 12_082))
+    )
+    before = f"[2026-11-23T20:37:30.000+0000][-8.000s][info][gc] {pause}\n"
+    (folder.artifacts / "gc.log").write_text(before.replace("[-8.000s]", "[0.000s]") + GC_LOG + later)
+    seen = page_sources(RACE, folder, None, is_running=False).observed
+    assert [(each.at_s, each.ms) for each in seen.pauses] == [(2.5, 1500.0)]
+    groups = engine_paragraph(RACE, seen).groups
+    assert ("GC: 1 pause of 1.5 s in all", "longest 1.5 s") in groups
 
 
 def test_the_page_is_written_to_the_folder_or_to_a_file(run, folder, tmp_path):
