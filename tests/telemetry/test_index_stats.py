@@ -18,13 +18,13 @@ DOCUMENTED = re.findall(
 """The key, the API's group and field, the kind and the shards of each figure in docs/measuring.md."""
 
 
-def shard(*, primary=True, **counts):
+def shard(*, primary=True, node="n", **counts):
     """Returns one shard copy; `counts` may contain indexing, merges, store, flush and segments."""
     indexing, merges, store, flush = (
         counts.get(name, 0) for name in ("indexing", "merges", "store", "flush")
     )
     return {
-        "routing": {"state": "STARTED", "primary": primary, "node": "n"},
+        "routing": {"state": "STARTED", "primary": primary, "node": node},
         "indexing": {"index_time_in_millis": indexing, "throttle_time_in_millis": 0},
         "merges": {
             "total": merges,
@@ -53,9 +53,27 @@ def reply(failed=0, **indices):
     }
 
 
-def read_stats(before, after):
-    replies = iter([before, after])
-    devices = TelemetryDevices([IndexStats(ObservedCluster(lambda _path: next(replies), None))])
+def recovery(kind, started=1, node="n", files=30, logged=0):
+    """Returns how a shard copy came to its node, as `/_recovery` describes it."""
+    return {
+        **{"id": 0, "type": kind, "stage": "DONE", "primary": True, "start_time_in_millis": started},
+        **{"target": {"id": node}, "translog": {"total": logged}},
+        "index": {"size": {"total_in_bytes": files * 1000}, "files": {"total": files}},
+    }
+
+
+def recoveries(**indices):
+    return {name: {"shards": list(shards)} for name, shards in indices.items()}
+
+
+def read_stats(before, after, recovered=(None, None)):
+    """Reads the statistics before and after a race; `recovered` are the replies about recoveries."""
+    replies, of_recoveries = iter([before, after]), iter(recovered)
+
+    def get(path):
+        return next(of_recoveries if "_recovery" in path else replies)
+
+    devices = TelemetryDevices([IndexStats(ObservedCluster(get, None))])
     devices.start()
     return devices.stop()
 
@@ -88,6 +106,78 @@ def test_a_value_that_the_engine_does_not_report_is_missing_instead_of_zero():
     result = read_stats(reply(), reply(logs=[[shard()]]))
     assert result.system.dataset_size is None
     assert result.errors == ()
+
+
+CREATED = recovery("EMPTY_STORE", files=0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "recovered"),
+    [
+        # The race creates the index, which moves to another node, or whose replica is promoted there.
+        ({}, {"node": "m"}, ({}, [recovery("PEER", node="m"), CREATED])),
+        # Its node restarts.
+        ({}, {}, ({}, [recovery("EXISTING_STORE")])),
+        ({}, {"node": "m"}, ({}, [recovery("PEER", node="m", files=0)])),
+        ({}, {}, ({}, [recovery("EXISTING_STORE", files=1, logged=5)])),
+        # The index exists before. After the move, more is counted than before the race.
+        ({"indexing": 5}, {"node": "m"}, ([CREATED], [recovery("PEER", node="m")])),
+        ({"indexing": 5}, {"node": "m"}, ({}, {})),
+        ({"indexing": 5}, {}, ([CREATED], [recovery("EXISTING_STORE", started=2)])),
+        # It moves away and back again.
+        ({"indexing": 5}, {}, ([recovery("PEER")], [recovery("PEER", started=2)])),
+    ],
+)
+def test_a_shard_whose_counters_began_again_has_no_differences(before, after, recovered):
+    stats = [reply(logs=[[shard(**before)]]) if before else reply(), reply()]
+    stats[1] = reply(logs=[[shard(**{"indexing": 12_000, "segments": 3} | after)]])
+    replies = [recoveries(logs=shards) if shards else {} for shards in recovered]
+    result = read_stats(*stats, replies)
+    assert result.system.total_time is None
+    assert result.system.merge_count is None
+    assert result.system.segment_count == 3
+    assert result.errors == (
+        "index-stats: shard logs[0] moved, was promoted or restarted during the race, and its counters began "
+        "again: all times and counts are missing",
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "recovered"),
+    [
+        (None, {}, ({}, [CREATED])),
+        (None, {}, ({}, [recovery("SNAPSHOT")])),
+        (None, {}, ({}, [recovery("LOCAL_SHARDS")])),
+        # It moves, or is closed and opened, before anything is indexed.
+        (None, {"node": "m"}, ({}, [recovery("PEER", node="m", files=1)])),
+        (None, {}, ({}, [recovery("EXISTING_STORE", files=1)])),
+        # It stays where a previous recovery has brought it, and its replica moves.
+        ({}, {}, ([recovery("PEER")], [recovery("PEER"), recovery("PEER", started=9, node="m")])),
+        # An engine that does not tell, or something else.
+        (None, {}, ({}, {})),
+        ({}, {}, ({}, {})),
+        (None, {}, ([1], ["shards"])),
+        (None, {}, ([{"id": 0}], [{"id": 0, "type": 3, "target": []}])),
+    ],
+)
+def test_a_shard_that_stayed_has_its_differences(before, after, recovered):
+    stats = [reply() if before is None else reply(logs=[[shard(**before)]])]
+    stats.append(reply(logs=[[shard(**{"indexing": 12_000} | after)]]))
+    replies = [recoveries(logs=shards) if shards else {} for shards in recovered]
+    result = read_stats(*stats, replies)
+    assert (result.system.total_time, result.errors) == (12_000, ())
+
+
+def test_statistics_are_read_although_recoveries_are_not():
+    def get(path):
+        if "_recovery" in path:
+            raise EngineError("HTTP 403")
+        return reply(logs=[[shard(indexing=7)]])
+
+    devices = TelemetryDevices([IndexStats(ObservedCluster(get, None))])
+    devices.start()
+    result = devices.stop()
+    assert (result.system.total_time, result.errors) == (0, ())
 
 
 class EveryFigure(dict):

@@ -64,6 +64,15 @@ def test_totals_are_missing_if_a_node_restarted_or_none_answered():
     assert totals(read_stats({}, {})) == (None, None, None)
 
 
+def test_totals_that_went_down_are_missing():
+    result = read_stats({"a": node(9, 9, 9, uptime=5000)}, {"a": node(10, 8, 10, uptime=9000)})
+    assert totals(result) == (None, None, None)
+    assert [error.partition(": ")[2].partition(":")[0] for error in result.errors] == [
+        "the counters of node 'node-0' went down during the race"
+    ]
+    assert not any(name.startswith("node.") for name in result.values)
+
+
 def test_a_reply_without_totals_is_an_error():
     (error,) = read_stats({"a": {"name": "node-0", "jvm": {"uptime_in_millis": 1}}}, {}).errors
     assert "unexpected form" in error

@@ -85,6 +85,40 @@ def test_totals_are_missing_if_a_node_restarted():
     )
 
 
+def read_stats_of(race_s, before, after):
+    """Reads the statistics before and after a race of this length."""
+    replies, times = iter([{"nodes": before}, {"nodes": after}]), iter([0.0, race_s])
+    device = JvmStats(ObservedCluster(lambda _path: next(replies), None), lambda: next(times))
+    devices = TelemetryDevices([device])
+    devices.start()
+    return devices.stop()
+
+
+def test_a_node_that_restarted_early_in_the_race_is_up_for_longer_than_before_it():
+    before = {"a": node(uptime=30_000, young=(12, 400))}
+    for young in ((9, 310), (90, 3_100)):
+        result = read_stats_of(600.0, before, {"a": node(uptime=490_000, young=young)})
+        assert result.system.young_gc_count is None
+        assert result.values == {}
+        assert result.errors == (
+            "jvm-stats: node 'node-0' restarted during the race: total GC counts and times are missing",
+        )
+    # Its clock is slower than that of the driver.
+    result = read_stats_of(600.0, before, {"a": node(uptime=628_500, young=(13, 410))})
+    assert (result.system.young_gc_count, result.errors) == (1, ())
+
+
+def test_a_difference_is_never_negative():
+    before = {"a": node(uptime=30_000, young=(12, 400), old=(1, 5))}
+    for after in (node(uptime=630_000, young=(13, 310), old=(1, 5)), node(uptime=630_000, young=(13, 410))):
+        result = read_stats_of(600.0, before, {"a": after})
+        assert (result.system.young_gc_time, result.values) == (None, {})
+        assert result.errors == (
+            "jvm-stats: the counters of node 'node-0' went down during the race: total GC counts and times "
+            "are missing",
+        )
+
+
 def test_totals_are_missing_if_nodes_joined_or_left():
     result = read_stats({"a": node(young=(5, 50))}, {"b": node("node-1", young=(1, 5))})
     assert result.system.young_gc_count is None

@@ -4,9 +4,9 @@ Rally reports the counters of all indices at the end, which include everything b
 cluster was empty. Here, every counter is the difference per primary shard between the end and the start of
 the race. An index that was created during the race counts in full, even if it replaces an index of the same
 name (its UUID differs). An index that was deleted before the end is not counted, because its counters are
-lost. If the counters of a shard went down (it moved to another node, or its node restarted), the difference
-is not known: the value is then missing, with a reason. If a shard did not answer before the race, all
-differences are missing, and if one did not answer after it, all values.
+lost. If the counters of a shard began again with 0 (it moved to another node, another copy was promoted, or
+its node restarted), the difference is not known: the values are then missing, with a reason. If a shard did
+not answer before the race, all differences are missing, and if one did not answer after it, all values.
 
 Indices whose name begins with a dot belong to the system and are omitted, except for backing indices of data
 streams (`.ds-…`), unless the stream itself is a system stream (`.ds-.…`).
@@ -21,6 +21,7 @@ from typing import Any
 
 from pacenote.model.system_metrics import PerShardTimes
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
+from pacenote.telemetry.shard_recoveries import CopyId, Recovery, read_recoveries
 from pacenote.units import format_count
 
 _PATH = (
@@ -82,6 +83,11 @@ class _ShardId:
     def __str__(self) -> str:
         return f"{self.index}[{self.number}]"
 
+    def on(self, shard: Mapping[str, Any]) -> CopyId:
+        """Returns the copy that these are the statistics of."""
+        with expected_form('"node" in the "routing" of each shard'):
+            return CopyId(self.index, self.number, str(shard["routing"].get("node")))
+
 
 _Shards = dict[_ShardId, Mapping[str, Any]]
 """Statistics of primary shards."""
@@ -115,12 +121,14 @@ class IndexStats(TelemetryDevice):
         super().__init__(cluster)
         self._before: _Shards = {}
         self._failed_before = 0
+        self._recoveries: dict[CopyId, Recovery] = {}
 
     def start(self) -> None:
         """Reads the counters before the first task. Raises EngineError."""
         reply = self._cluster.get(_PATH)
         self._before = _primaries(reply)
         self._failed_before = _failed_shards(reply)
+        self._recoveries = read_recoveries(self._cluster)
 
     def stop(self) -> DeviceReading:
         """Reads the counters after the last task. Raises EngineError."""
@@ -147,6 +155,13 @@ class IndexStats(TelemetryDevice):
             # Their counters before the race are not known, and are not 0.
             shards = format_count(self._failed_before, "shard")
             return {}, (f"{shards} did not answer before the race: all times and counts are missing",)
+        if again := self._begun_again(after):
+            shard = next(iter(again))
+            more = f" and {len(again) - 1} more" if len(again) > 1 else ""
+            return {}, (
+                f"shard {shard}{more} moved, was promoted or restarted during the race, and its counters "
+                "began again: all times and counts are missing",
+            )
         system: dict[str, Any] = {}
         problems: list[str] = []
         for name, counter in (_TIMES | _COUNTS).items():
@@ -162,6 +177,27 @@ class IndexStats(TelemetryDevice):
                         min(grown.values), statistics.median(grown.values), max(grown.values)
                     )
         return system, tuple(problems)
+
+    def _begun_again(self, after: _Shards) -> list[_ShardId]:
+        """Returns the primary shards whose counters do not cover the race from its beginning, or from the
+        creation of their index: another copy had counted, or this one before a restart.
+        """
+        recoveries = read_recoveries(self._cluster)
+        again = []
+        for shard_id, shard in after.items():
+            recovery = recoveries.get(shard_id.on(shard))
+            if shard_id not in self._before:
+                has_begun = recovery is not None and recovery.continues_another
+            else:
+                copy = shard_id.on(self._before[shard_id])
+                known = self._recoveries.get(copy)
+                has_moved = copy != shard_id.on(shard)
+                has_restarted = None not in (known, recovery) and known != recovery
+                has_begun = has_moved or has_restarted
+                has_begun = has_begun and (recovery is None or recovery.continues_another)
+            if has_begun:
+                again.append(shard_id)
+        return again
 
 
 def _indices(reply: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -36,6 +36,12 @@ class IngestStats(NodeCountersDevice[int]):
                     found |= _named(parts, details.get("stats", {}))
         return found
 
+    def went_down(self, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+        """Returns whether a counter of all pipelines of a node went down; those of one pipeline go down if it
+        is replaced.
+        """
+        return any(after.get(key, 0) < before.get(key, 0) for key in _COUNTERS)
+
     def reading(self, nodes: Sequence[ComparedNode[int]], problems: tuple[str, ...]) -> DeviceReading:
         """Returns what pipelines did on each node and, without problems, the totals."""
         during = {node.name: _during(node) for node in nodes}

@@ -5,14 +5,21 @@ The counters of a node that joined, left or restarted during a race do not give 
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
 
 _C = TypeVar("_C")
+
+_TOLERATED_S = 1.0
+_TOLERATED_SHARE = 0.001
+"""By how much less than the time between its readings the uptime of a node may grow, in seconds and as a
+share of that time: the clocks of two machines do not run alike.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +62,53 @@ class NodeCountersDevice(TelemetryDevice, Generic[_C]):
     totals: ClassVar[str]
     """What is not known if a node joined, left or restarted."""
 
-    def __init__(self, cluster: ObservedCluster) -> None:
+    def __init__(self, cluster: ObservedCluster, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns seconds."""
         super().__init__(cluster)
+        self._clock = clock
         self._before: dict[str, NodeCounters[_C]] = {}
+        self._read_at_s = 0.0
 
     def start(self) -> None:
         """Reads the counters before the first task. Raises EngineError."""
         self._before = self._read()
+        self._read_at_s = self._clock()
 
     def stop(self) -> DeviceReading:
         """Reads the counters after the last task. Raises EngineError.
 
         If a node joined, left or restarted, the totals are not known and are missing, with a reason.
         """
+        elapsed_s = self._clock() - self._read_at_s
         before, after = self._before, self._read()
+        stayed = {key: before[key] for key in after if key in before}
+        restarted = {key for key, node in stayed.items() if _restarted(node, after[key], elapsed_s)}
+        reset = {
+            key
+            for key, node in stayed.items()
+            if key not in restarted and self.went_down(node.counters, after[key].counters)
+        }
         compared = tuple(
-            ComparedNode(node.name, before[key].counters, node.counters)
-            for key, node in after.items()
-            if key in before and node.uptime_ms >= before[key].uptime_ms
+            ComparedNode(node.name, node.counters, after[key].counters)
+            for key, node in stayed.items()
+            if key not in restarted | reset
         )
-        return self.reading(compared, _node_changes(before, after, self.totals))
+        changes = [f"node '{before[key].name}' left during the race" for key in before.keys() - after.keys()]
+        changes += [
+            f"node '{after[key].name}' joined during the race" for key in after.keys() - before.keys()
+        ]
+        changes += [f"node '{after[key].name}' restarted during the race" for key in restarted]
+        changes += [f"the counters of node '{after[key].name}' went down during the race" for key in reset]
+        problems = tuple(f"{change}: {self.totals} are missing" for change in sorted(changes))
+        return self.reading(compared, problems)
 
     @abstractmethod
     def counters(self, node: Mapping[str, Any]) -> Mapping[str, _C]:
         """Returns the counters of a node in the reply; errors are those of the reply."""
+
+    @abstractmethod
+    def went_down(self, before: Mapping[str, _C], after: Mapping[str, _C]) -> bool:
+        """Returns whether a counter of a node went down, so that the differences are not known."""
 
     @abstractmethod
     def reading(self, nodes: Sequence[ComparedNode[_C]], problems: tuple[str, ...]) -> DeviceReading:
@@ -97,18 +127,9 @@ class NodeCountersDevice(TelemetryDevice, Generic[_C]):
             }
 
 
-def _node_changes(
-    before: Mapping[str, NodeCounters[_C]], after: Mapping[str, NodeCounters[_C]], missing: str
-) -> tuple[str, ...]:
-    """Returns a message for each node that joined, left or restarted; both mappings are by id of the node.
-
-    `missing` are the totals that are therefore not known.
+def _restarted(before: NodeCounters[_C], after: NodeCounters[_C], elapsed_s: float) -> bool:
+    """Returns whether a node restarted between two readings, the second of which began `elapsed_s` seconds
+    after the first one had ended: its uptime has not grown by the time between them.
     """
-    problems = [f"node '{before[key].name}' left during the race" for key in before.keys() - after.keys()]
-    problems += [f"node '{after[key].name}' joined during the race" for key in after.keys() - before.keys()]
-    problems += [
-        f"node '{node.name}' restarted during the race"
-        for key, node in after.items()
-        if key in before and node.uptime_ms < before[key].uptime_ms
-    ]
-    return tuple(f"{problem}: {missing} are missing" for problem in sorted(problems))
+    least_s = elapsed_s * (1 - _TOLERATED_SHARE) - _TOLERATED_S
+    return after.uptime_ms < before.uptime_ms + max(0.0, least_s) * 1000
