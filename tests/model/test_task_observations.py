@@ -15,6 +15,7 @@ from pacenote.model.task_observations import (
     KEY,
     TaskObservation,
     lacked_shares,
+    signs_of_saturation,
     task_observations,
     with_observations,
 )
@@ -57,6 +58,32 @@ def test_observations_are_those_of_the_host_that_is_busiest_with_others() -> Non
     found = task_observations(cuts, {}, {TASK: [{"cpu.steal_share": 0.3}]}, [])
     assert found[TASK].steal_share is None
     assert task_observations(cuts, {}, {}, [])[TASK].other_share is None
+
+
+def test_how_much_of_its_processors_an_engine_used_is_that_of_its_busiest_node() -> None:
+    cuts = telemetry(
+        "node-counters",
+        counter("process.cpu.total", 1800, node="near"),
+        counter("process.cpu.total", 3600, node="far"),
+        gauge("os.cpu.percent", 95.0, node="far"),
+    )
+    gauges = telemetry(
+        "node-gauges",
+        gauge("thread_pool.search.queue", 0.0, 8.0, node="near"),
+        gauge("thread_pool.write.queue", 1.0, node="far"),
+        gauge("thread_pool.get.queue", 90.0, node="far"),
+    )
+    cuts = TelemetryCuts(cuts.tasks, (*cuts.series, *gauges.series))
+    facts = {"node.far.os.available_processors": "4"}
+    figures = [{"cpu.engine_share": 0.45, "cpu.idle_share": 0.45}]
+    found = task_observations(cuts, facts, {TASK: figures}, ["near"])[TASK]
+    # The far node had 90 % of its processors, and 5 % were idle.
+    assert found.used_share == pytest.approx(0.9 / 0.95)
+    assert found.queued == 4.0
+    alone = task_observations(telemetry("node-counters"), {}, {TASK: figures}, ["near"])[TASK]
+    assert (alone.used_share, alone.queued) == (0.5, None)
+    stored = signs_of_saturation(with_observations(record(tasks=(bulk(),)), {TASK: found}))
+    assert stored[TASK] == TaskObservation(used_share=found.used_share, queued=4.0)
 
 
 def test_a_node_that_assumes_few_processors_may_use_all() -> None:

@@ -46,7 +46,7 @@ def test_a_missed_target_is_the_reason_alone():
     slow = replace(delayed(gone=False), window_operations=40_000)
     missed = record(tasks=(slow,), targets={"term": TargetRate(1000.0, "ops", 1000.0)})
     (reason,) = missed.verdict.reasons
-    assert "the engine is saturated" in reason
+    assert "of 1,000 ops/s: the clients waited for replies" in reason
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from pacenote.model.failure_group import FailureGroup
+from pacenote.model.finding import Finding
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import DriverTime, PythonDelay, TaskResult
+from pacenote.model.result import DriverTime, DurationSummary, PythonDelay, TaskResult
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_observations import TaskObservation, with_observations
 from pacenote.verdict.determine import determine_verdict
@@ -45,7 +47,7 @@ def test_unsent_operations_are_blamed_on_the_scheduler_if_waiting_for_it_explain
     # Half of the operations were not sent: two clients lacked half of 70 s.
     # What the engine does not keep up with is a result; what Python delayed makes all figures doubtful.
     for delay_s, cause, doubtful_from in (
-        (34.9, "the engine is saturated, and latency is mostly waiting time", None),
+        (34.9, "its 2 clients were always busy: replies after 2.5 ms allow 800 ops/s", None),
         (35.0, "the track's Python code was too slow", 0.0),
     ):
         (finding,) = determine_verdict(record(tasks=(replace(unsent, scheduler_delay_s=delay_s),))).findings
@@ -69,7 +71,7 @@ def test_unsent_operations_are_blamed_on_the_driver_only_if_its_lateness_explain
 def test_unsent_operations_make_a_race_suspect():
     slow = task("slow", accounting=replace(task().accounting, operations=900, unsent=100))
     (reason,) = determine_verdict(record(tasks=(slow,))).reasons
-    assert reason.startswith("slow: 100 of 1,000 planned operations were not sent: the engine is saturated")
+    assert reason.startswith("slow: 100 of 1,000 planned operations were not sent: its 2 clients were")
     last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
     assert determine_verdict(record(tasks=(last,))).state == "valid"
 
@@ -95,7 +97,7 @@ def test_an_engine_that_waited_for_a_core_of_the_machine_is_not_the_cause(
     race = with_observations(record(tasks=(slow,)), {"slow": TaskObservation(lacked_share=lacked)})
     (finding,) = determine_verdict(race).findings
     assert (finding.cause, finding.makes_doubtful) == (cause, cause == "machine")
-    assert ("the engine is saturated" in finding.text) == (cause == "engine")
+    assert (": its 2 clients were always busy" in finding.text) == (cause == "engine")
 
 
 def test_unsent_operations_of_a_task_with_a_slow_source_are_not_blamed_on_the_engine():
@@ -118,16 +120,95 @@ def test_a_missed_target_rate_is_the_first_reason():
     state, reasons = judged(race)
     assert (state, reasons[0]) == (
         "suspect",
-        "term: 117 of 5,000 ops/s: the engine is saturated, and latency is mostly waiting time: use a lower "
-        "rate or more clients; `pacenote saturate` with --task and the track of this race finds the highest "
-        "rate that it sustains",
+        "term: 117 of 5,000 ops/s: the clients waited for replies, the longest for 24 ms: use more clients, "
+        "unless the engine is saturated, or a lower rate; `pacenote saturate` with --task and the track of "
+        "this race finds the highest rate that it sustains",
     )
     both = replace(
         race, tasks=(saturated(), saturated("range", 6_000)), targets=targets | {"range": targets["term"]}
     )
     finding, *_ = determine_verdict(both).findings
     assert (finding.tasks, finding.cause) == (("term", "range"), "engine")
-    assert finding.text.startswith("2 % to 10 % of their target rates: the engine is saturated")
+    assert finding.text.startswith("2 % to 10 % of their target rates: the clients waited for replies")
+
+
+THIRTY_MS = DurationSummary(count=220, min_ms=29.0, mean_ms=30.0, max_ms=34.0, percentiles=())
+
+
+def behind(clients: int = 1, **changes: Any) -> TaskResult:
+    """A task at 50/s of which each client was always busy with replies after 30 ms."""
+    own = {"clients": clients, "service_time": THIRTY_MS, "window_s": 6.6, "duration_s": 6.6}
+    return saturated(ended=220 * clients, **own | changes)
+
+
+def missed(slow: TaskResult, observed: TaskObservation | None = None, target: float = 50.0) -> Finding:
+    race = record(tasks=(slow,), targets={"term": TargetRate(target, operations=target)})
+    if observed is not None:
+        race = with_observations(race, {"term": observed})
+    return determine_verdict(race).findings[0]
+
+
+def test_a_rate_that_the_clients_cannot_reach_is_not_blamed_on_the_engine():
+    """The rate of a client is limited by what a reply takes, however idle the engine is."""
+    for observed in (None, TaskObservation(used_share=0.3, queued=0.2)):
+        finding = missed(behind(), observed)
+        assert finding.text == (
+            "33.3 of 50 ops/s: its 1 client was always busy: replies after 30 ms allow 33.3 ops/s"
+        )
+        assert (finding.cause, finding.doubtful_from) == ("track", None)
+        assert finding.advice.startswith("use more clients, because replies were not slower")
+    assert missed(behind(4), target=200.0).cause == "track"
+
+
+def test_slow_replies_to_several_clients_may_be_those_of_a_saturated_engine():
+    spread = replace(THIRTY_MS, min_ms=3.0)
+    finding = missed(behind(4, service_time=spread), target=200.0)
+    assert finding.text.startswith("133 of 200 ops/s: its 4 clients were always busy: replies after 30 ms")
+    assert (finding.cause, finding.doubtful_from) == ("engine", None)
+    assert finding.advice.startswith("use more clients, unless the engine is saturated")
+
+
+@pytest.mark.parametrize(
+    ("observed", "sign"),
+    [
+        (TaskObservation(used_share=0.95), "a node used at least 90 % of the CPU time that it could have"),
+        (TaskObservation(queued=3.0), "requests queued for its threads"),
+    ],
+)
+def test_an_engine_is_called_saturated_if_something_shows_it(observed: TaskObservation, sign: str):
+    finding = missed(behind(), observed)
+    assert finding.text == f"33.3 of 50 ops/s: the engine is saturated: {sign}"
+    assert finding.cause == "engine"
+    assert finding.advice.startswith("use a lower rate; `pacenote saturate`")
+
+
+def test_rejections_show_that_an_engine_is_saturated():
+    for status, is_saturated in ((429, True), (400, False)):
+        rejected = FailureGroup("http-status", "too many", status, 20, 0.0, 6.0, "operations")
+        finding = missed(behind(4, errors=(rejected,)), target=200.0)
+        assert ("the engine is saturated: it rejected operations" in finding.text) == is_saturated
+
+
+def test_a_client_that_was_still_in_another_task_is_not_blamed_on_the_engine():
+    """One of two clients joined after 7 of 10 s, and skipped 70 of 200 operations."""
+    counts = replace(task().accounting, operations=130, succeeded=130, normal=130, waited=0)
+    quick = replace(THIRTY_MS, min_ms=4.0, mean_ms=4.6)
+    own = {"clients": 2, "window_s": 10.0, "duration_s": 10.0, "window_from_s": 0.0, "ended_by": "time"}
+    late = saturated(ended=130, accounting=counts, service_time=quick, **own)
+    targets = {"term": TargetRate(20.0, operations=20.0)}
+    for waited, joins, cause in (
+        (0, [{"index": late.index, "clients": 1, "missed_s": 7.0, "latest_s": 7.0}], "track"),
+        (4, [{"index": late.index, "clients": 1, "missed_s": 7.0, "latest_s": 7.0}], "track"),
+        (4, [{"index": late.index, "clients": 1, "missed_s": 1.0, "latest_s": 1.0}], "engine"),
+        (4, [{"index": late.index + 1, "clients": 1, "missed_s": 7.0, "latest_s": 7.0}], "engine"),
+    ):
+        behind_others = replace(late, accounting=replace(counts, waited=waited))
+        race = record(tasks=(behind_others,), targets=targets, driver={"late_joins": joins})
+        finding = determine_verdict(race).findings[0]
+        assert (finding.cause, finding.doubtful_from) == (cause, None)
+        assert ("busy in another task of the parallel element" in finding.text) == (cause == "track")
+    in_time = record(tasks=(replace(late, accounting=counts),), targets=targets)
+    assert determine_verdict(in_time).state == "valid"
 
 
 def test_a_small_part_of_a_target_rate_is_not_called_zero():
@@ -156,10 +237,13 @@ def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():
         "117 of 5,000 ops/s: the driver could not send more, because it waited for a core",
     )
     counts = replace(saturated().accounting, operations=30_001, unsent=29_999)
-    for failed_sources, why in ((0, "the engine is saturated"), (1, "parameter sources or schedulers of")):
+    for failed_sources, why in (
+        (0, "the clients waited for replies, the longest for 24 ms"),
+        (1, "parameter sources or schedulers of"),
+    ):
         half = saturated(accounting=counts, failed_sources=failed_sources)
-        missed, *_ = determine_verdict(record(tasks=(half,), targets=targets)).findings
-        assert missed.text.startswith(f"117 of 5,000 ops/s: {why}")
+        found, *_ = determine_verdict(record(tasks=(half,), targets=targets)).findings
+        assert found.text.startswith(f"117 of 5,000 ops/s: {why}")
 
 
 def test_a_missed_target_rate_is_blamed_on_the_machine_if_the_driver_did_not_run():

@@ -9,6 +9,7 @@ from pacenote.compare.imported_metrics import is_paced
 from pacenote.compare.metrics import expanded_primary, metadata_names, named_metrics
 from pacenote.figures.percentiles import DECIDING_PERCENTILES
 from pacenote.model.comparison import MetricId
+from pacenote.model.driver_facts import late_joins
 from pacenote.model.imported import ImportedResults, ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import DurationSummary, TaskResult, percentiles_for
@@ -104,7 +105,8 @@ class _RacedTask:
         target = self.record.targets.get(self.task.task)
         if not self.task.paced:
             return False
-        return target is None or not misses_target(self.task, target, self.record.max_shortfall)
+        joins = late_joins(self.record.driver, self.task.index)
+        return target is None or not misses_target(self.task, target, self.record.max_shortfall, joins)
 
 
 def _deciding_tasks(record: RaceRecord) -> list[TaskResult]:

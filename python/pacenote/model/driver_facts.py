@@ -56,6 +56,33 @@ def number(values: Mapping[str, object], key: str) -> float:
     return float(value) if isinstance(value, int | float) and abs(value) <= _MAX_INTEGER else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class LateJoins:
+    """Clients that were still in another task of their parallel element when others began this one, and
+    skipped what they had missed of their own schedules.
+    """
+
+    clients: int
+    """Number of these clients."""
+
+    missed_s: float
+    """Time of the task that they missed, in seconds, summed over them."""
+
+    latest_s: float
+    """When the last of them joined, in seconds since the task began."""
+
+
+def late_joins(driver: Mapping[str, object], task_index: int) -> LateJoins | None:
+    """Returns the clients that joined a task late, by its position in the plan; None if there were none, or
+    if an older version did not record them.
+    """
+    for joins in listed(driver, "late_joins"):
+        if isinstance(joins, Mapping) and joins.get("index") == task_index:
+            clients = int(number(joins, "clients"))
+            return LateJoins(clients, number(joins, "missed_s"), number(joins, "latest_s"))
+    return None
+
+
 def started_ns(driver: Mapping[str, object]) -> int | None:
     """Returns when the first task of the race began, in nanoseconds since 1970; None if that is not known."""
     value = driver.get("started_unix_ns")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from pacenote.model.codec import Number, Stored
+from pacenote.model.driver_facts import LateJoins
 from pacenote.model.pacing_options import Arrivals
 from pacenote.model.result import TaskResult
 from pacenote.units import OPS
@@ -39,15 +40,18 @@ def achieved_rate(task: TaskResult, target: TargetRate) -> float:
     return task.throughput.mean if task.throughput else 0.0
 
 
-def misses_target(task: TaskResult, target: TargetRate, max_shortfall: float) -> bool:
+def misses_target(
+    task: TaskResult, target: TargetRate, max_shortfall: float, joins: LateJoins | None = None
+) -> bool:
     """Returns whether significantly fewer operations ended in the measured window than its target rate asks
-    for; `max_shortfall` is the tolerated share, from 0 to 1.
+    for; `max_shortfall` is the tolerated share, from 0 to 1, and `joins` are the clients that joined late.
 
     An operation that was sent in time may end after the window, so those of one mean service time are not
     expected. One operation may overlap the end of the window, and the number of random arrivals varies. If a
-    client was free for every operation when it was due, the task ran at its rate, however long they took.
+    client was free for every operation when it was due, the task ran at its rate, however long they took,
+    unless clients that joined late skipped operations.
     """
-    if not task.accounting.unsent and not task.accounting.waited:
+    if not task.accounting.unsent and not task.accounting.waited and joins is None:
         return False
     return _falls_short(task, target, max_shortfall, task.window_operations)
 
@@ -65,6 +69,30 @@ def missing_share(task: TaskResult, target: TargetRate) -> float:
     return max(0.0, 1.0 - task.window_operations / expected) if expected else 0.0
 
 
+def late_share(task: TaskResult, joins: LateJoins) -> float:
+    """Returns which share of the measured window of all clients passed without operations because some joined
+    late.
+
+    If each client has a number of iterations, those that began in time have done theirs when the last one is
+    still running: together, they have no operation for as long as it was late.
+    """
+    if not task.window_s:
+        return 0.0
+    if task.ended_by in ("iterations", "source"):
+        share = joins.latest_s / task.window_s
+    else:
+        missed_s = joins.missed_s - joins.clients * (task.window_from_s or 0.0)
+        share = missed_s / (task.clients * task.window_s)
+    return min(max(0.0, share), 1.0)
+
+
+def mean_service_s(task: TaskResult) -> float:
+    """Returns the mean service time of successes and failures in seconds, or 0 if none was measured."""
+    times = [each for each in (task.service_time, task.failed_service_time) if each is not None]
+    count = sum(each.count for each in times)
+    return sum(each.mean_ms * each.count for each in times) / count / 1000.0 if count else 0.0
+
+
 def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, done: float) -> bool:
     """Returns whether `done` operations are too few for the measured window."""
     if not task.window_operations:
@@ -78,7 +106,7 @@ def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, don
 
 def _expected(task: TaskResult, target: TargetRate) -> float:
     """Returns how many operations are expected to end in the measured window."""
-    return _operations_per_s(task, target) * max(0.0, task.window_s - _mean_service_s(task))
+    return _operations_per_s(task, target) * max(0.0, task.window_s - mean_service_s(task))
 
 
 def _succeeded(task: TaskResult) -> float:
@@ -97,10 +125,3 @@ def _operations_per_s(task: TaskResult, target: TargetRate) -> float:
     ended = task.accounting.succeeded + task.accounting.failed
     work = task.work.done + task.work.failed
     return target.value * ended / work if work else 0.0
-
-
-def _mean_service_s(task: TaskResult) -> float:
-    """Returns the mean service time of successes and failures."""
-    times = [each for each in (task.service_time, task.failed_service_time) if each is not None]
-    count = sum(each.count for each in times)
-    return sum(each.mean_ms * each.count for each in times) / count / 1000.0 if count else 0.0

@@ -17,10 +17,16 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.reported_cpu import NODES, LocalDriver, NodePlace, ReportedCpu, local_driver, reported_cpu
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TelemetryCuts
-from pacenote.model.telemetry_series import TaskSeries
+from pacenote.model.telemetry_series import TaskSeries, ratio
 
 KEY = "task-observations"
 """The key of `telemetry` in the race record that has them."""
+
+_GAUGES = "node-gauges"
+"""Source of the series of the queues of nodes."""
+
+_POOLS = ("search", "write")
+"""The thread pools in whose queues operations wait for the engine."""
 
 IDLE_SHARE = 0.3
 """Idle time of cores from which on their mean frequency says nothing: an idle one may run slowly."""
@@ -58,6 +64,14 @@ class TaskObservation:
     busy_frequency_hz: float | None = None
     """Mean frequency of these cores, if they were idle for less than `IDLE_SHARE` of the time."""
 
+    used_share: float | None = None
+    """CPU time of the engine, as a share of what it had and what was idle of the cores that it may use, on
+    the host on which that is the largest.
+    """
+
+    queued: float | None = None
+    """Mean length of the queue of the `search` or `write` pool, of the node and the pool with the longest."""
+
     def to_document(self) -> dict[str, Any]:
         """Returns what is known, as JSON."""
         state = self.cluster
@@ -68,6 +82,8 @@ class TaskObservation:
             "lacked_least_share": self.lacked_least_share,
             "steal_share": self.steal_share,
             "busy_frequency_hz": self.busy_frequency_hz,
+            "used_share": self.used_share,
+            "queued": self.queued,
             "health": state.health,
             "relocating_shards": state.relocating_shards,
             "above_watermark": state.above_watermark,
@@ -87,6 +103,8 @@ class TaskObservation:
             document.get("lacked_least_share"),
             document.get("steal_share"),
             document.get("busy_frequency_hz"),
+            document.get("used_share"),
+            document.get("queued"),
         )
 
 
@@ -104,7 +122,9 @@ def task_observations(
     states = cluster_states(cuts, facts)
     found = {}
     for task in cuts.tasks:
-        series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
+        series, gauges = (
+            TaskSeries(cuts.of_source(source, task.task), task.duration_s) for source in (COUNTERS, _GAUGES)
+        )
         driver = local_driver(cuts, task.task, task.duration_s)
         reported = tuple(_reported(series, facts, sampled, places, driver))
         of_host = tuple(figures.get(task.task, ()))
@@ -116,6 +136,8 @@ def task_observations(
             _largest(of_host, "cpu.lacked_least_share", (cpu.lacked_least_share for cpu in reported)),
             _largest(of_host, "cpu.steal_share") if sampled else None,
             _busy_frequency(of_host) if sampled else None,
+            _largest_used_share(of_host, reported),
+            _longest_queue(gauges, series.values_of(NODES, "node")),
         )
     return found
 
@@ -125,6 +147,24 @@ def _largest(
 ) -> float | None:
     values = (*(host.get(name) for host in figures), *others)
     return max((value for value in values if isinstance(value, float)), default=None)
+
+
+def _largest_used_share(
+    figures: Iterable[Mapping[str, float | str]], reported: Iterable[ReportedCpu]
+) -> float | None:
+    shares = [(host.get("cpu.engine_share"), host.get("cpu.idle_share")) for host in figures]
+    shares += [(cpu.engine_share, cpu.idle_share) for cpu in reported]
+    known = (
+        ratio(engine, engine + idle)
+        for engine, idle in shares
+        if isinstance(engine, float) and isinstance(idle, float)
+    )
+    return max((share for share in known if share is not None), default=None)
+
+
+def _longest_queue(gauges: TaskSeries, nodes: Iterable[str]) -> float | None:
+    lengths = (gauges.mean(f"thread_pool.{pool}.queue", node=node) for node in nodes for pool in _POOLS)
+    return max((length for length in lengths if length is not None), default=None)
 
 
 def _busy_frequency(figures: Iterable[Mapping[str, float | str]]) -> float | None:
@@ -175,6 +215,19 @@ def lacked_shares(record: RaceRecord) -> dict[str, float]:
         task: max(share for share in known if share is not None)
         for task, known in shares.items()
         if any(share is not None for share in known)
+    }
+
+
+def signs_of_saturation(record: RaceRecord) -> dict[str, TaskObservation]:
+    """Returns, by task, what was observed that may show whether the engine could do more: `used_share` and
+    `queued`.
+    """
+    documents = record.telemetry.get(KEY)
+    if not isinstance(documents, Mapping):
+        return {}
+    found = {task: TaskObservation.from_document(document) for task, document in documents.items()}
+    return {
+        task: TaskObservation(used_share=each.used_share, queued=each.queued) for task, each in found.items()
     }
 
 

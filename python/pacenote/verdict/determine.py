@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from pacenote.model.document_checks import DocumentCheck
+from pacenote.model.driver_facts import late_joins
 from pacenote.model.finding import EVERYTHING, INTERRUPTED, NOT_FINISHED, Finding, aborted
 from pacenote.model.race_record import RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.recorded_options import recorded_profilers
@@ -14,7 +15,7 @@ from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
 from pacenote.model.task_kinds import reported_tasks
-from pacenote.model.task_observations import lacked_shares
+from pacenote.model.task_observations import lacked_shares, signs_of_saturation
 from pacenote.model.warmup_backlog import warmup_backlogs
 from pacenote.units import format_count
 from pacenote.verdict import driver_health, schedule_rules, task_rules
@@ -62,7 +63,7 @@ def missed_targets(record: RaceRecord) -> tuple[TaskResult, ...]:
         for task in record.tasks
         if (target := record.targets.get(task.task)) is not None
         and task.ended_by != "aborted"
-        and misses_target(task, target, record.max_shortfall)
+        and misses_target(task, target, record.max_shortfall, late_joins(record.driver, task.index))
     )
 
 
@@ -114,7 +115,7 @@ def _void_findings(record: RaceRecord) -> Iterator[Finding]:
 
 def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     missed = missed_targets(record)
-    causes = schedule_rules.Delays(record.driver, lacked_shares(record))
+    causes = schedule_rules.Delays(record.driver, lacked_shares(record), signs_of_saturation(record))
     yield from schedule_rules.missed_targets(missed, record.targets, causes)
     if record.options.test_mode:
         yield _test_mode(record.corpora)

@@ -4,14 +4,23 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pacenote.model.driver_facts import late_joins
 from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding
 from pacenote.model.result import TaskResult
-from pacenote.model.target_rate import TargetRate, achieved_rate, missing_share
-from pacenote.units import format_range, format_rate
+from pacenote.model.target_rate import (
+    TargetRate,
+    achieved_rate,
+    late_share,
+    mean_service_s,
+    missing_share,
+)
+from pacenote.model.task_observations import TaskObservation
+from pacenote.units import format_count, format_range, format_rate, format_seconds
 from pacenote.verdict import driver_health, driver_pauses
 from pacenote.verdict.task_rules import (
     LESS_RETURNED,
@@ -31,6 +40,23 @@ target rate.
 EXPLAINED_SHARE = 0.5
 """Smallest part of the time that a task lacked for its schedule which what held its clients explains."""
 
+SATURATED_SHARE = 0.90
+"""CPU time of the engine, as a share of what it had and what was idle, from which on it was limited by it."""
+
+SATURATED_QUEUE = 1.0
+"""Mean number of requests in the queue of a thread pool from which on its threads were always busy."""
+
+REJECTED_SHARE = 0.01
+"""Share of what a task attempted that the engine rejected, above which it could not do more."""
+
+BUSY_SHARE = 0.90
+"""Share of its time from which on a client is called always busy."""
+
+AS_FAST = 1.5
+"""How many times as long as the fastest reply the mean one takes at most if requests hardly delay others."""
+
+_REJECTED = 429
+"""The HTTP status of a request or a document that an engine rejects because it has too much to do."""
 
 LACKED_SHARE = 0.10
 """Share of the processor time that the engine could have used from which on it may be the reason that others
@@ -50,13 +76,16 @@ class Delays:
     only that is known, as a share of the processor time that it could have used.
     """
 
+    observed: Mapping[str, TaskObservation] = field(default_factory=dict)
+    """By task: what may show whether the engine could do more."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Slowness:
     """A reason why a task did not keep to its schedule."""
 
     text: str
-    """The reason."""
+    """The reason; `{replies}` and `{signs}` are what is known of the replies, and the signs of saturation."""
 
     cause: Cause
     """What caused it."""
@@ -64,19 +93,35 @@ class _Slowness:
     advice: str
     """What to do about it."""
 
+    is_result: bool = False
+    """Whether the figures are nevertheless those of the engine: neither driver nor machine slowed it."""
+
     @property
     def doubtful_from(self) -> float | None:
         """What it makes doubtful (`Finding.doubtful_from`): what the engine cannot keep is a result."""
-        return None if self.cause == "engine" else EVERYTHING
+        return None if self.is_result or self.cause == "engine" else EVERYTHING
 
 
 _ALL_FAILED = _Slowness("all operations failed", "unknown", "correct the cause of the failures")
 _NO_ANSWER = _Slowness("no operation was answered", "engine", "look for the reason in the log of the engine")
-_ENGINE_SLOW = _Slowness(
-    "the engine is saturated, and latency is mostly waiting time",
-    "engine",
-    "use a lower rate or more clients; `pacenote saturate` with --task and the track of this race finds the "
-    "highest rate that it sustains",
+_SATURATE = (
+    "`pacenote saturate` with --task and the track of this race finds the highest rate that it sustains"
+)
+_SATURATED = _Slowness("the engine is saturated: {signs}", "engine", f"use a lower rate; {_SATURATE}")
+_FEW_CLIENTS = _Slowness(
+    "{replies}",
+    "track",
+    "use more clients, because replies were not slower than with few requests in flight, or a lower rate",
+    is_result=True,
+)
+_REPLIES_SLOW = _Slowness(
+    "{replies}", "engine", f"use more clients, unless the engine is saturated, or a lower rate; {_SATURATE}"
+)
+_JOINED_LATE = _Slowness(
+    "clients were still busy in another task of the parallel element, and skipped what was due until then",
+    "track",
+    "give the parallel element as many clients as its tasks have together",
+    is_result=True,
 )
 _ENGINE_WITHOUT_CORE = _Slowness(
     "the engine waited for a core that other programs or virtual machines had",
@@ -126,7 +171,7 @@ def missed_targets(
         else:
             kept = (achieved / target.value * 100.0 for achieved, target in rates)
             what = f"{format_range(kept, _whole_percent)} of their target rates"
-        text = f"{what}: {slowness.text}"
+        text = f"{what}: {_reason(slowness, group, delays)}"
         yield Finding(text, slowness.cause, slowness.advice, names(group), slowness.doubtful_from)
 
 
@@ -142,7 +187,7 @@ def unsent(tasks: Iterable[TaskResult], delays: Delays) -> Iterator[Finding]:
     for slowness, group in groups.items():
         count, total = sum(map(backlog, group)), sum(map(planned, group))
         yield Finding(
-            f"{count:,} of {total:,} planned operations were not sent: {slowness.text}",
+            f"{count:,} of {total:,} planned operations were not sent: {_reason(slowness, group, delays)}",
             slowness.cause,
             slowness.advice,
             names(group),
@@ -171,6 +216,9 @@ def _slowness(task: TaskResult, missing: float, delays: Delays) -> _Slowness:
     which may have waited for the machine in turn.
     """
     explained, driver = EXPLAINED_SHARE * missing, delays.driver
+    joins = late_joins(driver, task.index)
+    if joins is not None and late_share(task, joins) >= explained:
+        return _JOINED_LATE
     if _paused_share(task, driver) >= explained:
         return _NOT_RUNNING
     if _share_of_clients(task, _plugins_s(task)) >= explained:
@@ -182,8 +230,81 @@ def _slowness(task: TaskResult, missing: float, delays: Delays) -> _Slowness:
         return replace(_WITHOUT_CORE, advice=core_advice(driver)) if waited else _DRIVER_SLOW
     if task.accounting.succeeded:
         lacked = delays.lacked_shares.get(task.task, 0.0)
-        return _ENGINE_WITHOUT_CORE if _explains(lacked, missing) else _ENGINE_SLOW
+        return _ENGINE_WITHOUT_CORE if _explains(lacked, missing) else _slow_replies(task, delays)
     return _ALL_FAILED if task.accounting.failed else _NO_ANSWER
+
+
+def _slow_replies(task: TaskResult, delays: Delays) -> _Slowness:
+    """Returns why the clients waited for replies: that the engine could not do more is only said if there are
+    signs of it.
+    """
+    if any(_signs(task, delays)):
+        return _SATURATED
+    return _FEW_CLIENTS if _was_always_busy(task) and _is_as_fast_as_idle(task) else _REPLIES_SLOW
+
+
+def _reason(slowness: _Slowness, tasks: Sequence[TaskResult], delays: Delays) -> str:
+    """Returns the reason of tasks that were slowed alike."""
+    if slowness is _SATURATED:
+        signs = dict.fromkeys(sign for task in tasks for sign in _signs(task, delays))
+        return slowness.text.format(signs=" and ".join(signs))
+    return slowness.text.format(replies=_replies(tasks))
+
+
+def _signs(task: TaskResult, delays: Delays) -> Iterator[str]:
+    """Yields what shows that the engine could not do more."""
+    observed = delays.observed.get(task.task, TaskObservation())
+    if (observed.used_share or 0.0) >= SATURATED_SHARE:
+        yield f"a node used at least {SATURATED_SHARE * 100:.0f} % of the CPU time that it could have"
+    if (observed.queued or 0.0) >= SATURATED_QUEUE:
+        yield "requests queued for its threads"
+    attempted = {
+        "operation": task.accounting.operations,
+        "document": max(1, task.work.done + task.work.failed),
+    }
+    rejected: Counter[str] = Counter()
+    for group in task.errors:
+        if group.status == _REJECTED:
+            rejected[group.counted] += group.count
+    if any(count > REJECTED_SHARE * attempted[what] for what, count in rejected.items()):
+        yield f"it rejected {' and '.join(f'{what}s' for what in sorted(rejected))}"
+
+
+def _replies(tasks: Sequence[TaskResult]) -> str:
+    """Returns what is known of replies that clients waited for."""
+    means_s = [mean_service_s(task) for task in tasks]
+    if len(tasks) == 1 and _was_always_busy(tasks[0]):
+        task, (mean_s,) = tasks[0], means_s
+        verb = "was" if task.clients == 1 else "were"
+        return (
+            f"its {format_count(task.clients, 'client')} {verb} always busy: replies after "
+            f"{format_seconds(mean_s)} allow {format_rate(task.clients / mean_s)} ops/s"
+        )
+    if all(map(_was_always_busy, tasks)):
+        times = format_range(means_s, format_seconds)
+        return f"their clients were always busy, with replies after {times}"
+    times_ms = [
+        times.max_ms
+        for task in tasks
+        for times in (task.service_time, task.failed_service_time)
+        if times is not None
+    ]
+    longest = f", the longest for {format_seconds(max(times_ms) / 1000)}" if times_ms else ""
+    return f"the clients waited for replies{longest}"
+
+
+def _was_always_busy(task: TaskResult) -> bool:
+    """Returns whether the clients of a task waited for replies nearly all the time."""
+    ended = task.accounting.succeeded + task.accounting.failed
+    return _share_of_clients(task, mean_service_s(task) * ended) >= BUSY_SHARE
+
+
+def _is_as_fast_as_idle(task: TaskResult) -> bool:
+    """Returns whether the replies were as fast as with few requests in flight: there was only one, or the
+    mean is near the fastest reply.
+    """
+    times = task.service_time
+    return task.clients == 1 or (times is not None and times.mean_ms <= AS_FAST * times.min_ms)
 
 
 def _explains(lacked: float, missing: float) -> bool:
