@@ -61,6 +61,15 @@ def test_a_parallel_element_is_named_after_its_tasks() -> None:
     ]
 
 
+def test_the_name_of_a_step_is_that_of_no_other_step_or_task() -> None:
+    """The driver reports about steps by their names."""
+    queries = [Parallel((task(a), task(b)), name="queries") for a, b in ("ab", "cd")]
+    like_a_task = Parallel((task("e"), task("f")), name="e")
+    alone = Parallel((task("g"),), name="g")
+    names = [step.name for step in allocate([*queries, like_a_task, alone, task("h")])]
+    assert names == ["queries", "queries (2)", "e (2)", "g", "h"]
+
+
 def test_every_client_of_every_task_is_allocated_exactly_once() -> None:
     tasks = tuple(task(f"t{clients}", clients=clients) for clients in range(1, 8))
     for clients in (None, *range(1, 30)):

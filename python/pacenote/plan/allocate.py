@@ -33,15 +33,41 @@ def allocate(schedule: Sequence[Task | Parallel]) -> tuple[Step, ...]:
 
 def _steps(schedule: Sequence[Task | Parallel]) -> Iterator[Step]:
     first_task = 0
+    names = _Names(schedule)
     for element in schedule:
-        tasks = element.tasks if isinstance(element, Parallel) else (element,)
+        tasks = _tasks(element)
         clients = element.client_count if isinstance(element, Parallel) else element.clients
         yield Step(
-            name=step_name(element),
+            name=names.of(element),
             client_allocations=_client_allocations(tasks, clients, first_task),
             completed_by=_completed_by(element, first_task),
         )
         first_task += len(tasks)
+
+
+class _Names:
+    """The names of the steps of a schedule: what the driver reports about a step must not be taken for
+    another one of the same name, or for a task.
+    """
+
+    def __init__(self, schedule: Sequence[Task | Parallel]) -> None:
+        self._tasks = {task.name for each in schedule for task in _tasks(each)}
+        self._given: set[str] = set()
+
+    def of(self, element: Task | Parallel) -> str:
+        """Returns the name of the next step: that of its element, with a number if it is taken."""
+        name = unique = step_name(element)
+        tasks = [task.name for task in _tasks(element)]
+        number = 1
+        while unique in self._given or (unique in self._tasks and tasks != [unique]):
+            number += 1
+            unique = f"{name} ({number})"
+        self._given.add(unique)
+        return unique
+
+
+def _tasks(element: Task | Parallel) -> Sequence[Task]:
+    return element.tasks if isinstance(element, Parallel) else (element,)
 
 
 def step_name(element: Task | Parallel) -> str:
