@@ -206,7 +206,7 @@ def test_a_client_that_was_still_in_another_task_is_not_blamed_on_the_engine():
         race = record(tasks=(behind_others,), targets=targets, driver={"late_joins": joins})
         finding = determine_verdict(race).findings[0]
         assert (finding.cause, finding.doubtful_from) == (cause, None)
-        assert ("busy in another task of the parallel element" in finding.text) == (cause == "track")
+        assert ("busy in another part of the parallel element" in finding.text) == (cause == "track")
     in_time = record(tasks=(replace(late, accounting=counts),), targets=targets)
     assert determine_verdict(in_time).state == "valid"
 

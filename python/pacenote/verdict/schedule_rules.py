@@ -118,7 +118,7 @@ _REPLIES_SLOW = _Slowness(
     "{replies}", "engine", f"use more clients, unless the engine is saturated, or a lower rate; {_SATURATE}"
 )
 _JOINED_LATE = _Slowness(
-    "clients were still busy in another task of the parallel element, and skipped what was due until then",
+    "clients were still busy in another part of the parallel element, and skipped what was due until then",
     "track",
     "give the parallel element as many clients as its tasks have together",
     is_result=True,

@@ -15,18 +15,21 @@ from msgspec import structs
 from rich.console import Console
 
 from pacenote.model.data_options import StartingState
-from pacenote.model.document_checks import UnsentDocuments
+from pacenote.model.document_checks import DocumentCheck, UnsentDocuments
 from pacenote.model.finding import Finding
 from pacenote.model.headline import headline
 from pacenote.model.node_options import NodeGroup, NodeOptions
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient, Verdict
 from pacenote.model.race_state import race_state
+from pacenote.model.race_timeline import RaceObservations, TelemetryLine
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import OperationTotals, Throughput, WarmupBacklog, WarmupDrain
 from pacenote.report.race_evidence import RaceEvidence
 from pacenote.report.render.screen import render_screen
+from pacenote.report.screen.answers import answers
 from pacenote.report.screen.build import RaceLocation, build_screen
+from pacenote.report.screen.engine import engine_paragraph
 from pacenote.report.screen.layout import lay_out
 from pacenote.report.screen.text import Line, broken_lines, plain_text, shortened, text_width
 from report.screen.races import (
@@ -39,7 +42,7 @@ from report.screen.races import (
     valid_race,
     void_race,
 )
-from support.records import task, times
+from support.records import record, task, times
 
 GOLDEN = Path(__file__).parent / "golden"
 RACES: dict[str, Callable[[], RaceRecord]] = {
@@ -321,6 +324,28 @@ def test_unsent_documents_and_lost_priority_are_lines_of_the_screen():
     (setup,) = [paragraph for paragraph in shown.paragraphs if paragraph.label == "Setup"]
     (demoted,) = [group for group in setup.groups if "real-time" in group[0]]
     assert demoted[0].startswith("workers lost real-time priority 2 times, for 3 s in total")
+
+
+def test_merges_of_different_nodes_at_different_moments_are_not_added_up():
+    def merges(node, *most):
+        return TelemetryLine(
+            "node-counters", "indices.merges.current", "", "gauge", {"node": node}, most, most
+        )
+
+    def said(*lines):
+        groups = engine_paragraph(record(), RaceObservations(telemetry=lines)).groups
+        return [text for group in groups for text in group if text.startswith("merges")]
+
+    one = merges("a", 4.0, 4.0, 0.0)
+    assert said(one) == ["merges: up to 4 at the same time"]
+    assert said(merges("b", 0.0, 3.0, 5.0), one) == ["merges: up to 5 at the same time on b"]
+    assert said(merges("a", 1.0), merges("b", 1.0)) == []
+
+
+def test_the_documents_of_indices_that_are_counted_together_are_in_all_of_them():
+    checks = (DocumentCheck("logs-1,logs-2,logs-3", 500, 500), DocumentCheck("logs-3", 5, 5))
+    (documents,) = [each for each in answers(record(documents=checks), ()) if each.label == "Documents"]
+    assert documents.text == "505 acknowledged and counted in 3 indices"
 
 
 def test_a_window_that_waited_for_the_backlog_says_from_when_on_it_was_measured():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.headline import indexing_rate, main_indexing, median_latency_ms, slowest_search
@@ -43,16 +44,51 @@ def _slowest(reported: Sequence[TaskResult]) -> Iterator[Answer]:
 def _errors(record: RaceRecord) -> Iterator[Answer]:
     if not record.tasks:
         return
-    documents = sum(task.work.failed for task in record.tasks if indexes(task))
-    operations = sum(
-        task.accounting.failed for task in record.tasks if not (indexes(task) and task.work.failed)
-    )
-    counts = [
-        format_count(count, noun)
-        for count, noun in ((documents, "document"), (operations, "operation"))
-        if count
-    ]
+    failed = _failures(record)
+    counts = [format_count(each.failed, each.noun) for each in failed if each.failed]
     yield Answer("Errors", " and ".join(counts) or "0", is_wrong=bool(counts))
+
+
+def attempts(record: RaceRecord) -> str:
+    """Returns of how many documents and operations the answer about errors has the failed ones; of how many
+    operations if there were none.
+    """
+    failed = [each for each in _failures(record) if each.failed]
+    if not failed:
+        return format_count(sum(task.accounting.operations for task in record.tasks), "operation")
+    return " and ".join(format_count(each.attempted, each.noun) for each in failed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failures:
+    """Failures of one kind."""
+
+    noun: str
+    """What is counted, in the singular."""
+
+    failed: int
+    """How many failed."""
+
+    attempted: int
+    """How many there were."""
+
+
+def _failures(record: RaceRecord) -> tuple[_Failures, _Failures]:
+    """Returns the documents of tasks of which documents failed, and the operations of all others."""
+    rejected = [task for task in record.tasks if indexes(task) and task.work.failed]
+    others = [task for task in record.tasks if task not in rejected]
+    return (
+        _Failures(
+            "document",
+            sum(task.work.failed for task in rejected),
+            sum(task.work.done + task.work.failed for task in rejected),
+        ),
+        _Failures(
+            "operation",
+            sum(task.accounting.failed for task in others),
+            sum(task.accounting.operations for task in others),
+        ),
+    )
 
 
 def _targets(record: RaceRecord) -> Iterator[Answer]:
@@ -69,7 +105,9 @@ def _documents(record: RaceRecord) -> Iterator[Answer]:
     ]
     if not counted:
         return
-    indices = format_count(len(counted), "index", "indices")
+    # A check may be about several indices, whose documents cannot be told apart.
+    names = {name for check in counted for name in check.index.split(",")}
+    indices = format_count(len(names), "index", "indices")
     acknowledged = sum(check.acknowledged or 0 for check in counted)
     in_engine = sum(check.counted or 0 for check in counted)
     if not any(map(_differs, counted)):

@@ -154,11 +154,20 @@ def _disks(record: RaceRecord, observed: RaceObservations) -> Iterator[str]:
 
 
 def _merges(observed: RaceObservations) -> Iterator[str]:
-    """Yields the most merges that ran at the same time, if there were several."""
-    lines = selected_lines(observed.telemetry, NODES, "indices.merges.current")
-    running = _known(added([line.max for line in lines]))
-    if running and (most := round(max(running))) >= _SEVERAL:
-        yield f"merges: up to {most} at the same time"
+    """Yields the most merges that ran on a node at the same time, if there were several. Different nodes had
+    most at different moments, so these are not added up.
+    """
+    peaks = {
+        line.labels.get("node", ""): max(known)
+        for line in selected_lines(observed.telemetry, NODES, "indices.merges.current")
+        if (known := _known(line.max))
+    }
+    if not peaks:
+        return
+    most = max(peaks, key=lambda node: peaks[node])
+    if (running := round(peaks[most])) >= _SEVERAL:
+        where = f" on {single_line(most)}" if len(peaks) >= _SEVERAL else ""
+        yield f"merges: up to {running} at the same time{where}"
 
 
 def _known(values: PartValues) -> list[float]:

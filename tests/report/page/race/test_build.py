@@ -188,6 +188,54 @@ def test_the_operations_of_a_part_are_per_second_and_the_table_has_all_that_char
         assert all(each.column < width for each in chart.lines)
 
 
+def test_the_short_rest_of_a_task_is_no_peak_of_its_throughput():
+    """Divided by 4 ms, five operations would be 1,250 per second; a part of a second is not the slowest."""
+    points = (point(0, 500, least_work=40, most_work=60), point(10, 5, least_work=5, most_work=5))
+
+    def rows(duration_s, *shown):
+        race = record(tasks=(task(duration_s=duration_s),), verdict=Verdict("valid"))
+        seen = observed(replace(timeline(search=line([50] * 10, points=shown)), length_s=10))
+        return [row[1:4] for row in cells(table(page_of(race, seen), "data-operations"))]
+
+    assert rows(10.004, *points) == [["50", "40", "60"], ["", "", ""]]
+    assert rows(10.5, *points) == [["50", "40", "60"], ["10", "", ""]]
+    assert rows(0.1, replace(points[1], from_s=0)) == [["50", "", ""]]
+    rest = replace(points[1], operations=105, work=105, least_work=5, most_work=55)
+    assert rows(12.1, points[0], rest)[1] == ["50", "", ""]
+    assert rows(12.0, points[0], rest)[1] == ["52.5", "5", "55"]
+
+
+def test_failed_documents_are_a_part_of_the_documents():
+    indexing = bulk()
+    failed = indexing.work.failed
+    documents = indexing.work.done + failed
+    page = page_of(record(tasks=(indexing,), verdict=Verdict("valid")))
+    assert page.figures[-1].detail == f"of {documents:,} documents"
+    broken = task(accounting=replace(task().accounting, operations=1_000, succeeded=990, failed=10))
+    both = page_of(record(tasks=(indexing, broken), verdict=Verdict("valid")))
+    assert both.figures[-1].value == f"{failed} documents and 10 operations"
+    assert both.figures[-1].detail == f"of {documents:,} documents and 1,000 operations"
+    good = page_of(record(tasks=(task(),), verdict=Verdict("valid")))
+    assert good.figures[-1].detail == f"of {task().accounting.operations:,} operations"
+
+
+def test_the_heap_of_several_nodes_is_no_sum_of_maxima_of_different_moments():
+    def heap(node, *values):
+        of_node = telemetry("jvm.mem.heap_used", list(values), source="node-gauges", labels={"node": node})
+        return replace(of_node, mean=tuple(value / 2 for value in values))
+
+    def shown(*lines):
+        seen = observed(timeline(search=line([50] * 2)), telemetry=lines)
+        page = page_of(record(tasks=(task(duration_s=1.5),)), seen)
+        (chart,) = [each for each in blocks(page, Chart) if each.id == "heap"]
+        return [row[1] for row in cells(table(page, "data-machine"))], chart.summary
+
+    one = heap("a", 8 * 2.0**20, 4 * 2.0**20)
+    assert shown(one) == (["8", "4"], "Largest use in each part.")
+    both = shown(one, heap("b", 4 * 2.0**20, 8 * 2.0**20))
+    assert both == (["6", "6"], "Mean use of all nodes together in each part.")
+
+
 def test_tasks_that_overlap_have_different_lanes():
     tasks = (
         task("a", started_s=0.0, duration_s=10.0),

@@ -32,7 +32,7 @@ from pacenote.report.page.time_charts import TimeAxis
 from pacenote.report.page.tone import Tone
 from pacenote.report.returned_numbers import returned_numbers
 from pacenote.report.rows import note_lines
-from pacenote.report.screen.answers import answers
+from pacenote.report.screen.answers import answers, attempts
 from pacenote.report.screen.build import RaceLocation, build_screen
 from pacenote.report.screen.task_tables import race_notes
 from pacenote.report.summary import build_report
@@ -123,8 +123,7 @@ def _figures(sources: PageSources, slowest: KeyFigure | None) -> Iterator[KeyFig
     yield from (figure for figure in (speed, slowest) if figure is not None)
     for answer in answers(record, ()):
         if answer.label == "Errors":
-            total = sum(task.accounting.operations for task in record.tasks)
-            detail = f"of {format_count(total, 'operation')}"
+            detail = f"of {attempts(record)}"
             yield KeyFigure("Errors", answer.text, detail, "wrong" if answer.is_wrong else "good")
 
 

@@ -151,9 +151,13 @@ class _Sampled:
         )
 
     def _heap(self) -> _Group:
-        used = added([line.max for line in self._lines(GAUGES, "jvm.mem.heap_used")])
+        lines = self._lines(GAUGES, "jvm.mem.heap_used")
+        # Different nodes use most at different moments: the sum of that is no use of all of them.
+        is_one = len(lines) == 1
+        used = lines[0].max if is_one else added([line.mean for line in lines])
+        summary = "Largest use in each part." if is_one else "Mean use of all nodes together in each part."
         columns = (_Shown("Heap used (MiB)", "used", _scaled(used, 1 / _MIB)),) if used else ()
-        return _Group("heap", "Heap, MiB", "MiB", "Largest use of all nodes together in each part.", columns)
+        return _Group("heap", "Heap, MiB", "MiB", summary, columns)
 
     def _cpus(self) -> _Group:
         use = cpu_use(self._observed.telemetry, self._record)

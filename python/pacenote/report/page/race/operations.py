@@ -29,6 +29,9 @@ _HEAT = "data-durations"
 _SHORTEST_S = 1e-3
 """Shortest time that a rate is divided by."""
 
+_LEAST_REST_S = 0.5
+"""Length in seconds from which the rest of a task after its whole parts has a rate of its own."""
+
 _HEAT_ROWS = 100
 """Largest number of rows of the table of durations."""
 
@@ -117,14 +120,18 @@ def _rows(task: TimedTask, length_s: int, *, paced: bool) -> Iterator[tuple[str,
 
 
 def _row(task: TimedTask, point: TimelinePoint, length_s: int, *, paced: bool) -> tuple[str, ...]:
-    covered_s = min(length_s, max(task.result.duration_s - point.from_s, 0.001))
+    rest_s = max(task.result.duration_s - point.from_s, _SHORTEST_S)
+    covered_s = min(length_s, rest_s)
     times, late = point.times, point.lateness
     whole = covered_s >= 1
+    # The work of a short rest, divided by its time, would be a peak, and its last second is not a whole one.
+    is_peak = point.from_s > 0 and covered_s < _LEAST_REST_S
+    ends_in_second = rest_s < length_s and rest_s - math.floor(rest_s) >= _SHORTEST_S
     cells = (
         plain_time(task.result.started_s + point.from_s),
-        plain(point.work / covered_s),
-        plain(point.least_work) if whole else "",
-        plain(point.most_work) if whole else "",
+        "" if is_peak else plain(point.work / covered_s),
+        plain(point.least_work) if whole and not ends_in_second else "",
+        plain(point.most_work) if whole and not ends_in_second else "",
         *map(plain, (times.p50_ms, times.p90_ms, times.p99_ms, times.max_ms)),
         str(point.errors or ""),
     )
