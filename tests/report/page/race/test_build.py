@@ -194,13 +194,13 @@ def test_the_short_rest_of_a_task_is_no_peak_of_its_throughput():
 
     def rows(duration_s, *shown):
         race = record(tasks=(task(duration_s=duration_s),), verdict=Verdict("valid"))
-        seen = observed(replace(timeline(search=line([50] * 10, points=shown)), length_s=10))
+        seen = observed(structs.replace(timeline(search=line([50] * 10, points=shown)), length_s=10))
         return [row[1:4] for row in cells(table(page_of(race, seen), "data-operations"))]
 
     assert rows(10.004, *points) == [["50", "40", "60"], ["", "", ""]]
     assert rows(10.5, *points) == [["50", "40", "60"], ["10", "", ""]]
-    assert rows(0.1, replace(points[1], from_s=0)) == [["50", "", ""]]
-    rest = replace(points[1], operations=105, work=105, least_work=5, most_work=55)
+    assert rows(0.1, structs.replace(points[1], from_s=0)) == [["50", "", ""]]
+    rest = structs.replace(points[1], operations=105, work=105, least_work=5, most_work=55)
     assert rows(12.1, points[0], rest)[1] == ["50", "", ""]
     assert rows(12.0, points[0], rest)[1] == ["52.5", "5", "55"]
 
@@ -211,7 +211,7 @@ def test_failed_documents_are_a_part_of_the_documents():
     documents = indexing.work.done + failed
     page = page_of(record(tasks=(indexing,), verdict=Verdict("valid")))
     assert page.figures[-1].detail == f"of {documents:,} documents"
-    broken = task(accounting=replace(task().accounting, operations=1_000, succeeded=990, failed=10))
+    broken = task(accounting=structs.replace(task().accounting, operations=1_000, succeeded=990, failed=10))
     both = page_of(record(tasks=(indexing, broken), verdict=Verdict("valid")))
     assert both.figures[-1].value == f"{failed} documents and 10 operations"
     assert both.figures[-1].detail == f"of {documents:,} documents and 1,000 operations"
@@ -222,7 +222,7 @@ def test_failed_documents_are_a_part_of_the_documents():
 def test_the_heap_of_several_nodes_is_no_sum_of_maxima_of_different_moments():
     def heap(node, *values):
         of_node = telemetry("jvm.mem.heap_used", list(values), source="node-gauges", labels={"node": node})
-        return replace(of_node, mean=tuple(value / 2 for value in values))
+        return structs.replace(of_node, mean=tuple(value / 2 for value in values))
 
     def shown(*lines):
         seen = observed(timeline(search=line([50] * 2)), telemetry=lines)
