@@ -16,6 +16,7 @@ from msgspec import field
 import pacenote
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import Integer, Number, Seed, Stored, decode, encode
+from pacenote.model.experiment import PlannedRace
 
 
 class Leaf(Stored, frozen=True):
@@ -154,3 +155,11 @@ def test_every_number_of_a_stored_type_has_limits_and_every_value_has_a_stored_t
         if part in (int, float) or is_dataclass(part)
     }
     assert wrong == set()
+
+
+@pytest.mark.parametrize("seed", [2**64, 10**90])
+def test_a_seed_has_at_most_64_bits(seed: int) -> None:
+    race: dict[str, object] = {"number": 1, "block": 1, "variant": "a"}
+    with pytest.raises(PacenoteError, match="a seed has at most 64 bits"):
+        decode(PlannedRace, {**race, "seed": seed}, "races")
+    assert decode(PlannedRace, {**race, "seed": 2**64 - 1}, "races").seed == 2**64 - 1

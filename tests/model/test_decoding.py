@@ -66,6 +66,15 @@ def test_the_values_of_a_document_may_take_512_mib() -> None:
         parse_json(b"[" + b"," * 12_000_000)
 
 
+@pytest.mark.parametrize("text", ["[", "]", "}{", "[]" * 3])
+def test_brackets_in_a_text_do_not_hide_the_depth(text: str) -> None:
+    deep = "[" * 201 + json.dumps(text) + "]" * 201
+    with pytest.raises(TooDeep):
+        parse_json(deep)
+    assert parse_json(deep[1:-1])
+    assert parse_json(f"[{json.dumps(text)}, {json.dumps(text)}]") == [text, text]
+
+
 def test_a_large_document_is_parsed() -> None:
     texts = ["a text of usual length"] * 100_000
     assert parse_json(json.dumps(texts)) == texts

@@ -22,6 +22,8 @@ TRUSTED = {
     "race/drive.py": "what the Rust core wrote",
     "race/telemetry_file.py": "what the Rust core wrote",
     "evidence/telemetry_values.py": "what the Rust core wrote",
+    "serve/page_process.py": "the request of the parent process",
+    "serve/page_processes.py": "what the process that makes pages wrote",
     "teams/hook_process.py": "the request of the parent process",
     "track/json_positions.py": "a token of a text that was parsed before",
 }

@@ -30,7 +30,7 @@ Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """A whole number of a stored type: of 64 bits with its sign."""
 
 Seed = Annotated[int, Meta(ge=0)]
-"""A seed, which has 64 bits without a sign; what uses it, refuses a larger one or can use it."""
+"""A seed, which has 64 bits without a sign; msgspec's limits have one, so that its types use `check_seed`."""
 
 Number = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 """A number of a stored type: finite, and not above `MAX_NUMBER`."""
@@ -57,6 +57,12 @@ class Stored(Struct, frozen=True, forbid_unknown_fields=True):
         names = (name for name in self.__struct_fields__ if name not in self._hidden)
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"{type(self).__name__}({shown})"
+
+
+def check_seed(seed: int | None) -> None:
+    """Raises ValueError, which `decode` reports with its place, for a seed of more than 64 bits."""
+    if seed is not None and seed >= 2**64:
+        raise ValueError("a seed has at most 64 bits")
 
 
 def encode(value: object) -> Any:

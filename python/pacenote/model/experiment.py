@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pacenote.model.codec import Integer, Number, Seed, Stored, decode, encode
+from pacenote.model.codec import Integer, Number, Seed, Stored, check_seed, decode, encode
 from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.machine_memory import is_same_memory
 from pacenote.units import format_bytes
@@ -154,6 +154,10 @@ class PlannedRace(Stored, frozen=True):
     0 if it runs alone.
     """
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a seed that is too large."""
+        check_seed(self.seed)
+
 
 class Half(Stored, frozen=True):
     """A half of the machine, on which one engine of a duet runs."""
@@ -229,6 +233,10 @@ class ExperimentPlan(Stored, frozen=True, kw_only=True):
 
     races: tuple[PlannedRace, ...] = ()
     """The races in their order."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a seed that is too large."""
+        check_seed(self.seed)
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready `plan.json`."""

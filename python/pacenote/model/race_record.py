@@ -15,7 +15,7 @@ from msgspec import field
 from msgspec.structs import force_setattr
 
 from pacenote.errors import PacenoteError
-from pacenote.model.codec import Integer, Number, Seed, Stored, decode, encode
+from pacenote.model.codec import Integer, Number, Seed, Stored, check_seed, decode, encode
 from pacenote.model.data_options import StartingState
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, UnsentDocuments
 from pacenote.model.engine_archive import EngineArchive
@@ -204,6 +204,10 @@ class RecordedCorpus(Stored, frozen=True):
 
     seed: Seed | None = None
     """Seed of the generator, or None for a corpus that was not generated."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a seed that is too large."""
+        check_seed(self.seed)
 
 
 class Verdict(Stored, frozen=True):
@@ -448,6 +452,7 @@ class RaceRecord(Stored, frozen=True, kw_only=True, rename=_KEYS):
         """Redacts secrets, so that records never contain them."""
         force_setattr(self, "car_params", redact_params(self.car_params))
         force_setattr(self, "user_tags", redact_params(self.user_tags))
+        check_seed(self.seed)
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready `race.json`."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import field
 
-from pacenote.model.codec import Integer, Number, Seed, Stored, decode, encode
+from pacenote.model.codec import Integer, Number, Seed, Stored, check_seed, decode, encode
 from pacenote.model.comparison import MetricId
 from pacenote.model.custom_metrics import Direction, QualityDirection, known_direction
 from pacenote.model.experiment import MachineFacts, Options, RaceOutcome
@@ -187,6 +187,10 @@ class TunePlan(Stored, frozen=True, kw_only=True):
 
     confirm_blocks: Integer = 10
     """Blocks of the confirmation."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a seed that is too large."""
+        check_seed(self.seed)
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready `tune.json`."""
