@@ -1,4 +1,4 @@
-//! What containers and their tools write before each line of a program's output.
+//! What containers, their tools and the journal of systemd write before each line of a program's output.
 //!
 //! | writer | line |
 //! | --- | --- |
@@ -6,6 +6,7 @@
 //! | CRI (containerd, CRI-O), podman | `2026-11-28T15:00:02.123456789Z stdout F [0.1s][info][gc] Using G1` |
 //! | `docker compose logs` | `es01  \| [0.1s][info][gc] Using G1` |
 //! | `docker logs --timestamps`, `kubectl logs --timestamps` | `2026-11-28T15:00:02.123456789Z [0.1s][info][gc] Using G1` |
+//! | `journalctl` | `Nov 28 15:00:02 host elasticsearch[123]: [0.1s][info][gc] Using G1` |
 //! | `kubectl logs --prefix` | `[pod/es-0/elasticsearch] [0.1s][info][gc] Using G1` |
 
 /// Longest name of a container, in bytes: that of a pod has up to 253, and kubectl adds the container's.
@@ -49,7 +50,8 @@ impl ContainerReader {
                 Some(b'0'..=b'9') => {
                     after_time(text).map(|text| ContainerLine { text, ..found }).or_else(|| after_name(text))
                 }
-                Some(b'a'..=b'z' | b'A'..=b'Z' | b'\x1b') => after_name(text),
+                Some(b'a'..=b'z' | b'A'..=b'Z' | b'\x1b') => after_name(text)
+                    .or_else(|| after_journal(text).map(|text| ContainerLine { text, ..found })),
                 _ => None,
             };
             match shorter {
@@ -85,6 +87,20 @@ fn after_name(text: &[u8]) -> Option<ContainerLine<'_>> {
     let text = after_colour(rest.strip_prefix(b"|")?);
     let text = text.strip_prefix(b" ").or_else(|| text.is_empty().then_some(text))?;
     (length > 0 && has_space).then_some(ContainerLine { container: &name[..length], text })
+}
+
+/// Reads `Nov 28 15:00:02 host program[123]: text`, the default of `journalctl` and of syslog (RFC 3164).
+fn after_journal(text: &[u8]) -> Option<&[u8]> {
+    let (time, rest) = text.split_at_checked(16)?;
+    let is_time = time[..3].iter().all(u8::is_ascii_alphabetic)
+        && [(3, b' '), (6, b' '), (9, b':'), (12, b':'), (15, b' ')]
+            .iter()
+            .all(|(at, byte)| time[*at] == *byte);
+    let host = memchr::memchr(b' ', &rest[..rest.len().min(MOST_NAME)])?;
+    let program = &rest[host + 1..];
+    let end = memchr::memchr(b':', &program[..program.len().min(MOST_NAME)])?;
+    let text = program[end + 1..].strip_prefix(b" ")?;
+    (is_time && host > 0 && program[..end].ends_with(b"]") && !program[..end].contains(&b' ')).then_some(text)
 }
 
 /// Skips the escape sequence of a colour, such as `ESC [36m`.
@@ -159,6 +175,8 @@ mod tests {
             ("[pod/es-0/elasticsearch] ", "pod/es-0/elasticsearch"),
             ("[pod/es-0/elasticsearch] 2026-11-28T15:00:02.1Z ", "pod/es-0/elasticsearch"),
             ("1es  | ", "1es"),
+            ("Nov 28 15:00:02 host elasticsearch[123]: ", ""),
+            ("Nov  8 15:00:02 host elasticsearch[123]: ", ""),
         ] {
             let line = format!("{prefix}{gc}");
             let found = ContainerReader::default().read(line.as_bytes()).text.to_vec();
@@ -179,6 +197,8 @@ mod tests {
             "| b",
             "2026 | ",
             "a b | c",
+            "Nov 28 15:00:02 host text: x",
+            "Nov 28 15:00:02 host a b[1]: x",
         ] {
             let mut reader = ContainerReader::default();
             let found = reader.read(line.as_bytes());

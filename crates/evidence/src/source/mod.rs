@@ -2,10 +2,12 @@
 //!
 //! | file | contains |
 //! | --- | --- |
+//! | `packing` | tells which packing of a file is not read, such as tar |
 //! | `utf16` | converts UTF-16 to UTF-8 |
 //! | `xz` | decompresses xz |
 //! | `zip` | the only file in a zip archive |
 
+mod packing;
 mod utf16;
 mod xz;
 mod zip;
@@ -18,6 +20,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::EvidenceError;
+use packing::{HEAD, reason_against};
 use utf16::Utf16;
 use xz::XzReader;
 use zip::ZipReader;
@@ -82,7 +85,7 @@ impl Source {
     /// # Errors
     ///
     /// [`EvidenceError::Read`]; [`EvidenceError::NotAFile`] for folders, pipes and devices; [`EvidenceError::Unrecognized`] for
-    /// archives that do not contain one file.
+    /// archives that do not contain one file, and for files that are packed in another way.
     pub fn open(path: &Path) -> Result<Self, EvidenceError> {
         let failed = |cause| EvidenceError::read(path, cause);
         // Opening a pipe would wait for a writer.
@@ -105,20 +108,22 @@ impl Source {
         let left = most_bytes(metadata.len(), !matches!(stream, Stream::Plain(_)));
         let (path, ready) = (path.to_path_buf(), Vec::new());
         let mut source = Self { path, stream, left, damage: None, utf16: None, ready, start: 0 };
-        source.read_mark()?;
+        source.read_head()?;
         Ok(source)
     }
 
-    /// Reads the byte order mark, if there is one.
-    fn read_mark(&mut self) -> Result<(), EvidenceError> {
-        let mut head = vec![0; UTF8_MARK.len()];
+    /// Reads the beginning of the content: the byte order mark, if there is one, and whether it is packed once more.
+    fn read_head(&mut self) -> Result<(), EvidenceError> {
+        let mut head = vec![0; HEAD];
         let length = self.fill(&mut head)?;
         head.truncate(length);
+        if let Some(reason) = reason_against(&head) {
+            return Err(EvidenceError::unrecognized(&self.path, reason));
+        }
         self.utf16 = Utf16::of(&head);
         match &mut self.utf16 {
             Some(utf16) => utf16.convert(&head[2..], &mut self.ready),
-            None if head == UTF8_MARK => {}
-            None => self.ready = head,
+            None => self.ready = head.strip_prefix(UTF8_MARK).unwrap_or(&head).to_vec(),
         }
         Ok(())
     }
@@ -300,6 +305,25 @@ mod tests {
         ] {
             assert_eq!(content(&bytes), (expected.to_vec(), false));
         }
+    }
+
+    #[test]
+    fn what_is_packed_in_another_way_is_refused_with_what_to_do() {
+        let mut tar = vec![b'x'; 1024];
+        tar[257..262].copy_from_slice(b"ustar");
+        for (bytes, expected) in [
+            (tar.clone(), "tar"),
+            (gzip(&tar), "tar"),
+            (b"BZh91AY&SY".to_vec(), "bunzip2"),
+            (b"\x28\xb5\x2f\xfd".to_vec(), "zstd -d"),
+            (b"\x04\x22\x4d\x18".to_vec(), "lz4 -d"),
+        ] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(&bytes).unwrap();
+            let reason = Source::open(file.path()).unwrap_err().to_string();
+            assert!(reason.contains(expected), "{reason}");
+        }
+        assert_eq!(content(&tar[..261]), (tar[..261].to_vec(), false));
     }
 
     #[test]
