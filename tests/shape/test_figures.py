@@ -15,7 +15,6 @@ FREE = ("figures", "verdict", "lab", "stats", "telemetry")
 ALLOWED = {
     "python/pacenote/cli/add.py": "Rally's types of charts, of which some are called like figures",
     "python/pacenote/compare/deciding.py": "an imported task without a median has no times",
-    "python/pacenote/compare/imported_metrics.py": "an imported task without a median has no times",
     "python/pacenote/diagnose/race_facts.py": "imported races have no `TaskResult`",
     "python/pacenote/metrics_store/metrics_documents.py": "a document has all figures of a job",
     "python/pacenote/model/finding.py": "rules of the verdict doubt results from a percentile on",
