@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from types import MappingProxyType
@@ -163,3 +165,36 @@ def test_a_seed_has_at_most_64_bits(seed: int) -> None:
     with pytest.raises(PacenoteError, match="a seed has at most 64 bits"):
         decode(PlannedRace, {**race, "seed": seed}, "races")
     assert decode(PlannedRace, {**race, "seed": 2**64 - 1}, "races").seed == 2**64 - 1
+
+
+FIRST_USE = """
+import sys, threading
+from msgspec import defstruct
+from pacenote.model.codec import Integer, Stored, decode
+
+names = [f"field{number}" for number in range(20)]
+parts = [
+    defstruct(f"Part{number}", [(name, Integer) for name in names], bases=(Stored,), frozen=True)
+    for number in range(100)
+]
+whole = defstruct("Whole", [(part.__name__, part) for part in parts], bases=(Stored,), frozen=True)
+document = {part.__name__: dict.fromkeys(names, 1) for part in parts}
+sys.setswitchinterval(1e-6)
+begin = threading.Barrier(4)
+
+def read():
+    begin.wait()
+    decode(whole, document, "whole")
+
+threads = [threading.Thread(target=read) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_threads_may_use_a_type_for_the_first_time_together() -> None:
+    # Without a lock, two of three processes crash.
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", FIRST_USE], check=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from pacenote.model.codec import decode_text
 from pacenote.model.recording import (
     AllocationGroup,
     EventType,
@@ -99,8 +100,8 @@ class _Document(msgspec.Struct):
 
 
 def decode_recording(text: str) -> Recording:
-    """Returns the recording of a document of the core, in which equal names are entry object."""
-    document = msgspec.json.decode(text, type=_Document)
+    """Returns the recording of a document of the core, in which equal names are one object."""
+    document = decode_text(_Document, text)
     name = _Names(document.names).name
     return Recording(
         files=document.files,

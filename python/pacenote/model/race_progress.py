@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from pacenote.model.codec import Integer, Number, Stored, encode
+from pacenote.model.codec import Integer, Number, Stored, decode_text, encode
 
 
 class TaskProgress(Stored, frozen=True):
@@ -106,7 +104,7 @@ class RaceProgress(Stored, frozen=True):
         """Reads a snapshot of the driver, which is taken twice a second on the machine of the race. Raises
         ValueError if it is invalid.
         """
-        return msgspec.json.decode(text, type=cls)
+        return decode_text(cls, text)
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready document with all fields."""
