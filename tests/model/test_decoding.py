@@ -75,6 +75,23 @@ def test_brackets_in_a_text_do_not_hide_the_depth(text: str) -> None:
     assert parse_json(f"[{json.dumps(text)}, {json.dumps(text)}]") == [text, text]
 
 
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [('{"a":[', "]}"), ('["]",', ',"["]'), ('["\\\\","]",', ',"["]'), ('{"}":', ',"{":0}')],
+)
+def test_no_mixture_of_brackets_and_texts_hides_the_depth(begin: str, end: str) -> None:
+    levels = (
+        (begin + end).count("[")
+        + (begin + end).count("{")
+        - (begin + end).count('"[')
+        - (begin + end).count('"{')
+    )
+    most = 200 // levels
+    with pytest.raises(TooDeep):
+        parse_json(begin * (most + 1) + "0" + end * (most + 1))
+    assert parse_json(begin * most + "0" + end * most)
+
+
 def test_a_large_document_is_parsed() -> None:
     texts = ["a text of usual length"] * 100_000
     assert parse_json(json.dumps(texts)) == texts

@@ -38,7 +38,8 @@ be.
 """
 
 _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
-_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_AS_LISTS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS_OR_QUOTES = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _TOO_MANY_DIGITS = "it has a number of too many digits"
 _LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
 
@@ -99,17 +100,13 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _is_shallow(text: bytes) -> bool:
-    """Returns whether its brackets show that JSON has at most `MAX_DEPTH` levels; those in texts may hide it.
-    That is ten times faster than looking at all values.
-    """
-    brackets = text.translate(None, _NO_BRACKETS)
-    for _ in range(MAX_DEPTH):
-        if not (inner := brackets.replace(b"[]", b"").replace(b"{}", b"")):
-            return True
-        if len(inner) == len(brackets):
-            return False
-        brackets = inner
-    return False
+    """Returns whether the brackets of JSON alone show that it has at most `MAX_DEPTH` levels."""
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Every second part is a text.
+    brackets = b"".join(text.translate(_AS_LISTS, _NO_BRACKETS_OR_QUOTES).split(b'"')[::2])
+    # A round removes one level: what becomes a pair is removed in the next one.
+    return any(not (brackets := brackets.replace(b"[]", b"")) for _ in range(MAX_DEPTH))
 
 
 def check_depth(document: Any) -> None:
