@@ -110,7 +110,7 @@ class _Monitor:
         worse, better = self._evidence()
         if worse.sum() >= self._limit:
             self._begin(race, 2 + int(worse.argmax()))
-        elif better.sum() >= IMPROVED * self._limit:
+        elif better.sum() >= IMPROVED * self._limit and not any(own.evidence for own in self._open):
             # The level before is not that of the newest races any more.
             self._level = self._level[-2 - int(better.argmax()) :]
 
