@@ -138,7 +138,7 @@ def test_a_level_that_came_back_ends_a_regression():
 
 
 def accepted(change: float | None = -0.15, race: str = "n10", label: str = LABEL) -> AcceptedRegression:
-    return AcceptedRegression(race, label, change, "the new default of 3.4")
+    return AcceptedRegression(race, label, change, "the new default of 3.4", "step")
 
 
 def accepted_drift(change: float, race: str) -> AcceptedRegression:
@@ -179,6 +179,14 @@ def test_a_drift_is_accepted_until_it_is_worse_again():
     assert metric(half).drift is not None
     later = trend_of(nights(60, rate=drifting), accepted=(accepted_drift(-0.18, "n39"),))
     assert later.answer == "regression"
+
+
+def test_what_an_earlier_version_accepted_may_be_a_step_or_a_drift():
+    drift = replace(accepted_drift(-0.18, "n39"), kind=None)
+    trend = trend_of(nights(40, rate=lambda night: 0.995**night), accepted=(drift,))
+    assert trend.answer == "no regression"
+    trend = trend_of(nights(30, rate=step(10, 0.85)), accepted=(replace(accepted(), kind=None),))
+    assert trend.answer == "no regression"
 
 
 def test_a_step_after_an_accepted_drift_is_not_accepted():

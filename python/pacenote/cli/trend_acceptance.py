@@ -84,7 +84,7 @@ def _found(trend: Trend, reason: str) -> Iterator[tuple[AcceptedRegression, str]
     for metric, change in trend.regressions:
         accepted = change.total or change.change
         entry = AcceptedRegression(
-            trend.races[change.after].race_id, metric.metric.label, accepted.value, reason
+            trend.races[change.after].race_id, metric.metric.label, accepted.value, reason, "step"
         )
         yield entry, f"{metric.metric.label} {change_text(accepted)} since {race_text(trend, change.after)}"
     newest = trend.races[-1].race_id

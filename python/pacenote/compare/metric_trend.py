@@ -355,7 +355,9 @@ class _Series:
         """Returns why a change was accepted; empty if it was not, or is worse than that by what matters."""
         for race, entry in self.criteria.accepted.get(self.scale.metric.label, ()):
             # The level of the race with which a drift was accepted had begun some races before.
-            is_same = race - after >= MIN_SEGMENT if entry.kind == "drift" else abs(race - after) <= NEAR
+            is_same = (entry.kind != "drift" and abs(race - after) <= NEAR) or (
+                entry.kind in ("drift", None) and race - after >= MIN_SEGMENT
+            )
             if entry.change is None or not is_same:
                 continue
             more = abs(self.scale.step(change.value)) - abs(self.scale.step(entry.change))
@@ -380,7 +382,7 @@ class _Series:
         """
         last = self.points[-1].race
         for race, entry in self.criteria.accepted.get(self.scale.metric.label, ()):
-            if entry.kind == "drift" and self.scale.word(found.slope * (last - race)) == "same":
+            if entry.kind in ("drift", None) and self.scale.word(found.slope * (last - race)) == "same":
                 return race, entry
         return None
 

@@ -25,5 +25,6 @@ class AcceptedRegression(Stored, frozen=True):
     reason: str
     """Why it was accepted."""
 
-    kind: AcceptedKind = "step"
-    """What was accepted. What an accepted drift went through is accepted, too; a later step is not."""
+    kind: AcceptedKind | None = None
+    """What was accepted; None if an earlier version did not store it. What an accepted drift went through is
+    accepted, too; a later step is not."""
