@@ -37,8 +37,11 @@ struct MissedTime {
 }
 
 impl LateJoins {
-    /// Adds a client that missed the first `missed_ns` nanoseconds of a task.
+    /// Adds a client that missed the first `missed_ns` nanoseconds of a task, unless it missed none of it.
     pub fn add(&self, task_index: u32, missed_ns: u64) {
+        if missed_ns == 0 {
+            return;
+        }
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let missed = tasks.entry(task_index).or_default();
         missed.clients += 1;

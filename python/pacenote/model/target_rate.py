@@ -51,7 +51,8 @@ def misses_target(
     client was free for every operation when it was due, the task ran at its rate, however long they took,
     unless clients that joined late skipped operations.
     """
-    if not task.accounting.unsent and not task.accounting.waited and joins is None:
+    skipped = joins is not None and late_share(task, joins) > 0
+    if not task.accounting.unsent and not task.accounting.waited and not skipped:
         return False
     return _falls_short(task, target, max_shortfall, task.window_operations)
 

@@ -158,10 +158,15 @@ def missed_targets(
     """Yields findings about tasks that missed their target rates; `targets` has the rate of each."""
     groups: dict[_Slowness, list[TaskResult]] = {}
     for task in tasks:
+        missing = missing_share(task, targets[task.task])
+        joins = late_joins(delays.driver, task.index)
         if unsent_by_plugins(task) > backlog(task):
             slowness = _PYTHON_FAILED
+        elif joins is not None and late_share(task, joins) >= EXPLAINED_SHARE * missing:
+            # What they skipped of their own schedules is not unsent.
+            slowness = _JOINED_LATE
         else:
-            slowness = _slowness(task, missing_share(task, targets[task.task]), delays)
+            slowness = _slowness(task, missing, delays)
         groups.setdefault(slowness, []).append(task)
     for slowness, group in groups.items():
         rates = [(achieved_rate(task, targets[task.task]), targets[task.task]) for task in group]
@@ -216,9 +221,6 @@ def _slowness(task: TaskResult, missing: float, delays: Delays) -> _Slowness:
     which may have waited for the machine in turn.
     """
     explained, driver = EXPLAINED_SHARE * missing, delays.driver
-    joins = late_joins(driver, task.index)
-    if joins is not None and late_share(task, joins) >= explained:
-        return _JOINED_LATE
     if _paused_share(task, driver) >= explained:
         return _NOT_RUNNING
     if _share_of_clients(task, _plugins_s(task)) >= explained:
@@ -300,11 +302,11 @@ def _was_always_busy(task: TaskResult) -> bool:
 
 
 def _is_as_fast_as_idle(task: TaskResult) -> bool:
-    """Returns whether the replies were as fast as with few requests in flight: there was only one, or the
-    mean is near the fastest reply.
+    """Returns whether the replies were as fast as with few requests in flight: the mean is near the fastest
+    one. A single client does not show it, because other tasks may run at the same time.
     """
     times = task.service_time
-    return task.clients == 1 or (times is not None and times.mean_ms <= AS_FAST * times.min_ms)
+    return times is not None and times.mean_ms <= AS_FAST * times.min_ms
 
 
 def _explains(lacked: float, missing: float) -> bool:

@@ -12,7 +12,8 @@ const SHORT_S: f64 = 0.02;
 /// Maximum number of entries; of a longer race, some contain several seconds.
 const MAX_SECONDS: usize = 256;
 
-/// The pauses of the driver that ended in one second of the race, or in neighbouring ones: between two readings of the host's counters.
+/// The pauses of the driver that ended in one second of the race, or in neighbouring ones: between two readings of the
+/// host's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PausedSecond {
     /// Beginning of the first pause, in seconds since the race's first step began.

@@ -45,7 +45,7 @@ impl<O> AssignedTask<O> {
         let Schedule::Shared { .. } = self.schedule else {
             let has_scheduler = self.handle.as_ref().is_some_and(|handle| handle.channel().has_scheduler());
             let missed_ns = stopped_ns.saturating_sub(self.start_ns);
-            if missed_ns > 0 && !has_scheduler {
+            if !has_scheduler {
                 cancellation.race_state.late_joins.add(self.id.task_index, missed_ns);
             }
             return UnsentOperations::default();
