@@ -75,10 +75,10 @@ _INDENTATION = 1.5
 """How much larger a result is in the record, which is indented and repeats some values for Rally."""
 
 _MAX_NAMED_LOGS = 3
+"""Largest number of logs that a message names."""
 
 _MAX_DAMAGED_LINES = 1_000
 """Damaged lines of a journal after which it is not read any further: a race writes a line for each task."""
-"""Largest number of logs that a message names."""
 
 
 @dataclass(frozen=True, slots=True)

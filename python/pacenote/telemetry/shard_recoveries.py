@@ -74,7 +74,7 @@ def _recovery(shard: Mapping[str, Any]) -> Recovery | None:
     logged = _part(shard, "translog").get("total")
     # The store of a shard without documents is one file, which lists no segment. A copy that only lacked
     # operations has received none.
-    is_empty = files == 1 and logged in {0, -1}
+    is_empty = files == 1 and logged in (0, -1)
     return Recovery(kind.upper(), started_ms, not is_empty)
 
 
