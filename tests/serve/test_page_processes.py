@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.errors import PacenoteError
+from pacenote.serve.page_maker import PageRequest
 from pacenote.serve.page_processes import PageProcesses
 from serve.conftest import Site
 from support.records import record
@@ -22,12 +25,17 @@ import os, pathlib, sys
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.serve.page_process import answer_requests
 
+own_output = os.dup(1)
+
 def make(request):
     (race,) = request["contender"]
     pathlib.Path(request["folder"], f"{race}-{os.getpid()}").touch()
     if race == "endless":
         while True: pass
     if race == "killed":
+        os.kill(os.getpid(), 9)
+    if race == "cut":
+        os.write(own_output, b"page 100\\n<p>")
         os.kill(os.getpid(), 9)
     if race == "broken":
         raise PacenoteError("it has no page", hint="look elsewhere")
@@ -146,6 +154,67 @@ def test_a_process_that_is_killed_is_replaced(tmp_path):
         os.kill(idle, signal.SIGKILL)
         eventually(lambda: has_ended(idle))
         assert "two" in pages.site.page("race/two/report.html")
+
+
+class Makers:
+    """Processes that make pages without a server, and what they leave."""
+
+    def __init__(self, folder: Path, limit_s: float = 1_000.0) -> None:
+        self._folder = folder
+        command = (sys.executable, "-P", "-c", PROGRAM)
+        self._processes = PageProcesses(command, {"folder": str(folder)}, limit_s)
+
+    async def make(self, race: str) -> str:
+        return (await self._processes.make(PageRequest("race", (race,)))).decode()
+
+    def of(self, race: str) -> list[int]:
+        """Returns the ids of the processes that have begun to make the page of a race."""
+        return [int(path.name.rpartition("-")[2]) for path in self._folder.glob(f"{race}-*")]
+
+    async def close(self) -> None:
+        await self._processes.close()
+
+
+def runs(pid: int) -> bool:
+    """Returns whether a process has not ended; one that has may not be reaped yet."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def test_a_process_that_was_killed_while_it_waited_is_replaced_before_its_end_is_known(tmp_path):
+    async def pages() -> None:
+        makers = Makers(tmp_path)
+        await makers.make("one")
+        (idle,) = makers.of("one")
+        os.kill(idle, signal.SIGKILL)
+        # The event loop does not run meanwhile.
+        eventually(lambda: not runs(idle))
+        assert "two" in await makers.make("two")
+        assert idle not in makers.of("two")
+        await makers.close()
+
+    asyncio.run(pages())
+
+
+@pytest.mark.parametrize(
+    ("race", "makers_of_it", "reason"),
+    [("killed", 2, "signal 9"), ("cut", 1, "signal 9"), ("endless", 1, "1 s of processor time")],
+)
+def test_a_page_is_tried_again_once_if_it_may_not_have_been_begun(tmp_path, race, makers_of_it, reason):
+    """Not if its process has begun to reply, or has used up its time."""
+
+    async def pages() -> None:
+        makers = Makers(tmp_path, limit_s=1.0)
+        await makers.make("one")
+        with pytest.raises(PacenoteError, match=reason):
+            await makers.make(race)
+        assert len(makers.of(race)) == makers_of_it
+        await makers.close()
+
+    asyncio.run(pages())
 
 
 def test_a_page_that_takes_long_keeps_no_other_waiting(tmp_path):

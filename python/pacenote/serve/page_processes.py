@@ -8,7 +8,6 @@ import json
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import NoReturn
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.serve.page_maker import PageDefect, PageRequest
@@ -23,6 +22,10 @@ MAX_PROCESSES = 2
 
 _END_S = 2.0
 """Seconds for which the end of killed processes is waited for."""
+
+
+class _Unanswered(PacenoteError):
+    """A process has ended before the first byte of its reply: perhaps before it was asked."""
 
 
 class PageProcesses:
@@ -44,14 +47,26 @@ class PageProcesses:
         If the caller is cancelled, the process ends.
         """
         async with self._turns:
-            process = await self._process()
-            try:
-                reply = await self._asked(process, request)
-                self._idle.append(process)
-            except BaseException:
-                _kill(process)
-                raise
+            reply = await self._reply(request)
         return _content(reply)
+
+    async def _reply(self, request: PageRequest) -> PageReply:
+        """Returns the reply of a process that waits for requests or, without one, of a new one."""
+        if (waiting := self._waiting()) is not None:
+            # The kernel may have killed it while it waited, which is not known here yet.
+            with contextlib.suppress(_Unanswered):
+                return await self._reply_of(waiting, request)
+        return await self._reply_of(await self._started(), request)
+
+    async def _reply_of(self, process: asyncio.subprocess.Process, request: PageRequest) -> PageReply:
+        """Returns the reply of a process, which then waits for the next request."""
+        try:
+            reply = await self._asked(process, request)
+        except BaseException:
+            _kill(process)
+            raise
+        self._idle.append(process)
+        return reply
 
     async def close(self) -> None:
         """Ends all processes, also those that make a page."""
@@ -64,12 +79,16 @@ class PageProcesses:
             async with asyncio.timeout(_END_S):
                 await asyncio.gather(*(process.wait() for process in processes))
 
-    async def _process(self) -> asyncio.subprocess.Process:
-        """Returns a process that waits for requests. Raises PacenoteError."""
+    def _waiting(self) -> asyncio.subprocess.Process | None:
+        """Returns a process that waits for requests, or None if there is none."""
         while self._idle:
             process = self._idle.pop()
             if process.returncode is None:
                 return process
+        return None
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        """Returns a new process. Raises PacenoteError."""
         self._check_open()
         self._processes = {process for process in self._processes if process.returncode is None}
         try:
@@ -96,28 +115,34 @@ class PageProcesses:
         line = json.dumps({**asdict(request), **self._settings, "limit_s": self._limit_s})
         assert process.stdin is not None  # both are pipes
         assert process.stdout is not None
+        header = b""
         try:
             process.stdin.write(f"{line}\n".encode())
             await process.stdin.drain()
-            kind, size = (await process.stdout.readuntil()).decode().split()
+            header = await process.stdout.readuntil()
+            kind, size = header.decode().split()
             content = await process.stdout.readexactly(int(size))
-        except (ConnectionError, asyncio.IncompleteReadError):
-            self._raise_ended(await process.wait())
+        except (ConnectionError, asyncio.IncompleteReadError) as error:
+            partial = error.partial if isinstance(error, asyncio.IncompleteReadError) else b""
+            raise self._end(await process.wait(), has_begun=bool(header or partial)) from None
         (known,) = (one for one in REPLY_KINDS if one == kind)
         return PageReply(known, content)
 
-    def _raise_ended(self, status: int) -> NoReturn:
-        """Raises why a process has ended without a reply."""
+    def _end(self, status: int, *, has_begun: bool) -> PacenoteError:
+        """Returns why a process has ended without a whole reply, or within it. Raises PacenoteError if the
+        server has ended.
+        """
         self._check_open()
         if status == -signal.SIGXCPU:
-            raise PacenoteError(
+            return PacenoteError(
                 f"this page was stopped after {format_seconds(self._limit_s)} of processor time: a file may "
                 "be damaged, or made to take long",
                 hint="if there is so much to read, `pacenote report`, `compare` and `trend` with `--html` "
                 "have more time",
             )
         how = f"signal {-status}" if status < 0 else f"status {status}"
-        raise PacenoteError(
+        kind = PacenoteError if has_begun else _Unanswered
+        return kind(
             f"the process that made this page has ended with {how}", hint="there may be too little memory"
         )
 
