@@ -3,6 +3,7 @@
 import os
 import shutil
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from pacenote.model.race_record import RecordedCluster, RecordedTrack
 from pacenote.serve import race_files
 from pacenote.store.annotations import Annotation, AnnotationStore
+from pacenote.store.experiment_store import NOISE, ExperimentStore
 from report.render.test_flame_graph import HOSTILE, Page
 from support.records import BEGAN, bulk, record
 
@@ -360,6 +362,36 @@ def test_selected_races_are_compared(site):
     (frame,) = links(site.page("compare?contender=race-002&contender=race-001"), "iframe", "src")
     assert site.page(frame.removeprefix(site.root)) == "<p>race-001 against race-002</p>"
     assert site.maker.made == ["comparison"] * 2
+
+
+def test_a_comparison_is_made_again_if_what_it_depends_on_has_changed(site):
+    """The journal of the experiment shows whether it has ended, which the comparison says."""
+    experiments = ExperimentStore(site.store.home)
+    experiment = experiments.create("heap")
+    tags = {"experiment": experiment.experiment_id}
+    folders = [site.store.create(record(f"race-{side}", user_tags=tags)) for side in "ab"]
+    site.store.create(record("other"))
+
+    def made(*races: str) -> int:
+        before = len(site.maker.made)
+        for _ in range(2):
+            assert "against" in site.page(f"comparison.html?baseline={races[0]}&contender={races[1]}")
+        return len(site.maker.made) - before
+
+    def written(path: Path) -> None:
+        path.touch()
+        later = path.stat().st_mtime_ns + 1_000_000_000
+        os.utime(path, ns=(later, later))
+
+    both = ("race-a", "race-b")
+    assert (made(*both), made("other", "race-b")) == (1, 1)
+    written(experiment.journal_file)
+    assert made(*both) == 1
+    written(experiments.home / NOISE)
+    assert (made(*both), made("other", "race-b")) == (1, 1)
+    for path in (folders[0].race_json, folders[0].journal):
+        written(path)
+        assert (made(*both), made("other", "race-b")) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Literal, Protocol
 from weakref import WeakValueDictionary
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_state import race_state
+from pacenote.model.user_tags import tag_texts
+from pacenote.store.experiment_store import NOISE, ExperimentStore
 from pacenote.store.race_folder import RaceFolder
+from pacenote.store.track_races import EXPERIMENT_TAG
 from pacenote.system.regular_files import is_regular_file, read_stored_file
 
 _KEPT = 8
 """Reports that are kept in memory."""
+
+_KNOWN_RACES = 1_000
+"""Races whose experiments are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,7 @@ class Reports:
 
     async def comparison(self, baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> bytes:
         """Returns the comparison of races. Raises PacenoteError."""
-        key = (tuple(map(_version, baseline)), tuple(map(_version, contender)))
+        key = await asyncio.to_thread(_comparison_key, baseline, contender)
         old, new = (tuple(folder.path.name for folder in side) for side in (baseline, contender))
         return await self._made(key, PageRequest("comparison", new, old))
 
@@ -130,9 +138,52 @@ def _trend_key(folder: RaceFolder) -> tuple[str, str]:
     return "trend", folder.path.name
 
 
-def _version(folder: RaceFolder) -> tuple[str, int]:
-    """Returns what changes when the record of a race does. Raises StoreError."""
+def _version(folder: RaceFolder) -> tuple[str, int, int]:
+    """Returns what changes when the record of a race does, or its journal. Raises StoreError."""
     try:
-        return folder.path.name, folder.race_json.stat().st_mtime_ns
+        return folder.path.name, folder.race_json.stat().st_mtime_ns, _modified(folder.journal)
     except OSError as error:
         raise StoreError(f"race '{folder.path.name}' cannot be read: {error.strerror}") from error
+
+
+def _comparison_key(baseline: Sequence[RaceFolder], contender: Sequence[RaceFolder]) -> Hashable:
+    """Returns what changes when the comparison of races may: their records, the journals of their
+    experiments, of which it says whether they have ended, and the stored spread of races. Raises StoreError.
+    """
+    sides = tuple(tuple(map(_version, side)) for side in (baseline, contender))
+    return sides, tuple(_of_experiments((*baseline, *contender)))
+
+
+def _of_experiments(folders: Sequence[RaceFolder]) -> Iterator[tuple[Path, int]]:
+    """Yields the files of the experiments of races, and that of the spread of races, each with when it was
+    written.
+    """
+    known = [(folder.path, _experiment(folder.path, _modified(folder.race_json))) for folder in folders]
+    found = dict.fromkeys((path.parent.parent, name) for path, name in known)
+    for home in dict.fromkeys(home for home, _ in found):
+        yield home / NOISE, _modified(home / NOISE)
+    for home, name in found:
+        try:
+            journal = ExperimentStore(home).exact_folder(name).journal_file
+        except StoreError:
+            continue  # The race is of no experiment, or of one of another machine.
+        yield journal, _modified(journal)
+
+
+@lru_cache(maxsize=_KNOWN_RACES)
+def _experiment(race: Path, _written: int) -> str:
+    """Returns the id of the experiment of a race whose record was written then; empty if it is of none or
+    cannot be read.
+    """
+    try:
+        return tag_texts(RaceFolder(race).read().user_tags).get(EXPERIMENT_TAG, "")
+    except StoreError:
+        return ""
+
+
+def _modified(path: Path) -> int:
+    """Returns when a file was written, in nanoseconds; 0 if there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
