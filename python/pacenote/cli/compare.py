@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # Not needed for --help.
         RaceNoise,
     )
     from pacenote.report.screen.screen import Command
+    from pacenote.store.experiment_store import ExperimentStore
     from pacenote.store.race_groups import FoundGroup
 
 FORMATS = ("markdown", "csv", "csv-full", "json", "junit")
@@ -243,13 +244,15 @@ def _compared(
     from pacenote.compare.quality import check_directions
     from pacenote.model.comparison import ComparisonOptions
     from pacenote.model.custom_metrics import quality_directions
+    from pacenote.store.experiment_store import ExperimentStore
 
-    unfinished = unfinished_experiments((*baseline.races, *contender.races))
+    experiments = ExperimentStore(store.home)
+    unfinished = unfinished_experiments((*baseline.races, *contender.races), experiments)
     asked = ComparisonOptions(
         options.primary,
         options.smallest_effect,
         level=lambda alpha: min([alpha / contenders, *(one.level(alpha / contenders) for one in unfinished)]),
-        noise=_noise(baseline.races, contender.races),
+        noise=_noise(baseline.races, contender.races, experiments),
         quality=quality_directions(options.quality),
         names=store.short_ids([race_id for side in (baseline, contender) for race_id, _ in side.folders]),
         left_out=(*baseline.left_out, *contender.left_out),
@@ -278,7 +281,9 @@ def _groups(
     return find_groups(sides, store, client, console)
 
 
-def _noise(baseline: Sequence[ComparedRace], contender: Sequence[ComparedRace]) -> dict[str, RaceNoise]:
+def _noise(
+    baseline: Sequence[ComparedRace], contender: Sequence[ComparedRace], store: ExperimentStore
+) -> dict[str, RaceNoise]:
     """Returns the noise that `pacenote experiment` measured for the race of the baseline, if each side has
     one race, and both ran on the same host.
     """
@@ -288,10 +293,9 @@ def _noise(baseline: Sequence[ComparedRace], contender: Sequence[ComparedRace]) 
         return {}
     from pacenote.lab.experiment.noise import noise_key
     from pacenote.model.comparison import RaceNoise
-    from pacenote.store.experiment_store import ExperimentStore
 
     try:
-        entry: Any = ExperimentStore().noise()[noise_key(old)]
+        entry: Any = store.noise()[noise_key(old)]
         return {
             label: RaceNoise(float(one["spread"]), int(entry["races"]))
             for label, one in entry["metrics"].items()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from compare.races import index, race, search
+from pacenote.cli.compare import comparison_page
 from pacenote.cli.lab.stored_experiment import NoOptionCheck
 from pacenote.cli.lab.unfinished_experiments import unfinished_experiments
 from pacenote.lab.experiment.design import plan_races
@@ -124,4 +126,18 @@ def test_tags_of_the_user_and_races_of_other_machines_name_no_experiment(experim
     experiment(10)
     for race_id, name in (("heap-1-001", "mine"), ("other-001", "heap-1")):
         own = race(race_id, user_tags={"experiment": name, "block": 1})
-        assert unfinished_experiments([ComparedRace(own)]) == ()
+        assert unfinished_experiments([ComparedRace(own)], ExperimentStore()) == ()
+
+
+def test_a_page_of_races_in_another_home_is_about_the_experiments_there(
+    experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The server gives its home to the processes that make its pages."""
+    plan = experiment(10)
+    store = RaceStore()
+    sides = [
+        [f"heap-1-{planned.number:03}" for planned in plan.races[:10] if planned.variant == side]
+        for side in "ab"
+    ]
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "elsewhere"))
+    assert "experiment heap-1 has not ended (5 of 10 blocks)" in comparison_page(store, *sides)

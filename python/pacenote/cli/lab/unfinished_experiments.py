@@ -28,18 +28,22 @@ class UnfinishedExperiment:
     """
 
 
-def unfinished_experiments(races: Iterable[ComparedRace]) -> tuple[UnfinishedExperiment, ...]:
+def unfinished_experiments(
+    races: Iterable[ComparedRace], store: ExperimentStore
+) -> tuple[UnfinishedExperiment, ...]:
     """Returns the stored experiments of races that have not ended."""
     of: dict[str, set[str]] = {}
     for race in races:
         if name := tag_texts(race.record.user_tags).get(EXPERIMENT_TAG):
             of.setdefault(name, set()).add(race.record.race_id)
-    return tuple(each for name, own in of.items() for each in _unfinished(name, own))
+    return tuple(each for name, own in of.items() for each in _unfinished(name, own, store))
 
 
-def _unfinished(experiment_id: str, race_ids: set[str]) -> Iterator[UnfinishedExperiment]:
+def _unfinished(
+    experiment_id: str, race_ids: set[str], store: ExperimentStore
+) -> Iterator[UnfinishedExperiment]:
     try:
-        folder = ExperimentStore().exact_folder(experiment_id)
+        folder = store.exact_folder(experiment_id)
     except StoreError:
         return  # The races are of another machine, or tagged by the user.
     if folder.is_search:
