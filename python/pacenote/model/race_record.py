@@ -460,6 +460,8 @@ class RaceRecord(Stored, frozen=True, kw_only=True, rename=_KEYS):
         document: dict[str, Any] = {
             "format": FORMAT_VERSION,
             "@timestamp": round(self.timestamp.timestamp() * 1000),
+            # At the beginning: it is also needed of a file that is cut off.
+            "track": self.track.name,
             **{key: encode(getattr(self, name)) for key, name in STORED_FIELDS},
         }
         document |= {
@@ -470,7 +472,6 @@ class RaceRecord(Stored, frozen=True, kw_only=True, rename=_KEYS):
             "system": _without_name(self.environment),
             "verdict": self.verdict.to_document(),
             "race-timestamp": self.timestamp.astimezone(UTC).strftime(TIMESTAMP_FORMAT),
-            "track": self.track.name,
             "track-revision": self.track.revision,
             "track-params": encode(self.track.params),
             "plugin-params": encode(self.options.plugin_params) or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 
@@ -10,8 +11,9 @@ from pacenote.model.damaged_race import DamagedRace
 from pacenote.store.race_folder import RaceFolder
 from pacenote.system.regular_files import read_stored_file
 
-_TIME = re.compile(r'"@timestamp"\s*:\s*(\d{1,15})\b')
-_TRACK = re.compile(r'"track"\s*:\s*"((?:[^"\\]|\\.)*)"')
+# Keys of the record itself are indented by one space; those in it, such as tags of users, by more.
+_TIME = re.compile(r'^ "@timestamp": (\d{1,15})\b', re.MULTILINE)
+_TRACK = re.compile(r'^ "track": ("(?:[^"\\\n]|\\.)*")', re.MULTILINE)
 
 
 def damaged_race(folder: RaceFolder) -> DamagedRace | None:
@@ -31,8 +33,7 @@ def damaged_race(folder: RaceFolder) -> DamagedRace | None:
         written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     except OSError:
         return None
-    track = _TRACK.search(text)
-    return DamagedRace(folder.path.name, _began(text) or written, track[1] if track else "")
+    return DamagedRace(folder.path.name, _began(text) or written, _track(text))
 
 
 def _began(text: str) -> datetime | None:
@@ -41,3 +42,12 @@ def _began(text: str) -> datetime | None:
         return datetime.fromtimestamp(int(time[1]) / 1000, UTC) if time else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _track(text: str) -> str:
+    """Returns the name of the track; empty if the text does not say so."""
+    track = _TRACK.search(text)
+    try:
+        return str(json.loads(track[1])) if track else ""
+    except ValueError:
+        return ""
