@@ -70,7 +70,7 @@ def test_races_that_cannot_be_compared_do_not_end_the_comparison_of_a_group(stor
     found = find_group(store, ["tag:variant=a"])
     assert names(found) == ["aa-1", "aa-2"]
     assert "race sat is a search of `pacenote saturate`" in found.left_out[0]
-    assert "bb-1/race.json is damaged, so that its tags are not known" in found.left_out[1]
+    assert "bb-1/race.json cannot be read, so that its tags are not known" in found.left_out[1]
     found = find_group(store, [str(store.races)])
     assert (names(found), len(found.left_out)) == (["aa-1", "aa-2"], 2)
     for reference in ("sat", "bb-1", str(store.races / "bb-1")):
@@ -88,7 +88,7 @@ def test_a_damaged_race_is_named_if_it_may_have_the_tag(store):
     path.write_text(path.read_text()[:-9])
     assert find_group(store, ["tag:variant=a"]).left_out == ()
     store.create(record("bb-2", user_tags={"variant": "b"}))
-    assert "bb-1/race.json is damaged" in find_group(store, ["tag:variant=b"]).left_out[0]
+    assert "bb-1/race.json cannot be read" in find_group(store, ["tag:variant=b"]).left_out[0]
 
 
 def test_a_race_of_rally_in_a_folder_is_to_be_imported(store, tmp_path):

@@ -73,7 +73,7 @@ def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSer
     left_out += _other_texts(others, wanted, memory, named)
     later = [race for race in found.values() if _is_later(race, same[-1], wanted, memory)]
     newest_unusable = (
-        _late_text(same[-1], options) or _damaged_text(same[-1], options) or _unusable_text(later, named)
+        _late_text(same[-1], options) or _unread_text(same[-1], options) or _unusable_text(later, named)
     )
     configuration = {key: value for key, value in wanted.items() if value}
     return RaceSeries(tuple(same), configuration, tuple(left_out), newest_unusable)
@@ -106,18 +106,22 @@ def _unusable_text(races: Sequence[ComparedRace], named: ComparisonOptions) -> s
     return f"the {count} {' or '.join(reasons)}: {names_text(races, named)}"
 
 
-def _damaged_text(newest: ComparedRace, options: TrendOptions) -> str:
-    """Returns that races which began after the newest one are damaged; empty if there are none."""
+def _unread_text(newest: ComparedRace, options: TrendOptions) -> str:
+    """Returns that races which began after the newest one cannot be read, and what to do; empty if there are
+    none.
+    """
     began, track = newest.began, newest.record.track.name
     later = [
-        race.name
+        race
         for race in options.damaged
         if race.track in ("", track) and (began is None or race.began >= began)
     ]
     if not later:
         return ""
-    count = "newest race is" if len(later) == 1 else f"newest {len(later)} races are"
-    return f"the {count} damaged: {list_with_rest(later, _SHOWN_VALUES)}; repair or delete the folder"
+    count = "newest race" if len(later) == 1 else f"newest {len(later)} races"
+    names = list_with_rest([race.name for race in later], _SHOWN_VALUES)
+    advice = "; ".join(dict.fromkeys(race.advice for race in later))
+    return f"the {count} cannot be read: {names}; {advice}"
 
 
 def _late_text(newest: ComparedRace, options: TrendOptions) -> str:

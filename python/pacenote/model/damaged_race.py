@@ -18,3 +18,6 @@ class DamagedRace:
 
     track: str = ""
     """The name of its track; empty if its file does not say so."""
+
+    advice: str = "repair or delete the folder"
+    """What to do, such as to use another version of Pacenote."""

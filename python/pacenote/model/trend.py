@@ -311,7 +311,7 @@ class TrendOptions:
     """Which races were found, but cannot be read, one sentence each."""
 
     damaged: tuple[DamagedRace, ...] = ()
-    """Those of them whose records are damaged."""
+    """Those of them whose records cannot be read."""
 
     def name(self, race_id: str) -> str:
         """Returns how messages name a race."""

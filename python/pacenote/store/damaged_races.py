@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pacenote.errors import StoreError
@@ -20,8 +21,8 @@ def damaged_race(folder: RaceFolder) -> DamagedRace | None:
     """Returns what is known of a race whose record cannot be read; None if it can, or if it is gone."""
     try:
         folder.read()
-    except StoreError:
-        pass
+    except StoreError as error:
+        advice = error.hint if folder.race_json.exists() else ""
     else:
         return None
     try:
@@ -33,7 +34,8 @@ def damaged_race(folder: RaceFolder) -> DamagedRace | None:
         written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     except OSError:
         return None
-    return DamagedRace(folder.path.name, _began(text) or written, _track(text))
+    known = DamagedRace(folder.path.name, _began(text) or written, _track(text))
+    return replace(known, advice=advice) if advice else known
 
 
 def _began(text: str) -> datetime | None:

@@ -177,7 +177,7 @@ def _of_unknown_tags(store: RaceStore, references: Sequence[str]) -> Iterator[st
             except OSError:
                 text = ""
             if _TAGS not in text or any(pattern.search(text) for pattern in patterns):
-                yield f"{path} is damaged, so that its tags are not known"
+                yield f"{path} cannot be read, so that its tags are not known"
 
 
 def _tag_pattern(tag: str) -> re.Pattern[str]:

@@ -62,7 +62,7 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
 
 
 def _damaged(store: RaceStore, damaged: Sequence[RaceSummary], criteria: RaceFilter) -> Iterator[DamagedRace]:
-    """Yields the damaged races that may match: their tracks and times may be known, but not their tags."""
+    """Yields the unreadable races that may match: their tracks and times may be known, but not their tags."""
     for summary in damaged:
         race = damaged_race(RaceFolder(store.races / summary.race_id))
         if race is None or (criteria.track and race.track not in ("", criteria.track)):
@@ -119,7 +119,7 @@ def _texts(
 ) -> Iterator[str]:
     if damaged:
         names = list_with_rest([race.race_id for race in damaged], _NAMED)
-        yield f"{format_count(len(damaged), 'race is', 'races are')} damaged: {names}"
+        yield f"{format_count(len(damaged), 'race')} cannot be read: {names}"
     counts = Counter(_kind_text(race) for race in others)
     if counts:
         listed = [f"{name} ({count})" for name, count in counts.most_common()]
@@ -138,7 +138,7 @@ def _no_races(store: RaceStore, damaged: Sequence[RaceSummary]) -> StoreError:
     if damaged:
         names = list_with_rest([race.race_id for race in damaged], _NAMED)
         return StoreError(
-            f"no race in {store.races} matches; damaged: {names}",
+            f"no race in {store.races} matches; not readable: {names}",
             hint="`pacenote list races` shows what there is",
         )
     return StoreError(f"no race in {store.races} matches", hint="`pacenote list races` shows what there is")
