@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import index, race, search
+from pacenote.model.result import DurationSummary, percentiles_for
+from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
+from support.records import times
 
 SIDES = ("--baseline=tag:variant=b", "--contender=tag:variant=c")
 
@@ -70,9 +75,60 @@ def test_a_task_that_one_race_lacks_fails_the_gates(run, gate):
     store_races("bccb" * 3, 1.0, without_search=11)
     code, out, err = run("compare", *SIDES, gate, "--report-format=junit")
     assert (code, "p90-latency:term" in err) == (3, True)
-    suite = ElementTree.fromstring(out)
-    failed = [case.get("name") for case in suite.iter("testcase") if case.find("failure") is not None]
-    assert failed == ["p90-latency"]
+    assert failures(out) == ["p90-latency"]
     assert run("compare", *SIDES, "--fail-on=worse:throughput:index-append")[0] == 0
     screen = " ".join(run("compare", *SIDES, "--report=short")[1].split())
     assert "not all races have p90-latency:term" in screen
+
+
+def store_short_race() -> None:
+    """Stores races in blocks of which the last one has too few searches for p99, and no throughput of what it
+    indexes.
+    """
+    store_races("bccb" * 3, 1.0)
+    draw = random.Random(2)
+    store = RaceStore()
+    for folder in store.races.glob("*/race.json"):
+        record = RaceFolder(folder.parent).read()
+        is_last = record.race_id == "b11"
+        latency = times_of(95 if is_last else 50_000, 2 * draw.gauss(1, 0.003))
+        few = search(name="few", latency=latency, service_time=latency)
+        first, *rest = record.tasks
+        own = replace(first, throughput=None if is_last else first.throughput)
+        RaceFolder(folder.parent).write(replace(record, tasks=(own, *rest, few)))
+
+
+def times_of(count: int, p50: float) -> DurationSummary:
+    """Returns times with the percentiles that so many have."""
+    found, known = times(count, p50), percentiles_for(count)
+    return replace(found, percentiles=tuple(each for each in found.percentiles if each.q in known))
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        *("--fail-on=worse:p99", "--fail-on=probably-worse:p99", "--fail-on=unclear:p99"),
+        *("--require=no-worse:50%:p99", "--fail-on=worse:p99-latency"),
+    ],
+)
+def test_a_percentile_of_a_task_that_one_race_lacks_fails_the_gates_that_name_it(run, gate):
+    store_short_race()
+    code, out, err = run("compare", *SIDES, gate, "--report-format=junit")
+    assert (code, "p99-latency:few" in err) == (3, True)
+    assert failures(out) == ["p99-latency"]
+    assert "99.9" not in err
+    # Another percentile of the task, and the same one of other tasks, are those of all races.
+    assert run("compare", *SIDES, "--fail-on=worse:p50,worse:p99:term")[0] == 0
+
+
+def test_the_document_names_what_only_some_races_have(run):
+    store_short_race()
+    found = json.loads(run("compare", *SIDES, "--report-format=json")[1])["partial_metrics"]
+    assert {"throughput:index-append", "p99-latency:few", "p99-service-time:few"} <= set(found)
+    assert not {"p90-latency:few", "p99-latency:term"} & set(found)
+
+
+def failures(out: str) -> list[str | None]:
+    """Returns the names of the test cases that failed."""
+    cases = ElementTree.fromstring(out).iter("testcase")
+    return [case.get("name") for case in cases if case.find("failure") is not None]

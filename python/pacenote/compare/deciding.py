@@ -58,7 +58,7 @@ def lacking_metrics(
     lacking = [
         label
         for task, name in wanted
-        for label in _uncovered(
+        for label in uncovered(
             *(
                 [every[label] for label in expanded_primary([name], _of(task, some))[0]]
                 for some in (every.values(), common)
@@ -67,7 +67,7 @@ def lacking_metrics(
     ]
     if not any(expanded_primary([name], _of(task, every.values()))[0] for task, name in wanted):
         decide = [deciding_metrics(records, some)[0] for some in (list(every.values()), common)]
-        lacking = _uncovered(
+        lacking = uncovered(
             [metric for label, metric in every.items() if label in decide[0]],
             [metric for metric in common if metric.label in decide[1]],
         )
@@ -79,12 +79,18 @@ def lacking_metrics(
     )
 
 
+def partial_metrics(metrics: Sequence[Collection[MetricId]]) -> tuple[MetricId, ...]:
+    """Returns the metrics that some of the races have but not all; `metrics` has those of each race."""
+    every = dict.fromkeys(metric for own in metrics for metric in own)
+    return tuple(metric for metric in every if not all(metric in own for own in metrics))
+
+
 def _of(task: str, metrics: Iterable[MetricId]) -> list[MetricId]:
     """Returns the metrics of a task, or all of them for empty text."""
     return [metric for metric in metrics if task in ("", metric.task)]
 
 
-def _uncovered(every: Iterable[MetricId], common: Iterable[MetricId]) -> list[str]:
+def uncovered(every: Iterable[MetricId], common: Iterable[MetricId]) -> list[str]:
     """Returns the labels of metrics for which no common metric of their task stands in: an error rate does
     not for others, nor the other way round.
     """

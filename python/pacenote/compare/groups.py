@@ -10,7 +10,7 @@ from statistics import median
 
 from msgspec import structs
 
-from pacenote.compare.deciding import deciding_metrics, lacking_metrics
+from pacenote.compare.deciding import deciding_metrics, lacking_metrics, partial_metrics
 from pacenote.compare.differences import group_differences
 from pacenote.compare.estimate import Failures, Measured, decided
 from pacenote.compare.metrics import (
@@ -73,7 +73,8 @@ def compare_groups(
     whole = _part(races, options)
     measured, own = _measured(whole, options)
     metrics = decided(measured, races, options)
-    lacking = () if any(map(_voids_all, whole.findings)) else _lacking_primary(races, options)
+    is_void = any(map(_voids_all, whole.findings))
+    lacking = () if is_void else _lacking_primary(races, options)
     limits = (
         *limiting_findings(races, differences, options),
         *drift_findings(measured, metrics),
@@ -97,6 +98,7 @@ def compare_groups(
         ),
         lacking_quality=_lacking_quality(races, options),
         lacking_primary=lacking,
+        partial_metrics=() if is_void else _partial_metrics(races, options),
     )
 
 
@@ -230,6 +232,12 @@ def _lacking_primary(races: PairedRaces, options: ComparisonOptions) -> tuple[st
     customs, records = _customs(races, options), [race.record for race in races.all]
     metrics = [race_metrics(record, customs) for record in records]
     return lacking_metrics(records, metrics, options.primary)
+
+
+def _partial_metrics(races: PairedRaces, options: ComparisonOptions) -> tuple[MetricId, ...]:
+    """Returns the metrics that some races have but not all."""
+    customs = _customs(races, options)
+    return partial_metrics([race_metrics(race.record, customs) for race in races.all])
 
 
 def _lacking(labels: Sequence[str], findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -399,6 +399,9 @@ class Comparison:
     lacking_primary: tuple[str, ...] = ()
     """The labels of the metrics that would decide, but that not all races have: they may be what changed."""
 
+    partial_metrics: tuple[MetricId, ...] = ()
+    """The metrics that some races have but not all."""
+
     @property
     def lacking(self) -> tuple[str, ...]:
         """The labels of what must not be worse, but that not all races have."""
@@ -430,6 +433,7 @@ class Comparison:
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready document; docs/reference/comparison.md describes it."""
         document: dict[str, Any] = encode(self)
+        document["partial_metrics"] = [metric.label for metric in self.partial_metrics]
         compared: tuple[tuple[str, Sequence[MetricComparison | MergedPercentileChange]], ...] = (
             ("metrics", self.metrics),
             ("merged_percentiles", self.merged_percentiles),

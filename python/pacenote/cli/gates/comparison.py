@@ -193,7 +193,7 @@ def _void_text(comparison: Comparison) -> str:
 
 def _lacking(comparison: Comparison, gated: _GateMetrics) -> Sequence[str]:
     """Returns the labels of the metrics that not all races have, if a gate is about them and about what is
-    worse or, for primary ones, not decided: that they are not is not known.
+    worse or, except for quality metrics, not decided: that they are not is not known.
     """
     found = dict[str, None]()
     for gate, _ in gated:
@@ -201,7 +201,7 @@ def _lacking(comparison: Comparison, gated: _GateMetrics) -> Sequence[str]:
         if gate.word in GATE_WORDS:
             found |= dict.fromkeys(labels)
         elif gate.word in ("unclear", "no-verdict"):
-            found |= dict.fromkeys(label for label in labels if label in comparison.lacking_primary)
+            found |= dict.fromkeys(label for label in labels if label not in comparison.lacking_quality)
     return tuple(found)
 
 

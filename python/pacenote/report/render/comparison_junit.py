@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from pacenote.model.comparison import Comparison, MetricComparison
@@ -38,13 +38,14 @@ def suite(
     name: str, comparison: Comparison, failed: Iterable[str], warnings: Sequence[str] = ()
 ) -> list[str]:
     """Returns the lines of the test suite of a comparison."""
-    fails = frozenset(failed)
+    fails = dict.fromkeys(failed)
     chosen = [each for each in comparison.metrics if each.decides or each.metric.label in fails]
     if not chosen:
         return error_suite(name, answer_sentence(comparison))
     results = [_result(comparison, each, fails) for each in chosen]
     cases = [line for each, result in zip(chosen, results, strict=True) for line in _case(each, result)]
-    for label in comparison.lacking:
+    compared = {each.metric.label for each in chosen}
+    for label in dict.fromkeys((*comparison.lacking, *(label for label in fails if label not in compared))):
         results.append("failure" if label in fails else "skipped")
         cases += _lacking_case(label, results[-1])
     counts = (len(results), *(results.count(result) for result in ("failure", "error", "skipped")))
@@ -77,7 +78,7 @@ def _suite(name: str, counts: Sequence[int], cases: Iterable[str]) -> list[str]:
     return [f"<testsuite name={quoteattr(whole_line(name))} {attributes}>", *cases, "</testsuite>"]
 
 
-def _result(comparison: Comparison, each: MetricComparison, failed: frozenset[str]) -> str:
+def _result(comparison: Comparison, each: MetricComparison, failed: Collection[str]) -> str:
     """Returns the element of a result. That no operation failed is one, also if it decides nothing."""
     if comparison.is_void(each):
         return "error"
