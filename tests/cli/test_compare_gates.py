@@ -128,6 +128,16 @@ def test_the_document_names_what_only_some_races_have(run):
     assert not {"p90-latency:few", "p99-latency:term"} & set(found)
 
 
+def test_what_lacks_for_each_option_is_a_failed_test(run):
+    store_short_race()
+    options = ("--fail-on=worse:p99", "--require=no-worse:50%:throughput", "--report-format=junit")
+    code, out, err = run("compare", *SIDES, *options)
+    assert code == 3
+    assert "p99-latency:few" in err
+    assert "throughput:index-append (not all races have it)" in err
+    assert set(failures(out)) == {"p99-latency", "throughput"}
+
+
 def failures(out: str) -> list[str | None]:
     """Returns the names of the test cases that failed."""
     cases = ElementTree.fromstring(out).iter("testcase")

@@ -122,7 +122,7 @@ def gate_result(
     lacking = _lacking(comparison, gated) if asked else ()
     labels = (
         *(each.metric.label for each in comparison.metrics if each.metric.label in failed),
-        *(lacking or unshown_labels(comparison, required)),
+        *dict.fromkeys((*lacking, *unshown_labels(comparison, required))),
     )
     problems = [problem for one in required if (problem := one.problem(comparison))]
     if comparison.answer == "void":
