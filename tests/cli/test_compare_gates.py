@@ -138,6 +138,14 @@ def test_what_lacks_for_each_option_is_a_failed_test(run):
     assert set(failures(out)) == {"p99-latency", "throughput"}
 
 
+@pytest.mark.parametrize("gate", ["worse", "probably-worse", "unclear"])
+def test_a_gate_that_fires_for_a_new_task_is_not_said_to_be_unable_to(run, gate):
+    store_races("bc", 1.0, without_search=0)
+    code, _, err = run("compare", *SIDES, f"--fail-on={gate}")
+    assert (code, "p90-latency:term, so that it may be worse" in err) == (3, True)
+    assert "cannot fail" not in err
+
+
 def failures(out: str) -> list[str | None]:
     """Returns the names of the test cases that failed."""
     cases = ElementTree.fromstring(out).iter("testcase")

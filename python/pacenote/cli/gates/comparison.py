@@ -128,7 +128,8 @@ def gate_result(
     if comparison.answer == "void":
         return GateResult("; ".join([*([_void_text(comparison)] if asked else []), *problems]), (), labels)
     fired = _fired_text(_failed(comparison, gated), lacking) if asked else ""
-    warnings = dict.fromkeys(text for gate in gated if asked for text in _warnings(comparison, *gate))
+    silent = [each for each in gated if asked and not _lacking(comparison, [each])]
+    warnings = dict.fromkeys(text for each in silent for text in _warnings(comparison, *each))
     return GateResult("; ".join(filter(None, (fired, *problems))), tuple(warnings), labels)
 
 
