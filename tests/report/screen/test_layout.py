@@ -361,8 +361,8 @@ def test_a_window_that_waited_for_the_backlog_says_from_when_on_it_was_measured(
 
 def test_a_backlog_that_marks_no_latency_is_a_line_of_the_screen():
     backlog = WarmupBacklog(135, 4.2, effect=1.02)
-    late = replace(searching("late", p50=9.0, p99=12.0), warmup_backlog=backlog)
-    shown = screen(replace(valid_race(), tasks=(late, searching("other"))))
+    late = structs.replace(searching("late", p50=9.0, p99=12.0), warmup_backlog=backlog)
+    shown = screen(structs.replace(valid_race(), tasks=(late, searching("other"))))
     (note,) = [note for note in shown.footnotes if "waited for the warm-up" in note]
     assert note.startswith("late: 135 of 500 measured operations (27 %) waited for the warm-up, but ")
 
