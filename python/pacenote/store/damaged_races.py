@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from pacenote.errors import StoreError
 from pacenote.model.damaged_race import DamagedRace
+from pacenote.model.decoding import parse_json
 from pacenote.store.race_folder import RaceFolder
 from pacenote.system.regular_files import read_stored_file
 
@@ -50,6 +50,6 @@ def _track(text: str) -> str:
     """Returns the name of the track; empty if the text does not say so."""
     track = _TRACK.search(text)
     try:
-        return str(json.loads(track[1])) if track else ""
+        return str(parse_json(track[1])) if track else ""
     except ValueError:
         return ""
