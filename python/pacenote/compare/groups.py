@@ -74,7 +74,8 @@ def compare_groups(
     measured, own = _measured(whole, options)
     metrics = decided(measured, races, options)
     is_void = any(map(_voids_all, whole.findings))
-    lacking = () if is_void else _lacking_primary(races, options)
+    every = () if is_void else _metrics_of_races(races, options)
+    lacking = lacking_metrics([race.record for race in races.all], every, options.primary) if every else ()
     limits = (
         *limiting_findings(races, differences, options),
         *drift_findings(measured, metrics),
@@ -98,7 +99,7 @@ def compare_groups(
         ),
         lacking_quality=_lacking_quality(races, options),
         lacking_primary=lacking,
-        partial_metrics=() if is_void else _partial_metrics(races, options),
+        partial_metrics=partial_metrics(every),
     )
 
 
@@ -227,17 +228,10 @@ def _lacking_quality(races: PairedRaces, options: ComparisonOptions) -> tuple[st
     return tuple(f"{key}:{task}" for task, keys in lacking.items() for key in keys)
 
 
-def _lacking_primary(races: PairedRaces, options: ComparisonOptions) -> tuple[str, ...]:
-    """Returns the labels of the metrics that would decide, but that not all races have."""
-    customs, records = _customs(races, options), [race.record for race in races.all]
-    metrics = [race_metrics(record, customs) for record in records]
-    return lacking_metrics(records, metrics, options.primary)
-
-
-def _partial_metrics(races: PairedRaces, options: ComparisonOptions) -> tuple[MetricId, ...]:
-    """Returns the metrics that some races have but not all."""
+def _metrics_of_races(races: PairedRaces, options: ComparisonOptions) -> list[dict[MetricId, Datum]]:
+    """Returns the metrics of each race."""
     customs = _customs(races, options)
-    return partial_metrics([race_metrics(race.record, customs) for race in races.all])
+    return [race_metrics(race.record, customs) for race in races.all]
 
 
 def _lacking(labels: Sequence[str], findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ _SAID_OTHERWISE = frozenset({
     # Findings say that these differ.
     *("test_mode", "driver_scheduling", "car_profilers"),
 })
-"""Recorded options that are no facts of the configuration, or that are compared otherwise."""
+"""Recorded options that do not belong to the configuration, or that are compared separately."""
 
 _NAMES = {
     "settings": "setting",

@@ -15,7 +15,7 @@ PRIMARY = "primary"
 
 
 def gate_metrics(comparison: Comparison, name: str, option: str) -> Sequence[MetricComparison]:
-    """Returns the metrics that an option names. Raises UsageError if there are none of this name."""
+    """Returns the metrics that an option names. Raises UsageError if no metric has this name."""
     if name.lower() == PRIMARY:
         return comparison.deciding
     from pacenote.compare.metrics import expanded_primary, metric_hint
@@ -38,7 +38,7 @@ def lacking_labels(comparison: Comparison, name: str, option: str) -> tuple[str,
     `primary`, and for the key of a metric what some races have of it, and the tasks of which no metric of
     this key is compared.
 
-    Raises UsageError if there are no metrics of this name.
+    Raises UsageError if no metric has this name.
     """
     if name.lower() == PRIMARY:
         return comparison.lacking

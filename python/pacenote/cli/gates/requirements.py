@@ -39,14 +39,14 @@ class NoWorse:
         return f"no-worse:{self.limit * 100:g}%{of}"
 
     def unmet(self, comparison: Comparison) -> list[MetricComparison]:
-        """Returns the metrics of which it is not shown. Raises UsageError if there are none of this name."""
+        """Returns the metrics of which it is not shown. Raises UsageError if no metric has this name."""
         metrics = gate_metrics(comparison, self.metric, "--require")
         return [each for each in metrics if comparison.is_void(each) or not self._is_shown(each)]
 
     def problem(self, comparison: Comparison) -> str:
         """Returns of which metrics it is not shown, in one line; empty if it is shown of all.
 
-        Raises UsageError if there are none of this name.
+        Raises UsageError if no metric has this name.
         """
         from pacenote.report.comparison_texts import answer_sentence
 
@@ -104,7 +104,7 @@ def _requirement(text: str) -> NoWorse:
 
 def unshown_labels(comparison: Comparison, requirements: Sequence[NoWorse]) -> Sequence[str]:
     """Returns the labels of the metrics that not all races have, and requirements are about. Raises
-    UsageError if there are no metrics of their names.
+    UsageError if no metric has one of their names.
     """
     labels = (label for one in requirements for label in lacking_labels(comparison, one.metric, "--require"))
     return tuple(dict.fromkeys(labels))

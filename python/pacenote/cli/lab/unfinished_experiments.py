@@ -1,5 +1,5 @@
-"""The experiments of compared races that have not ended: whoever looks at their races again and again, and
-stops when something is shown, needs the intervals of their looks.
+"""Compared races whose experiments have not ended. Comparing them after every block, and stopping once a
+difference shows, needs the wider intervals of the experiment's looks.
 """
 
 from __future__ import annotations
