@@ -5,11 +5,11 @@ A task without time period and target rate lasts as long as the engine needs, wh
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pacenote.model.work import BulkWork, CallSequence, IngestShare, Sleep, TaskWork, Wait
+from pacenote.plan.client_documents import client_documents, count_bulks
 from pacenote.plan.document import (
     UNTIL_EXHAUSTED,
     CompletedByTask,
@@ -81,7 +81,7 @@ def task_seconds(task: PlannedTask) -> float | None:
         return _until_exhausted_s(task)
     operations = task.bound.warmup + task.bound.measured
     if isinstance(task.pacing, Deterministic | Poisson | Uniform):
-        return operations * task.clients * task.pacing.interval_s
+        return _intervals(task, operations) * task.pacing.interval_s
     pause_s = pause_seconds(task.work)
     return None if pause_s is None else operations * pause_s
 
@@ -101,8 +101,25 @@ def _until_exhausted_s(task: PlannedTask) -> float | None:
         return None
     if not isinstance(task.pacing, Deterministic | Poisson | Uniform):
         return None
-    documents = documents_sent(task.work)
-    return None if documents is None else math.ceil(documents / task.work.bulk_size) * task.pacing.interval_s
+    return None if documents_sent(task.work) is None else _intervals(task, None) * task.pacing.interval_s
+
+
+def _intervals(task: PlannedTask, iterations: int | None) -> int:
+    """Returns after how many intervals of its schedule a task ends: its last client with its iterations, or
+    with its documents if they end before. None is no limit of iterations.
+    """
+    work, clients = task.work, task.clients
+    if not isinstance(work, BulkWork) or work.looped or documents_sent(work) is None:
+        return (iterations or 0) * clients
+    bulks = [
+        sum(count_bulks(documents, work.bulk_size) for documents in client_documents(work, client, clients))
+        for client in range(clients)
+    ]
+    if task.open_loop:
+        return sum(bulks) if iterations is None else min(sum(bulks), iterations * clients)
+    # Each client has the schedule of its share of the rate.
+    most = max(bulks) if iterations is None else min(max(bulks), iterations)
+    return most * clients
 
 
 def pause_seconds(work: TaskWork) -> float | None:

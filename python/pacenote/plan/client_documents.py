@@ -1,0 +1,65 @@
+"""Which documents of a bulk task each of its clients sends, as the driver divides them
+(`crates/driver/src/operation/bulk.rs`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pacenote.model.work import BulkWork, IngestDocuments
+
+_ROUNDING = 1e-12
+"""Relative excess of a share of bulks that is due to the binary representation of a percentage."""
+
+
+def client_documents(work: BulkWork, client: int, clients: int) -> list[int]:
+    """Returns how many documents a client sends of each file, in its order: a bulk never has documents of two
+    files.
+    """
+    own = [_range(work.files[at].documents, client, clients) for at in _reading_order(work, client)]
+    if isinstance(work.limit, IngestDocuments):
+        left = _range(work.limit.documents, client, clients)
+    else:
+        bulks = sum(count_bulks(documents, work.bulk_size) for documents in own) * work.limit.share
+        left = documents_in_bulks(own, math.ceil(bulks - bulks * _ROUNDING), work.bulk_size)
+    limited = []
+    for documents in own:
+        limited.append(min(documents, left))
+        left -= limited[-1]
+    return limited
+
+
+def _reading_order(work: BulkWork, client: int) -> list[int]:
+    """Returns the positions of the files in the order in which a client reads them: it begins with another
+    corpus than the client before it, and takes a file of each in turn.
+    """
+    corpora = sorted({file.corpus for file in work.files})
+    first = client % max(1, len(corpora))
+    taken = dict.fromkeys(corpora, 0)
+    order = []
+    for at, file in enumerate(work.files):
+        turn = (corpora.index(file.corpus) - first) % len(corpora)
+        order.append((taken[file.corpus], turn, at))
+        taken[file.corpus] += 1
+    return [at for _, _, at in sorted(order)]
+
+
+def _range(documents: int, client: int, clients: int) -> int:
+    """Returns how many of the documents of a file are those of a client."""
+    share = documents / clients
+    return round(share * (client + 1)) - round(share * client)
+
+
+def count_bulks(documents: int, bulk_size: int) -> int:
+    """Returns the number of bulks that documents of one file fill, the last of which may have fewer."""
+    return -(-documents // bulk_size)
+
+
+def documents_in_bulks(parts: Sequence[int], bulks: int, bulk_size: int) -> int:
+    """Returns the number of documents in the first bulks of these parts."""
+    sent = 0
+    for documents in parts:
+        sent += min(documents, bulks * bulk_size)
+        bulks = max(0, bulks - count_bulks(documents, bulk_size))
+    return sent
