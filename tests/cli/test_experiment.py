@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.cli.lab.experiment_dry_run import budget_warning
-from pacenote.model.experiment import Experiment, ExperimentPlan, JournalEntry, PlannedRace
+from pacenote.model.experiment import Experiment, ExperimentPlan, JournalEntry, PlannedRace, Variant
 from pacenote.store.experiment_store import ExperimentStore
 from support.engine import engine_document
 from support.experiments import DEADLINE_S, started, wait_for
@@ -443,7 +443,21 @@ def test_a_dry_run_states_the_hours_and_the_power_of_its_own_workload(run, file,
         "the budget is 59 s, which does not suffice for a block of 1 min: only one is raced"
     )
     assert budget_warning(replace(experiment, budget_s=61.0)) == ""
+    duet = replace(experiment, design="duet", budget_s=1.0, variants=(Variant("a"), Variant("b")))
+    assert "does not suffice for a block of 1 min:" in budget_warning(duet)
     file.write_text(text.replace("[race]", "[race]\ntest-mode = true"))
     out = run("experiment", "run", file, "--dry-run")[1]
     assert "duration: not known before the first race" in out
     assert "power: not known" in out
+
+
+def test_each_race_of_an_earlier_duet_took_as_long_as_both(run, file, home):
+    earlier = ExperimentStore(home).create("other")
+    races = tuple(PlannedRace(number, 1, name, 7, half=number) for number, name in ((1, "a"), (2, "b")))
+    plan = ExperimentPlan(experiment_id="other-1", created="", seed=1, folder="/", races=races)
+    ExperimentStore(home).write(earlier, file.read_text(), plan)
+    for race in races:
+        earlier.append(
+            JournalEntry(event="ended", at="t", race=race.number, race_id="r", outcome="raced", seconds=30)
+        )
+    assert "duration: about 6 min, from earlier races" in run("experiment", "run", file, "--dry-run")[1]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -47,6 +48,16 @@ def test_both_races_of_a_block_run_at_the_same_time_each_on_its_half(tmp_path):
         assert {call.gate for call in calls} == {lab.folder.start_gate}
         assert {call.options["user-tags"]["variant"] for call in calls} == {"a", "b"}
         assert [call.options["user-tags"]["half"] for call in calls] == ["1", "2"]
+
+
+def test_both_races_of_a_block_share_the_wait_before_them(tmp_path, monkeypatch):
+    clock = count(step=100.0)
+    monkeypatch.setattr("pacenote.lab.experiment.run.time.monotonic", lambda: next(clock))
+    lab = lab_of(tmp_path, cool_down_s=60.0)
+    progress = lab.run().progress
+    assert lab.waits.count(60.0) == 4
+    assert progress.seconds == 4 * 160.0
+    assert progress.seconds_per_race == 80.0
 
 
 def test_a_faster_half_does_not_change_the_result(tmp_path):

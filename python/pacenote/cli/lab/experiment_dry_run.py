@@ -80,7 +80,8 @@ def _duration(experiment: Experiment, count: int, block: int) -> str:
     budget = f"; the budget is {format_seconds(experiment.budget_s)}" if experiment.budget_s else ""
     if known is None:
         return f"duration: not known before the first race{budget}"
-    each = known + experiment.cool_down_s
+    # Both races of a duet run at the same time.
+    each = (known + experiment.cool_down_s) / (2 if experiment.design == "duet" else 1)
     seconds = count * each
     if experiment.budget_s and experiment.budget_s < block * each:
         budget += f", {_TOO_SMALL} {format_seconds(round(block * each))}: only one is raced"
@@ -89,7 +90,9 @@ def _duration(experiment: Experiment, count: int, block: int) -> str:
 
 
 def _earlier_seconds(experiment: Experiment) -> float | None:
-    """Returns the median seconds of the races of earlier experiments with this workload, or None."""
+    """Returns the median seconds of the races of earlier experiments with this workload, or None. Those of a
+    duet are its whole time, of which each race counts half.
+    """
     from pacenote.errors import PacenoteError
     from pacenote.lab.experiment.noise import workload_digest
     from pacenote.lab.experiment.progress import ExperimentProgress
@@ -105,7 +108,7 @@ def _earlier_seconds(experiment: Experiment) -> float | None:
         except (PacenoteError, ValueError):
             continue
         if progress is not None:
-            found += [progress.ends[race.number].seconds for race in progress.raced]
+            found += [progress.ends[race.number].seconds * (2 if race.half else 1) for race in progress.raced]
         if len(found) >= _RECENT:
             break
     return median(found) if found else None

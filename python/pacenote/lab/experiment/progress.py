@@ -214,19 +214,28 @@ class ExperimentProgress:
     @property
     def seconds(self) -> float:
         """Seconds that the experiment has taken, with the waits before its races."""
-        return self.race_seconds + self.plan.cool_down_s * sum(map(len, self.attempts.values()))
+        waits = (self._wait_s(number) * len(race_ids) for number, race_ids in self.attempts.items())
+        return self.race_seconds + sum(waits)
+
+    def _wait_s(self, number: int) -> float:
+        """Returns the seconds of the wait before a race; both races of a duet share theirs."""
+        return self.plan.cool_down_s / (2 if number in self._duet_races else 1)
+
+    @cached_property
+    def _duet_races(self) -> frozenset[int]:
+        """The numbers of the races that run at the same time as the other one of their block."""
+        return frozenset(race.number for race in self.plan.races if race.half)
 
     @property
     def seconds_per_race(self) -> float | None:
         """Mean seconds of a planned race with results and of the wait before it, with the races that it
         repeats because they were disturbed; None if there is none.
         """
-        found = [self.ends[race.number].seconds for race in self.raced]
-        if not found:
+        if not (raced := self.raced):
             return None
-        repeated = [entry.seconds for entry in self.disturbed]
-        waits = self.plan.cool_down_s * (len(found) + len(repeated))
-        return (sum(found) + sum(repeated) + waits) / len(found)
+        counted = [*((race.number, self.ends[race.number]) for race in raced)]
+        counted += [(end.race, end) for end in self.disturbed]
+        return sum(end.seconds + self._wait_s(number) for number, end in counted) / len(raced)
 
     def may_be_repeated(self, race: PlannedRace) -> bool:
         """Returns whether a race that was disturbed from outside is repeated: each one at most once, and not
