@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.support.access_lists import let_write
 
 from pacenote.errors import StoreError
 from pacenote.store.trusted_files import TrustedFiles, writable_by_others
@@ -51,9 +52,28 @@ def _status(mode=0o644, user=None, group=None):
     return os.stat_result((stat.S_IFREG | mode, 1, 1, 1, user, group, 0, 0, 0, 0))
 
 
-def test_users_that_may_write_are_found():
-    assert writable_by_others(_status()) == ""
-    assert writable_by_others(_status(user=0)) == ""
-    assert writable_by_others(_status(user=54321)) == "it belongs to another user (uid 54321)"
-    assert writable_by_others(_status(0o666)) == "all users may write to it (`chmod o-w`)"
-    assert writable_by_others(_status(0o664, group=54321)) == "its group may write to it (`chmod g-w`)"
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (_status(), ""),
+        (_status(user=0), ""),
+        (_status(user=54321), "it belongs to another user (uid 54321)"),
+        (_status(0o666), "all users may write to it (`chmod o-w`)"),
+        (_status(0o664, group=54321), "its group may write to it (`chmod g-w`)"),
+    ],
+)
+def test_users_that_may_write_are_found(tmp_path, status, reason):
+    assert writable_by_others(tmp_path, status) == reason
+
+
+def test_users_that_may_write_by_an_access_control_list_are_found(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    let_write(file, users={0, os.geteuid()})
+    assert writable_by_others(file, file.stat()) == ""
+    for others in ({"users": {54321}}, {"groups": {54321}}):
+        let_write(file, **others)
+        reason = writable_by_others(file, file.stat())
+        assert reason == "others may write to it by its access control list (`chmod g-w`)"
+    file.chmod(0o644)
+    assert writable_by_others(file, file.stat()) == ""

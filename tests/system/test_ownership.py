@@ -8,8 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.access_lists import let_write
 
-from pacenote.system.ownership import open_shared_lock, replaceable_file, replaceable_folder
+from pacenote.system.ownership import (
+    is_writable_by_others,
+    open_shared_lock,
+    replaceable_file,
+    replaceable_folder,
+)
 
 OTHER = 65534
 GROUP = 4242
@@ -154,6 +160,37 @@ def test_code_is_not_named_by_a_folder_in_which_all_users_may_create_files(inner
     assert replaceable_folder(inner) == ""
     problem = replaceable_folder(inner, trusts_owner=True)
     assert problem == f"{inner} is a folder in which all users may create files"
+
+
+def test_a_folder_is_replaceable_if_its_access_control_list_lets_others_write(inner: Path) -> None:
+    """The permissions show the mask of the list as those of the group."""
+    let_write(inner.parent, users={0, os.geteuid()}, groups={os.getegid()})
+    assert replaceable_folder(inner) == ""
+    assert not is_writable_by_others(inner.parent)
+    let_write(inner.parent, users={54321})
+    by_list = "by its access control list"
+    assert replaceable_folder(inner) == f"{inner.parent} can be written by user 54321, {by_list}"
+    assert is_writable_by_others(inner.parent)
+    let_write(inner.parent, groups={54321})
+    assert replaceable_folder(inner) == f"{inner.parent} can be written by group 54321, {by_list}"
+    assert is_writable_by_others(inner.parent)
+    inner.parent.chmod(0o755)
+    assert replaceable_folder(inner) == ""
+
+
+def test_a_file_is_replaceable_if_its_access_control_list_lets_others_write(inner: Path) -> None:
+    file = inner / "file"
+    file.touch(0o644)
+    let_write(file, users={54321})
+    assert "can be written by user 54321" in replaceable_file(file)
+
+
+def test_a_sticky_folder_is_shared_with_those_of_its_access_control_list(inner: Path, give: Give) -> None:
+    let_write(inner.parent, users={54321})
+    inner.parent.chmod(inner.parent.stat().st_mode | 0o1000)
+    assert replaceable_folder(inner) == ""
+    give(inner, 54321)
+    assert replaceable_folder(inner) == f"{inner} belongs to user 54321"
 
 
 @pytest.mark.parametrize("umask", [0, 0o022])

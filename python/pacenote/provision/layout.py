@@ -91,7 +91,7 @@ def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARE
     home = home.expanduser().absolute()
     try:
         home.mkdir(parents=True, exist_ok=True)
-        if is_writable_by_others(home.stat()):
+        if is_writable_by_others(home):
             raise EngineError(
                 f"the home folder {home} can be written by other users, who could change what Pacenote runs",
                 hint=f"chmod go-w {home}, or set PACENOTE_HOME to a folder that only you can write",

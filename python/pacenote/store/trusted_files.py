@@ -19,6 +19,7 @@ from pacenote.errors import StoreError
 from pacenote.model.decoding import parse_json
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.file_lock import file_awaited
+from pacenote.system.access_list import writers_of
 from pacenote.system.regular_files import read_with_status
 
 Trust = Literal["trusted", "changed", "unknown"]
@@ -44,7 +45,7 @@ class TrustedFiles:
             return {}
         except OSError as error:
             raise store_error("read", self._path, error) from error
-        if reason := writable_by_others(status):
+        if reason := writable_by_others(self._path, status):
             raise StoreError(f"{self._path} is not used: {reason}", hint="remove it, and trust files again")
         try:
             files = parse_json(data)["files"]
@@ -85,17 +86,22 @@ class TrustedFiles:
         return was_trusted
 
 
-def writable_by_others(status: os.stat_result) -> str:
-    """Returns why users other than this one and root may write to a file, or empty text if none may.
+def writable_by_others(path: Path, status: os.stat_result) -> str:
+    """Returns why users other than this one and root may write to a file with this status, or empty text if
+    none may.
 
     The group may write to it if it is that of the user alone, as some distributions have one for each user.
     """
-    if status.st_uid not in (os.geteuid(), 0):
+    trusted = {os.geteuid(), 0}
+    if status.st_uid not in trusted:
         return f"it belongs to another user ({_user_name(status.st_uid)})"
     if status.st_mode & stat.S_IWOTH:
         return "all users may write to it (`chmod o-w`)"
-    if status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid):
+    writers = writers_of(path, status)
+    if writers.owning_group and not _is_own_group(status.st_gid):
         return "its group may write to it (`chmod g-w`)"
+    if writers.users - trusted or any(not _is_own_group(group) for group in writers.groups):
+        return "others may write to it by its access control list (`chmod g-w`)"
     return ""
 
 

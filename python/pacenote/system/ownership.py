@@ -11,8 +11,10 @@ import contextlib
 import os
 import pwd
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+
+from pacenote.system.access_list import writers_of
 
 _MAX_LINKS = 40
 """Links that the kernel follows in one path."""
@@ -33,15 +35,15 @@ def replaceable_folder(folder: Path, *, trusts_owner: bool = False) -> str:
     for current, status in _steps(folder.absolute()):
         # In a folder such as /tmp, whoever was first has created it.
         owners = _trusted_users() if shared else trusted
-        if problem := _problem(status, owners, by_group=not shared):
+        if problem := _problem(current, status, owners, by_group=not shared):
             return f"{current} {problem}"
-        shared = _is_shared(status)
+        shared = _is_shared(current, status, owners)
     return f"{folder} is a folder in which all users may create files" if trusts_owner and shared else ""
 
 
 def is_shared_folder(folder: Path) -> bool:
     """Returns whether a folder is one such as /tmp, in which all users may create files. Raises OSError."""
-    return _is_shared(folder.stat())
+    return _is_shared(folder, folder.stat(), _trusted_users())
 
 
 def replaceable_file(file: Path) -> str:
@@ -54,17 +56,16 @@ def replaceable_file(file: Path) -> str:
         status = file.lstat()
     except OSError:
         return ""
-    by_group = not _is_shared(file.parent.stat())
-    problem = _problem(status, _trusted_users(), by_group=by_group)
+    by_group = not is_shared_folder(file.parent)
+    problem = _problem(file, status, _trusted_users(), by_group=by_group)
     return f"{file} {problem}" if problem else ""
 
 
-def is_writable_by_others(status: os.stat_result) -> bool:
+def is_writable_by_others(path: Path) -> bool:
     """Returns whether other users may write to a file or folder; the group of this process may be that of one
-    user.
+    user. Raises OSError.
     """
-    own_group = status.st_gid == os.getegid()
-    return bool(status.st_mode & (stat.S_IWOTH if own_group else stat.S_IWOTH | stat.S_IWGRP))
+    return bool(_other_writers(path, path.stat(), _trusted_users(), frozenset({os.getegid()})))
 
 
 def open_shared_lock(file: Path) -> int:
@@ -122,7 +123,7 @@ def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
             yield current, current.lstat()
 
 
-def _problem(status: os.stat_result, trusted: Collection[int], *, by_group: bool) -> str:
+def _problem(path: Path, status: os.stat_result, trusted: frozenset[int], *, by_group: bool) -> str:
     """Returns why another user may replace what is in a folder or file. `by_group` is whether its group says
     that it is shared.
     """
@@ -130,17 +131,28 @@ def _problem(status: os.stat_result, trusted: Collection[int], *, by_group: bool
     if status.st_uid not in trusted and not (in_group and by_group and os.geteuid() != 0):
         return f"belongs to user {_user_name(status.st_uid)}"
     # The permissions of a link mean nothing.
-    if stat.S_ISLNK(status.st_mode) or _is_shared(status):
+    if stat.S_ISLNK(status.st_mode) or _is_shared(path, status, trusted):
         return ""
-    others = stat.S_IWOTH if in_group else stat.S_IWOTH | stat.S_IWGRP
-    return "can be written by other users" if status.st_mode & others else ""
+    others = _other_writers(path, status, trusted, _trusted_groups())
+    return f"can be written by {others}" if others else ""
 
 
-def _is_shared(status: os.stat_result) -> bool:
+def _is_shared(path: Path, status: os.stat_result, trusted: frozenset[int]) -> bool:
     """Returns whether a folder is one such as /tmp, in which users cannot rename the files of others."""
-    others = stat.S_IWOTH if status.st_gid in _trusted_groups() else stat.S_IWOTH | stat.S_IWGRP
     is_sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
-    return bool(is_sticky and status.st_mode & others)
+    return bool(is_sticky and _other_writers(path, status, trusted, _trusted_groups()))
+
+
+def _other_writers(path: Path, status: os.stat_result, users: frozenset[int], groups: frozenset[int]) -> str:
+    """Returns which others than these users and groups may write to a file or folder; empty if none may."""
+    writers = writers_of(path, status)
+    if status.st_mode & stat.S_IWOTH or (writers.owning_group and status.st_gid not in groups):
+        return "other users"
+    for user in sorted(writers.users - users):
+        return f"user {_user_name(user)}, by its access control list"
+    for group in sorted(writers.groups - groups):
+        return f"group {group}, by its access control list"
+    return ""
 
 
 def _trusted_users() -> frozenset[int]:

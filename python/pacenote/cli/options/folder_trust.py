@@ -88,7 +88,7 @@ def read_folder_file(folder: Path, home: Path) -> FolderConfiguration | None:
         return None
     except OSError as error:
         raise file_cannot_be_read(path, error) from error
-    if reason := writable_by_others(status):
+    if reason := writable_by_others(path, status):
         return FolderConfiguration(path, content, "refused", reason)
     trust = "trusted" if is_trusted_for_command(path, content) else TrustedFiles(home).trust_in(path, content)
     return FolderConfiguration(path, content, trust)

@@ -1,0 +1,52 @@
+"""Which users and groups may write to a file by its access control list (POSIX ACL).
+
+With such a list, the permissions of the group that `stat` shows are the mask: the most that the group, and the
+users and groups of the list, may do.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+_ATTRIBUTE = "system.posix_acl_access"
+_ENTRY = struct.Struct("<HHI")
+_VERSION_BYTES = 4
+_WRITE = 2
+_USER, _OWNING_GROUP, _GROUP = 0x02, 0x04, 0x08
+"""Kinds of entries: a user, the group of the file, another group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """Who may write to a file or folder, beside its owner and all users."""
+
+    owning_group: bool
+    """Whether its group may."""
+    users: frozenset[int] = frozenset()
+    """The ids of users that its list names."""
+    groups: frozenset[int] = frozenset()
+    """The ids of other groups that its list names."""
+
+
+def writers_of(path: Path, status: os.stat_result) -> Writers:
+    """Returns who may write to a file or folder with this status; follows links. A file system without lists
+    has only the permissions.
+    """
+    if not status.st_mode & stat.S_IWGRP:
+        return Writers(owning_group=False)  # It is also the mask of a list.
+    try:
+        content = os.getxattr(path, _ATTRIBUTE)
+    except OSError:
+        return Writers(owning_group=True)
+    whole = len(content) - (len(content) - _VERSION_BYTES) % _ENTRY.size
+    entries = list(_ENTRY.iter_unpack(content[_VERSION_BYTES:whole]))
+    writing = [(kind, identifier) for kind, permissions, identifier in entries if permissions & _WRITE]
+    return Writers(
+        any(kind == _OWNING_GROUP for kind, _ in writing),
+        frozenset(identifier for kind, identifier in writing if kind == _USER),
+        frozenset(identifier for kind, identifier in writing if kind == _GROUP),
+    )
