@@ -44,7 +44,7 @@ def test_a_task_whose_operations_were_all_sent_when_they_were_due_ran_at_its_rat
 
 
 def test_clients_that_join_late_may_miss_a_target_although_no_operation_waited():
-    joins = LateJoins(clients=1, missed_s=7.0, latest_s=7.0)
+    joins = LateJoins(clients=1, missed_s=7.0, missed_measured_s=7.0, latest_s=7.0)
     held = of_window(500)
     held = replace(held, accounting=replace(held.accounting, waited=0))
     assert misses_target(held, HUNDRED, 0.05, joins)
@@ -52,12 +52,15 @@ def test_clients_that_join_late_may_miss_a_target_although_no_operation_waited()
 
 
 def test_what_clients_missed_in_the_warm_up_was_not_measured():
-    joins = LateJoins(clients=2, missed_s=12.0, latest_s=7.0)
+    joins = LateJoins(clients=2, missed_s=12.0, missed_measured_s=None, latest_s=7.0)
     timed = replace(of_window(500), clients=4, window_from_s=5.0, ended_by="time")
     assert late_share(timed, joins) == pytest.approx(2.0 / 40.0)
     assert late_share(replace(timed, window_from_s=8.0), joins) == 0.0
     # The two that began in time have done their iterations when the last client is still at its own.
     assert late_share(replace(timed, ended_by="iterations"), joins) == pytest.approx(0.7)
+    # One client was late by 1 s of the warm-up, the other by 6 s of the window.
+    joins = LateJoins(clients=2, missed_s=12.0, missed_measured_s=6.0, latest_s=11.0)
+    assert late_share(timed, joins) == pytest.approx(6.0 / 40.0)
 
 
 def test_a_slow_schedule_need_not_fill_its_window_exactly():

@@ -4,6 +4,7 @@
 //! than its target rate asks for, although nothing was slow.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
@@ -17,6 +18,8 @@ pub struct TaskLateJoins {
     pub clients: u32,
     /// Time of the task that they missed, in seconds, summed over them.
     pub missed_s: f64,
+    /// The part of it after the warm-up, if that is limited by time; otherwise all of it.
+    pub missed_measured_s: f64,
     /// When the last of them joined, in seconds since the task started; if it never did, when the task ended for it.
     pub latest_s: f64,
 }
@@ -33,19 +36,24 @@ pub struct LateJoins {
 struct MissedTime {
     clients: u32,
     total_ns: u64,
+    measured_ns: u64,
     longest_ns: u64,
 }
 
 impl LateJoins {
-    /// Adds a client that missed the first `missed_ns` nanoseconds of a task, unless it missed none of it.
-    pub fn add(&self, task_index: u32, missed_ns: u64) {
-        if missed_ns == 0 {
+    /// Adds a client that missed a part of the task with the index `task_index`, unless it missed none of it. Times are
+    /// in nanoseconds since the task began, and the task's warm-up ends at `warmup_end_ns`.
+    pub fn add(&self, task_index: u32, missed: Range<u64>, warmup_end_ns: u64) {
+        if missed.is_empty() {
             return;
         }
+        let missed_ns = missed.end - missed.start;
+        let measured_ns = missed.end.saturating_sub(missed.start.max(warmup_end_ns));
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let missed = tasks.entry(task_index).or_default();
         missed.clients += 1;
         missed.total_ns = missed.total_ns.saturating_add(missed_ns);
+        missed.measured_ns = missed.measured_ns.saturating_add(measured_ns);
         missed.longest_ns = missed.longest_ns.max(missed_ns);
     }
 
@@ -55,6 +63,7 @@ impl LateJoins {
             index: *index,
             clients: missed.clients,
             missed_s: missed.total_ns as f64 / 1e9,
+            missed_measured_s: missed.measured_ns as f64 / 1e9,
             latest_s: missed.longest_ns as f64 / 1e9,
         };
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).iter().map(of).collect()

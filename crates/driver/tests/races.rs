@@ -227,7 +227,7 @@ fn health(status: &str) -> Vec<u8> {
 fn retries_until_success_end_at_their_limit_with_the_last_reason() {
     let server = Server::start(|_, _| Some(health("red")));
     let mut task = health_task();
-    task["work"]["retry"]["limit_s"] = 0.05.into();
+    task["work"]["retry"]["limit_s"] = 0.3.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("health");
     assert_eq!((result.operation_totals.begun, result.operation_totals.failed), (1, 1));

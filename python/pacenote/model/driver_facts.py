@@ -68,6 +68,11 @@ class LateJoins:
     missed_s: float
     """Time of the task that they missed, in seconds, summed over them."""
 
+    missed_measured_s: float | None
+    """The part of it after a warm-up that is limited by time, in seconds; otherwise all of it. None if an
+    older version did not record it.
+    """
+
     latest_s: float
     """When the last of them joined, in seconds since the task began."""
 
@@ -78,8 +83,14 @@ def late_joins(driver: Mapping[str, object], task_index: int) -> LateJoins | Non
     """
     for joins in listed(driver, "late_joins"):
         if isinstance(joins, Mapping) and joins.get("index") == task_index:
-            clients = int(number(joins, "clients"))
-            return LateJoins(clients, number(joins, "missed_s"), number(joins, "latest_s"))
+            return LateJoins(
+                clients=int(number(joins, "clients")),
+                missed_s=number(joins, "missed_s"),
+                missed_measured_s=number(joins, "missed_measured_s")
+                if "missed_measured_s" in joins
+                else None,
+                latest_s=number(joins, "latest_s"),
+            )
     return None
 
 

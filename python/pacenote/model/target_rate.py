@@ -82,7 +82,9 @@ def late_share(task: TaskResult, joins: LateJoins) -> float:
     if task.ended_by in ("iterations", "source"):
         share = joins.latest_s / task.window_s
     else:
-        missed_s = joins.missed_s - joins.clients * (task.window_from_s or 0.0)
+        missed_s = joins.missed_measured_s
+        if missed_s is None:
+            missed_s = joins.missed_s - joins.clients * (task.window_from_s or 0.0)
         share = missed_s / (task.clients * task.window_s)
     return min(max(0.0, share), 1.0)
 

@@ -59,6 +59,14 @@ impl TaskLimit {
         }
     }
 
+    /// Returns when the warm-up ends, in nanoseconds since the task started, or 0 if it is not limited by time.
+    pub fn warmup_end_ns(&self) -> u64 {
+        match self.bound {
+            TaskBound::TimePeriod { warmup_s, .. } => seconds_to_nanos(warmup_s),
+            TaskBound::Iterations { .. } => 0,
+        }
+    }
+
     /// Returns the argument of [`TaskLimit::drained_until`], or 0.
     pub fn drained_until_ns(&self) -> u64 {
         self.drained_until_ns

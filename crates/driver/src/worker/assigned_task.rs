@@ -42,14 +42,15 @@ impl<O> AssignedTask<O> {
     ) -> UnsentOperations {
         let stopped = cancellation.stopped_at().unwrap_or(now);
         let stopped_ns = nanos_since(task_state.origin_or_begin(now), stopped);
-        let Schedule::Shared { .. } = self.schedule else {
+        if let Schedule::PerClient { budget, .. } = &self.schedule {
             let has_scheduler = self.handle.as_ref().is_some_and(|handle| handle.channel().has_scheduler());
-            let missed_ns = stopped_ns.saturating_sub(self.start_ns);
             if !has_scheduler {
-                cancellation.race_state.late_joins.add(self.id.task_index, missed_ns);
+                let missed = self.start_ns..stopped_ns;
+                let warmup_end_ns = budget.limit().warmup_end_ns();
+                cancellation.race_state.late_joins.add(self.id.task_index, missed, warmup_end_ns);
             }
             return UnsentOperations::default();
-        };
+        }
         let drained_until_ns = task_state.warmup_backlog.drained_until_ns(stopped_ns);
         let stopped_ns = Some(stopped_ns);
         self.schedule.end(&ScheduleEnd { stopped_ns, drained_until_ns, ..ScheduleEnd::from(reason) })

@@ -160,9 +160,10 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             pacer.skip_to(joined_ns);
             let follows_scheduler = self.client.handle.is_some_and(|handle| handle.channel().has_scheduler());
             if !follows_scheduler {
-                let end_ns = TaskLimit::new(self.client.task.bound, 1).end_ns().unwrap_or(u64::MAX);
-                let missed_ns = joined_ns.min(end_ns).saturating_sub(entry.start_ns);
-                self.cancellation.race_state.late_joins.add(self.client.id.task_index, missed_ns);
+                let limit = TaskLimit::new(self.client.task.bound, 1);
+                let missed = entry.start_ns..joined_ns.min(limit.end_ns().unwrap_or(u64::MAX));
+                let late_joins = &self.cancellation.race_state.late_joins;
+                late_joins.add(self.client.id.task_index, missed, limit.warmup_end_ns());
             }
         }
         entry.start_ns.max(joined_ns)

@@ -73,6 +73,9 @@ struct RecentSecond {
     stats: OperationStats,
 }
 
+/// Most work that a result states: what fits into a signed integer, as in the tables. A plug-in may return any weight.
+const MAX_WORK: u64 = i64::MAX as u64;
+
 /// What was done in the measured window of a task.
 struct WindowCounts {
     /// Number of operations, whatever their outcome.
@@ -360,11 +363,11 @@ impl TaskTotals {
         })
     }
 
-    /// Returns the steadiness over the whole seconds of a window.
-    fn steadiness(&self, window_ns: Range<u64>) -> Steadiness {
+    /// Returns the steadiness over the whole seconds of a window, on which the warm-up's backlog had an effect.
+    fn steadiness(&self, window_ns: Range<u64>, backlog: &WarmupBacklogSummary) -> Steadiness {
         let window = index_of(window_ns.start.div_ceil(SECOND_NS))..index_of(window_ns.end / SECOND_NS);
         let steadiness = Steadiness::of(&self.seconds, window, self.info.paced);
-        let WarmupBacklogSummary { until_s, gone, marked, .. } = self.warmup_backlog();
+        let WarmupBacklogSummary { until_s, gone, marked, .. } = *backlog;
         if marked { steadiness.with_backlog(until_s.filter(|_| gone)) } else { steadiness }
     }
 
@@ -405,7 +408,7 @@ impl TaskTotals {
         let measured = &self.stats[SampleType::Measured.index()];
         let (counts, other) = (self.counts(), self.other_traffic);
         let Range { start: begin, end } = self.window_ns();
-        let window = self.window_counts();
+        let (window, warmup_backlog) = (self.window_counts(), self.warmup_backlog());
         let summary = |kind| DurationSummary::of(measured, &self.stretches, kind);
         TaskResult {
             task: self.info.name.clone(),
@@ -433,7 +436,10 @@ impl TaskTotals {
             window_succeeded: window.succeeded,
             reported_failures: measured.counts.reported,
             overload_failures: measured.counts.overloaded,
-            work: WorkTotals { weight: counts.weight, failed_weight: counts.failed_weight },
+            work: WorkTotals {
+                weight: counts.weight.min(MAX_WORK),
+                failed_weight: counts.failed_weight.min(MAX_WORK),
+            },
             bytes_out: counts.bytes_out + other.bytes_out,
             bytes_in: counts.bytes_in + other.bytes_in,
             content_out: counts.content_out + other.content_out,
@@ -449,8 +455,8 @@ impl TaskTotals {
             connecting_s: seconds(self.overhead.connecting_ns),
             clean_ups: self.overhead.clean_ups.summary(),
             unsolicited: self.overhead.unsolicited,
-            steady: self.steadiness(begin..end),
-            warmup_backlog: self.warmup_backlog(),
+            steady: self.steadiness(begin..end, &warmup_backlog),
+            warmup_backlog,
             samples: self.sample_counts(),
         }
     }
