@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from compare.test_trend import nights, step
 from pacenote.model.finding import Finding
-from pacenote.model.race_record import Verdict
+from pacenote.model.race_record import RecordedCorpus, Verdict
 from pacenote.store.race_store import RaceStore
 from support.http_server import json_response
 
@@ -156,3 +156,20 @@ def test_a_void_newest_race_can_not_be_accepted(run, store):
     assert (code, err) == (3, "warning: --fail-on: the newest race is void: bad\n")
     assert out.startswith(" NEWEST RACES CANNOT BE USED")
     assert run("trend")[0] == 0
+
+
+def test_a_regression_before_the_data_became_other_data_is_accepted_like_any(run, home):
+    store = RaceStore(home)
+    for night, each in enumerate(nights(12, rate=step(6, 0.8))):
+        corpus = RecordedCorpus("logs", "generated", documents=1_000 + (night == 11), bytes=1_000)
+        store.create(replace(each, corpora=(corpus,)))
+    code, out, err = run("trend", GATE)
+    assert (code, err) == (
+        3,
+        "warning: --fail-on: throughput:index-append is worse in the races before\n",
+    )
+    assert "pacenote trend accept --reason=WHY" in " ".join(out.split())
+    code, out, _ = run("trend", "accept", "--reason=the new codec")
+    assert code == 0
+    assert "since 2026-03-07 12:30 (n06) (annotation " in out
+    assert run("trend", GATE)[0] == 0

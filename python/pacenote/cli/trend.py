@@ -300,6 +300,8 @@ def _exit_code(trend: Trend, gates: Sequence[str], console: Console) -> int:
 
 def _failed(trend: Trend, gates: Sequence[str]) -> Iterator[str]:
     """Yields for which metrics a gate fires."""
+    if trend.earlier is not None:
+        yield from (f"{text} in the races before" for text in _failed(trend.earlier, gates))
     words = {word for gate in gates for word in _GATE_WORDS.get(gate, ())}
     for metric, change in trend.regressions:
         if change.word in words:
@@ -372,6 +374,8 @@ def _commands(trend: Trend) -> list[Command]:
     """Returns what to enter next: about the newest change or, without one, about the newest race."""
     from pacenote.report.screen.screen import Command
 
+    if trend.answer == "earlier regression" and trend.earlier is not None:
+        return _commands(trend.earlier)
     if not trend.events:
         last = shlex.quote(trend.races[-1].name)
         return [Command(f"{program()} report {last}", "the newest race")]
@@ -381,6 +385,6 @@ def _commands(trend: Trend) -> list[Command]:
         Command(f"{program()} diff {before} {after}", "all that differs"),
         Command(f"{program()} diagnose {after} {before}", "what makes the difference"),
     ]
-    if trend.answer == "regression":
+    if trend.answer in ("regression", "earlier regression"):
         commands.append(Command(f"{program()} trend {_ACCEPT} --reason=WHY", "if it is meant to be"))
     return commands

@@ -57,7 +57,8 @@ def accept(trend: Trend, options: argparse.Namespace, home: Path, console: Conso
     client = store_client(options)
     store = AnnotationStore(home)
     notes = []
-    races = {race.race_id: race for race in trend.races}
+    earlier = trend.earlier.races if trend.earlier is not None else ()
+    races = {race.race_id: race for race in (*earlier, *trend.races)}
     for accepted, text in found:
         began = races[accepted.race_id].timestamp
         note = Annotation(
@@ -81,6 +82,8 @@ def _found(trend: Trend, reason: str) -> Iterator[tuple[AcceptedRegression, str]
     from pacenote.report.trend import race_text
     from pacenote.units import format_change
 
+    if trend.earlier is not None:
+        yield from _found(trend.earlier, reason)
     for metric, change in trend.regressions:
         accepted = change.total or change.change
         entry = AcceptedRegression(

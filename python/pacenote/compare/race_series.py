@@ -22,6 +22,9 @@ _SHOWN_VALUES = 2
 """Maximum number of configurations that a sentence shows."""
 
 
+_ENVIRONMENT = ("machine", "data")
+"""What changes without a decision about the benchmark: another processor or memory, a corpus that grows."""
+
 _LATE_FACTS = ("number of nodes", "data")
 """What a race that stopped early knows only in part."""
 
@@ -44,6 +47,11 @@ class RaceSeries:
     newest_unusable: str = ""
     """Which races that began after the newest one are void or unfinished, or that this one is older than it
     may be, in one sentence; empty if the newest race counts.
+    """
+
+    earlier: tuple[ComparedRace, ...] = ()
+    """The races of the same benchmark whose machine or data differ, and whose series had ended before this
+    one began.
     """
 
 
@@ -75,8 +83,28 @@ def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSer
     newest_unusable = (
         _late_text(same[-1], options) or _unread_text(same[-1], options) or _unusable_text(later, named)
     )
-    configuration = {key: value for key, value in wanted.items() if value}
-    return RaceSeries(tuple(same), configuration, tuple(left_out), newest_unusable)
+    return RaceSeries(
+        tuple(same),
+        {key: value for key, value in wanted.items() if value},
+        tuple(left_out),
+        newest_unusable,
+        tuple(_ended_before(same[0], others, memory)),
+    )
+
+
+def _ended_before(first: ComparedRace, others: Iterable[ComparedRace], memory: int) -> Iterator[ComparedRace]:
+    """Yields the races of series that had ended before the first race of a series, and that differ from it
+    only in their environment.
+    """
+    wanted = _configuration(first, memory)
+    series: dict[tuple[str, ...], list[ComparedRace]] = {}
+    for race in others:
+        own = _configuration(race, memory)
+        if all(own[key] == value for key, value in wanted.items() if key not in _ENVIRONMENT):
+            series.setdefault(tuple(own[key] for key in _ENVIRONMENT), []).append(race)
+    for races in series.values():
+        if _order(races[-1]) < _order(first):
+            yield from races
 
 
 def _is_later(race: ComparedRace, newest: ComparedRace, wanted: Mapping[str, str], memory: int) -> bool:

@@ -51,13 +51,44 @@ _NAMED = 4
 
 
 def find_trend(races: Sequence[ComparedRace], options: TrendOptions) -> Trend:
-    """Returns the trend of the races that have the configuration of the newest one that may be used.
+    """Returns the trend of the races that have the configuration of the newest one that may be used, and that
+    of the series before if it ended with a regression.
 
-    Raises StoreError if none may, and UsageError if a metric does not exist, also one that has a direction.
+    Raises StoreError if no race may be used, and UsageError if a metric does not exist, also one that has a
+    direction.
     """
     series = race_series(races, options)
     if not series.races:
         raise StoreError("no race can be used for a trend", hint="; ".join(series.left_out))
+    trend = _trend(series, options)
+    earlier = _earlier_regression(series, options)
+    if earlier is None:
+        return trend
+    answer = trend.answer if trend.answer == "regression" else "earlier regression"
+    return replace(trend, earlier=earlier, answer=answer)
+
+
+def _earlier_regression(series: RaceSeries, options: TrendOptions) -> Trend | None:
+    """Returns the trend of the last series before this one in which a change can be found, if it ended with a
+    regression: that the data or the machine became another one neither accepts a regression nor removes it.
+    """
+    own = replace(options, quality=(*options.quality, *options.checked_quality), checked_quality=())
+    own = replace(own, not_before=None, left_out=(), damaged=())
+    races: Sequence[ComparedRace] = series.earlier
+    while races and options.since is None:
+        before = race_series(races, own)
+        try:
+            trend = _trend(before, own)
+        except UsageError:
+            return None  # These races lack a metric that was asked for.
+        if trend.answer != "too few races":
+            return trend if trend.answer == "regression" else None
+        races = before.earlier
+    return None
+
+
+def _trend(series: RaceSeries, options: TrendOptions) -> Trend:
+    """Returns the trend of a series that has races. Raises UsageError."""
     newest = len(series.races) - min(options.last or len(series.races), len(series.races))
     customs = declared_metrics(
         [race.record.task_meta for race in series.races], quality_directions(options.quality)

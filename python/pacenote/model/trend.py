@@ -21,7 +21,12 @@ NEW_RACES = 10
 """A change is new if it was not found yet so many races ago, unless a day is given."""
 
 TrendAnswer = Literal[
-    "regression", "newest races unusable", "last race deviates", "no regression", "too few races"
+    "regression",
+    "earlier regression",
+    "newest races unusable",
+    "last race deviates",
+    "no regression",
+    "too few races",
 ]
 """What a trend says of the newest races: the first of these that holds, for any metric or for the races."""
 
@@ -362,6 +367,11 @@ class Trend:
     notes: tuple[str, ...] = ()
     """What limits the answer, one sentence each."""
 
+    earlier: Trend | None = None
+    """The trend of the series before, whose machine or data were others, if it ended with a regression that
+    was not accepted; None otherwise.
+    """
+
     @property
     def regressions(self) -> tuple[tuple[MetricTrend, TrendChange], ...]:
         """The changes that are regressions, with their metrics."""
@@ -369,7 +379,13 @@ class Trend:
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready document; docs/reference/trend.md describes it."""
+        return {"format": TREND_FORMAT, **self._labelled()}
+
+    def _labelled(self) -> dict[str, Any]:
+        """Returns the values with the label of each metric."""
         document: dict[str, Any] = encode(self)
         for shown, each in zip(document["metrics"], self.metrics, strict=True):
             shown["metric"]["label"] = each.metric.label
-        return {"format": TREND_FORMAT, **document}
+        if self.earlier is not None:
+            document["earlier"] = self.earlier._labelled()
+        return document

@@ -32,6 +32,7 @@ _FLAT = 0.01
 
 _BADGES = {
     "regression": "regression",
+    "earlier regression": "regression before",
     "newest races unusable": "newest races cannot be used",
     "last race deviates": "repeat the last race",
     "no regression": "no regression",
@@ -52,6 +53,8 @@ def badge_text(trend: Trend) -> str:
 def headline_text(trend: Trend) -> str:
     """Returns what the answer is about: the metric that says most, or the track."""
     names = " / ".join(name for name in (trend.track, trend.challenge) if name)
+    if trend.answer == "earlier regression" and trend.earlier is not None:
+        return headline_text(trend.earlier)
     if trend.regressions:
         metric, change = max(trend.regressions, key=lambda pair: size_of(*pair))
         since = race_text(trend, change.after)
@@ -84,6 +87,8 @@ def race_text(trend: Trend, number: int) -> str:
 
 def answer_text(trend: Trend) -> str:
     """Returns whether there is a regression, in how many metrics, and whether it is new."""
+    if trend.answer == "earlier regression" and trend.earlier is not None:
+        return f"yes: {earlier_text(trend.earlier)}"
     judged = [each for each in trend.metrics if not each.reason]
     if not judged:
         reasons = [each.reason for each in trend.metrics if each.reason != _ZERO]
@@ -99,6 +104,17 @@ def answer_text(trend: Trend) -> str:
     return f"no: none of {count} is worse"
 
 
+def earlier_text(earlier: Trend) -> str:
+    """Returns with which regression the series before ended, and what ends it."""
+    worse = [full_metric_name(each.metric) for each in earlier.metrics if each.is_worse]
+    verb = "is" if len(worse) == 1 else "are"
+    races = format_count(len(earlier.races), "race")
+    return whole_line(
+        f"{list_with_rest(worse, _NAMED)} {verb} worse in the {races} until {race_text(earlier, -1)}, before "
+        "the machine or the data became another one; it was not accepted"
+    )
+
+
 def _new_text(trend: Trend, worse: Sequence[MetricTrend]) -> str:
     """Returns how many of the worse metrics have a regression that is new."""
     new = sum(any(change.is_new for change in each.regressions) for each in worse)
@@ -111,6 +127,8 @@ def _new_text(trend: Trend, worse: Sequence[MetricTrend]) -> str:
 
 def other_texts(trend: Trend) -> Iterator[str]:
     """Yields what else the newest races show: drifts, deviations, improvements, earlier changes."""
+    if trend.answer == "regression" and trend.earlier is not None:
+        yield earlier_text(trend.earlier)
     for races, what, advice in (
         (1, "the last race deviates", "one race is no verdict: repeat it"),
         (2, "the last 2 races deviate", "two races are no verdict: run one more"),

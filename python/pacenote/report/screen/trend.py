@@ -59,6 +59,7 @@ _BLANK: Line = ()
 
 _ANSWER_STYLES: dict[TrendAnswer, Style] = {
     "regression": "bad",
+    "earlier regression": "bad",
     "newest races unusable": "bad",
     "last race deviates": "doubtful",
     "no regression": "good",

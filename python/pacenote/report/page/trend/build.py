@@ -59,6 +59,7 @@ _NAMED = 4
 
 _TONES: Mapping[TrendAnswer, Tone] = {
     "regression": "wrong",
+    "earlier regression": "wrong",
     "newest races unusable": "wrong",
     "last race deviates": "doubtful",
     "no regression": "good",
@@ -125,7 +126,7 @@ def _figures(trend: Trend) -> Iterator[KeyFigure]:
     count = str(len(worse)) if worse else "none"
     judged = [each for each in trend.metrics if not each.reason]
     detail = f"of {format_count(len(judged), 'metric')} with a verdict"
-    is_known = trend.answer != "newest races unusable"
+    is_known = trend.answer not in ("earlier regression", "newest races unusable")
     tone: Tone = "wrong" if worse else "good" if judged and is_known else "doubtful"
     known = worse or (judged and is_known)
     yield KeyFigure("Regressions", count if known else "not known", detail, tone)
@@ -140,7 +141,7 @@ def _figures(trend: Trend) -> Iterator[KeyFigure]:
 
 
 def _answer(trend: Trend) -> Iterator[Text]:
-    tone: Tone = "wrong" if trend.answer in ("regression", "newest races unusable") else ""
+    tone: Tone = "wrong" if _TONES[trend.answer] == "wrong" else ""
     yield Text(sentence(answer_text(trend)), tone)
     for metric, change in trend.regressions[:_NAMED]:
         yield Text(sentence(change_sentence(metric, change)))
