@@ -129,3 +129,18 @@ def test_a_path_that_cannot_be_written_is_an_error_in_one_line(run, store, tmp_p
         assert (code, out) == (64, "")
         assert err.startswith(f"error: cannot write the export to {path}: {reason}")
         assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["csv", "openmetrics", "parquet"])
+def test_a_race_whose_tags_are_too_long_to_be_repeated_is_left_out(run, store, tmp_path, name):
+    store.create(record("long", user_tags={"note": "x" * 20_000, "night": "monday"}))
+    output = tmp_path / "races"
+    code, _, err = run("export", "tag:night=monday", f"--format={name}", f"--output={output}")
+    assert code == 0
+    assert "not exported: the tags and names of race long have 20,1" in err
+    assert "which are repeated with each figure: at most 16,384 can be" in err
+    assert b"race-1" in output.read_bytes()
+    assert b"x" * 1_000 not in output.read_bytes()
+    assert run("export", "long", f"--format={name}", f"--output={output}")[0] == 64
+    # JSON has them once.
+    assert ids(run("export", "long")[1]) == ["long"]

@@ -84,3 +84,10 @@ def test_names_that_are_shown_alike_are_one_sample():
 def test_a_large_export_waits_in_files():
     found = families(*(record(f"race-{number}") for number in range(3)), in_memory=100)
     assert len(found["pacenote_clients"].samples) == 9
+
+
+def test_tags_whose_labels_are_alike_are_numbered():
+    tags = {"a-b": "1", "a.b": "2", "a_b_2": "3", "a b": "4"}
+    found = families(record(user_tags=tags))["pacenote_race"]
+    labels = {"tag_a_b": "1", "tag_a_b_2": "2", "tag_a_b_2_2": "3", "tag_a_b_3": "4"}
+    assert value(found, "_info", **labels)[0] == 1

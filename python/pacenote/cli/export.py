@@ -56,10 +56,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Exports the races and returns the exit code. Raises StoreError, and UsageError for a format that needs
     a file.
     """
-    races = _Races(options.races, console)
+    name = options.format or _format_of(options.output)
+    races = _Races(options.races, console, repeats=options.to_store or name != "json")
     if options.to_store:
         return _to_store(races, options, console)
-    name = options.format or _format_of(options.output)
     _DESTINATIONS[name](races, options)
     if options.output is not None:
         console.progress(f"exported {format_count(races.count, 'race')} to {options.output}")
@@ -73,8 +73,10 @@ def _format_of(output: Path | None) -> str:
 class _Races:
     """The races that the references name, which are read one after the other."""
 
-    def __init__(self, references: list[str], console: Console) -> None:
+    def __init__(self, references: list[str], console: Console, *, repeats: bool) -> None:
+        """Creates the races for a destination. `repeats` is whether it has their tags with each figure."""
         self._references = references
+        self._repeats = repeats
         self.console = console
         self.count = 0
         """Number of races that were read."""
@@ -86,12 +88,19 @@ class _Races:
         Raises StoreError, also if there is none.
         """
         from pacenote.evidence.recover import recover
+        from pacenote.export.document import check_identity
         from pacenote.store.race_groups import each_race
         from pacenote.store.race_store import RaceStore, check_home
 
         store = RaceStore()
         check_home(store.home)
         for race in each_race(store, self._references, self._leave_out):
+            try:
+                if self._repeats:
+                    check_identity(race.record)
+            except StoreError as error:
+                self._leave_out(error.message)
+                continue
             # The Parquet files of a race that was killed are incomplete until then.
             for problem in recover(race.folder) if race.state == "killed" else ():
                 self.console.warning(f"race {race.record.race_id}: {problem}")

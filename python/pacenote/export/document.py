@@ -12,12 +12,14 @@ from datetime import UTC
 from pathlib import Path
 from typing import Literal
 
+from pacenote.errors import StoreError
 from pacenote.export.figures import ExportedFigure, exported_figures
 from pacenote.model.codec import encode
-from pacenote.model.printable import encodable_value
+from pacenote.model.printable import encodable_value, shortened
 from pacenote.model.race_record import RaceRecord, VerdictState
 from pacenote.model.race_state import RaceState
 from pacenote.model.result import EndedBy, SteadyState
+from pacenote.model.user_tags import tag_texts
 
 EXPORT_FORMAT = 1
 """Version of the JSON document: it grows when a field changes or goes, not when one or a metric is added."""
@@ -194,6 +196,24 @@ class ExportDocument:
 
     races: tuple[ExportedRace, ...]
     """The races."""
+
+
+MOST_IDENTITY = 1 << 14
+"""Characters that the tags and names of a race may have together if they are repeated with each figure."""
+
+
+def check_identity(record: RaceRecord) -> None:
+    """Raises StoreError if the tags and names of a race are too long to be repeated with each figure."""
+    cluster, host = record.cluster, record.environment
+    names = (record.race_id, record.track.name, record.challenge, record.pipeline, host.name, host.host_name)
+    engine = (cluster.name, cluster.distribution, cluster.version, host.pacenote, *record.car)
+    tags = (text for pair in tag_texts(record.user_tags).items() for text in pair)
+    length = sum(len(text) for text in (*names, *engine, *tags) if text)
+    if length > MOST_IDENTITY:
+        raise StoreError(
+            f"the tags and names of race {shortened(record.race_id, 80)} have {length:,} characters, which "
+            f"are repeated with each figure: at most {MOST_IDENTITY:,} can be"
+        )
 
 
 def exported_race(record: RaceRecord, state: RaceState, folder: Path) -> ExportedRace:

@@ -117,10 +117,12 @@ def _tags(race: ExportedRace) -> dict[str, str]:
     characters that labels cannot have gets a number.
     """
     labels = dict[str, str]()
+    numbers = dict[str, int]()
     for name, text in tag_texts(race.user_tags).items():
-        label, number = f"tag_{_LABEL.sub('_', name)}", 2
+        label = first = f"tag_{_LABEL.sub('_', name)}"
         while label in labels:
-            label, number = f"tag_{_LABEL.sub('_', name)}_{number}", number + 1
+            numbers[first] = numbers.get(first, 1) + 1
+            label = f"{first}_{numbers[first]}"
         labels[label] = text
     return labels
 
