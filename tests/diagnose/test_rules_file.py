@@ -139,6 +139,19 @@ def test_all_mistakes_of_all_files_are_reported_at_once(tmp_path):
     assert found[2] == "own.toml: line 2: the id X1 is used twice"
 
 
+def test_a_file_with_very_many_mistakes_is_not_read_to_its_end(tmp_path):
+    needs = ", ".join(f'"gc.unknown_figure_{number}"' for number in range(20_000))
+    rule = RULE.replace('needs = ["gc.pauses"]', f"needs = [{needs}]", 1)
+    (tmp_path / "a.toml").write_text(rule)
+    with pytest.raises(RuleFileError, match="have 100 or more mistakes") as raised:
+        read_rules(tmp_path)
+    assert len(raised.value.problems) == 100
+    unknown = "".join(f"[[rule]]\nunknown{number} = 1\n" for number in range(5_000))
+    (tmp_path / "a.toml").write_text(unknown)
+    with pytest.raises(RuleFileError, match="have 100 or more mistakes"):
+        read_rules(tmp_path)
+
+
 def test_files_that_cannot_be_rules_are_refused(tmp_path):
     with pytest.raises(RuleFileError, match="has no TOML file"):
         read_rules(tmp_path)

@@ -105,3 +105,12 @@ def test_what_a_file_says_of_all_its_races_is_limited(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_FACTS", 3_000)
     with pytest.raises(PacenoteError, match="says too much about each of its 3 races"):
         read_file(path)
+
+
+def test_links_in_a_folder_are_not_followed(tmp_path):
+    (tmp_path / "race.json").write_text("{}")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "race.json").symlink_to("../race.json")
+    with pytest.raises(PacenoteError, match="has no race"):
+        race_files(folder)

@@ -57,6 +57,7 @@ from pacenote.diagnose.rule import Rule
 from pacenote.errors import UsageError
 from pacenote.model.decoding import parse_toml
 from pacenote.model.messages import did_you_mean
+from pacenote.model.problems import MOST_PROBLEMS, TooManyProblems, check_count
 
 BUNDLED = Path(__file__).with_name("rules")
 """The folder of the rules that come with Pacenote."""
@@ -115,6 +116,8 @@ def read_rules(folder: Path) -> tuple[Rule, ...]:
         reader = _FileReader(file.name, _text(file))
         found += reader.read()
         problems += reader.problems
+        if len(problems) >= MOST_PROBLEMS:
+            raise _mistakes(folder, problems)
     ids = [rule.id for rule in found]
     problems += [
         f"{rule.file}: line {rule.line}: the id {rule.id} is used twice"
@@ -153,7 +156,10 @@ def _unit(name: object) -> Unit | None:
 def _mistakes(folder: Path, problems: Sequence[str]) -> RuleFileError:
     if len(problems) == 1:
         return RuleFileError(f"{folder}/{problems[0]}")
-    return RuleFileError(f"the rules in {folder} have {len(problems)} mistakes", problems=tuple(problems))
+    count = f"{len(problems)}" if len(problems) < MOST_PROBLEMS else f"{MOST_PROBLEMS} or more"
+    return RuleFileError(
+        f"the rules in {folder} have {count} mistakes", problems=tuple(problems[:MOST_PROBLEMS])
+    )
 
 
 def _text(file: Path) -> str:
@@ -196,8 +202,13 @@ class _FileReader:
         for at, entry in enumerate(entries):
             line = lines[at] if len(lines) == len(entries) else 0
             reader = _RuleReader(entry if isinstance(entry, dict) else {}, self._file, line)
-            read = reader.read()
+            try:
+                read = reader.read()
+            except TooManyProblems:
+                read = None
             self.problems += reader.problems
+            if len(self.problems) >= MOST_PROBLEMS:
+                break
             found += [] if read is None else [read]
         return found
 
@@ -259,6 +270,7 @@ class _RuleReader:
     def _add(self, text: str) -> None:
         name = self._table.get("id")
         rule = f"{name}: " if isinstance(name, str) else ""
+        check_count(self.problems)
         self.problems.append(f"{self._file}: line {self._line}: {rule}{text}")
 
     def _words(self, key: str) -> str:

@@ -85,7 +85,9 @@ def _documents(folder: Path) -> Iterator[Path]:
         here = Path(path)
         if len(here.relative_to(folder).parts) >= _DEPTH:
             folders.clear()
-        yield from (here / name for name in FILE_NAMES if name in files)
+        for name in FILE_NAMES:
+            if name in files and not (here / name).is_symlink():
+                yield here / name
 
 
 def read_file(path: Path) -> ReadFile:

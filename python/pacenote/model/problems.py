@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
+
+MOST_PROBLEMS = 100
+"""Number of problems of a file after which it is not read further: each may take a comparison of names."""
 
 KeyPath = tuple[str | int, ...]
 """The path of a value in a JSON document: keys and list indices from the root."""
+
+
+class TooManyProblems(Exception):
+    """A file has `MOST_PROBLEMS` problems."""
+
+
+def check_count(problems: Sized) -> None:
+    """Raises TooManyProblems if there are `MOST_PROBLEMS` already."""
+    if len(problems) >= MOST_PROBLEMS:
+        raise TooManyProblems
 
 
 def format_path(path: KeyPath) -> str:

@@ -31,7 +31,7 @@ from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.decoding import parse_toml
 from pacenote.model.experiment import BEST, PAIRED, DesignKind, EngineUse, Experiment, Factor, Variant
 from pacenote.model.messages import did_you_mean
-from pacenote.model.problems import preview
+from pacenote.model.problems import MOST_PROBLEMS, TooManyProblems, check_count, preview
 from pacenote.stats.screening import MOST_FACTORS, screening_design
 
 MAX_RACES = 10_000
@@ -104,7 +104,10 @@ def read_experiment(
         raise ExperimentFileError(f"{file} is not valid TOML: {error}", problems=()) from error
     check_variant_count(document, file)
     reader = _Reader(document, key_lines(text) if lines is None else lines, check)
-    experiment = reader.read(name)
+    try:
+        experiment = reader.read(name)
+    except TooManyProblems:
+        raise mistakes(file, reader.problems) from None
     if reader.problems:
         raise mistakes(file, reader.problems)
     return experiment
@@ -115,7 +118,8 @@ def mistakes(file: str, problems: Sequence[tuple[int, str]]) -> ExperimentFileEr
     found = [f"line {line}: {problem}" if line else problem for line, problem in sorted(problems)]
     if len(found) == 1:
         return ExperimentFileError(f"{file}: {found[0]}", problems=())
-    return ExperimentFileError(f"{file} has {len(found)} mistakes", problems=tuple(found))
+    count = f"{len(found)}" if len(found) < MOST_PROBLEMS else f"{MOST_PROBLEMS} or more"
+    return ExperimentFileError(f"{file} has {count} mistakes", problems=tuple(found))
 
 
 class _Reader:
@@ -162,6 +166,7 @@ class _Reader:
         return experiment
 
     def _add(self, names: KeyNames, text: str) -> None:
+        check_count(self.problems)
         self.problems.append((line_of(self._lines, names), text))
 
     def _value(self, key: str, kinds: type | tuple[type, ...], expected: str) -> Any:

@@ -29,7 +29,7 @@ from pacenote.lab.tune.candidates import knob_options
 from pacenote.model.decoding import parse_toml
 from pacenote.model.experiment import Options
 from pacenote.model.messages import did_you_mean
-from pacenote.model.problems import describe_value
+from pacenote.model.problems import MOST_PROBLEMS, TooManyProblems, check_count, describe_value
 from pacenote.model.tune import Knob
 
 BUNDLED = Path(__file__).with_name("knobs.toml")
@@ -68,12 +68,16 @@ def read_knobs(text: str, file: str, race: Options, check: OptionCheck) -> tuple
     except ValueError as error:
         raise KnobFileError(f"{file} is not valid TOML: {error}") from error
     reader = _Reader(key_lines(text), race, check)
-    knobs = reader.read(document)
+    try:
+        knobs = reader.read(document)
+    except TooManyProblems:
+        knobs = ()
     found = [f"line {line}: {problem}" if line else problem for line, problem in sorted(reader.problems)]
     if len(found) == 1:
         raise KnobFileError(f"{file}: {found[0]}")
     if found:
-        raise KnobFileError(f"{file} has {len(found)} mistakes", problems=tuple(found))
+        count = f"{len(found)}" if len(found) < MOST_PROBLEMS else f"{MOST_PROBLEMS} or more"
+        raise KnobFileError(f"{file} has {count} mistakes", problems=tuple(found))
     return knobs
 
 
@@ -111,6 +115,7 @@ class _Reader:
         return knobs
 
     def _add(self, names: KeyNames, text: str) -> None:
+        check_count(self.problems)
         self.problems.append((line_of(self._lines, names), text))
 
     def _knob(self, name: str, table: object) -> Knob:
