@@ -1,7 +1,7 @@
 """Which users and groups may write to a file by its access control list (POSIX ACL).
 
-With such a list, the permissions of the group that `stat` shows are the mask: the most that the group, and the
-users and groups of the list, may do.
+With such a list, the permissions of the group that `stat` shows are the mask: the most that the group, and
+the users and groups of the list, may do.
 """
 
 from __future__ import annotations
