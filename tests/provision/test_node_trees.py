@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -78,6 +82,93 @@ def test_files_are_listed_with_their_folders(tmp_path: Path) -> None:
     nested(tmp_path / "tree", 2)
     listed = {name: sorted(names) for name, names, _ in walk_files(tmp_path / "tree")}
     assert listed == {"tree": ["file"], "d": []}
+
+
+def _ends(action: Callable[[], object]) -> bool:
+    """Returns whether an action ends within 20 s."""
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    thread.join(20.0)
+    return not thread.is_alive()
+
+
+def _exchange(folder: Path, kind: Literal["pipe", "link"], outside: Path) -> None:
+    folder.rename(outside / folder.name)
+    if kind == "pipe":
+        os.mkfifo(folder)
+    else:
+        folder.symlink_to(outside)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_what_takes_the_place_of_a_folder_while_it_is_walked_is_not_opened(
+    tmp_path: Path, kind: Literal["pipe", "link"]
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    nested(tmp_path / "tree", 2)
+    walked = walk_files(tmp_path / "tree")
+    listed = [next(walked)[:2]]
+    _exchange(tmp_path / "tree" / "d", kind, outside)
+    assert _ends(lambda: listed.extend((name, names) for name, names, _ in walked))
+    assert listed == [("tree", ["file"])]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_what_takes_the_place_of_a_folder_while_it_is_removed_is_not_opened(
+    tmp_path: Path, kind: Literal["pipe", "link"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its user exchanges it after it was found to be a folder, and before it is opened."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    nested(tmp_path / "tree", 2)
+    open_file = os.open
+
+    def exchange_first(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if str(path) == "d" and not (outside / "d").exists():
+            _exchange(tmp_path / "tree" / "d", kind, outside)
+        return open_file(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", exchange_first)
+    assert _ends(lambda: remove_tree(tmp_path / "tree"))
+    monkeypatch.undo()
+    assert (outside / "d").is_dir()
+    assert not (tmp_path / "tree").exists()
+
+
+@contextmanager
+def _mounted(kind: str, options: str, folder: Path) -> Generator[None, None, None]:
+    command = ["mount", "-t", kind, "-o", options, "none", folder]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip(f"{kind} cannot be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system")
+def test_the_rest_of_a_folder_is_removed_if_one_in_it_cannot_be(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    nested(tree, 3)
+    with _mounted("tmpfs", "size=1m", tree / "d" / "d"):
+        (tree / "d" / "d" / "other").touch()
+        remove_tree(tree)
+        assert [path.name for path in tree.rglob("*")] == ["d", "d", "other"]
+    remove_tree(tree)
+    assert not tree.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system")
+def test_a_folder_of_the_image_of_a_container_is_removed(tmp_path: Path) -> None:
+    """The kernel does not rename folders of a lower layer."""
+    for name in ("lower", "upper", "work", "merged"):
+        (tmp_path / name).mkdir()
+    nested(tmp_path / "lower" / "tree", 3)
+    options = f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper,workdir={tmp_path}/work,redirect_dir=off"
+    with _mounted("overlay", options, tmp_path / "merged"):
+        remove_tree(tmp_path / "merged" / "tree")
+        assert list((tmp_path / "merged").iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take files of another user")

@@ -6,10 +6,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.support.access_lists import let_write
 
 from pacenote.errors import StoreError
 from pacenote.store.trusted_files import TrustedFiles, writable_by_others
+from support.access_lists import let_write
 
 
 def test_a_file_is_trusted_until_it_changes(tmp_path):

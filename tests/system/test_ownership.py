@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.access_lists import let_write
 
 from pacenote.system.ownership import (
     is_writable_by_others,
@@ -16,6 +15,7 @@ from pacenote.system.ownership import (
     replaceable_file,
     replaceable_folder,
 )
+from support.access_lists import let_write
 
 OTHER = 65534
 GROUP = 4242

@@ -19,17 +19,43 @@ MAX_DEPTH = 64
 _REMOVAL_TIMEOUT_S = 60.0
 """Seconds after which a folder to which others still add folders is left as it is."""
 
+_FRUITLESS_ROUNDS = 10
+"""Rounds in which nothing could be removed from a folder, after which it is left as it is: others may have
+changed each of its folders meanwhile, or nobody may remove them.
+"""
+
 
 def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None]:
-    """Yields each folder below one as its name, the names of its files, and its descriptor. Does not follow
-    links. Raises OSError, also for folders that are nested too deeply.
+    """Yields each folder below one as its name, the names of its regular files, and its descriptor, which is
+    open until the next one is yielded. Does not follow links. Raises OSError, also for folders that are
+    nested too deeply.
     """
-    top = len(folder.parts)
-    for path, _, names, descriptor in os.fwalk(folder, onerror=_fail):
-        current = Path(path)
-        if len(current.parts) - top > MAX_DEPTH:
-            raise too_deep()
-        yield current.name, names, descriptor
+    with _opened(folder) as descriptor:
+        yield from _walk(folder.name, descriptor)
+
+
+def _walk(name: str, descriptor: int, depth: int = 0) -> Generator[tuple[str, list[str], int], None, None]:
+    if depth > MAX_DEPTH:
+        raise too_deep()
+    folders: list[str] = []
+    files: list[str] = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+    yield name, files, descriptor
+    for inner in folders:
+        try:
+            opened = _open(inner, descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            # A running engine removes folders; its user may have put a pipe or a link in the place of one.
+            continue
+        try:
+            yield from _walk(inner, opened, depth + 1)
+        finally:
+            os.close(opened)
 
 
 def data_ranges(descriptor: int, size: int) -> Generator[tuple[int, int], None, None]:
@@ -60,11 +86,10 @@ def too_deep() -> OSError:
 def remove_tree(path: Path | str, parent: int | None = None) -> None:
     """Removes a folder with everything in it, at any depth, as far as possible; does not follow links. A
     relative path is below the open folder `parent`.
+
+    `shutil.rmtree` opens a pipe that takes the place of a folder, which may never end.
     """
-    with contextlib.suppress(RecursionError):
-        shutil.rmtree(path, ignore_errors=True, dir_fd=parent)
-    # It is still there if it is nested more deeply than calls or than files that may be open.
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, RecursionError):
         _flatten(path, parent)
         os.rmdir(path, dir_fd=parent)
 
@@ -145,46 +170,63 @@ def _copy_file(name: str, source: int, target: int) -> None:
 
 
 def _flatten(path: Path | str, parent: int | None) -> None:
-    """Removes what is in a folder: moves the folders in it up, until none contains another one.
+    """Removes what is in a folder, as far as possible: moves the folders in it up, until none contains
+    another one.
 
     A process of another user may still create files and folders there, so that it ends after
-    `_REMOVAL_TIMEOUT_S`.
+    `_REMOVAL_TIMEOUT_S`. Raises OSError if the folder cannot be read.
     """
     deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
-    top = _taken(path, parent)
-    try:
-        while (names := os.listdir(top)) and time.monotonic() < deadline:  # noqa: PTH208
+    fruitless = 0
+    with _taken(path, parent) as top:
+        while (names := os.listdir(top)) and fruitless < _FRUITLESS_ROUNDS:  # noqa: PTH208
+            removed = 0
             for name in names:
-                _empty(name, top)
-    finally:
-        os.close(top)
+                if time.monotonic() > deadline:
+                    return
+                with contextlib.suppress(OSError):
+                    _empty(name, top)
+                    removed += 1
+            fruitless = 0 if removed else fruitless + 1
 
 
 def _empty(name: str, top: int) -> None:
+    """Removes a file, or a folder whose folders it moves up to the open folder `top`. Raises OSError."""
     if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
         os.unlink(name, dir_fd=top)
         return
-    folder = _taken(name, top)
-    try:
+    with _taken(name, top) as folder:
         for inner in os.listdir(folder):  # noqa: PTH208
-            if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):
-                os.rename(inner, uuid.uuid4().hex, src_dir_fd=folder, dst_dir_fd=top)
-            else:
-                os.unlink(inner, dir_fd=folder)
-    finally:
-        os.close(folder)
+            # What remains is the error of `rmdir`.
+            with contextlib.suppress(OSError):
+                if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):
+                    _move_up(inner, folder, top)
+                else:
+                    os.unlink(inner, dir_fd=folder)
     os.rmdir(name, dir_fd=top)
 
 
-def _taken(path: Path | str, parent: int | None) -> int:
+def _move_up(name: str, folder: int, top: int) -> None:
+    """Raises OSError."""
+    try:
+        os.rename(name, uuid.uuid4().hex, src_dir_fd=folder, dst_dir_fd=top)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        # It is in a lower layer of an overlay, such as the image of a container.
+        remove_tree(name, folder)
+
+
+@contextlib.contextmanager
+def _taken(path: Path | str, parent: int | None) -> Generator[int, None, None]:
     """Opens a folder that is removed, to which other users cannot add anything from then on, as far as this
     process may change that.
     """
-    descriptor = _open(path, parent)
-    with contextlib.suppress(OSError):
-        os.fchown(descriptor, os.geteuid(), os.getegid())
-        os.fchmod(descriptor, 0o700)
-    return descriptor
+    with _opened(path, parent) as descriptor:
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, os.geteuid(), os.getegid())
+            os.fchmod(descriptor, 0o700)
+        yield descriptor
 
 
 @contextlib.contextmanager
@@ -198,9 +240,3 @@ def _opened(path: Path | str, parent: int | None = None) -> Generator[int, None,
 
 def _open(path: Path | str, parent: int | None) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-
-
-def _fail(error: OSError) -> None:
-    # A running engine removes folders.
-    if not isinstance(error, FileNotFoundError):
-        raise error
