@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
@@ -26,6 +27,21 @@ values of twenty characters takes 300 MiB.
 
 MAX_TOML_BYTES = 1 << 20
 """Size of the largest TOML document, which takes up to 300 MiB and seconds: people write a few kilobytes."""
+
+_MAX_KEY_PARTS = 16
+"""Parts of the longest key of a TOML document, of which people write up to ten. Python's parser takes a time
+that grows with their square, and with those of the table times those of its keys.
+"""
+
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_NEXT_PART = rf"[ \t]*+\.[ \t]*+{_PART}"
+_TOML_TOKEN = re.compile(
+    rf"(?P<long>{_PART}(?:{_NEXT_PART}){{{_MAX_KEY_PARTS}}})"
+    r'|"""(?:[^"\\]++|\\[\s\S]|"(?!""))*+"""\"{0,2}'
+    r"|'''(?:[^']++|'(?!''))*+''''{0,2}"
+    rf"|{_PART}(?:{_NEXT_PART})*+|#[^\n]*+"
+)
+"""A long key; a text of several lines, a key or value, or a comment, in which nothing else is looked for."""
 
 _COSTS = {b"{": 140, b"[": 64, b",": 60, b":": 60}
 """Bytes of memory for each character outside and inside of texts: those of an object, of a list, of a short
@@ -87,6 +103,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     if len(text.encode("utf-8", "replace")) > MAX_TOML_BYTES:
         raise ValueError(f"it is larger than {MAX_TOML_BYTES >> 20} MiB")
+    if any(token["long"] for token in _TOML_TOKEN.finditer(text)):
+        raise ValueError(f"it has a key of more than {_MAX_KEY_PARTS} parts")
     import tomllib  # Not needed for most commands.
 
     try:
