@@ -23,6 +23,9 @@ from pacenote.verdict.driver_health import clock_findings
 MIN_COMPLETED_SHARE = 0.99
 """A rate passes only if at least this share of the operations that were due was done in the window."""
 
+CHANCE_DEVIATIONS = 3.0
+"""Standard deviations by which the number of operations in flight differs by chance between two times."""
+
 MIN_OPERATIONS = 100
 """Minimum number of operations of a probe, even if its objective limits nothing."""
 
@@ -122,8 +125,9 @@ def evaluate_probe(
 
     A slow driver or machine increases latency and decreases throughput but never improves them, so it voids
     only a probe that does not pass. A driver does not make the engine report failures either, nor do other
-    programs, unless they kept it from keeping up: a probe fails if these failures alone are too many. A clock
-    that cannot be trusted voids every probe.
+    programs, unless they kept it from keeping up: a probe fails if these failures alone are too many. Lost
+    samples void a probe that passes as well, because they may hide bursts, and so does a clock that cannot be
+    trusted.
     """
     percentiles = tuple(_dependent_bounds(result, objective, evidence))
     result = replace(result, latency_with_failures=percentiles)
@@ -133,7 +137,7 @@ def evaluate_probe(
     disturbed = tuple(_disturbances(result, evidence))
     outcome: ProbeOutcome = "failed" if failures else "undecided" if undecided else "passed"
     excused = disturbed and outcome != "passed" and not _fails_by_reports(result, objective, evidence)
-    if excused or any(clock_findings(evidence.driver)):
+    if excused or _may_hide_bursts(result, objective, evidence) or any(clock_findings(evidence.driver)):
         outcome = "void"
     times = result.latency or result.service_time
     return Probe(
@@ -144,6 +148,8 @@ def evaluate_probe(
         error_rate=result.error_rate,
         latency=times.percentiles if times else (),
         latency_with_failures=result.latency_with_failures,
+        service_ms=result.service_time.mean_ms if result.service_time else None,
+        operations=result.accounting.operations,
         waited=result.accounting.waited,
         unsent=result.accounting.unsent,
         outcome=outcome,
@@ -172,6 +178,15 @@ def _dependent_bounds(
         high_ms = None if few is None else evidence.seconds.at_rank(due - int(few * effect))
         # The percentile is rounded to three digits.
         yield replace(percentile, high_ms=None if high_ms is None else max(high_ms, percentile.ms))
+
+
+def _may_hide_bursts(result: TaskResult, objective: Objective, evidence: RunEvidence) -> bool:
+    """Returns whether a probe that would pass may only do so because samples were lost: without the seconds,
+    operations count as independent, and bursts of slow ones show as much as if they were.
+    """
+    is_unknown = result.samples.lost > 0 and not evidence.seconds.latencies_ns
+    limits = bool(objective.limited_shares())
+    return is_unknown and limits and not _fails_by_reports(result, objective, evidence)
 
 
 def level_left_out(result: TaskResult, objective: Objective, evidence: RunEvidence) -> tuple[str, ...]:
@@ -211,8 +226,7 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
     due, done = _due(result), result.window_operations
     if not result.accounting.normal:
         yield "no operation was measured"
-    # One operation may overlap the end of the window without another one that overlaps its beginning.
-    elif done < MIN_COMPLETED_SHARE * due - 1:
+    elif done < MIN_COMPLETED_SHARE * due - _overlapping_by_chance(result):
         share = format_excess(done / due, MIN_COMPLETED_SHARE, ".1f")
         yield f"only {share} of the operations that were due were done"
     if result.accounting.unsent > (1 - MIN_COMPLETED_SHARE) * due:
@@ -228,6 +242,19 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
             yield f"no p{limit.q:g} of latency: more than {share} of the operations failed or were not sent"
         elif percentile.ms > limit.ms and not _waited_for_warmup(result):
             yield f"p{limit.q:g} of latency is {format_unlike(percentile.ms, limit.ms, '.4g')} ms"
+
+
+def _overlapping_by_chance(result: TaskResult) -> float:
+    """Returns by how much the number of operations in flight may be larger at the end of the window than at
+    its beginning, although they do not become more: by one at least.
+
+    Their number is at most that of a Poisson process with their mean, whatever the distribution of their
+    service times, so that the variance of the difference is at most twice the mean.
+    """
+    if result.service_time is None or not result.window_s:
+        return 1.0
+    in_flight = result.window_operations / result.window_s * result.service_time.mean_ms / 1000.0
+    return max(1.0, CHANCE_DEVIATIONS * math.sqrt(2.0 * in_flight))
 
 
 def _waited_for_warmup(result: TaskResult) -> bool:

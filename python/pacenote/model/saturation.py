@@ -31,10 +31,12 @@ ProbeOutcome = Literal["passed", "failed", "undecided", "void"]
 or something other than the engine affected it.
 """
 
-LimitedBy = Literal["engine", "samples", "driver", "range", "disagreement", "search", "nothing"]
-"""The reason why the result is not higher: the engine, probes with too few samples to decide, the driver or
-its machine, the highest allowed rate, probes of the same rate that disagreed, a search that ended early, or
-that no rate passed.
+LimitedBy = Literal[
+    "engine", "connections", "samples", "driver", "range", "disagreement", "search", "nothing"
+]
+"""The reason why the result is not higher: the engine, the number of connections, probes with too few samples
+to decide, the driver or its machine, the highest allowed rate, probes of the same rate that disagreed, a
+search that ended early, or that no rate passed.
 """
 
 
@@ -116,6 +118,14 @@ class Probe(Stored, frozen=True):
     """Percentiles of latency in which operations without success rank above all others; the objective limits
     these. Empty in documents of format 1.
     """
+
+    service_ms: Number | None = None
+    """Mean service time of the measured successes in milliseconds; None if there were none, and in documents
+    of older versions.
+    """
+
+    operations: Integer | None = None
+    """Operations that were sent, warm-up included; None in documents of older versions."""
 
     def at(self, q: float) -> CensoredPercentile | None:
         """Returns the latency, with failures, at percentile `q` (0 to 100), or None if it was not computed;
