@@ -27,9 +27,10 @@ SMALL = "warmup_iterations:5,iterations:20,expensive_warmup_iterations:2,expensi
 
 
 class OneAtATime:
-    """An HTTP server that answers searches one after another."""
+    """An HTTP server that answers searches one after another or, with `delay_s`, each after this delay."""
 
     def __init__(self) -> None:
+        self.delay_s = 0.0
         self.started = threading.Event()
         self.port = 0
         self.thread = threading.Thread(target=lambda: asyncio.run(self.serve()))
@@ -52,7 +53,9 @@ class OneAtATime:
                 lines = head.decode().lower().split("\r\n")
                 lengths = [int(line.split(":")[1]) for line in lines if line.startswith("content-length:")]
                 await reader.readexactly(sum(lengths))
-                if "_search" in lines[0]:
+                if "_search" in lines[0] and self.delay_s:
+                    await asyncio.sleep(self.delay_s)
+                elif "_search" in lines[0]:
                     # Computes when a server with one worker and a queue would finish this search.
                     self.free_at = max(self.free_at, self.loop.time()) + SERVICE_S
                     await asyncio.sleep(self.free_at - self.loop.time())
@@ -145,6 +148,29 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
     assert [int(folder.name) for folder in folders] == list(range(1, len(folders) + 1))
     assert len(folders) == len(saturation.probes) + len(saturation.levels)
     assert all((folder / "samples.parquet").stat().st_size for folder in folders)
+
+
+def test_an_engine_with_long_replies_is_not_the_limit_of_few_connections(
+    tmp_path: Path, server: OneAtATime
+) -> None:
+    server.delay_s = 0.1
+    track = tmp_path / "track.json"
+    search = {"operation-type": "search", "index": "i", "body": {"query": {"match_all": {}}}}
+    track.write_text(json.dumps({"version": 2, "schedule": [{"operation": search}]}))
+    ran = saturate(
+        tmp_path / "home",
+        f"--track-path={track}",
+        f"--target-hosts=127.0.0.1:{server.port}",
+        *("--start-rate=24", "--precision=45", "--max-connections=4", "--max-error-rate=50"),
+        *("--probe-time=2", "--probe-warmup=0.5", "--sweep-clients=0", "--quiet"),
+    )
+    assert ran.returncode == 0, ran.stderr
+    saturation = found(tmp_path / "home")
+    # Four connections do 40 operations per second, and the server any number.
+    assert saturation.limited_by == "connections"
+    assert saturation.stable is not None
+    assert saturation.stable <= 41
+    assert "too few connections for" in ran.stdout
 
 
 def test_a_real_engine_sustains_a_low_rate(tmp_path: Path, home: Path) -> None:

@@ -162,6 +162,11 @@ def test_a_rate_at_which_no_probe_failed_is_not_an_upper_end():
     undecided = replace(FOUND, unit="ops", limited_by="samples")
     assert answer(undecided) == "at least 80 ops/s; undecided at 82 ops/s"
     assert answer(replace(undecided, limited_by="driver")) == answer(undecided)
+    held = replace(undecided, limited_by="connections")
+    assert answer(held) == "at least 80 ops/s; too few connections for 82 ops/s"
+    assert "limited by: the number of connections, not the engine: at the rate above," in render_saturation(
+        held
+    )
     assert answer(replace(undecided, stable=None)) == "inconclusive; no probe passed, the slowest at 82 ops/s"
     mixed = replace(undecided, stable=None, disputed=(70.0,))
     assert answer(mixed) == "inconclusive; the probes at 70 ops/s disagree"

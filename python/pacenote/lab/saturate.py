@@ -17,6 +17,7 @@ from typing import Literal
 from msgspec import structs
 
 from pacenote.errors import DriverError, PacenoteError, StoreError, UsageError
+from pacenote.lab.limiting import limit_at
 from pacenote.lab.probe import (
     MAX_WINDOW_S,
     RunEvidence,
@@ -415,13 +416,12 @@ class _Search:
         bracket = search.bracket()
         limited: LimitedBy = "search"
         if bracket.unstable is not None:
-            outcomes = {probe.outcome for probe in self.result.probes if probe.rate == bracket.unstable}
-            limited = "engine" if "failed" in outcomes else "samples" if "undecided" in outcomes else "driver"
+            limited = limit_at(bracket.unstable, self.result)
         elif bracket.disputed:
             limited = "disagreement"
         elif any(trial.rate >= self._within.highest for trial in search.trials):
             limited = "range"
-        if bracket.stable is None and limited == "engine":
+        if bracket.stable is None and limited in ("engine", "connections"):
             limited = "disagreement" if bracket.disputed or bracket.passed_above else "nothing"
         notes = [*self._notes()]
         if search.has_stalled:

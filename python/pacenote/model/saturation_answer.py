@@ -11,6 +11,9 @@ from pacenote.units import OPS, format_count, format_number
 
 _NOT_PASSED: tuple[ProbeOutcome, ...] = ("failed", "undecided", "void")
 
+UNDECIDED: tuple[LimitedBy, ...] = ("connections", "samples", "driver")
+"""What may limit a search at whose upper end the engine has not failed."""
+
 
 class RecordedSaturation(Stored, frozen=True):
     """The answer of `pacenote saturate`, as `race.json` has it; all probes are in `saturation.json`."""
@@ -42,12 +45,13 @@ def answer(found: SaturationResult) -> str:
         low, high = (rate_text(rate, found) for rate in (found.varying.low, found.varying.high))
         return f"between {low} and {high}; the limit varies from probe to probe"
     stable, unstable = rate_text(found.stable, found), rate_text(found.unstable, found)
-    failed = found.limited_by not in ("samples", "driver")
+    failed = found.limited_by not in UNDECIDED
     if found.stable is not None and found.unstable is not None:
         if failed:
             return f"between {stable} and {unstable}"
         disputed = f"; the probes at {_rates(found.disputed, found)} disagree" if found.disputed else ""
-        return f"at least {stable}{disputed}; undecided at {unstable}"
+        why = "too few connections for" if found.limited_by == "connections" else "undecided at"
+        return f"at least {stable}{disputed}; {why} {unstable}"
     if found.disputed:
         bounds = [f"at least {stable}"] if found.stable is not None else []
         bounds += [f"below {unstable}"] if found.unstable is not None and failed else []

@@ -21,6 +21,9 @@ _NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?")
 
 _WHY: dict[LimitedBy, str] = {
     "engine": "the engine",
+    "connections": "the number of connections, not the engine: at the rate above, operations waited for a "
+    "connection, although replies took hardly longer than with fewer in use; more of them "
+    "(`--max-connections`) show whether the engine sustains more",
     "driver": "the driver or its machine, not the engine: they affected each trial of the rate above (see "
     "the reasons); a quieter machine, more threads or `--spin` may help",
     "samples": "probes that did not decide: at the rate above, none failed, but none showed that it met the "
@@ -35,6 +38,7 @@ _WHY: dict[LimitedBy, str] = {
 
 LIMITED_BY: dict[LimitedBy, str] = {
     "engine": "limited by the engine",
+    "connections": "limited by the connections",
     "samples": "probes did not decide",
     "driver": "limited by the driver or its machine",
     "range": "limited by the highest allowed rate",

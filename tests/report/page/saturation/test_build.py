@@ -35,6 +35,7 @@ def test_the_area_of_the_chart_is_the_interval_of_the_answer():
     assert wider_low < low < high < wider_high
     # The answer is at least the lower end: the highest rate may be above the upper one.
     assert area(limited_by="samples") == area(limited_by="driver") == area(unstable=None) == []
+    assert area(limited_by="connections") == []
 
 
 def test_each_probe_has_its_outcome_and_its_upper_bound():

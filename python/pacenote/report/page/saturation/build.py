@@ -10,7 +10,7 @@ from pacenote.model.printable import single_line, whole_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import CensoredPercentile
 from pacenote.model.saturation import Estimate, LatencyLimit, Probe, ProbeOutcome, SaturationResult
-from pacenote.model.saturation_answer import answer, outcome_text, rate_text
+from pacenote.model.saturation_answer import UNDECIDED, answer, outcome_text, rate_text
 from pacenote.report.notes import header
 from pacenote.report.page.drawing import (
     Bar,
@@ -193,7 +193,7 @@ def _interval_ends(found: SaturationResult) -> tuple[float, float] | None:
     """Returns the rates between which the answer says that the highest one is, or None if it does not."""
     if found.varying is not None:
         return found.varying.low, found.varying.high
-    if found.stable is None or found.unstable is None or found.limited_by in ("samples", "driver"):
+    if found.stable is None or found.unstable is None or found.limited_by in UNDECIDED:
         return None
     return found.stable, found.unstable
 

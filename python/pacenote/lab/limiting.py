@@ -1,0 +1,54 @@
+"""Why no probe passed at the upper end of a search: the engine, few connections, or nothing was decided."""
+
+from __future__ import annotations
+
+from pacenote.model.saturation import LimitedBy, Probe, SaturationResult
+
+WAITING_SHARE = 0.1
+"""Share of the operations that waited for a connection, or were not sent, from which on connections were too
+few.
+"""
+
+AS_FAST = 1.2
+"""How many times as long as with fewer connections in use replies take at most, on average, if the engine
+could have served more at a time.
+"""
+
+FEWER_SHARE = 0.75
+"""How many connections another probe uses at most, on average, as a share of those of a probe that failed. An
+engine that is saturated with both serves both at the same rate, so that replies would take 1 / 0.75 times as
+long: more than `AS_FAST`.
+"""
+
+
+def limit_at(rate: float, found: SaturationResult) -> LimitedBy:
+    """Returns why no probe of a rate passed."""
+    probes = [probe for probe in found.probes if probe.rate == rate]
+    if failed := [probe for probe in probes if probe.outcome == "failed"]:
+        return "connections" if all(_lacked_connections(probe, found) for probe in failed) else "engine"
+    return "samples" if any(probe.outcome == "undecided" for probe in probes) else "driver"
+
+
+def _lacked_connections(probe: Probe, found: SaturationResult) -> bool:
+    """Returns whether operations of a probe waited for connections, although the engine was hardly slower
+    than with fewer in use. Whatever it reports as failed is not due to them.
+    """
+    if probe.service_ms is None or not probe.operations:
+        return False
+    if (probe.error_rate or 0.0) > found.objective.error_rate:
+        return False
+    late, due = probe.waited + probe.unsent, probe.operations + probe.unsent
+    if late < WAITING_SHARE * due:
+        return False
+    most = FEWER_SHARE * _connections_in_use(probe)
+    fewer = [
+        other.service_ms
+        for other in found.probes
+        if other.service_ms is not None and other.rate < probe.rate and _connections_in_use(other) <= most
+    ]
+    return bool(fewer) and probe.service_ms <= AS_FAST * min(fewer)
+
+
+def _connections_in_use(probe: Probe) -> float:
+    """Returns the mean number of connections that a probe used (Little's law)."""
+    return probe.achieved * (probe.service_ms or 0.0) / 1000.0

@@ -1,0 +1,95 @@
+"""What limited a search: the engine, or too few connections."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from pacenote.lab.limiting import limit_at
+from pacenote.model.saturation import Objective, Probe, SaturationResult
+
+CONNECTIONS = 8
+
+
+def probe(rate: float, service_ms: float, *, outcome: str = "failed", capacity: float = 0.0) -> Probe:
+    """Returns a probe of 10 s; beyond `capacity` operations per second, operations wait for a connection."""
+    achieved = min(rate, capacity or rate)
+    waits = 0 < capacity < rate
+    return Probe(
+        number=1,
+        rate=rate,
+        achieved=achieved,
+        work=achieved,
+        error_rate=0.0,
+        latency=(),
+        waited=round(achieved * 10) if waits else 0,
+        unsent=round((rate - achieved) * 10),
+        outcome=outcome,  # type: ignore[arg-type]
+        reasons=(),
+        service_ms=service_ms,
+        operations=round(achieved * 10),
+    )
+
+
+def search(*probes: Probe) -> SaturationResult:
+    return SaturationResult(
+        race_id="r",
+        task="search",
+        operation="search",
+        unit="ops",
+        work_per_operation=1.0,
+        connections=CONNECTIONS,
+        objective=Objective((), 0.01),
+        precision=0.03,
+        window_s=10.0,
+        warmup_s=0.0,
+        probes=probes,
+    )
+
+
+PASSED = probe(20.0, 200.0, outcome="passed")
+"""Four of eight connections are in use."""
+
+HELD = probe(50.0, 205.0, capacity=39.0)
+"""All connections are in use, and replies as fast as with four."""
+
+
+def test_an_engine_as_fast_with_all_connections_as_with_few_is_not_the_limit() -> None:
+    assert limit_at(50.0, search(PASSED, HELD)) == "connections"
+    # One of its probes shows that the engine became slower.
+    slowed = probe(50.0, 300.0, capacity=27.0)
+    assert limit_at(50.0, search(PASSED, HELD, slowed)) == "engine"
+
+
+@pytest.mark.parametrize("slots", [1, 4, 6])
+def test_an_engine_that_serves_some_at_a_time_is_the_limit(slots: int) -> None:
+    """Each takes 10 ms, and what the engine cannot serve waits in it."""
+    most = slots * 100.0
+    below = probe(most * 0.9, 10.0 if slots > 1 else 50.0, outcome="passed")
+    above = probe(most * 1.1, CONNECTIONS / most * 1000.0, capacity=most)
+    assert limit_at(above.rate, search(below, above)) == "engine"
+
+
+@pytest.mark.parametrize(
+    "probes",
+    [
+        # Nothing waited: latency itself was too long.
+        (PASSED, replace(HELD, waited=3, unsent=0)),
+        # The engine rejected operations.
+        (PASSED, replace(HELD, error_rate=0.3)),
+        # Nothing succeeded, or the probe is of an older version.
+        (PASSED, replace(HELD, service_ms=None)),
+        (PASSED, replace(HELD, operations=None)),
+        # Without a probe that used fewer connections, it is not known whether the engine became slower.
+        (HELD,),
+        (replace(HELD, rate=45.0), HELD),
+    ],
+)
+def test_without_proof_a_failed_probe_is_that_of_the_engine(probes: tuple[Probe, ...]) -> None:
+    assert limit_at(50.0, search(*probes)) == "engine"
+
+
+def test_a_rate_of_which_no_probe_failed_was_not_decided() -> None:
+    void, undecided = replace(HELD, outcome="void"), replace(HELD, outcome="undecided")
+    assert limit_at(50.0, search(PASSED, void, undecided)) == "samples"
+    assert limit_at(50.0, search(PASSED, void)) == "driver"
