@@ -14,11 +14,12 @@ from pacenote.model.recorded_options import recorded_profilers
 from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
-from pacenote.model.task_kinds import reported_tasks
+from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.model.task_observations import lacked_shares, signs_of_saturation
 from pacenote.model.warmup_backlog import warmup_backlogs
 from pacenote.units import format_count
 from pacenote.verdict import driver_health, schedule_rules, task_rules
+from pacenote.verdict.late_join_rules import late_join_findings
 from pacenote.verdict.late_readings import late_reply_findings
 from pacenote.verdict.observation_rules import observed_findings
 from pacenote.verdict.overhead_rules import overhead_findings
@@ -38,9 +39,10 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     It is suspect if a task missed its target rate, in test mode, if the engine was profiled, and after late
     or unsent requests, failures of plug-ins, slow parameter sources, lost samples, a driver that was
     saturated or waited for a core, an unreliable clock or machine, a host that was set aside, clients that
-    were busy with connections and cleaning up, failures of requests that clean up, unsolicited data,
-    additional documents, documents that could not be counted, other programs on a host of the engine, a
-    cluster that was not healthy or busy with itself, or if the machine was reconfigured while it ran.
+    were busy with connections and cleaning up, or joined a task late, failures of requests that clean up,
+    unsolicited data, additional documents, documents that could not be counted, other programs on a host of
+    the engine, a cluster that was not healthy or busy with itself, or if the machine was reconfigured while
+    it ran.
     Percentiles without enough samples are ignored.
     """
     void = tuple(_void_findings(record))
@@ -126,6 +128,8 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     reported = (task for task in record.tasks if task.task not in record.unreported)
     yield from task_rules.caught_failures(reported, record.max_error_rate)
     yield from overhead_findings(record.tasks)
+    measured = (task for task in reported_tasks(record) if not runs_once(task))
+    yield from late_join_findings(measured, record.driver)
     # A task that cannot keep its rate never catches up, however long its warm-up is.
     yield from warmup_backlogs(task for task in reported_tasks(record) if task not in missed)
     yield from disturbances(record.tasks, record.driver)
