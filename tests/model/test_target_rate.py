@@ -113,3 +113,26 @@ def test_the_achieved_rate_counts_what_succeeded_in_the_window_and_not_by_the_er
         found = replace(of_window(1_000), window_succeeded=600, error_rate=error_rate)
         assert achieved_rate(found, HUNDRED) == 60.0
         assert not keeps_target(found, HUNDRED, 0.05)
+
+
+def test_operations_of_the_warm_up_make_up_for_those_in_flight_at_the_end():
+    """Of 100/s with replies after 2 s, as many end in each second of a window after a warm-up of 2 s."""
+    slow = of_window(800, service_ms=2_000.0)
+    for window_from_s, ended_by, misses in (
+        (2.0, "time", True),
+        (1.0, "time", True),
+        (0.4, "time", False),
+        (0.0, "time", False),
+        (2.0, "iterations", False),
+    ):
+        found = replace(slow, window_from_s=window_from_s, ended_by=ended_by)
+        assert misses_target(found, HUNDRED, 0.05) == misses
+        assert keeps_target(found, HUNDRED, 0.05) != misses
+    in_time = replace(slow, window_from_s=30.0, window_operations=1_000)
+    assert not misses_target(in_time, HUNDRED, 0.05)
+
+
+def test_a_rate_is_not_kept_if_part_of_the_schedule_was_not_sent():
+    for unsent, kept in ((10, True), (11, False)):
+        counts = replace(task().accounting, operations=990, unsent=unsent)
+        assert keeps_target(replace(of_window(1_000), accounting=counts), HUNDRED, 0.05) == kept

@@ -13,6 +13,11 @@ from pacenote.units import OPS
 MAX_SHORTFALL = 0.05
 """Default of `--max-shortfall`: by how much a task may miss its target rate, as a fraction of the rate."""
 
+UNSENT_SHARE = 0.01
+"""Highest acceptable share of planned operations that were not sent: above it, a task did not run at its
+target rate.
+"""
+
 _DEVIATIONS = 3.0
 """By how many standard deviations random arrivals may be fewer than expected."""
 
@@ -47,9 +52,10 @@ def misses_target(
     for; `max_shortfall` is the tolerated share, from 0 to 1, and `joins` are the clients that joined late.
 
     An operation that was sent in time may end after the window, so those of one mean service time are not
-    expected. One operation may overlap the end of the window, and the number of random arrivals varies. If a
-    client was free for every operation when it was due, the task ran at its rate, however long they took,
-    unless clients that joined late skipped operations.
+    expected; but if the task ran its time, those of the warm-up that end in the window make up for them. One
+    operation may overlap the end of the window, and the number of random arrivals varies. If a client was
+    free for every operation when it was due, the task ran at its rate, however long they took, unless clients
+    that joined late skipped operations.
     """
     skipped = joins is not None and late_share(task, joins) > 0
     if not task.accounting.unsent and not task.accounting.waited and not skipped:
@@ -58,10 +64,17 @@ def misses_target(
 
 
 def keeps_target(task: TaskResult, target: TargetRate, max_shortfall: float) -> bool:
-    """Returns whether a task kept its target rate with operations that succeeded. One that missed it because
-    operations failed is not blamed for its rate: another rule reports the failures.
+    """Returns whether a task kept its target rate with operations that succeeded, and sent nearly all of its
+    schedule. One that missed it because operations failed is not blamed for its rate: another rule reports
+    the failures.
     """
-    return not _falls_short(task, target, max_shortfall, _succeeded(task))
+    return not leaves_unsent(task) and not _falls_short(task, target, max_shortfall, _succeeded(task))
+
+
+def leaves_unsent(task: TaskResult) -> bool:
+    """Returns whether more than the acceptable share of the operations of a task was not sent."""
+    counts = task.accounting
+    return counts.unsent > UNSENT_SHARE * (counts.operations + counts.unsent)
 
 
 def missing_share(task: TaskResult, target: TargetRate) -> float:
@@ -108,8 +121,13 @@ def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, don
 
 
 def _expected(task: TaskResult, target: TargetRate) -> float:
-    """Returns how many operations are expected to end in the measured window."""
-    return _operations_per_s(task, target) * max(0.0, task.window_s - mean_service_s(task))
+    """Returns how many operations are expected to end in the measured window. If a task ran its time, those
+    that were in flight when the window began are among them: as many as the time before it allowed.
+    """
+    uncounted_s = mean_service_s(task)
+    if task.ended_by == "time":
+        uncounted_s = max(0.0, uncounted_s - (task.window_from_s or 0.0))
+    return _operations_per_s(task, target) * max(0.0, task.window_s - uncounted_s)
 
 
 def _succeeded(task: TaskResult) -> float:

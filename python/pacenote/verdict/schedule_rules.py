@@ -13,6 +13,7 @@ from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import (
+    UNSENT_SHARE,
     TargetRate,
     achieved_rate,
     late_share,
@@ -31,11 +32,6 @@ from pacenote.verdict.task_rules import (
     unsent_by_plugins,
     waits_for_returned,
 )
-
-UNSENT_SHARE = 0.01
-"""Highest acceptable share of planned operations that were not sent: above it, a task did not run at its
-target rate.
-"""
 
 EXPLAINED_SHARE = 0.5
 """Smallest part of the time that a task lacked for its schedule which what held its clients explains."""
