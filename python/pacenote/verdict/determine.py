@@ -117,7 +117,9 @@ def _void_findings(record: RaceRecord) -> Iterator[Finding]:
 
 def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     missed = missed_targets(record)
-    causes = schedule_rules.Delays(record.driver, lacked_shares(record), signs_of_saturation(record))
+    causes = schedule_rules.Delays(
+        record.driver, lacked_shares(record), signs_of_saturation(record), _accompanied(record.tasks)
+    )
     yield from schedule_rules.missed_targets(missed, record.targets, causes)
     if record.options.test_mode:
         yield _test_mode(record.corpora)
@@ -145,6 +147,18 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     yield from _additional_documents(
         check for check in judged if (check.counted or 0) > (check.acknowledged or 0)
     )
+
+
+def _accompanied(tasks: Sequence[TaskResult]) -> frozenset[str]:
+    """Returns the names of the tasks during which another one sent requests."""
+    found, latest = set[str](), None
+    sending = (task for task in tasks if task.accounting.requests)
+    for task in sorted(sending, key=lambda each: each.started_s):
+        if latest is not None and task.started_s < latest.started_s + latest.duration_s:
+            found |= {latest.task, task.task}
+        if latest is None or task.started_s + task.duration_s > latest.started_s + latest.duration_s:
+            latest = task
+    return frozenset(found)
 
 
 def _changed_machine(snapshot: RecordedSnapshot | None) -> Iterator[Finding]:

@@ -48,8 +48,10 @@ REJECTED_SHARE = 0.01
 BUSY_SHARE = 0.90
 """Share of its time from which on a client is called always busy."""
 
-AS_FAST = 1.5
-"""How many times as long as the fastest reply the mean one takes at most if requests hardly delay others."""
+EVEN = 1.5
+"""How many times as long as the fastest reply the mean one takes at most if nothing but the work for it slows
+it.
+"""
 
 _REJECTED = 429
 """The HTTP status of a request or a document that an engine rejects because it has too much to do."""
@@ -74,6 +76,9 @@ class Delays:
 
     observed: Mapping[str, TaskObservation] = field(default_factory=dict)
     """By task: what may show whether the engine could do more."""
+
+    accompanied: frozenset[str] = frozenset()
+    """The tasks during which another one sent requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ _SATURATED = _Slowness("the engine is saturated: {signs}", "engine", f"use a low
 _FEW_CLIENTS = _Slowness(
     "{replies}",
     "track",
-    "use more clients, because replies were not slower than with few requests in flight, or a lower rate",
+    "use more clients, because these replies are as fast as with one request in flight, or a lower rate",
     is_result=True,
 )
 _REPLIES_SLOW = _Slowness(
@@ -120,7 +125,7 @@ _JOINED_LATE = _Slowness(
     is_result=True,
 )
 _ENGINE_WITHOUT_CORE = _Slowness(
-    "the engine waited for a core that other programs or virtual machines had",
+    "the engine may have waited for a core that other programs or virtual machines had",
     "machine",
     "stop them, or give the engine cores of its own, and repeat the race",
 )
@@ -238,7 +243,8 @@ def _slow_replies(task: TaskResult, delays: Delays) -> _Slowness:
     """
     if any(_signs(task, delays)):
         return _SATURATED
-    return _FEW_CLIENTS if _was_always_busy(task) and _is_as_fast_as_idle(task) else _REPLIES_SLOW
+    is_single = task.clients == 1 and task.task not in delays.accompanied
+    return _FEW_CLIENTS if is_single and _was_always_busy(task) and _is_even(task) else _REPLIES_SLOW
 
 
 def _reason(slowness: _Slowness, tasks: Sequence[TaskResult], delays: Delays) -> str:
@@ -292,17 +298,17 @@ def _replies(tasks: Sequence[TaskResult]) -> str:
 
 
 def _was_always_busy(task: TaskResult) -> bool:
-    """Returns whether the clients of a task waited for replies nearly all the time."""
-    ended = task.accounting.succeeded + task.accounting.failed
-    return _share_of_clients(task, mean_service_s(task) * ended) >= BUSY_SHARE
+    """Returns whether the clients of a task waited for replies nearly all the time while it was measured."""
+    available_s = task.clients * task.window_s
+    return mean_service_s(task) * task.accounting.normal >= BUSY_SHARE * available_s > 0
 
 
-def _is_as_fast_as_idle(task: TaskResult) -> bool:
-    """Returns whether the replies were as fast as with few requests in flight: the mean is near the fastest
-    one. A single client does not show it, because other tasks may run at the same time.
+def _is_even(task: TaskResult) -> bool:
+    """Returns whether the replies took about as long as the fastest one. Of several clients that are always
+    busy, this says nothing about replies with few requests in flight: the fastest one waited for others, too.
     """
     times = task.service_time
-    return times is not None and times.mean_ms <= AS_FAST * times.min_ms
+    return times is not None and times.mean_ms <= EVEN * times.min_ms
 
 
 def _explains(lacked: float, missing: float) -> bool:
