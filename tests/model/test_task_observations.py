@@ -77,13 +77,32 @@ def test_how_much_of_its_processors_an_engine_used_is_that_of_its_busiest_node()
     facts = {"node.far.os.available_processors": "4"}
     figures = [{"cpu.engine_share": 0.45, "cpu.idle_share": 0.45}]
     found = task_observations(cuts, facts, {TASK: figures}, ["near"])[TASK]
-    # The far node had 90 % of its processors, and 5 % were idle.
-    assert found.used_share == pytest.approx(0.9 / 0.95)
-    assert found.queued == 4.0
+    # The far node had 90 % of its processors, other programs 5 %, and 5 % were idle.
+    assert found.used_share == pytest.approx(0.9)
+    assert found.queued == {"search": 4.0, "write": 1.0}
     alone = task_observations(telemetry("node-counters"), {}, {TASK: figures}, ["near"])[TASK]
-    assert (alone.used_share, alone.queued) == (0.5, None)
+    assert (alone.used_share, alone.queued) == (0.5, {})
     stored = signs_of_saturation(with_observations(record(tasks=(bulk(),)), {TASK: found}))
-    assert stored[TASK] == TaskObservation(used_share=found.used_share, queued=4.0)
+    assert stored[TASK] == TaskObservation(used_share=found.used_share, queued=found.queued)
+
+
+@pytest.mark.parametrize(
+    ("others", "used_share"),
+    [({}, 1.0), ({"cpu.other_share": 0.91}, 0.08 / 0.99), ({"cpu.other_least_share": 0.72}, 0.1)],
+)
+def test_an_engine_did_not_use_its_processors_if_other_programs_did(
+    others: dict[str, float], used_share: float
+) -> None:
+    """Nothing was idle, but the engine had only 8 % of the time."""
+    figures = {"cpu.engine_share": 0.08, "cpu.idle_share": 0.0, **others}
+    found = task_observations(telemetry("node-counters"), {}, {TASK: [figures]}, ["near"])[TASK]
+    assert found.used_share == pytest.approx(used_share)
+
+
+def test_the_queue_of_an_older_version_is_that_of_no_known_pool() -> None:
+    stored = with_observations(record(tasks=(bulk(),)), {TASK: TaskObservation(used_share=0.5)})
+    stored.telemetry[KEY][TASK]["queued"] = 6.0
+    assert signs_of_saturation(stored)[TASK] == TaskObservation(used_share=0.5)
 
 
 def test_a_node_that_assumes_few_processors_may_use_all() -> None:

@@ -150,7 +150,7 @@ def missed(slow: TaskResult, observed: TaskObservation | None = None, target: fl
 
 def test_a_rate_that_the_clients_cannot_reach_is_not_blamed_on_the_engine():
     """The rate of a client is limited by what a reply takes, however idle the engine is."""
-    for observed in (None, TaskObservation(used_share=0.3, queued=0.2)):
+    for observed in (None, TaskObservation(used_share=0.3, queued={"search": 0.2})):
         finding = missed(behind(), observed)
         assert finding.text == (
             "33.3 of 50 ops/s: its 1 client was always busy: replies after 30 ms allow 33.3 ops/s"
@@ -195,7 +195,7 @@ def test_clients_are_called_always_busy_by_what_was_measured():
     ("observed", "sign"),
     [
         (TaskObservation(used_share=0.95), "a node used at least 90 % of the CPU time that it could have"),
-        (TaskObservation(queued=3.0), "requests queued for its threads"),
+        (TaskObservation(queued={"search": 3.0}), "requests queued for its threads"),
     ],
 )
 def test_an_engine_is_called_saturated_if_something_shows_it(observed: TaskObservation, sign: str):
@@ -203,6 +203,20 @@ def test_an_engine_is_called_saturated_if_something_shows_it(observed: TaskObser
     assert finding.text == f"33.3 of 50 ops/s: the engine is saturated: {sign}"
     assert finding.cause == "engine"
     assert finding.advice.startswith("use a lower rate; `pacenote saturate`")
+
+
+@pytest.mark.parametrize(
+    ("operation_type", "unit", "pools"),
+    [("search", "ops", "search"), ("bulk", "docs", "write"), ("raw-request", "ops", "search write")],
+)
+def test_only_the_queue_of_its_own_pool_shows_that_a_task_saturates_the_engine(
+    operation_type: str, unit: str, pools: str
+):
+    """A bulk task of the same parallel element fills the other one."""
+    for pool in ("search", "write"):
+        slow = behind(operation_type=operation_type, unit=unit)
+        is_saturated = "is saturated" in missed(slow, TaskObservation(queued={pool: 6.0})).text
+        assert is_saturated == (pool in pools)
 
 
 def test_rejections_show_that_an_engine_is_saturated():

@@ -25,7 +25,7 @@ KEY = "task-observations"
 _GAUGES = "node-gauges"
 """Source of the series of the queues of nodes."""
 
-_POOLS = ("search", "write")
+POOLS = ("search", "write")
 """The thread pools in whose queues operations wait for the engine."""
 
 IDLE_SHARE = 0.3
@@ -65,12 +65,13 @@ class TaskObservation:
     """Mean frequency of these cores, if they were idle for less than `IDLE_SHARE` of the time."""
 
     used_share: float | None = None
-    """CPU time of the engine, as a share of what it had and what was idle of the cores that it may use, on
-    the host on which that is the largest.
+    """CPU time of the engine, as a share of what it, other programs and nobody had of the cores that it may
+    use, on the host on which that is the largest.
     """
 
-    queued: float | None = None
-    """Mean length of the queue of the `search` or `write` pool, of the node and the pool with the longest."""
+    queued: Mapping[str, float] = field(default_factory=dict)
+    """Mean lengths of the queues of the `search` and the `write` pool, of the node with the longest, by pool.
+    """
 
     def to_document(self) -> dict[str, Any]:
         """Returns what is known, as JSON."""
@@ -83,7 +84,7 @@ class TaskObservation:
             "steal_share": self.steal_share,
             "busy_frequency_hz": self.busy_frequency_hz,
             "used_share": self.used_share,
-            "queued": self.queued,
+            "queued": dict(self.queued) or None,
             "health": state.health,
             "relocating_shards": state.relocating_shards,
             "above_watermark": state.above_watermark,
@@ -104,7 +105,7 @@ class TaskObservation:
             document.get("steal_share"),
             document.get("busy_frequency_hz"),
             document.get("used_share"),
-            document.get("queued"),
+            _stored_queues(document.get("queued")),
         )
 
 
@@ -137,7 +138,7 @@ def task_observations(
             _largest(of_host, "cpu.steal_share") if sampled else None,
             _busy_frequency(of_host) if sampled else None,
             _largest_used_share(of_host, reported),
-            _longest_queue(gauges, series.values_of(NODES, "node")),
+            _longest_queues(gauges, series.values_of(NODES, "node")),
         )
     return found
 
@@ -152,19 +153,36 @@ def _largest(
 def _largest_used_share(
     figures: Iterable[Mapping[str, float | str]], reported: Iterable[ReportedCpu]
 ) -> float | None:
-    shares = [(host.get("cpu.engine_share"), host.get("cpu.idle_share")) for host in figures]
-    shares += [(cpu.engine_share, cpu.idle_share) for cpu in reported]
+    """Returns the largest share that the engine had of what it could have. The time of other programs counts,
+    as far as it is known: an engine that needs it gets a part of it.
+    """
+    names = ("cpu.engine_share", "cpu.idle_share", "cpu.other_share", "cpu.other_least_share")
+    shares = [tuple(map(host.get, names)) for host in figures]
+    shares += [(cpu.engine_share, cpu.idle_share, cpu.other_share, cpu.other_least_share) for cpu in reported]
     known = (
-        ratio(engine, engine + idle)
-        for engine, idle in shares
+        ratio(engine, engine + idle + max(each for each in (*others, 0.0) if isinstance(each, float)))
+        for engine, idle, *others in shares
         if isinstance(engine, float) and isinstance(idle, float)
     )
     return max((share for share in known if share is not None), default=None)
 
 
-def _longest_queue(gauges: TaskSeries, nodes: Iterable[str]) -> float | None:
-    lengths = (gauges.mean(f"thread_pool.{pool}.queue", node=node) for node in nodes for pool in _POOLS)
-    return max((length for length in lengths if length is not None), default=None)
+def _longest_queues(gauges: TaskSeries, nodes: Iterable[str]) -> dict[str, float]:
+    names, found = tuple(nodes), {}
+    for pool in POOLS:
+        lengths = [gauges.mean(f"thread_pool.{pool}.queue", node=node) for node in names]
+        if known := [length for length in lengths if length is not None]:
+            found[pool] = max(known)
+    return found
+
+
+def _stored_queues(stored: object) -> dict[str, float]:
+    """Returns the lengths of queues from a document. An older version stored the longest one alone, which may
+    be that of any pool: it says nothing about that of a task.
+    """
+    if not isinstance(stored, Mapping):
+        return {}
+    return {str(pool): float(length) for pool, length in stored.items() if isinstance(length, int | float)}
 
 
 def _busy_frequency(figures: Iterable[Mapping[str, float | str]]) -> float | None:

@@ -20,7 +20,8 @@ from pacenote.model.target_rate import (
     mean_service_s,
     missing_share,
 )
-from pacenote.model.task_observations import TaskObservation
+from pacenote.model.task_kinds import indexes, searches
+from pacenote.model.task_observations import POOLS, TaskObservation
 from pacenote.units import format_count, format_range, format_rate, format_seconds
 from pacenote.verdict import driver_health, driver_pauses
 from pacenote.verdict.task_rules import (
@@ -37,7 +38,9 @@ EXPLAINED_SHARE = 0.5
 """Smallest part of the time that a task lacked for its schedule which what held its clients explains."""
 
 SATURATED_SHARE = 0.90
-"""CPU time of the engine, as a share of what it had and what was idle, from which on it was limited by it."""
+"""CPU time of the engine, as a share of what it, other programs and nobody had, from which on it was limited
+by it.
+"""
 
 SATURATED_QUEUE = 1.0
 """Mean number of requests in the queue of a thread pool from which on its threads were always busy."""
@@ -260,7 +263,7 @@ def _signs(task: TaskResult, delays: Delays) -> Iterator[str]:
     observed = delays.observed.get(task.task, TaskObservation())
     if (observed.used_share or 0.0) >= SATURATED_SHARE:
         yield f"a node used at least {SATURATED_SHARE * 100:.0f} % of the CPU time that it could have"
-    if (observed.queued or 0.0) >= SATURATED_QUEUE:
+    if max(observed.queued.get(pool, 0.0) for pool in _pools(task)) >= SATURATED_QUEUE:
         yield "requests queued for its threads"
     attempted = {
         "operation": task.accounting.operations,
@@ -272,6 +275,13 @@ def _signs(task: TaskResult, delays: Delays) -> Iterator[str]:
             rejected[group.counted] += group.count
     if any(count > REJECTED_SHARE * attempted[what] for what, count in rejected.items()):
         yield f"it rejected {' and '.join(f'{what}s' for what in sorted(rejected))}"
+
+
+def _pools(task: TaskResult) -> tuple[str, ...]:
+    """Returns the thread pools that do the work of a task; another task may keep the others busy."""
+    if indexes(task):
+        return ("write",)
+    return ("search",) if searches(task) else POOLS
 
 
 def _replies(tasks: Sequence[TaskResult]) -> str:
