@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pacenote.model.comparison import ComparedRace
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import OperationTotals, TaskResult, Throughput, WorkTotals
-from support.records import BEGAN, bulk, paced, record, times
+from support.records import BEGAN, bulk, paced, record, times, with_failures
 
 Change = Callable[[RaceRecord], RaceRecord]
 
@@ -34,6 +34,18 @@ def search(p50: float = 2.0, **changes: object) -> TaskResult:
     """A search with a target rate, without errors."""
     own = {"latency": times(p50=p50 + 0.5), "service_time": times(p50=p50)}
     return paced(**own | changes)
+
+
+def unserved(share: float, **changes: object) -> TaskResult:
+    """A search of which this share was not sent, because its engine hung; all others were fast."""
+    successes = times(9_000, p50=2.5)
+    count = round(9_000 * share / (1 - share))
+    own = {
+        "latency": successes,
+        "accounting": OperationTotals(9_000, 9_000, 0, 0, 0, 0, 9_000, 9_000, unsent=count),
+        "latency_with_failures": with_failures(successes, count),
+    }
+    return search(**own | changes)
 
 
 def race(name: str, order: int = 0, **changes: object) -> RaceRecord:

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from compare.races import blocks, compared, index, race, search
+from compare.races import blocks, compared, index, race, search, unserved
 from pacenote.cli.gates.comparison import gate_result
 from pacenote.cli.gates.requirements import parse_requirements
 from pacenote.compare import groups
@@ -484,6 +484,26 @@ def drifting(draw, factor):
             tags = {"experiment": "drift", "block": block}
             sides[side].append(race(f"{'ab'[side]}{block}", number, tasks=tasks, user_tags=tags))
     return sides
+
+
+def test_a_race_that_left_operations_unsent_is_not_faster():
+    """The successes of the contender are as fast, but each of its races hung: throughput decides."""
+
+    def sides(share, primary=()):
+        baseline, contender = blocks(6)
+        baseline = [replace(each, tasks=(search(2.0),)) for each in baseline]
+        hung = [replace(each, tasks=(unserved(share),)) for each in contender]
+        return of((baseline, hung), primary=primary)
+
+    found = sides(0.15)
+    p90 = metric(found, "p90-latency:term")
+    assert (p90.word, p90.change, p90.role) == ("no verdict", None, "secondary")
+    assert p90.reason.startswith("so many operations failed, or were not answered or not sent, that")
+    assert metric(found, "throughput:term").role == "primary"
+    assert metric(sides(0.009), "throughput:term").role == "secondary"
+    chosen = sides(0.15, ("p90:term",))
+    text = "p90 of latency does not decide: more than 10 % of the operations failed, or were not answered or "
+    assert [each.tasks for each in chosen.findings if each.text == f"{text}not sent in a race"] == [("term",)]
 
 
 def test_latency_with_the_backlog_of_a_warm_up_never_decides():

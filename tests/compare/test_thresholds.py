@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from compare.quality_races import returned
-from compare.races import index, race, search
+from compare.races import index, race, search, unserved
 from pacenote.compare.thresholds import judge_thresholds, parse_threshold
 from pacenote.errors import UsageError
 from pacenote.model.finding import Finding
@@ -92,6 +92,52 @@ def test_what_was_measured_for_too_short_proves_nothing():
 )
 def test_what_proves_nothing_fails(changes, problem):
     assert problems("p99:term<1s", **changes) == [problem]
+
+
+def test_operations_that_were_not_sent_count_as_the_slowest():
+    """Their engine is the cause, and the race does not make any figure doubtful."""
+    hung = Verdict("suspect", (Finding("not sent", "engine", tasks=("term",)),))
+    without = "operations failed, or were not answered or not sent"
+    for q, share, problem in (
+        (90, 0.29, f"more than 10 % of its {without}"),
+        (50, 0.29, f"too many {without} for an upper bound of p50"),
+        (50, 0.2, ""),
+        (99, 0.02, f"more than 1 % of its {without}"),
+        (99, 0.008, f"too many {without} for an upper bound of p99"),
+        (99, 0.004, ""),
+    ):
+        assert problems(f"p{q}:term<100ms", tasks=(unserved(share),), verdict=hung) == [problem]
+    record = race("r", tasks=(unserved(0.29),), verdict=hung, complete=True)
+    (result,) = judge_thresholds(record, [parse_threshold("p90:term<1s")])
+    assert result.value == "p90 latency endless"
+
+
+def test_operations_that_were_not_sent_raise_a_percentile_and_its_bound():
+    some = unserved(0.004)
+    raised = tuple(
+        structs.replace(each, ms=each.ms and each.ms * 2, high_ms=each.high_ms and each.high_ms * 2)
+        for each in some.latency_with_failures
+    )
+    # Of 8 ms, the bound is 10 ms; of 16 ms, it is 20 ms: as wide as that of the successes at least.
+    narrow = tuple(structs.replace(each, high_ms=each.high_ms and each.ms) for each in raised)
+    for of_all in (raised, narrow):
+        task = structs.replace(some, latency_with_failures=of_all)
+        assert problems("p99:term<20.1ms", tasks=(task,)) == [""]
+        assert problems("p99:term<19.9ms", tasks=(task,))[0].startswith("it is not shown to be below")
+
+
+def test_an_unknown_number_of_operations_without_latency_proves_nothing():
+    unknown = unserved(0.001, unsent_is_least=True)
+    assert problems("p50:term<1s", tasks=(unknown,)) == [
+        "it is not known how many of its operations were not sent"
+    ]
+    old = structs.replace(unserved(0.001), latency_with_failures=())
+    assert problems("p50:term<1s", tasks=(old,)) == [
+        "operations failed, or were not answered or not sent, and an older version of Pacenote did not "
+        "record latency with them"
+    ]
+    served = structs.replace(search(), latency_with_failures=())
+    assert problems("p50:term<1s", tasks=(served,)) == [""]
 
 
 def test_a_threshold_without_a_task_is_for_each():

@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from compare.quality_races import with_values
-from compare.races import index, race, search
+from compare.races import index, race, search, unserved
 from pacenote.compare.trend import find_trend
 from pacenote.errors import StoreError, UsageError
 from pacenote.model.comparison import ComparedRace
@@ -448,6 +448,13 @@ def test_the_document_and_the_table_have_every_point():
     lines = render_trend_csv(trend).splitlines()
     assert len(lines) == 1 + sum(len(each.points) for each in trend.metrics)
     assert sum(",worse,1," in line for line in lines) == 1
+
+
+def test_a_percentile_of_latency_that_is_one_of_operations_without_reply_does_not_count():
+    races = [structs.replace(each, tasks=(each.tasks[0], unserved(0.05))) for each in nights(20)]
+    trend = trend_of(races, metrics=("p99:term", "p90:term"))
+    assert metric(trend, "p99-latency:term").reason.startswith("so many operations failed, or were not")
+    assert not metric(trend, "p90-latency:term").reason
 
 
 def test_latency_with_the_backlog_of_a_warm_up_does_not_count():

@@ -13,7 +13,7 @@ from pacenote.model.driver_facts import late_joins
 from pacenote.model.imported import ImportedResults, ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import DurationSummary, TaskResult, percentiles_for
-from pacenote.model.target_rate import misses_target
+from pacenote.model.target_rate import leaves_unsent, misses_target
 from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
 
 
@@ -107,9 +107,11 @@ class _RacedTask:
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether its throughput is that of its schedule: it has a target rate and keeps it."""
+        """Whether its throughput is that of its schedule: it has a target rate and keeps it, and sent nearly
+        all of its operations, since those that were not sent have no latency.
+        """
         target = self.record.targets.get(self.task.task)
-        if not self.task.paced:
+        if not self.task.paced or leaves_unsent(self.task):
             return False
         joins = late_joins(self.record.driver, self.task.index)
         return target is None or not misses_target(self.task, target, self.record.max_shortfall, joins)

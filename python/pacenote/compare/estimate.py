@@ -17,6 +17,7 @@ from pacenote.model.comparison import (
     MetricWord,
     PercentileShift,
 )
+from pacenote.model.unserved import ENDLESS_REASON
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.stats.absolute_effect import (
     MAX_DISPERSION,
@@ -104,6 +105,9 @@ class Measured:
     has_backlog: bool = False
     """Whether it is a latency that includes the backlog of the warm-up in a race."""
 
+    is_endless: bool = False
+    """Whether it is a percentile of latency that is without end in a race (`Datum.is_endless`)."""
+
     samples_needed: int = 0
     """Number of samples that its percentile needs to count, or 0 if every race has enough."""
 
@@ -115,6 +119,11 @@ class Measured:
 
     bounds: tuple[_Bounds, _Bounds] = ((None, None), (None, None))
     """Of a percentile, its interval in the first race of each side."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its values say something about a change, if there are enough of them."""
+        return not (self.is_void or self.has_backlog or self.is_endless)
 
 
 def decided(
@@ -168,7 +177,7 @@ def _family(
 
 def _shift(each: Measured) -> PercentileShift | None:
     """Returns the change of a percentile from one race to another, unless they must not be compared."""
-    if each.is_void or each.has_backlog or each.metric.metric.kind != "percentile":
+    if not each.is_sound or each.metric.metric.kind != "percentile":
         return None
     values = (each.metric.baseline[0], each.metric.contender[0])
     old, new = (BoundedPercentile(value, *bounds) for value, bounds in zip(values, each.bounds, strict=True))
@@ -194,7 +203,7 @@ _AnyEffect = Effect | AbsoluteEffect
 def _effect(each: Measured, confidence: float) -> _AnyEffect | None:
     races = each.races
     old, new = each.metric.baseline, each.metric.contender
-    if each.is_void or each.has_backlog or each.samples_needed or races.design == "one race each":
+    if not each.is_sound or each.samples_needed or races.design == "one race each":
         return None
     if each.metric.is_absolute:
         found = None if each.metric.is_zero else _difference(each)
@@ -254,6 +263,8 @@ def _decided(
         return replace(metric, word="void", reason="the races must not be compared")
     if each.has_backlog:
         return replace(metric, reason=BACKLOG_REASON, has_backlog=True)
+    if each.is_endless:
+        return replace(metric, reason=ENDLESS_REASON)
     if races.design == "one race each":
         return replace(metric, reason=ONE_EACH)
     if each.samples_needed:

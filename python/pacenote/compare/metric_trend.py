@@ -19,6 +19,7 @@ from pacenote.model.trend import (
     TrendLevel,
     TrendPoint,
 )
+from pacenote.model.unserved import ENDLESS_REASON
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.stats.absolute_effect import AbsoluteEffect, OperationCount, counting_error
 from pacenote.stats.change_points import (
@@ -115,7 +116,7 @@ def metric_trend(
 
 def _counts(scale: MetricScale, datum: Datum) -> bool:
     """Returns whether a value counts: not a percentile of too few samples, latency with the backlog of a
-    warm-up, or a value without a ratio to others.
+    warm-up or without end, or a value without a ratio to others.
     """
     return datum.is_usable and (scale.resolution is not None or datum.value > 0)
 
@@ -132,6 +133,8 @@ def _reason(scale: MetricScale, points: Sequence[tuple[TrendPoint, Datum]]) -> s
     short = [datum for _, datum in points if datum.samples_needed]
     if any(datum.has_backlog for _, datum in points) and len(points) >= MIN_RACES:
         return BACKLOG_REASON
+    if any(datum.is_endless for _, datum in points) and len(points) >= MIN_RACES:
+        return ENDLESS_REASON
     if short and len(points) >= MIN_RACES:
         if not short[0].is_count_known:
             return f"not known whether each race has {short[0].samples_needed:,} samples, which it needs"

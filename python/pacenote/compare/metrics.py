@@ -52,6 +52,11 @@ class Datum:
     has_backlog: bool = False
     """Whether it is a latency that includes the backlog of the warm-up."""
 
+    is_endless: bool = False
+    """Whether it is a percentile of the latency of successes, while that of all operations is one of those
+    that failed, or were not answered or not sent.
+    """
+
     bounds: tuple[float | None, float | None] = (None, None)
     """The 95 % interval of a percentile, or of the mean of a custom metric, from the operations of its race;
     None for a bound without one.
@@ -59,8 +64,10 @@ class Datum:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it may decide: a percentile has enough samples, and a latency no backlog of the warm-up."""
-        return not self.samples_needed and not self.has_backlog
+        """Whether it may decide: a percentile has enough samples, and a latency no backlog of the warm-up and
+        an end.
+        """
+        return not (self.samples_needed or self.has_backlog or self.is_endless)
 
 
 def race_counts(data: Sequence[Datum]) -> list[OperationCount] | None:
@@ -110,6 +117,7 @@ def _datum(figure: Figure, row: MetricRow) -> Datum:
         0 if has_samples else samples_for(figure.q),
         operations=figure.operations if figure.metric.kind == "error rate" else 0,
         has_backlog=figure.has_backlog,
+        is_endless=figure.is_endless,
         bounds=(figure.low, figure.high),
     )
 

@@ -10,6 +10,8 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from pacenote.compare.imported_metrics import custom_metric
 from pacenote.compare.metrics import percentile_metric
 from pacenote.compare.race_findings import is_disturbed
@@ -26,9 +28,11 @@ from pacenote.model.result import (
     Percentile,
     TaskResult,
     ValueSummary,
+    find_percentile,
 )
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.threshold import Threshold, ThresholdResult
+from pacenote.model.unserved import UNSERVED, has_unserved, is_endless
 from pacenote.stats.binomial import upper_bound
 from pacenote.units import format_number
 
@@ -125,10 +129,16 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
     metric = percentile_metric(task.task, "latency" if task.paced else "service time", q)
     if found is None:
         return ThresholdResult(threshold, task.task, f"{kind} has no p{q:g}")
+    problem = _doubt(record, metric)
+    if task.paced and is_endless(task, q):
+        problem = problem or f"more than {100 - q:.3g} % of its operations {UNSERVED}"
+        return ThresholdResult(threshold, task.task, problem, f"p{q:g} {kind} endless")
+    if task.paced and has_unserved(task):
+        problem = problem or _unknown_unserved(task, q)
+        found = _with_unserved(task, found)
     high = "∞" if found.high_ms is None else f"{format_number(found.high_ms)}"
     low = "0" if found.low_ms is None else f"{format_number(found.low_ms)}"
     value = f"p{q:g} {kind} {format_number(found.ms)} ms (95 % interval {low} … {high} ms)"
-    problem = _doubt(record, metric)
     if not problem and not found.supported:
         problem = f"too few samples for p{q:g}"
     if not problem and found.high_ms is None:
@@ -138,6 +148,35 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
     if not problem and not (found.high_ms or 0.0) < threshold.limit:
         problem = f"it is not shown to be below {format_number(threshold.limit)} ms"
     return ThresholdResult(threshold, task.task, problem, value)
+
+
+def _unknown_unserved(task: TaskResult, q: float) -> str:
+    """Returns why it is not known how far operations without a latency raise a percentile, or its upper
+    bound; empty if it is.
+    """
+    if task.unsent_is_least:
+        return "it is not known how many of its operations were not sent"
+    with_unserved = find_percentile(task.latency_with_failures, q)
+    if with_unserved is None:
+        return f"operations {UNSERVED}, and an older version of Pacenote did not record latency with them"
+    if with_unserved.high_ms is None and with_unserved.supported:
+        return f"too many operations {UNSERVED} for an upper bound of p{q:g}"
+    return ""
+
+
+def _with_unserved(task: TaskResult, found: Percentile) -> Percentile:
+    """Returns a percentile of latency if operations without one rank above all others. That of all is bounded
+    as if operations were independent, that of the successes `found` is not: its upper bound is as many times
+    as large as the value.
+    """
+    of_all = find_percentile(task.latency_with_failures, found.q)
+    if of_all is None or of_all.ms is None:
+        return found
+    high_ms = None
+    if found.high_ms is not None and of_all.high_ms is not None:
+        widened_ms = found.high_ms * of_all.ms / found.ms if found.ms else found.high_ms
+        high_ms = max(of_all.high_ms, widened_ms)
+    return replace(found, ms=of_all.ms, high_ms=high_ms, supported=found.supported and of_all.supported)
 
 
 def _custom_values(task: TaskResult) -> dict[str, ValueSummary]:

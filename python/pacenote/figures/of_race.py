@@ -37,6 +37,7 @@ from pacenote.model.result import (
 )
 from pacenote.model.system_metrics import FieldUsage, MlProcessingTime, SystemMetrics, TransformFigure
 from pacenote.model.target_rate import achieved_rate
+from pacenote.model.unserved import is_endless
 from pacenote.units import OPS
 
 _LARGEST = 100.0
@@ -103,6 +104,13 @@ class Figure:
     def has_backlog(self) -> bool:
         """Whether it is a latency that includes the backlog of the warm-up."""
         return self.metric.is_latency and self.result is not None and self.result.warmup_backlog.marked
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether it is a percentile of the latency of successes, but so many operations failed, or were not
+        answered or not sent that the percentile of all is theirs.
+        """
+        return self.metric.is_latency and self.result is not None and is_endless(self.result, self.q)
 
     def unit_of(self, row: MetricRow) -> str:
         """Returns the unit of its row."""

@@ -1,6 +1,6 @@
 """Which metrics decide an experiment."""
 
-from compare.races import index, race, search
+from compare.races import index, race, search, unserved
 from pacenote.compare.metrics import race_metrics
 from pacenote.lab.experiment.primary import MAX_DEFAULT_TASKS, chosen_primary, leading_metric, usable_metrics
 from pacenote.model.race_record import Verdict
@@ -54,6 +54,13 @@ def test_latency_with_the_backlog_of_a_warm_up_does_not_decide():
     record = race("r", tasks=(search(warmup_backlog=backlog),), verdict=Verdict("valid"))
     labels = {metric.label for metric in usable_metrics(record, race_metrics(record))}
     assert "p99-service-time:term" in labels
+    assert "p99-latency:term" not in labels
+
+
+def test_a_percentile_of_latency_that_is_one_of_operations_without_reply_does_not_decide():
+    record = race("r", tasks=(unserved(0.05),), verdict=Verdict("valid"))
+    labels = {metric.label for metric in usable_metrics(record, race_metrics(record))}
+    assert "p90-latency:term" in labels
     assert "p99-latency:term" not in labels
 
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from compare.quality_races import with_values
-from compare.races import index, race, search
+from compare.races import index, race, search, unserved
 from pacenote.errors import UsageError
 from pacenote.lab.tune.measure import measured, parse_constraint, parse_objective, with_direction
 from pacenote.model.custom_metrics import QualityDirection
@@ -77,6 +77,12 @@ def test_races_that_do_not_count_say_why():
         "p50-latency:term of race a: latency includes the backlog of the warm-up; lengthen the warm-up"
     )
     assert not measured(behind, TuneObjective("p50-service-time:term"), []).problem
+    hung = race("a", tasks=(index(), unserved(0.2)))
+    assert measured(hung, TuneObjective("p90-latency:term"), []).problem == (
+        "p90-latency:term of race a: so many operations failed, or were not answered or not sent, that this "
+        "percentile of latency is theirs"
+    )
+    assert not measured(hung, TuneObjective("p50-latency:term"), []).problem
     void = replace(found, verdict=replace(found.verdict, state="void"))
     assert measured(void, THROUGHPUT, []).problem.startswith("race a is void")
 

@@ -17,6 +17,7 @@ from pacenote.model.custom_metrics import QualityDirection, declared_metrics, qu
 from pacenote.model.messages import did_you_mean
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.tune import Constraint, Relation, TuneObjective, TunePlan
+from pacenote.model.unserved import ENDLESS_REASON
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.verdict.outside_disturbances import outside_disturbance
 
@@ -117,6 +118,8 @@ def measured(
             return RaceMeasures(
                 problem=f"{name} of race {record.race_id}: {BACKLOG_REASON}; lengthen the warm-up"
             )
+        if datum.is_endless:
+            return RaceMeasures(problem=f"{name} of race {record.race_id}: {ENDLESS_REASON}")
         if datum.samples_needed:
             return RaceMeasures(
                 problem=f"{name} needs {datum.samples_needed:,} samples in each race, and race "
