@@ -27,8 +27,10 @@ from pacenote.compare.metrics import Datum
 from pacenote.compare.trend import ALARMS_PER_YEAR
 from pacenote.model.comparison import MetricId
 from pacenote.model.trend import MetricTrend, TrendOptions, TrendPoint
+from pacenote.stats.absolute_effect import OperationCount
 from pacenote.stats.change_points import LEVEL
 from pacenote.stats.effect import RESOLUTION
+from pacenote.stats.error_rate_alarms import find_error_rate_alarms
 from pacenote.stats.online_detection import AlarmOptions, find_alarms
 
 RESULTS = Path(__file__).parent / "results" / "online_simulations.json"
@@ -260,12 +262,82 @@ def resolution(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         yield row
 
 
+@dataclass(frozen=True, slots=True)
+class FailureKind:
+    """How the operations of a series of races fail."""
+
+    name: str
+    """What the table calls it."""
+
+    rate: float
+    """Share of operations that fail on average, without bursts."""
+
+    spread: float = 0.0
+    """Standard deviation of the rates of races, relative to their mean (a gamma distribution)."""
+
+    burst_share: float = 0.0
+    """Share of races in which `BURST` operations more fail."""
+
+    def races(self, count: int, random: np.random.Generator) -> list[OperationCount]:
+        """Returns consecutive races."""
+        rates = np.full(count, self.rate)
+        if self.spread:
+            rates = random.gamma(self.spread**-2, self.rate * self.spread**2, count)
+        failed = random.binomial(OPERATIONS, np.minimum(rates, 1.0))
+        failed += BURST * (random.random(count) < self.burst_share)
+        return [OperationCount(int(number), OPERATIONS) for number in failed]
+
+
+OPERATIONS = 10_000
+"""Operations of a race whose error rate is looked at."""
+
+BURST = 50
+"""Operations that fail together."""
+
+FAILURES = (
+    FailureKind("0.1 %, independent", 0.001),
+    FailureKind("0.1 %, rates vary by 50 %", 0.001, spread=0.5),
+    FailureKind("0.1 %, rates vary by 100 %", 0.001, spread=1.0),
+    FailureKind("none, 50 at once in 2 % of the races", 0.0, burst_share=0.02),
+    FailureKind("none, 50 at once in 10 % of the races", 0.0, burst_share=0.1),
+    FailureKind("0.1 %, 50 at once in 10 % of the races", 0.001, burst_share=0.1),
+)
+
+
+def error_rates(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """Error rates: false alarms in 365 races after 30, and by which night 0.5 % more failures are found."""
+    yield (
+        "failures of 10,000 operations",
+        "alarms in 365 races",
+        *(f"night {night}" for night in (1, 2, 3, 5)),
+    )
+    options = AlarmOptions(ALARMS_PER_YEAR, 0.1, RESOLUTION, increase_is_worse=True)
+    for kind in FAILURES:
+        random = np.random.default_rng(given.seed)
+        raised, nights = [], []
+        for _ in range(given.slow):
+            alarms = find_error_rate_alarms(kind.races(30 + 365, random), options)
+            raised.append(len([alarm for alarm in alarms if alarm.raised >= 30]))
+            worse = [
+                OperationCount(race.failed + 50 * (number >= 30), race.operations)
+                for number, race in enumerate(kind.races(35, random))
+            ]
+            known = [alarm.raised for alarm in find_error_rate_alarms(worse, options)]
+            nights.append([any(30 <= race <= night for race in known) for night in range(30, 35)])
+        yield (
+            kind.name,
+            f"{np.mean(raised):.2f} ± {1.96 * np.std(raised) / math.sqrt(len(raised)):.2f}",
+            *(_any(nights, night) for night in (1, 2, 3, 5)),
+        )
+
+
 SIMULATIONS: dict[str, Callable[[argparse.Namespace], Iterator[tuple[str, ...]]]] = {
     "false-alarms": false_alarms,
     "delay": delay,
     "memory": memory,
     "stairs": stairs,
     "resolution": resolution,
+    "error-rates": error_rates,
 }
 
 
