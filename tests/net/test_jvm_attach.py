@@ -59,6 +59,29 @@ def test_a_link_in_the_folder_of_the_jvm_is_not_followed(folder: Path, tmp_path:
     assert not (tmp_path / "created").exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can create files in folders of others")
+def test_no_file_is_created_in_a_folder_that_the_user_of_the_jvm_cannot_write(
+    folder: Path,
+) -> None:
+    """The JVM of another user may work in a folder of root whose files root runs."""
+    listed = 'open("seen", "w").write(str(os.listdir("."))) and os.path.exists(f"/tmp/.attach'
+    code = FAKE_JVM.replace('os.path.exists(f".attach', listed)
+    with running_jvm(folder, "0\n", code=code) as pid:
+        # The program runs as root; its folder is that of another user.
+        os.chown(folder, 54321, 54321)
+        folder.chmod(0o755)
+        assert ask(pid).succeeded
+    assert f".attach_pid{pid}" not in (folder / "seen").read_text()
+
+
+def test_the_file_is_removed_also_if_the_jvm_changes_its_folder(folder: Path) -> None:
+    code = FAKE_JVM.replace("    with socket", "    os.chdir('/')\n    with socket", 1)
+    code = code.replace('open("asked"', f"open({str(folder / 'asked')!r}")
+    with running_jvm(folder, "0\n", code=code) as pid:
+        assert ask(pid).succeeded
+    assert [path.name for path in folder.iterdir()] == ["asked"]
+
+
 @pytest.mark.parametrize("kind", ["a file", "a link", "a socket for all"])
 def test_only_the_socket_of_the_jvm_is_asked(folder: Path, tmp_path: Path, kind: str) -> None:
     with running_jvm(folder, "0\n") as pid, socket.socket(socket.AF_UNIX) as other:

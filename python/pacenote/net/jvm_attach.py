@@ -20,7 +20,7 @@ import socket
 import stat
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,13 +76,14 @@ def execute(pid: int, command: str, arguments: Sequence[str], limits: AttachLimi
     Raises EngineError if the process is not a HotSpot JVM, if its options forbid asking it, if another
     process would answer for it, or if it does not answer.
     """
-    jvm = _find_jvm(pid)
     padded = (*arguments, *("" for _ in range(_ARGUMENTS - len(arguments))))
     request = b"".join(part.encode() + b"\0" for part in ("1", command, *padded))
     try:
-        if not jvm.listens():
-            _make_it_listen(jvm, limits.listen_s)
-        reply = _exchange(jvm, request, limits)
+        with _process(pid) as process:
+            jvm = _find_jvm(pid)
+            if not jvm.listens():
+                _make_it_listen(jvm, process, limits.listen_s)
+            reply = _exchange(jvm, request, limits)
     except OSError as error:
         raise EngineError(f"the JVM {pid} does not answer {command}: {error.strerror or error}") from error
     code, _, text = reply.decode("utf-8", "replace").partition("\n")
@@ -106,10 +107,16 @@ class _Jvm:
         return Path(f"/proc/{self.pid}/root/tmp/.java_pid{self.inner_pid}")
 
     @property
-    def triggers(self) -> tuple[Path, Path]:
-        """The files that make it listen; others than its own user may create the second one."""
-        name = f".attach_pid{self.inner_pid}"
-        return Path(f"/proc/{self.pid}/cwd", name), Path(f"/proc/{self.pid}/root/tmp", name)
+    def trigger(self) -> str:
+        """The name of the file that makes it listen."""
+        return f".attach_pid{self.inner_pid}"
+
+    @property
+    def trigger_folders(self) -> tuple[Path, Path]:
+        """Where it looks for that file: its working directory and its folder of temporary files, which it can
+        change at any time.
+        """
+        return Path(f"/proc/{self.pid}/cwd"), Path(f"/proc/{self.pid}/root/tmp")
 
     def listens(self) -> bool:
         """Returns whether its socket exists. Raises EngineError if another user may have made it."""
@@ -133,6 +140,21 @@ class _Jvm:
             raise EngineError(
                 f"the process {pid} of user {user}, not the JVM {self.pid}, listens on {self.socket_file}"
             )
+
+
+@contextlib.contextmanager
+def _process(pid: int) -> Generator[int, None, None]:
+    """Yields a descriptor of a process, never of a later one with the same id. Raises EngineError if it does
+    not run, and OSError.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError as error:
+        raise EngineError(f"the JVM {pid} does not run") from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _find_jvm(pid: int) -> _Jvm:
@@ -169,32 +191,51 @@ def _read(file: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _make_it_listen(jvm: _Jvm, timeout_s: float) -> None:
+def _make_it_listen(jvm: _Jvm, process: int, timeout_s: float) -> None:
     """Makes the JVM open its socket. Raises OSError and EngineError."""
     deadline = time.monotonic() + timeout_s
-    trigger = _create_trigger(jvm)
-    try:
-        os.kill(jvm.pid, signal.SIGQUIT)
+    with _trigger(jvm):
+        signal.pidfd_send_signal(process, signal.SIGQUIT)
         while not jvm.listens():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it does not listen within {timeout_s:g} s")
             time.sleep(_POLL_S)
+
+
+@contextlib.contextmanager
+def _trigger(jvm: _Jvm) -> Generator[None, None, None]:
+    """Creates the file that makes the JVM listen, and removes it from the same folder, wherever the JVM works
+    then. Raises OSError if none can be created.
+    """
+    first, second = jvm.trigger_folders
+    try:
+        folder = _create_trigger(jvm, first)
+    except OSError:
+        folder = _create_trigger(jvm, second)
+    try:
+        yield
     finally:
         with contextlib.suppress(OSError):
-            trigger.unlink()
+            os.unlink(jvm.trigger, dir_fd=folder)
+        os.close(folder)
 
 
-def _create_trigger(jvm: _Jvm) -> Path:
-    """Creates the file that makes the JVM listen. Raises OSError if none can be created."""
-    # The folders belong to other users, who could have put a link there.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    first, second = jvm.triggers
+def _create_trigger(jvm: _Jvm, path: Path) -> int:
+    """Creates the file in a folder, and returns the descriptor of the folder. Raises OSError, also for a
+    folder in which the JVM's user could not create it: the JVM may work in one of root, such as that of cron.
+    """
+    folder = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.close(os.open(first, flags, 0o600))
-    except OSError:
-        os.close(os.open(second, flags, 0o600))
-        return second
-    return first
+        status = os.fstat(folder)
+        if status.st_uid != jvm.user and not status.st_mode & stat.S_IWOTH:
+            raise OSError(errno.EACCES, f"{path} is not a folder of the JVM's user")
+        # The folders belong to other users, who could have put a link there.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(jvm.trigger, flags, 0o600, dir_fd=folder))
+    except BaseException:
+        os.close(folder)
+        raise
+    return folder
 
 
 def _exchange(jvm: _Jvm, request: bytes, limits: AttachLimits) -> bytes:
