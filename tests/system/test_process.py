@@ -12,7 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.system.process import ProcessIdentity, is_running, kill_process, process_identity
+from pacenote.system.process import (
+    ProcessIdentity,
+    is_running,
+    kill_process,
+    process_identity,
+    session_of,
+)
 
 FIRST_THREAD_ENDS = """
 import ctypes, threading, time
@@ -28,6 +34,13 @@ def process() -> Iterator[ProcessIdentity]:
         assert identity is not None
         yield identity
         child.kill()
+
+
+@pytest.mark.parametrize("number", [10**23, 10**99, 2**31, 2**31 - 1, 0, -1])
+def test_a_number_that_is_no_process_id_is_no_process(number: int) -> None:
+    """A server may report it."""
+    assert session_of(number) is None
+    assert process_identity(number) is None
 
 
 def test_a_process_runs_until_all_its_threads_have_ended() -> None:
