@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import DiskError
+from pacenote.fetch import disk as disk_module
 from pacenote.provision import data_copy
 from pacenote.provision.data_copy import copy_data, data_size, move_data, unshared_bytes
 from pacenote.provision.node_trees import remove_tree
@@ -50,6 +51,28 @@ def test_files_of_segments_are_recognized(name: str) -> None:
 @pytest.mark.parametrize("name", ["segments_2", "write.lock", "_0", "pending_segments_3", "_state", "0.cfs"])
 def test_other_files_are_not_files_of_segments(name: str) -> None:
     assert not data_copy._SEGMENT_FILE.fullmatch(name)
+
+
+def test_holes_are_neither_read_nor_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node's user can make holes of any size."""
+    monkeypatch.setattr(data_copy, "_can_clone", lambda _: False)
+    source = write_data(tmp_path / "a")
+    sparse = source / "nodes" / "sparse"
+    with sparse.open("wb") as file:
+        file.truncate(1 << 40)
+        file.seek(1 << 30)
+        file.write(b"x" * 5000)
+    if sparse.stat().st_blocks * 512 >= 1 << 20:
+        pytest.skip("the file system has no holes")
+    other_disk = Path("/proc")
+    assert unshared_bytes(source, tmp_path) < 1 << 20
+    assert unshared_bytes(source, other_disk) < 1 << 20
+    copy_data(source, tmp_path / "b", None)
+    copy = tmp_path / "b" / "nodes" / "sparse"
+    assert (copy.stat().st_size, copy.stat().st_blocks) == (1 << 40, sparse.stat().st_blocks)
+    with copy.open("rb") as file:
+        file.seek(1 << 30)
+        assert file.read(5001) == b"x" * 5000 + b"\0"
 
 
 def test_a_copy_has_the_same_content_and_times(tmp_path: Path) -> None:
@@ -113,7 +136,8 @@ def test_folders_without_end_are_refused(tmp_path: Path) -> None:
         remove_tree(path)
 
 
-def test_data_is_moved_or_copied_to_another_disk(tmp_path: Path) -> None:
+def test_data_is_moved_or_copied_to_another_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_module, "KEEP_FREE", 0)
     moved = move_data(write_data(tmp_path / "a"), tmp_path / "b")
     assert not (tmp_path / "a").exists()
     with small_disk(tmp_path / "disk", 400) as disk:
@@ -122,7 +146,20 @@ def test_data_is_moved_or_copied_to_another_disk(tmp_path: Path) -> None:
         assert data_size(disk / "c") == moved
 
 
-def test_a_full_disk_is_reported_and_keeps_no_part_of_a_file(tmp_path: Path) -> None:
+def test_data_for_which_a_disk_has_no_room_is_not_copied(tmp_path: Path) -> None:
+    source = write_data(tmp_path / "a")
+    with small_disk(tmp_path / "disk", 400) as disk:
+        for copy in (move_data, partial(copy_data, owner=None)):
+            with pytest.raises(DiskError, match="no room for a copy of the data of the node"):
+                copy(source, disk / "b")
+            assert list((disk / "b").iterdir()) == []
+
+
+def test_a_full_disk_is_reported_and_keeps_no_part_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may fill it meanwhile."""
+    monkeypatch.setattr(data_copy, "check_free_space", lambda *_: None)
     source = write_data(tmp_path / "a")
     (source / SEGMENT).write_bytes(b"x" * 600_000)
     with small_disk(tmp_path / "disk", 400) as disk:

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import DiskError
-from pacenote.fetch.disk import disk_error
+from pacenote.fetch.disk import check_free_space, disk_error
 from pacenote.model.codec import Integer, Stored
 from pacenote.provision.node_trees import MAX_DEPTH, too_deep, walk_files
 from pacenote.system.child_process import ProcessUser
+from pacenote.system.sparse_files import copy_content
 
 _CLONE = 0x40049409
 """The number of the request FICLONE."""
@@ -28,8 +29,6 @@ _SEGMENT_FILE = re.compile(r"_[0-9a-z]+(_\w+)?\.[a-z0-9]{2,4}")
 """Files of a Lucene segment; not `segments_N`, `write.lock`, nor anything outside the folder `index`."""
 
 _INDEX_FOLDER = "index"
-_LARGEST_COPY = 1 << 30
-
 _PERMISSIONS = 0o777
 """The part of a mode that a copy gets: not to run as its owner or group, which may be root's for a moment."""
 
@@ -54,12 +53,15 @@ def copy_data(source: Path, target: Path, owner: ProcessUser | None) -> DataSize
     """Copies the data of a stopped node to `target`, which must not exist or be empty, for an owner, or for
     the current user.
 
-    Returns its size. Raises DiskError, also for a file of another user.
+    Returns its size. Raises DiskError, also for a file of another user, and before anything is copied if
+    there is no room.
     """
     try:
         target.mkdir(mode=0o700, exist_ok=True)
         shares = target.stat().st_dev == source.stat().st_dev
         clones = shares and _can_clone(target)
+        if not clones:
+            check_free_space(target, unshared_bytes(source, target), "a copy of the data of the node")
         copier = _Copier(owner, clones=clones, links=shares and not clones)
         one, other = _open_folder(source), _open_folder(target)
         try:
@@ -100,18 +102,24 @@ def data_size(folder: Path) -> DataSize:
 
 
 def unshared_bytes(source: Path, target: Path) -> int:
-    """Returns how many bytes `copy_data` would write, if it cannot clone files. Raises DiskError."""
+    """Returns how many bytes `copy_data` would write, if it cannot clone files; holes are not written. Raises
+    DiskError.
+    """
     written = 0
     try:
-        if target.stat().st_dev != source.stat().st_dev:
-            return data_size(source).bytes
+        links = target.stat().st_dev == source.stat().st_dev
         for folder, names, descriptor in walk_files(source):
             for name in names:
-                if folder != _INDEX_FOLDER or not _SEGMENT_FILE.fullmatch(name):
-                    written += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_size
+                if not links or folder != _INDEX_FOLDER or not _SEGMENT_FILE.fullmatch(name):
+                    written += _stored_bytes(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
     except OSError as failure:
         raise disk_error(failure, source) from failure
     return written
+
+
+def _stored_bytes(status: os.stat_result) -> int:
+    """Returns how many bytes of a file are on the disk, without its holes."""
+    return min(status.st_size, status.st_blocks * 512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +193,7 @@ class _Copier:
             if self.clones:
                 fcntl.ioctl(other, _CLONE, one)
             else:
-                while os.sendfile(other, one, None, _LARGEST_COPY):
-                    pass
+                copy_content(one, other)
             os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
             self.give(other)
             # Only now: until then, Pacenote's user, who may be root, owns what another user has written.

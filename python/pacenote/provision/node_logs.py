@@ -21,7 +21,7 @@ from pathlib import Path
 from pacenote.fetch.disk import KEEP_FREE
 from pacenote.model.messages import list_with_rest
 from pacenote.model.printable import single_line
-from pacenote.provision.node_trees import data_ranges
+from pacenote.system.sparse_files import copy_content
 from pacenote.units import format_bytes
 
 MAX_LOG_BYTES = 64 << 30
@@ -34,7 +34,6 @@ _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
 _MAX_ENTRIES = 100_000
 _MAX_NAMED = 3
-_LARGEST_COPY = 1 << 30
 
 _NAMES = re.compile(
     r"[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,150}"
@@ -132,13 +131,7 @@ def _copy(file: _LogFile, source: int, folder: int, name: str) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         out = os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
         try:
-            for start, end in data_ranges(opened, now.size):
-                os.lseek(out, start, os.SEEK_SET)
-                while start < end and (
-                    sent := os.sendfile(out, opened, start, min(end - start, _LARGEST_COPY))
-                ):
-                    start += sent
-            os.ftruncate(out, now.size)
+            copy_content(opened, out, now.size)
         except BaseException:
             with suppress(OSError):
                 os.unlink(name, dir_fd=folder)

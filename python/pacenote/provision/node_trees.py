@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
 import tempfile
 import time
 import uuid
 from collections.abc import Generator
 from pathlib import Path
+
+from pacenote.system.sparse_files import copy_content
 
 MAX_DEPTH = 64
 """Largest depth of folders that are read: engines need about ten."""
@@ -56,26 +57,6 @@ def _walk(name: str, descriptor: int, depth: int = 0) -> Generator[tuple[str, li
             yield from _walk(inner, opened, depth + 1)
         finally:
             os.close(opened)
-
-
-def data_ranges(descriptor: int, size: int) -> Generator[tuple[int, int], None, None]:
-    """Yields begin and end of each part of the first `size` bytes of an open file that is not a hole: the
-    user of the node can make holes of any size. Raises OSError.
-    """
-    end = 0
-    while end < size:
-        try:
-            start = os.lseek(descriptor, end, os.SEEK_DATA)
-            hole = os.lseek(descriptor, start, os.SEEK_HOLE)
-        except OSError as error:
-            if error.errno == errno.EINVAL:  # The file system does not know holes.
-                yield end, size
-            if error.errno in (errno.EINVAL, errno.ENXIO):
-                return
-            raise
-        end = min(hole, size)
-        if start < end:
-            yield start, end
 
 
 def too_deep() -> OSError:
@@ -159,13 +140,13 @@ def _check_links(folder: Path) -> None:
 def _copy_file(name: str, source: int, target: int) -> None:
     # A pipe that nobody writes to is opened, too.
     original = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source)
-    with os.fdopen(original, "rb") as content:
+    with os.fdopen(original, "rb"):
         status = os.fstat(original)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             raise OSError(errno.EPERM, f"{name} is not a regular file with one name")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(name, flags, 0o600, dir_fd=target), "wb") as copy:
-            shutil.copyfileobj(content, copy)
+            copy_content(original, copy.fileno())
             os.fchmod(copy.fileno(), status.st_mode & 0o755)
 
 
