@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.repository import foreign_checkout as foreign_checkout_module
 from pacenote.repository.git import GitError, git
 from pacenote.repository.git_repository import folder_revision
 from pacenote.sources.checkout import SourceCheckout, SourceRepository
@@ -204,3 +205,11 @@ def test_a_sparse_index_is_not_copied(checkout: Path) -> None:
     warnings = list[str]()
     assert folder_revision(checkout, warnings.append) is None
     assert "index has more than 1.0 GiB" in warnings[0]
+
+
+def test_holes_of_an_index_stay_holes(checkout: Path, tmp_path: Path) -> None:
+    index = checkout / ".git" / "index"
+    os.truncate(index, 1 << 30)
+    foreign_checkout_module._copy(index, tmp_path / "index")
+    assert (tmp_path / "index").stat().st_size == 1 << 30
+    assert (tmp_path / "index").stat().st_blocks == index.stat().st_blocks

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +94,25 @@ def test_local_changes_are_built_and_never_used_for_the_commit(sources: Sources)
     git(sources.folder, "checkout", "--quiet", "--", ".")
     clean = sources.build()
     assert (clean.cached, clean.tree.changes, clean.archive.read_text()) == (False, "", "one")
+
+
+def test_a_new_file_without_end_is_not_read(sources: Sources) -> None:
+    """A hole takes no room on the disk, and would fill the memory."""
+    with (sources.folder / "new.txt").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(EngineError, match=r"new.txt is new and has more than 1.0 GiB: remove it"):
+        sources.build()
+
+
+def test_a_new_file_is_read_in_parts(sources: Sources) -> None:
+    (sources.folder / "new.txt").write_bytes(b"x" * (40 << 20))
+    (sources.folder / "link.txt").symlink_to("/dev/zero")
+    tracemalloc.start()
+    try:
+        assert sources.build().tree.changes
+        assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_other_revisions_are_built_in_a_clone(sources: Sources) -> None:

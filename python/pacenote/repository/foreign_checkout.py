@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import stat
 import tempfile
 import time
@@ -18,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pacenote.repository.git import GitBlocked, GitError, GitOptions, check_files, git
+from pacenote.system.sparse_files import copy_content
 from pacenote.units import format_bytes
 
 TIMEOUT_S = 600.0
@@ -108,10 +108,10 @@ def _copy(source: Path, target: Path) -> None:
         descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return
-    with os.fdopen(descriptor, "rb") as file:
+    with os.fdopen(descriptor, "rb"):
         status = os.fstat(descriptor)
         if status.st_size > _MAX_COPY_BYTES:
             raise GitBlocked(f"{source} has more than {format_bytes(_MAX_COPY_BYTES)}")
         if stat.S_ISREG(status.st_mode):
             with target.open("wb") as copy:
-                shutil.copyfileobj(file, copy)
+                copy_content(descriptor, copy.fileno())

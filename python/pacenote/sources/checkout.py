@@ -5,21 +5,31 @@ The checkout of a user is never changed: other revisions than `current` are buil
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.repository.foreign_checkout import foreign_checkout
-from pacenote.repository.git import GitError, GitMissingError, commit_of, git, strip_credentials
+from pacenote.repository.git import GitBlocked, GitError, GitMissingError, commit_of, git, strip_credentials
 from pacenote.sources.recipes import BuildRecipe
 from pacenote.sources.revisions import Revision
+from pacenote.units import format_bytes
 
 _SHOWN_DIGITS = 12
+_MAX_NEW_BYTES = 1 << 30
+"""Bytes of the largest new file that is read, with its holes."""
+
+_PART_BYTES = 1 << 20
+_NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO)
+"""Errors of opening what is gone, a link, or a socket."""
+
 _URL = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _ZONE = re.compile(r"(?:Z|[+-]\d{2}:?\d{2})$")
@@ -201,11 +211,31 @@ def _digest_of_changes(folder: Path, run: Callable[..., str]) -> str:
     how = ("--binary", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
     digest = hashlib.sha256(run("diff", "HEAD", *how).encode())
     for name in run("ls-files", "--others", "--exclude-standard", "-z").split("\0"):
-        file = folder / name
-        if name and file.is_file() and not file.is_symlink():
-            digest.update(f"{name}\0".encode())
-            digest.update(file.read_bytes())
+        if name:
+            _add_file(digest, folder, name)
     return digest.hexdigest()
+
+
+def _add_file(digest: hashlib._Hash, folder: Path, name: str) -> None:
+    """Adds the name and the content of a regular file to a digest, in parts. Raises GitBlocked for one that
+    is too large to be read.
+    """
+    file = folder / name
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return
+        raise GitError(f"{file} cannot be read: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as content:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return
+        if status.st_size > _MAX_NEW_BYTES:
+            raise GitBlocked(f"{file} is new and has more than {format_bytes(_MAX_NEW_BYTES)}: remove it")
+        digest.update(f"{name}\0".encode())
+        while part := content.read(_PART_BYTES):
+            digest.update(part)
 
 
 def _version(file: Path) -> str:
