@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError
+from pacenote.system.process import ProcessIdentity, process_identity, send_signal
 from pacenote.units import format_bytes
 
 _POLL_S = 0.005
@@ -76,14 +77,17 @@ def execute(pid: int, command: str, arguments: Sequence[str], limits: AttachLimi
     Raises EngineError if the process is not a HotSpot JVM, if its options forbid asking it, if another
     process would answer for it, or if it does not answer.
     """
+    # The process that is examined gets the signal, not a later one with its id.
+    process = process_identity(pid)
+    if process is None:
+        raise EngineError(f"the JVM {pid} does not run")
+    jvm = _find_jvm(pid)
     padded = (*arguments, *("" for _ in range(_ARGUMENTS - len(arguments))))
     request = b"".join(part.encode() + b"\0" for part in ("1", command, *padded))
     try:
-        with _process(pid) as process:
-            jvm = _find_jvm(pid)
-            if not jvm.listens():
-                _make_it_listen(jvm, process, limits.listen_s)
-            reply = _exchange(jvm, request, limits)
+        if not jvm.listens():
+            _make_it_listen(jvm, process, limits.listen_s)
+        reply = _exchange(jvm, request, limits)
     except OSError as error:
         raise EngineError(f"the JVM {pid} does not answer {command}: {error.strerror or error}") from error
     code, _, text = reply.decode("utf-8", "replace").partition("\n")
@@ -142,21 +146,6 @@ class _Jvm:
             )
 
 
-@contextlib.contextmanager
-def _process(pid: int) -> Generator[int, None, None]:
-    """Yields a descriptor of a process, never of a later one with the same id. Raises EngineError if it does
-    not run, and OSError.
-    """
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError as error:
-        raise EngineError(f"the JVM {pid} does not run") from error
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _find_jvm(pid: int) -> _Jvm:
     """Raises EngineError for a process that is not HotSpot, or that does not expect the signal."""
     folder = Path(f"/proc/{pid}")
@@ -191,11 +180,11 @@ def _read(file: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _make_it_listen(jvm: _Jvm, process: int, timeout_s: float) -> None:
+def _make_it_listen(jvm: _Jvm, process: ProcessIdentity, timeout_s: float) -> None:
     """Makes the JVM open its socket. Raises OSError and EngineError."""
     deadline = time.monotonic() + timeout_s
     with _trigger(jvm):
-        signal.pidfd_send_signal(process, signal.SIGQUIT)
+        send_signal(process, signal.SIGQUIT)
         while not jvm.listens():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it does not listen within {timeout_s:g} s")
