@@ -79,32 +79,60 @@ def test_values_that_make_the_record_too_large_are_left_out_and_reported():
     assert result.errors == ("odd: 2 values left out: they are too large together",)
 
 
-def test_an_error_of_a_device_is_not_blamed_on_the_engine():
-    class Defective(TelemetryDevice):
-        name = "defective"
-        description = "Has a defect, and reads a response of an unexpected form."
+class Defective(TelemetryDevice):
+    """Has a defect before it reads anything, and two while it reads responses."""
 
-        def start(self) -> None:
+    name = "defective"
+    description = "Has defects."
+
+    def start(self) -> None:
+        [][0]
+
+    def stop(self) -> DeviceReading:
+        raise AssertionError("stop() must not be called on a device that was not started")
+
+    def close(self) -> None:
+        with expected_form('an object "nodes"'):
             self._cluster.get("/")["nodes"]
 
-        def stop(self) -> DeviceReading:
-            raise AssertionError("stop() must not be called on a device that was not started")
 
-        def close(self) -> None:
-            with expected_form('an object "nodes"'):
-                self._cluster.get("/")["nodes"]
+class Careless(Defective):
+    """Reads responses without stating what it expects."""
 
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> DeviceReading:
+        return self._cluster.get("/")["nodes"]
+
+    def close(self) -> None:
+        raise NotImplementedError("close")
+
+
+def test_an_error_of_a_device_is_not_blamed_on_the_engine():
     devices = TelemetryDevices([Defective(ObservedCluster(lambda _path: {}, None))])
     devices.start()
     line = Defective.start.__code__.co_firstlineno + 1
     assert devices.stop().errors == (
         "defective: could not be read before the race: a defect of Pacenote at "
-        f"{Path(__file__).name}:{line}: KeyError: 'nodes'",
+        f"{Path(__file__).name}:{line}: IndexError: list index out of range",
     )
     assert devices.close() == (
         "defective: could not be closed: the engine's response has an unexpected form: expected an object "
         '"nodes"',
     )
+
+
+def test_a_response_of_any_form_is_not_a_defect_even_if_the_device_does_not_expect_it():
+    devices = TelemetryDevices([Careless(ObservedCluster(lambda _path: {}, None))])
+    devices.start()
+    line = Careless.stop.__code__.co_firstlineno + 1
+    assert devices.stop().errors == (
+        "defective: could not be read after the race: the engine's response has an unexpected form "
+        f"(KeyError at {Path(__file__).name}:{line})",
+    )
+    (error,) = devices.close()
+    assert "a defect of Pacenote" in error
 
 
 def test_every_device_is_closed_once_even_if_another_fails():

@@ -15,7 +15,7 @@ from pacenote.model.printable import single_line
 from pacenote.model.secrets import redact
 from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig
-from pacenote.net.reply import ReplyLimitError
+from pacenote.net.reply import FORM_ERRORS, ReplyLimitError
 from pacenote.net.rest import Params, RestClient, RestResponse, UntrustedCertificate
 
 RETRIED = frozenset({429, 502, 503, 504})
@@ -103,7 +103,7 @@ class StoreClient:
         """Raises StoreUnavailable if the block finds the reply to a request in another form than expected."""
         try:
             yield
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except FORM_ERRORS as error:
             raise StoreUnavailable(
                 f"the reply of the metrics store at {self.settings.url} to {request} has an unexpected form",
                 hint="check datastore.host and datastore.port in [reporting]",

@@ -26,6 +26,9 @@ the largest one may take a GiB, and a smaller one sixteen times its size.
 LARGE_BODY_WAIT_S = 30.0
 """Seconds for which a thread waits until no other one has a large body."""
 
+FORM_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors of code that reads a value of another form than it expects."""
+
 _CHUNK_BYTES = 256 * 1024
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -125,7 +128,7 @@ def expected_form(what: str) -> Generator[None, None, None]:
     """Raises EngineError if the block finds a reply about `what` in a different form than it expects."""
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except FORM_ERRORS as error:
         raise EngineError(
             f"the cluster's reply about {what} has an unexpected form",
             hint="check that --target-hosts names the cluster itself, not a different server",

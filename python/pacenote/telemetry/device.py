@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -15,11 +14,11 @@ from typing import Any, ClassVar, Literal, Protocol
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.codec import decode, encode
 from pacenote.model.engine import GetJson
-from pacenote.model.messages import DEFECT
 from pacenote.model.printable import shortened
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.telemetry_sample import TelemetrySink
-from pacenote.net.reply import one_large_reply_at_a_time
+from pacenote.net.reply import FORM_ERRORS, one_large_reply_at_a_time
+from pacenote.telemetry.device_errors import MAX_PROBLEM, brief_text, error_text
 from pacenote.telemetry.parameters import DeviceParameter, TelemetryParams
 from pacenote.units import format_count
 
@@ -28,9 +27,6 @@ _MAX_READING = 4 << 20
 
 _MAX_PROBLEMS = 100
 """Problems of a device that are kept."""
-
-_MAX_PROBLEM = 1000
-"""Characters of a problem that are kept."""
 
 
 class ControlConnection(Protocol):
@@ -148,8 +144,36 @@ def expected_form(expected: str) -> Generator[None, None, None]:
     """
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except FORM_ERRORS as error:
         raise EngineError(f"the engine's response has an unexpected form: expected {expected}") from error
+
+
+class _Replies:
+    """Notes that a device has read a reply of the engine."""
+
+    def __init__(self) -> None:
+        self.any = False
+
+    def read(self, reply: Any) -> Any:
+        self.any = True
+        return reply
+
+
+class _NotedConnection:
+    """The connection of a device, which notes its replies."""
+
+    def __init__(self, connection: ControlConnection, replies: _Replies) -> None:
+        self._connection = connection
+        self._replies = replies
+
+    def get(self, path: str) -> Any:
+        return self._replies.read(self._connection.get(path))
+
+    def request(self, method: str, path: str, body: object = None) -> Any:
+        return self._replies.read(self._connection.request(method, path, body))
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 Serverless = Literal["public", "operator", "blocked"]
@@ -188,7 +212,17 @@ class TelemetryDevice(ABC):
         return ()
 
     def __init__(self, cluster: ObservedCluster) -> None:
-        self._cluster = cluster
+        self._replies = _Replies()
+        self._cluster = replace(
+            cluster,
+            get=lambda path: self._replies.read(cluster.get(path)),
+            connect=lambda timeout_s=10.0: _NotedConnection(cluster.connect(timeout_s), self._replies),
+        )
+
+    @property
+    def has_read(self) -> bool:
+        """Whether the device has read a reply, the form of which may be the reason of an error."""
+        return self._replies.any
 
     @abstractmethod
     def start(self) -> None:
@@ -300,12 +334,12 @@ def _storable(reading: DeviceReading) -> tuple[DeviceReading, tuple[str, ...]]:
             decode(SystemMetrics, {key: document}, "system")
             sizes[key], system[key] = len(json.dumps(document)), value
         except (PacenoteError, TypeError) as error:
-            problems.append(f"{_text(error)}; it is ignored")
+            problems.append(f"{brief_text(error)}; it is ignored")
     for key, value in reading.values.items():
         try:
             sizes[key], values[key] = len(key) + len(json.dumps(encode(value), allow_nan=False)), value
         except (TypeError, ValueError, RecursionError) as error:
-            problems.append(f"{key} is not JSON and is ignored: {_text(error)}")
+            problems.append(f"{key} is not JSON and is ignored: {brief_text(error)}")
     kept = _smallest(sizes)
     if left_out := len(sizes) - len(kept):
         problems.append(f"{format_count(left_out, 'value')} left out: they are too large together")
@@ -323,22 +357,11 @@ def _smallest(sizes: Mapping[str, int]) -> frozenset[str]:
 
 def _few(problems: Sequence[str]) -> tuple[str, ...]:
     """Returns problems of limited number and length."""
-    found = [shortened(text, _MAX_PROBLEM) for text in problems[:_MAX_PROBLEMS]]
+    found = [shortened(text, MAX_PROBLEM) for text in problems[:_MAX_PROBLEMS]]
     if more := len(problems) - len(found):
         found.append(format_count(more, "other problem"))
     return tuple(found)
 
 
 def _describe(device: TelemetryDevice, what: str, error: Exception) -> str:
-    text = _text(error)
-    if not isinstance(error, PacenoteError):
-        frames = traceback.extract_tb(error.__traceback__)
-        line = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-        text = f"{DEFECT}{line}: {text}"
-    return f"{device.name}: {what}: {text}"
-
-
-def _text(error: Exception) -> str:
-    # The text of an error such as KeyError has no meaning without its type.
-    text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
-    return shortened(" ".join(text.split()), _MAX_PROBLEM)
+    return f"{device.name}: {what}: {error_text(error, has_read=device.has_read)}"

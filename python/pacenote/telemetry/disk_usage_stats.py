@@ -54,7 +54,7 @@ class DiskUsageStats(TelemetryDevice):
         try:
             for index in self._indices:
                 try:
-                    problems += _failed_shards(index, self._read(connection, index, usage))
+                    problems += self._read(connection, index, usage)
                 except FailedStatus as error:
                     if error.status in _MISSING_API and not usage:
                         raise
@@ -72,17 +72,22 @@ class DiskUsageStats(TelemetryDevice):
 
     def _read(
         self, connection: ControlConnection, index: str, usage: dict[str, list[FieldUsage]]
-    ) -> Mapping[str, Any]:
+    ) -> list[str]:
+        """Adds the fields of an index to `usage`, and returns its problems. Raises EngineError."""
         flush = str(self._cluster.params.flag(_FLUSH)).lower()
         path = f"{index_path((index,))}/_disk_usage?run_expensive_tasks=true&flush={flush}"
         reply = connection.request("POST", path)
         with expected_form('"_shards", and "fields" with their sizes for each index'):
-            for name, stats in reply.items():
-                if name != "_shards":
-                    for result, row in _rows(name, stats["fields"]):
-                        usage.setdefault(result, []).append(row)
-            shards: Mapping[str, Any] = reply["_shards"]
-            return shards
+            rows = [
+                row
+                for name, stats in reply.items()
+                if name != "_shards"
+                for row in _rows(name, stats["fields"])
+            ]
+            problems = list(_failed_shards(index, reply["_shards"]))
+        for result, row in rows:
+            usage.setdefault(result, []).append(row)
+        return problems
 
 
 def _rows(index: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, FieldUsage]]:

@@ -101,7 +101,7 @@ def _pipelines(sums: Mapping[str, int]) -> Iterator[dict[str, object]]:
         if len(parts) > 1:
             rows.setdefault(parts[:-1], {})[f"ingest_pipeline_{parts[0]}_{parts[-1]}"] = count
     for parts, figures in rows.items():
-        if parts[0] == "pipeline" and figures["ingest_pipeline_pipeline_count"]:
+        if parts[0] == "pipeline" and figures.get("ingest_pipeline_pipeline_count"):
             processors = [
                 {"processor_name": other[3], "type": other[4], **counts}
                 for other, counts in rows.items()

@@ -45,8 +45,10 @@ class MlProcessingTimes(TelemetryDevice):
         connection = self._cluster.connect()
         try:
             # Most clusters have no results: counting them is cheaper than the search.
-            if not connection.get(f"{_INDICES}/_count?{_OPTIONS}").get("count"):
-                return DeviceReading({})
+            counted = connection.get(f"{_INDICES}/_count?{_OPTIONS}")
+            with expected_form('"count" of the results'):
+                if not counted["count"]:
+                    return DeviceReading({})
             reply = connection.request("POST", f"{_INDICES}/_search?{_OPTIONS}", _QUERY)
         finally:
             connection.close()

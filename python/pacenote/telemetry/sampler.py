@@ -16,12 +16,12 @@ from itertools import islice
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
-from pacenote.errors import EngineError, PacenoteError
-from pacenote.model.messages import DEFECT
+from pacenote.errors import EngineError
 from pacenote.model.printable import shortened
 from pacenote.model.telemetry_sample import SampleKind, TelemetrySample
 from pacenote.net.reply import FailedStatus, one_large_reply_at_a_time
 from pacenote.telemetry.device import ControlConnection, DeviceReading, ObservedCluster, TelemetryDevice
+from pacenote.telemetry.device_errors import error_text
 from pacenote.telemetry.parameters import DeviceParameter
 from pacenote.units import format_count
 
@@ -199,7 +199,7 @@ class SampledDevice(TelemetryDevice):
         self._write(samples)
 
     def _miss(self, error: Exception) -> None:
-        self._gaps.add(error)
+        self._gaps.add(error_text(error, has_read=self.has_read))
         at_ns = _clock(self._cluster)()
         self._write([replace(each, time_ns=at_ns, value=None) for each in self._last])
 
@@ -227,11 +227,9 @@ class _Gaps:
     missing: int = 0
     first: str = ""
 
-    def add(self, error: Exception) -> None:
+    def add(self, reason: str) -> None:
         self.missing += 1
-        known = isinstance(error, PacenoteError)
-        text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
-        self.first = self.first or " ".join((text if known else f"{DEFECT}: {text}").split())
+        self.first = self.first or reason
 
     def problems(self) -> tuple[str, ...]:
         if not self.missing:
