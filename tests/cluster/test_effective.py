@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import contextlib
 import socket
 from collections.abc import Mapping
@@ -105,11 +106,22 @@ def test_what_the_engine_does_not_report_is_left_out_with_the_reason() -> None:
 
 
 def test_a_configuration_that_is_too_large_to_be_stored_is_left_out_with_the_reason() -> None:
-    settings = {"logs": {"settings": {"index.codec": "c" * (13 << 20)}}}
+    settings = {"logs": {"settings": {f"index.sort.field{n}": "f" * (64 << 10) for n in range(200)}}}
     snapshot = read({**REPLIES, "/_all/_settings": settings})
     assert snapshot.unread["index.*"] == "the facts have more than 12 million characters"
     assert snapshot.facts["engine.cluster_name"] == "c"
     assert not any(key.startswith("index.") for key in snapshot.facts)
+
+
+def test_a_long_value_is_cut_off_before_it_is_searched_for_secrets() -> None:
+    settings = {"logs": {"settings": {"index.codec": "pw=x " * (1 << 20), "index.number_of_shards": "1"}}}
+    began_s = time.thread_time()
+    snapshot = read({**REPLIES, "/_all/_settings": settings})
+    assert time.thread_time() - began_s < 2.0
+    assert snapshot.facts["index.logs.codec"].startswith("pw=x pw=x ")
+    assert snapshot.facts["index.logs.codec"].endswith("…")
+    assert len(snapshot.facts["index.logs.codec"]) == 64 << 10
+    assert snapshot.facts["index.logs.number_of_shards"] == "1"
 
 
 def test_an_engine_that_does_not_answer_is_asked_only_for_the_first_part() -> None:

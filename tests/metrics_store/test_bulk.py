@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 
 import pytest
 
@@ -78,6 +79,18 @@ def test_reasons_that_differ_for_each_document_do_not_take_memory():
         written.refuse(f"failed to parse field [a] in document with id '{number}'")
     assert len(written.refused) == bulk.MOST_REASONS + 1
     assert written.refused[bulk.OTHER_REASONS] == 1_000 - bulk.MOST_REASONS
+
+
+def test_reasons_that_are_not_kept_are_not_searched_for_secrets():
+    reasons = [f"{number} " + "pw=x " * 2_000 for number in range(500)]
+    items = [{"create": {"status": 400, "error": {"reason": reason}}} for reason in reasons]
+    with fake_store(answer=lambda request: json_response({"errors": True, "items": items})) as store:
+        writer = BulkWriter(store.client())
+        began_s = time.thread_time()
+        writer.write("i", documents(500))
+    assert time.thread_time() - began_s < 4.0
+    assert len(writer.written.refused) == bulk.MOST_REASONS + 1
+    assert writer.written.refused[bulk.OTHER_REASONS] == 500 - bulk.MOST_REASONS
 
 
 def test_a_reply_for_other_documents_is_an_error():

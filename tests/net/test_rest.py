@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -44,6 +45,25 @@ def test_an_http_error_has_the_path_status_and_reason(server: ScriptedServer) ->
     with pytest.raises(EngineError, match=r"GET /i failed with status 404: no such index \[i\]"):
         client(server).get("/i")
     assert client(server).exchange("GET", "/i").status == 404
+
+
+def test_a_long_reason_is_cut_off_before_it_is_searched_for_secrets(server: ScriptedServer) -> None:
+    server.put("/", {"error": {"reason": "pw=x " * (1 << 20)}}, 500)
+    began_s = time.thread_time()
+    with pytest.raises(EngineError, match=r"GET / failed with status 500: (pw=x )+pw=x…$"):
+        client(server).get("/")
+    assert time.thread_time() - began_s < 2.0
+
+
+def test_a_secret_that_is_cut_off_in_a_long_reason_is_not_shown(server: ScriptedServer) -> None:
+    config = ClientConfig((("authorization", basic_auth_header("bob", "s3cret-and-long")),))
+    for length in range((16 << 10) - 30, 16 << 10):
+        server.put(
+            f"/{length}", {"error": {"reason": "." + " " * length + "Ym9iOnMzY3JldC1hbmQtbG9uZw=="}}, 500
+        )
+        with pytest.raises(EngineError) as caught:
+            client(server, config).get(f"/{length}")
+        assert "Ym9iOn" not in caught.value.message
 
 
 def test_rejected_credentials_are_not_shown(server: ScriptedServer) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from pacenote.errors import EngineError
-from pacenote.model.secrets import REDACTED, is_secret, redact, redact_urls
+from pacenote.model.foreign_messages import redact_beginning
+from pacenote.model.secrets import REDACTED, is_secret, redact_urls
 from pacenote.model.snapshot import INDEX, MAPPING, Snapshot
 from pacenote.net.reply import FailedStatus, ReplyLimitError, expected_form
 from pacenote.net.rest import RestClient
@@ -22,6 +23,9 @@ MAX_INDICES = 50
 
 _MAX_CHARACTERS = 12 << 20
 """Characters of all facts, at most: the file of a race has those from before and after it."""
+
+_MAX_TEXT = 64 << 10
+"""Characters of a fact, at most."""
 
 _ALL_SETTINGS = "/_cluster/settings?include_defaults=true&flat_settings=true"
 _NODES = "/_nodes/settings,os,process,jvm,thread_pool,plugins?flat_settings=true"
@@ -91,13 +95,13 @@ class _Reading:
         except EngineError as error:
             self._unread[key] = error.message
             return None
-        facts = {name: _text(name, value) for name, value in found.items() if value is not None}
-        characters = sum(len(name) + len(text) for name, text in facts.items())
+        texts = {name: _text(value) for name, value in found.items() if value is not None}
+        characters = sum(len(name) + min(len(text), _MAX_TEXT) for name, text in texts.items())
         if self._characters + characters > _MAX_CHARACTERS:
             self._unread[key] = f"the facts have more than {_MAX_CHARACTERS >> 20} million characters"
             return body
         self._characters += characters
-        self._facts |= facts
+        self._facts |= {name: _public(name, found[name], text) for name, text in texts.items()}
         return body
 
     def snapshot(self) -> Snapshot:
@@ -209,10 +213,14 @@ def _flat(prefix: str, value: object) -> dict[str, object]:
     return flat
 
 
-def _text(key: str, value: object) -> str:
-    """Returns a value as text, without secrets."""
+def _text(value: object) -> str:
+    """Returns a value as text, which may have secrets."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _public(key: str, value: object, text: str) -> str:
+    """Returns the text of a value without secrets."""
     # The name of a property of Java follows directly.
     if is_secret(key.replace(".-D", ".")) and not isinstance(value, bool):
         return REDACTED
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return redact_urls(redact(text, ()))
+    return redact_beginning(text, (), _MAX_TEXT)

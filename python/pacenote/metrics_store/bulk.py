@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pacenote.metrics_store.client import RETRIED, StoreClient, StoreUnavailable
+from pacenote.metrics_store.client import RETRIED, StoreClient, StoreUnavailable, reason_in
 from pacenote.metrics_store.metrics_documents import Document
 
 MOST_DOCUMENTS = 5_000
@@ -49,6 +49,8 @@ class BulkWriter:
     def __init__(self, client: StoreClient) -> None:
         self.written = Written()
         self._client = client
+        self._reasons: dict[str, str] = {}
+        """Reasons of refusals without secrets, by those that the store gives."""
 
     def write(self, index: str, documents: Iterable[Document]) -> None:
         """Writes documents; one that exists with its id is replaced, or kept in a data stream.
@@ -99,8 +101,17 @@ class BulkWriter:
             elif 200 <= status < 300 or status == _EXISTS:
                 self.written.documents += 1
             else:
-                self.written.refuse(self._client.reason(outcome))
+                self.written.refuse(self._reason(outcome))
         return waiting
+
+    def _reason(self, outcome: object) -> str:
+        """Returns the reason of a refusal. Only those that are counted separately are searched for secrets."""
+        given = reason_in(outcome)
+        if given not in self._reasons:
+            if len(self._reasons) >= MOST_REASONS:
+                return OTHER_REASONS
+            self._reasons[given] = self._client.public(given)
+        return self._reasons[given]
 
     def _body(self, documents: Sequence[Document]) -> bytes:
         # A data stream only accepts documents that it creates.

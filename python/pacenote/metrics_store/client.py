@@ -11,8 +11,7 @@ from typing import Any
 
 from pacenote.errors import EngineError, StoreError, UsageError
 from pacenote.metrics_store.settings import StoreSettings
-from pacenote.model.printable import single_line
-from pacenote.model.secrets import redact
+from pacenote.model.foreign_messages import message_line
 from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig
 from pacenote.net.reply import FORM_ERRORS, ReplyLimitError
@@ -126,17 +125,12 @@ class StoreClient:
 
     def reason(self, body: object) -> str:
         """Returns the reason in an error of the store, in one line and without the credentials."""
-        found = body.get("error", body) if isinstance(body, dict) else body
-        if isinstance(found, dict):
-            causes = found.get("root_cause")
-            first = causes[0] if isinstance(causes, list) and causes else None
-            reasons = [one.get("reason") for one in (found, first) if isinstance(one, dict)]
-            caused = found.get("caused_by")
-            reasons += [caused.get("reason")] if isinstance(caused, dict) else []
-            found = ": ".join(dict.fromkeys(str(one) for one in reasons if one)) or found.get("type")
+        return self.public(reason_in(body))
+
+    def public(self, reason: str) -> str:
+        """Returns a reason that the store gives, in one line and without the credentials."""
         secret = self.settings.authorization or ""
-        secrets = [secret, secret.partition(" ")[2]] if secret else []
-        return single_line(redact(str(found or "no reason given"), secrets))
+        return message_line(reason, [secret, secret.partition(" ")[2]] if secret else [])
 
     def close(self) -> None:
         """Closes the connections."""
@@ -155,3 +149,16 @@ class StoreClient:
         elif "speaks TLS" in reason:
             hint = "set [reporting] datastore.secure=true"
         return StoreUnavailable(f"the metrics store cannot be reached at {reason}", hint=hint)
+
+
+def reason_in(body: object) -> str:
+    """Returns the reason in an error of a store, as the store gives it."""
+    found = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(found, dict):
+        causes = found.get("root_cause")
+        first = causes[0] if isinstance(causes, list) and causes else None
+        reasons = [one.get("reason") for one in (found, first) if isinstance(one, dict)]
+        caused = found.get("caused_by")
+        reasons += [caused.get("reason")] if isinstance(caused, dict) else []
+        found = ": ".join(dict.fromkeys(str(one) for one in reasons if one)) or found.get("type")
+    return str(found or "no reason given")

@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urlencode
 
 from pacenote.errors import EngineError
-from pacenote.model.printable import single_line
-from pacenote.model.secrets import redact
+from pacenote.model.foreign_messages import message_line
 from pacenote.net.failures import HTTPS_HINT, PROXY_CREDENTIALS_HINT, FailureDescription, describe_failure
 from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig, ConnectionPools
@@ -94,8 +93,10 @@ class RestClient:
         response = self.exchange(method, path, body, params)
         if response.ok:
             return response.body
-        secrets = [value for name, value in self._config.headers if name == "authorization"]
-        reason = single_line(redact(_reason(response.body), secrets))
+        given = [value for name, value in self._config.headers if name == "authorization"]
+        # A server may repeat the credentials without their scheme.
+        secrets = [*given, *filter(None, (value.partition(" ")[2] for value in given))]
+        reason = message_line(_reason(response.body), secrets)
         raise FailedStatus(
             f"{method} {path} failed with status {response.status}: {reason}",
             response.status,
