@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import contextlib
 import socket
+import time
 from collections.abc import Mapping
 from typing import Any
 

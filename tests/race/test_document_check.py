@@ -103,6 +103,24 @@ def test_a_task_with_rejections_is_checked_as_a_whole():
     assert checks == (DocumentCheck("a,b", 28, 28),)
 
 
+def test_a_name_of_too_many_indices_is_not_counted():
+    asked = []
+
+    def get(path: str) -> dict[str, Any]:
+        asked.append(path)
+        if path.startswith("/all/_settings"):
+            return {f"i{number}": {"settings": {}} for number in range(1_001)}
+        return {} if "_settings" in path else {"count": 10}
+
+    tasks = plan(DELETE, ("bulk", bulk(file("all", 10), file("b", 10))))
+    problem = "all: it refers to 1,001 indices, of which at most 1,000 are counted"
+    assert check_documents(tasks, [result(1, 20)], get) == (
+        DocumentCheck("all", 10, None, "", problem),
+        DocumentCheck("b", 10, 10),
+    )
+    assert len(asked) == 4
+
+
 @pytest.mark.parametrize("deletion", ["delete-index", "delete-data-stream"])
 def test_lost_documents_are_reported_if_the_target_was_deleted_first(deletion):
     tasks = plan((deletion, Sleep(0)), ("bulk", bulk(file("a", 10))))

@@ -1,12 +1,13 @@
 """Documents are counted after a race."""
 
+import time
 from typing import Any
 
 import pytest
 
 from pacenote.errors import EngineError
 from pacenote.net.reply import FailedStatus
-from pacenote.race.document_counts import count_documents
+from pacenote.race.document_counts import LimitedReads, count_documents
 
 
 def test_indices_are_counted_after_a_refresh():
@@ -58,3 +59,18 @@ def test_a_reply_without_a_number_is_a_problem(count: object):
     assert counted.problems == {
         "a": "the cluster's reply about the number of documents has an unexpected form"
     }
+
+
+def test_no_request_is_sent_after_the_time_of_the_check():
+    asked = []
+
+    def get(path: str) -> dict[str, Any]:
+        asked.append(path)
+        time.sleep(0.02)
+        return {"count": 7}
+
+    indices = [f"i{number}" for number in range(1_000)]
+    counted = count_documents(LimitedReads(get, 0.05), indices)
+    assert 2 <= len(asked) <= 4
+    assert counted.counts["i0"] == 7
+    assert counted.problems["i999"] == "the check of documents has ended after 0.05 s"

@@ -56,3 +56,30 @@ def test_a_processor_removes_documents_or_not(processor: dict[str, Any], removes
 def test_what_runs_after_a_failure_counts_as_well():
     definitions = {"p": {"processors": [], "on_failure": [{"set": {"field": "_index", "value": "failed"}}]}}
     assert removing_pipeline(engine(definitions), {"p"}) == "p"
+
+
+@pytest.mark.parametrize(("width", "requests"), [(1, 100), (10_000, 1)])
+def test_a_server_that_names_further_pipelines_without_end_is_not_followed(width: int, requests: int):
+    read = []
+
+    def get(path: str) -> Any:
+        name = path.rpartition("/")[2]
+        read.append(name)
+        called = [f"{name}-{number}" if width > 1 else f"p{len(read)}" for number in range(width)]
+        return {name: {"processors": [{"pipeline": {"name": each}} for each in called]}}
+
+    assert removing_pipeline(get, {"p", "q"}) == "p"
+    assert len(read) == requests
+
+
+def test_a_pipeline_is_read_once_whoever_calls_it():
+    read = []
+    definitions = {name: {"processors": [{"pipeline": {"name": "common"}}]} for name in ("a", "b", "c")}
+    get = engine({**definitions, "common": {"processors": []}})
+
+    def counted(path: str) -> Any:
+        read.append(path.rpartition("/")[2])
+        return get(path)
+
+    assert removing_pipeline(counted, set(definitions)) == ""
+    assert read == ["a", "common", "b", "c"]

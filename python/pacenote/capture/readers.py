@@ -14,6 +14,7 @@ from pacenote.capture.raw_documents import raw_sources
 from pacenote.capture.sources import CaptureSource, url_path
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import EngineError
+from pacenote.model.foreign_messages import message_line
 from pacenote.net.reply import ReplyLimitError, expected_form
 from pacenote.net.rest import Params, RestClient, RestResponse
 
@@ -289,4 +290,5 @@ def _expired(reply: RestResponse) -> bool:
 def _failed(what: str, reply: RestResponse) -> EngineError:
     error = reply.body.get("error", {}) if isinstance(reply.body, dict) else "the reply is not JSON"
     reason = error.get("reason") if isinstance(error, dict) else error
-    return EngineError(f"{what} cannot be read: HTTP status {reply.status}: {reason or 'no reason given'}")
+    shown = message_line(str(reason or "no reason given"), ())
+    return EngineError(f"{what} cannot be read: HTTP status {reply.status}: {shown}")

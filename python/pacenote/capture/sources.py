@@ -36,6 +36,12 @@ _RESERVED_NAME = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 _MAX_COUNT = 100_000
 """The largest number of shards or replicas that is believed."""
 
+_MAX_SOURCES = 1_000
+"""Indices or data streams that are captured, at most: each is read with requests of its own."""
+
+_MAX_SHARDS = 10_000
+"""Shards of all of them, at most: some engines are asked for each one."""
+
 JsonObject = dict[str, Any]
 
 
@@ -114,6 +120,7 @@ def find_indices(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSour
             raise UsageError(
                 f"--indices: no index {pattern} in this cluster", hint="GET /_cat/indices lists them"
             )
+        _check_number(len(sources.keys() | kept.keys()))
         sources |= {name: _index(rest, name, each) for name, each in kept.items() if name not in sources}
     return _sorted(sources)
 
@@ -131,14 +138,31 @@ def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[Captur
                 f"--data-streams: no data stream {pattern} in this cluster",
                 hint="GET /_data_stream lists them",
             )
+        _check_number(len(sources.keys() | {stream["name"] for stream in streams}))
         sources |= {
             stream["name"]: _stream(rest, stream) for stream in streams if stream["name"] not in sources
         }
     return _sorted(sources)
 
 
+def _check_number(sources: int) -> None:
+    """Raises EngineError for more sources than can be captured."""
+    if sources > _MAX_SOURCES:
+        raise EngineError(
+            f"the names match {sources:,} indices or data streams, more than {_MAX_SOURCES:,}",
+            hint="capture them separately",
+        )
+
+
 def _sorted(sources: Mapping[str, CaptureSource]) -> tuple[CaptureSource, ...]:
-    """Returns the sources by name. Raises EngineError for names that only differ in case."""
+    """Returns the sources by name. Raises EngineError for names that only differ in case, and for too many
+    shards.
+    """
+    shards = sum(index.shards for source in sources.values() for index in source.indices)
+    if shards > _MAX_SHARDS:
+        raise EngineError(
+            f"the indices have {shards:,} shards, more than {_MAX_SHARDS:,}", hint="capture them separately"
+        )
     names: dict[str, str] = {}
     for name in sorted(sources):
         if (other := names.setdefault(name.casefold(), name)) != name:

@@ -105,7 +105,7 @@ class BulkWriter:
         return waiting
 
     def _reason(self, outcome: object) -> str:
-        """Returns the reason of a refusal. Only those that are counted separately are searched for secrets."""
+        """Returns the reason of a refusal; only those counted separately are searched for secrets."""
         given = reason_in(outcome)
         if given not in self._reasons:
             if len(self._reasons) >= MOST_REASONS:

@@ -6,8 +6,10 @@ import contextlib
 
 from msgspec.structs import replace
 
-from pacenote.errors import DriverError, StoreError
+from pacenote.errors import DriverError, PacenoteError, StoreError
 from pacenote.evidence.telemetry_values import observe_tasks
+from pacenote.model.document_checks import DocumentCheck
+from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
 from pacenote.race.context import RaceContext
 from pacenote.race.document_check import check_documents, unchecked_documents
@@ -23,7 +25,6 @@ from pacenote.telemetry.device import TelemetryResult
 
 def drive_and_conclude(context: RaceContext) -> RaceRecord:
     """Drives the plan with telemetry and concludes the race."""
-    get = context.cluster.rest().get
     nodes, found = context.cluster.local_nodes(), context.snapshots.engines
     host = observed_host(nodes, context.request.driver_cpus, found)
     samples = RaceTelemetry(context.folder, host)
@@ -46,13 +47,9 @@ def drive_and_conclude(context: RaceContext) -> RaceRecord:
     finally:
         unclosed = telemetry.close()
         sampled, unsampled = samples.close(driven)
-    documents = (
-        check_documents(context.plan, driven.tasks, get, starts_empty=starts_empty(context.request))
-        if driven.completed
-        else ()
-    )
-    for text in check_index_settings(context.plan_context.index_settings, get) if driven.completed else ():
-        context.listener.warning(text)
+    documents = _checked_documents(context, driven) if driven.completed else ()
+    if driven.completed:
+        _check_settings(context)
     unchecked = tuple(unchecked_documents(context.plan, driven.tasks)) if driven.completed else ()
     record = replace(
         record,
@@ -66,6 +63,30 @@ def drive_and_conclude(context: RaceContext) -> RaceRecord:
     if driven.completed:
         record = context.compare_snapshots(record)
     return _conclude(record, driven, context)
+
+
+def _checked_documents(context: RaceContext, driven: DriveResult) -> tuple[DocumentCheck, ...]:
+    """Checks the documents of a race. An error is a problem of the check: what was measured is kept."""
+    get = context.cluster.rest().get
+    try:
+        return check_documents(context.plan, driven.tasks, get, starts_empty=starts_empty(context.request))
+    except Exception as error:
+        return (DocumentCheck("all indices", None, None, count_problem=_described(error)),)
+
+
+def _check_settings(context: RaceContext) -> None:
+    """Warns of indices without the settings that are given; an error is a warning, too."""
+    try:
+        for text in check_index_settings(context.plan_context.index_settings, context.cluster.rest().get):
+            context.listener.warning(text)
+    except Exception as error:
+        context.listener.warning(f"the settings of indices are not checked: {_described(error)}")
+
+
+def _described(error: Exception) -> str:
+    if isinstance(error, PacenoteError):
+        return error.message
+    return f"{DEFECT}: {type(error).__name__}: {error}"
 
 
 def _with_drive_result(record: RaceRecord, driven: DriveResult) -> RaceRecord:

@@ -26,7 +26,7 @@ from pacenote.model.work import (
 from pacenote.operations.base import OperationType
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
-from pacenote.race.document_counts import DocumentCounts, count_documents
+from pacenote.race.document_counts import DocumentCounts, LimitedReads, count_documents
 from pacenote.race.index_names import NO_PIPELINE, ResolvedName, depends_on_date, resolve_names
 from pacenote.race.ingest_pipelines import removing_pipeline
 
@@ -94,14 +94,16 @@ def check_documents(
     The driver counts how many documents of a task were acknowledged, but not for which index. If a task has
     sent all its documents and none failed, that is the number of documents in its files; otherwise its
     indices are checked together. The engine acknowledges a document whose id was used before like a new one,
-    so it may contain fewer documents than it acknowledged; the driver does not count such ids.
+    so it may contain fewer documents than it acknowledged; the driver does not count such ids. What takes
+    longer than `CHECK_LIMIT_S` is a problem of the checks.
     """
+    get = LimitedReads(get)
     acknowledged = list(_acknowledged(plan, results))
     resolved = resolve_names(get, dict.fromkeys(name for group in acknowledged for name in group.names))
     groups = _merge(acknowledged, resolved)
     if not groups:
         return ()
-    indices = {index for each in resolved.values() for index in each.indices}
+    indices = {index for each in resolved.values() if not each.problem for index in each.indices}
     comparison = _Comparison(
         get=get,
         resolved=resolved,
@@ -153,6 +155,9 @@ class _Comparison:
     def check(self, group: _Acknowledged) -> DocumentCheck:
         """Compares the documents of a group with those that the engine counts."""
         label = ",".join(group.names)
+        if name := next((name for name in group.names if self.resolved[name].problem), ""):
+            problem = f"{name}: {self.resolved[name].problem}"
+            return DocumentCheck(label, group.documents, None, self._change(group), problem)
         indices = _indices(group, self.resolved)
         uncounted = sorted(indices - self.counted.counts.keys())
         if uncounted:

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
-from pacenote.errors import PacenoteError
+from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.engine import GetJson
 from pacenote.net.reply import FailedStatus, expected_form
 from pacenote.units import format_count
+
+CHECK_LIMIT_S = 120.0
+"""Seconds after which the check of documents sends no further request."""
+
+
+class LimitedReads:
+    """Reads paths of the engine, which may name any number of further ones, for a limited time."""
+
+    def __init__(self, get: GetJson, limit_s: float = CHECK_LIMIT_S) -> None:
+        self._get = get
+        self._limit_s = limit_s
+        self._until_s = time.monotonic() + limit_s
+
+    def __call__(self, path: str) -> Mapping[str, Any]:
+        """Returns the parsed response. Raises EngineError, also if the time is over."""
+        if time.monotonic() > self._until_s:
+            raise EngineError(f"the check of documents has ended after {self._limit_s:g} s")
+        return self._get(path)
 
 
 @dataclass(frozen=True, slots=True)

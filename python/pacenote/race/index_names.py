@@ -10,8 +10,12 @@ from urllib.parse import quote
 from pacenote.errors import PacenoteError
 from pacenote.model.engine import GetJson
 from pacenote.net.reply import FailedStatus
+from pacenote.units import format_count
 
 _PIPELINE_SETTINGS = ("index.default_pipeline", "index.final_pipeline")
+
+_MAX_INDICES = 1_000
+"""Indices of a name, at most: each is counted with requests of its own."""
 
 NO_PIPELINE = "_none"
 """The name in requests and settings that stands for no pipeline."""
@@ -29,6 +33,9 @@ class ResolvedName:
 
     is_known: bool = False
     """Whether the engine has named the indices, or that there are none."""
+
+    problem: str = ""
+    """Why the indices are not counted; empty if they are."""
 
     def is_index(self, name: str) -> bool:
         """Returns whether the name is that of an index itself, not of an alias or a data stream."""
@@ -58,6 +65,10 @@ def _resolve(get: GetJson, name: str) -> ResolvedName:
         return ResolvedName(frozenset((name,)), is_known=is_missing)
     pipelines = {str(setting.get(key, "")) for setting in settings.values() for key in _PIPELINE_SETTINGS}
     pipelines -= {"", NO_PIPELINE}
+    if len(settings) > _MAX_INDICES:
+        indices = format_count(len(settings), "index", "indices")
+        problem = f"it refers to {indices}, of which at most {_MAX_INDICES:,} are counted"
+        return ResolvedName(frozenset((name,)), frozenset(pipelines), problem=problem)
     return ResolvedName(frozenset(settings) or frozenset((name,)), frozenset(pipelines), bool(settings))
 
 

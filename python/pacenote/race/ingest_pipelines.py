@@ -6,7 +6,8 @@ The engine acknowledges a document that a pipeline drops or sends elsewhere like
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -24,33 +25,69 @@ _DESTINATION_IN_SCRIPT = re.compile(r"\b(?:_index|_id|op)\b")
 """Names with which a script changes where a document is stored, or drops it (`ctx.op = 'noop'`)."""
 
 
+_MAX_PIPELINES = 100
+"""Pipelines that are followed, at most: the engine names those that others call."""
+
+
 def removing_pipeline(get: GetJson, names: Iterable[str]) -> str:
     """Returns the first of the pipelines that may drop documents or send them to another index, or an empty
     string if none does.
 
-    Follows the pipelines that they call. A pipeline that cannot be read may do it; one that does not exist
-    does not.
+    Follows the pipelines that they call. A pipeline that cannot be read may do it, also because there are too
+    many; one that does not exist does not.
     """
-    return next((name for name in sorted(names) if _removes(get, name, set())), "")
+    read: dict[str, _Pipeline] = {}
+    return next((name for name in sorted(names) if _removes(get, name, read)), "")
 
 
-def _removes(get: GetJson, name: str, seen: set[str]) -> bool:
-    if name in seen:
-        return False
-    seen.add(name)
+@dataclass(slots=True)
+class _Pipeline:
+    """What the processors of a pipeline do."""
+
+    removes: bool = False
+    """Whether one of them drops documents or sends them to another index."""
+
+    called: list[str] = field(default_factory=list)
+    """The pipelines that they call."""
+
+
+def _removes(get: GetJson, name: str, read: dict[str, _Pipeline]) -> bool:
+    """Returns whether a pipeline, or one that it calls, may remove documents; `read` has those that have been
+    read.
+    """
+    waiting, seen = [name], {name}
+    while waiting:
+        if len(seen) > _MAX_PIPELINES:
+            return True
+        next_name = waiting.pop()
+        if next_name not in read:
+            if len(read) >= _MAX_PIPELINES:
+                return True
+            read[next_name] = _read(get, next_name)
+        pipeline = read[next_name]
+        if pipeline.removes:
+            return True
+        waiting += [called for called in pipeline.called if called not in seen]
+        seen.update(pipeline.called)
+    return False
+
+
+def _read(get: GetJson, name: str) -> _Pipeline:
     if "{{" in name:
-        return True  # Each document determines the name.
+        return _Pipeline(removes=True)  # Each document determines the name.
     try:
         definition = get(f"/_ingest/pipeline/{quote(name, safe='')}").get(name)
     except FailedStatus as failure:
-        return not failure.is_not_found
+        return _Pipeline(removes=not failure.is_not_found)
     except (PacenoteError, AttributeError):
-        return True
-    return _any_removes(definition, lambda called: _removes(get, called, seen))
+        return _Pipeline(removes=True)
+    pipeline = _Pipeline()
+    pipeline.removes = _any_removes(definition, pipeline.called)
+    return pipeline
 
 
-def _any_removes(block: object, calls: Callable[[str], bool]) -> bool:
-    return any(_processor_removes(kind, config, calls) for kind, config in _processors(block))
+def _any_removes(block: object, called: list[str]) -> bool:
+    return any(_processor_removes(kind, config, called) for kind, config in _processors(block))
 
 
 def _processors(block: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -62,14 +99,16 @@ def _processors(block: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 yield kind, config if isinstance(config, Mapping) else {}
 
 
-def _processor_removes(kind: str, config: Mapping[str, Any], calls: Callable[[str], bool]) -> bool:
-    if kind in _REMOVING or _any_removes(config, calls):
+def _processor_removes(kind: str, config: Mapping[str, Any], called: list[str]) -> bool:
+    """Returns whether a processor removes documents. Adds the pipelines to `called` that it calls."""
+    if kind in _REMOVING or _any_removes(config, called):
         return True
     if any(config.get(key) in _DESTINATION_FIELDS for key in ("field", "target_field")):
         return True
     if kind == "pipeline":
-        return calls(str(config.get("name")))
+        called.append(str(config.get("name")))
+        return False
     if kind == "foreach":
-        return _any_removes({"processors": [config.get("processor")]}, calls)
+        return _any_removes({"processors": [config.get("processor")]}, called)
     # The text of a stored script is not read.
     return kind == "script" and _DESTINATION_IN_SCRIPT.search(str(config.get("source", "_id"))) is not None
