@@ -15,7 +15,7 @@ from pacenote.fetch.download import Download, NotAvailable, download_file
 from pacenote.fetch.http_file import Digest
 from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy
 from pacenote.fetch.remote_file import remote_files, resolve
-from support.file_server import FileServer
+from support.file_server import FileServer, file_server
 
 QUICK = DownloadOptions(
     segment_bytes=1 << 20, retry=DownloadRetryPolicy(first_attempts=2, attempts=3, initial_pause_s=0.001)
@@ -411,6 +411,23 @@ def test_the_next_source_is_tried(downloader: Downloader) -> None:
         "/first/geonames/a.json",
         "/second/geonames/a.json",
     ]
+
+
+def test_a_source_that_states_an_impossible_size_is_skipped(downloader: Downloader) -> None:
+    with file_server() as liar:
+        liar.content, liar.excess_length = CONTENT, 10**15
+        mirrors = (f"{liar.url}/a", f"{downloader.server.url}/b")
+        sources = remote_files(None, "a.json", "geonames", mirrors)
+        download_file(Download(downloader.target, sources), downloader.report, QUICK)
+        assert len(liar.requests) == 1
+        assert downloader.target.read_bytes() == CONTENT
+        with pytest.raises(
+            NotAvailable, match=r"/a/geonames/a\.json: no room for notes\.json\.bz2: it needs 909"
+        ):
+            both = (sources[0], resolve("http://127.0.0.1:9/a.json"))
+            download_file(Download(downloader.target, both), downloader.report, QUICK)
+        with pytest.raises(DiskError, match=r"no room for notes\.json\.bz2: it needs 909"):
+            download_file(Download(downloader.target, sources[:1]), downloader.report, QUICK)
 
 
 def test_a_private_bucket_is_skipped(downloader: Downloader, monkeypatch) -> None:

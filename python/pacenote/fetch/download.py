@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.errors import DownloadError
+from pacenote.errors import DiskError, DownloadError
 from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.disk import check_free_space, disk_error
 from pacenote.fetch.http_file import (
@@ -40,7 +40,7 @@ class ChecksumMismatch(ContentMismatch):
     """The checksum of the received bytes differs from the expected one."""
 
 
-SourceError = TransientError | RequestRejected | ContentMismatch | MissingCredentials
+SourceError = TransientError | RequestRejected | ContentMismatch | MissingCredentials | DiskError
 """An error that prevented a download from one source."""
 
 
@@ -94,7 +94,8 @@ def download_file(
 
     An interrupted download of the same version is continued. The file gets its final name once its size and
     checksum are verified and it is synced to disk. Raises NotAvailable with the error from every source, or
-    DiskError if the file cannot be written.
+    DiskError if the file cannot be written; if its size is not known and there are several sources, a lack of
+    room is an error of the one that states the size.
     """
     job = _Job(ConnectionPools(options.connections, DOWNLOAD_LIMITS), Cancellation(), options)
     try:
@@ -145,6 +146,11 @@ class _Job:
             try:
                 self._from_source(source, download, progress)
             except (TransientError, RequestRejected, ContentMismatch, MissingCredentials) as error:
+                failures.append(SourceFailure(source, error))
+            except DiskError as error:
+                # Without a declared size, only this server says how large the file is.
+                if download.size is not None or len(download.sources) == 1:
+                    raise
                 failures.append(SourceFailure(source, error))
             except OSError as failure:
                 raise disk_error(failure, download.target) from failure
