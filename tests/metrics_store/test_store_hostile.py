@@ -83,3 +83,16 @@ def test_a_reply_of_another_form_is_an_error_of_the_store(operation: str) -> Non
                     with contextlib.suppress(StoreError):
                         OPERATIONS[operation](client)
             del hostile[line]
+
+
+@pytest.mark.parametrize(
+    "damaged", [None, "x", {}, {"_id": "a", "_source": None}, {"_id": "a", "_source": [1]}]
+)
+def test_one_document_of_another_form_hides_no_other(damaged: object) -> None:
+    whole = {"_id": "b", "_source": {**RACE, "message": "new disks"}}
+    reply = json_response({"hits": {"hits": [damaged, whole]}})
+    with fake_store(answer=lambda request: reply) as store:
+        (note,) = StoreAnnotations(store.client()).list()
+        assert note.message == "new disks"
+        (race,) = MetricsStore(store.client()).races(StoreQuery())
+        assert race["race-id"] == "race-1"

@@ -178,7 +178,8 @@ class MetricsStore:
         path = f"/{index_pattern(kind)}/_search"
         reply = self._client.request("POST", path, body, _IGNORED)
         with self._client.expected_form(f"POST {path}"):
-            return [hit["_source"] for hit in reply["hits"]["hits"] if isinstance(hit["_source"], dict)]
+            sources = (hit.get("_source") for hit in reply["hits"]["hits"] if isinstance(hit, dict))
+            return [source for source in sources if isinstance(source, dict)]
 
 
 def _results(record: RaceRecord) -> Iterator[Document]:

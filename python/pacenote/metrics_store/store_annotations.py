@@ -65,7 +65,11 @@ class StoreAnnotations:
             raise self._client.refusal(f"POST {path}", response)
         with self._client.expected_form(f"POST {path}"):
             hits = response.body.get("hits", {}).get("hits", []) if isinstance(response.body, dict) else []
-            return [_annotation(str(hit["_id"]), hit.get("_source", {}), leave_out) for hit in hits]
+            return [
+                _annotation(str(hit["_id"]), hit["_source"], leave_out)
+                for hit in hits
+                if isinstance(hit, dict) and "_id" in hit and isinstance(hit.get("_source"), dict)
+            ]
 
     def delete(self, annotation_id: str) -> bool:
         """Deletes an annotation. Returns whether the store had it.
