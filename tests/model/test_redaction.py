@@ -13,6 +13,8 @@ from pacenote.model.redaction import redact_error, redact_record, stored_secrets
 from pacenote.model.result import ValueSummary
 from support.records import record
 
+SECRET = "hunter-1"
+
 
 @pytest.mark.parametrize("secrets", [frozenset(), frozenset({"hunter-2"})])
 def test_a_record_never_contains_user_information_of_urls(secrets: frozenset[str]) -> None:
@@ -29,7 +31,30 @@ def test_a_record_never_contains_user_information_of_urls(secrets: frozenset[str
     assert "hunter-1" not in document
 
 
-SECRET = "hunter-1"
+@pytest.mark.parametrize("name", ["version", "flavor", "build_hash", "name"])
+def test_what_an_engine_repeats_in_its_description_is_hidden(name: str) -> None:
+    race = record()
+    race = replace(race, cluster=replace(race.cluster, **{name: f"is {SECRET}"}))
+    assert getattr(redact_record(race, {SECRET}).cluster, name) == "is <hidden>"
+    assert redact_record(race, ()).cluster == race.cluster
+
+
+def test_names_of_nodes_are_hidden_in_keys_of_telemetry() -> None:
+    race = record(
+        telemetry={
+            f"node.{SECRET}.load": 1,
+            f"node.{SECRET.upper()}.load": 2,
+            "pools": {f"a{SECRET}": [SECRET]},
+        }
+    )
+    race = replace(race, cluster=replace(race.cluster, nodes=({"name": SECRET, SECRET: {SECRET: 1}},)))
+    found = redact_record(race, {SECRET, SECRET.upper()})
+    assert found.telemetry == {
+        "node.<hidden>.load": 1,
+        "node.<hidden>.load #2": 2,
+        "pools": {"a<hidden>": ["<hidden>"]},
+    }
+    assert found.cluster.nodes == ({"name": "<hidden>", "<hidden>": {"<hidden>": 1}},)
 
 
 def fail() -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError, StoreError, TrackError
 from pacenote.model.failure_group import FailureGroup
-from pacenote.model.race_record import RaceRecord, Verdict
+from pacenote.model.race_record import RaceRecord, RecordedCluster, Verdict
 from pacenote.model.result import TaskResult, ValueSummary
 from pacenote.model.secrets import (
     REDACTED,
@@ -72,24 +72,52 @@ def _redact_values(
         numbers = (value.min, value.mean, value.max, value.standard_deviation, value.low, value.high)
         if any(is_secret_number(number, secrets) for number in numbers if number is not None):
             continue
-        unique = hidden = _redact_text(name, secrets)
-        for number in count(2):
-            if unique not in public:
-                break
-            unique = f"{hidden} #{number}"
-        public[unique] = value
+        public[_unique(_redact_text(name, secrets), public)] = value
     return public
+
+
+def _unique(name: str, taken: Collection[str]) -> str:
+    """Returns a name that is not taken: names that are equal without secrets are numbered."""
+    numbered = (f"{name} #{number}" for number in count(2))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
+
+
+def _redact_document(value: object, secrets: Collection[str]) -> object:
+    """Redacts secrets in every string of a JSON value, also in keys, which may be names of nodes."""
+    if isinstance(value, Mapping):
+        public = dict[str, object]()
+        for key, item in value.items():
+            public[_unique(_redact_text(str(key), secrets), public)] = _redact_document(item, secrets)
+        return public
+    if isinstance(value, list | tuple):
+        return [_redact_document(item, secrets) for item in value]
+    return redact_value(value, secrets)
+
+
+def _redact_cluster(cluster: RecordedCluster, secrets: Collection[str]) -> RecordedCluster:
+    """Returns the description of an engine without secrets: it may repeat those of requests anywhere."""
+
+    def clean(value: object) -> Any:
+        return _redact_document(value, secrets)
+
+    return replace(
+        cluster,
+        version=clean(cluster.version),
+        flavor=clean(cluster.flavor),
+        build_hash=clean(cluster.build_hash),
+        name=clean(cluster.name),
+        nodes=tuple(clean(node) for node in cluster.nodes),
+    )
 
 
 def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
     """Returns the record of a race without secrets, and without user names and passwords of URLs, in its
-    parameters and messages.
+    parameters and messages, and in what the engine has reported.
     """
 
     def clean(value: object) -> Any:
         return redact_value(value, secrets)
 
-    nodes = tuple(clean(node) for node in record.cluster.nodes)
     findings = tuple(replace(each, text=clean(each.text)) for each in record.verdict.findings)
     return replace(
         record,
@@ -98,9 +126,9 @@ def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
         given_options=clean(record.given_options),
         user_tags=clean(record.user_tags),
         task_meta=clean(record.task_meta),
-        cluster=replace(record.cluster, nodes=nodes),
+        cluster=_redact_cluster(record.cluster, secrets),
         tasks=tuple(redact_result(task, secrets) for task in record.tasks),
-        telemetry=clean(record.telemetry),
+        telemetry=cast("dict[str, object]", _redact_document(record.telemetry, secrets)),
         telemetry_errors=tuple(clean(text) for text in record.telemetry_errors),
         documents=tuple(
             replace(check, count_problem=clean(check.count_problem)) for check in record.documents
