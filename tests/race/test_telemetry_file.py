@@ -131,6 +131,20 @@ def test_readings_of_a_device_are_in_the_order_of_time(tmp_path: Path) -> None:
     assert list(device_readings(tmp_path / "telemetry.parquet", "none")) == []
 
 
+def test_secrets_are_removed_from_names_and_labels(tmp_path: Path) -> None:
+    folder = RaceFolder(tmp_path, frozenset({"hunter-22"}))
+    file = RaceTelemetry(folder, ObservedHost((), (), (), {}))
+    (sample, *_) = samples([1])
+    file.write(
+        [replace(sample, name="pool.hunter-22.queue", labels={"node": "hunter-22", "hunter-22": "a"})] * 2
+    )
+    file.close(None)
+    rows = pyarrow.parquet.read_table(tmp_path / "telemetry.parquet").to_pylist()
+    assert len(rows) == 2
+    assert "pool.<hidden>.queue" in str(rows[0])
+    assert "hunter-22" not in str(rows)
+
+
 def test_the_times_of_tasks_are_known_before_the_race_has_ended(tmp_path: Path) -> None:
     race, listener = telemetry(tmp_path), Listener()
     begin_ns = race.now_ns()
