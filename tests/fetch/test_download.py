@@ -421,10 +421,10 @@ def test_a_source_that_states_an_impossible_size_is_skipped(downloader: Download
         download_file(Download(downloader.target, sources), downloader.report, QUICK)
         assert len(liar.requests) == 1
         assert downloader.target.read_bytes() == CONTENT
+        both = (sources[0], resolve("http://127.0.0.1:9/a.json"))
         with pytest.raises(
-            NotAvailable, match=r"/a/geonames/a\.json: no room for notes\.json\.bz2: it needs 909"
+            NotAvailable, match=r"/a/geonames/a\.json: no room for notes\.json\.bz2: it needs"
         ):
-            both = (sources[0], resolve("http://127.0.0.1:9/a.json"))
             download_file(Download(downloader.target, both), downloader.report, QUICK)
         with pytest.raises(DiskError, match=r"no room for notes\.json\.bz2: it needs 909"):
             download_file(Download(downloader.target, sources[:1]), downloader.report, QUICK)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,21 +40,32 @@ def check_report_file(file: Path | None) -> Path | None:
         return None
     file = file.absolute()
     is_new = not file.exists()
-    created = [folder for folder in file.parents if not folder.exists()]
+    # What is created behind a link is removed, not the link.
+    target = Path(os.path.realpath(file)) if is_new else file
+    created = [folder for folder in target.parents if not folder.exists()]
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a", encoding="utf-8"):
-            pass
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _check_writable(target)
     except OSError as error:
         raise UsageError(f"--report-file {file} cannot be written: {error.strerror}") from error
     finally:
         if is_new:
             with contextlib.suppress(OSError):
-                file.unlink()
+                target.unlink()
         for folder in created:
             with contextlib.suppress(OSError):
                 folder.rmdir()
     return file
+
+
+def _check_writable(file: Path) -> None:
+    """Raises OSError if a file cannot be written. A pipe is not opened: that would wait for its reader."""
+    if file.is_fifo():
+        if not os.access(file, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return
+    with file.open("a", encoding="utf-8"):
+        pass
 
 
 def write_report_file(file: Path, text: str, report_format: str | None) -> Path:
