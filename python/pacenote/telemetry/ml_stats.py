@@ -47,7 +47,7 @@ class MlProcessingTimes(TelemetryDevice):
             # Most clusters have no results: counting them is cheaper than the search.
             counted = connection.get(f"{_INDICES}/_count?{_OPTIONS}")
             with expected_form('"count" of the results'):
-                if not counted["count"]:
+                if not counted.get("count"):
                     return DeviceReading({})
             reply = connection.request("POST", f"{_INDICES}/_search?{_OPTIONS}", _QUERY)
         finally:
