@@ -81,22 +81,50 @@ def test_how_much_of_its_processors_an_engine_used_is_that_of_its_busiest_node()
     assert found.used_share == pytest.approx(0.9)
     assert found.queued == {"search": 4.0, "write": 1.0}
     alone = task_observations(telemetry("node-counters"), {}, {TASK: figures}, ["near"])[TASK]
-    assert (alone.used_share, alone.queued) == (0.5, {})
+    assert (alone.used_share, alone.queued) == (0.45, {})
     stored = signs_of_saturation(with_observations(record(tasks=(bulk(),)), {TASK: found}))
     assert stored[TASK] == TaskObservation(used_share=found.used_share, queued=found.queued)
 
 
 @pytest.mark.parametrize(
-    ("others", "used_share"),
-    [({}, 1.0), ({"cpu.other_share": 0.91}, 0.08 / 0.99), ({"cpu.other_least_share": 0.72}, 0.1)],
+    ("shares", "used_share"),
+    [
+        # Nothing was idle, but the engine had only 8 % of the time: others had the rest.
+        ({"engine": 0.08, "idle": 0.0, "driver": 0.0, "other": 0.91}, 0.08 / 0.99),
+        ({"engine": 0.08, "idle": 0.0, "driver": 0.0, "other": 0.02, "steal": 0.9}, 0.08),
+        ({"engine": 0.5, "idle": 0.02, "driver": 0.48, "other": 0.0}, 0.5),
+        # The kernel counts 10 % of the time for interrupts, of no process.
+        ({"engine": 0.84, "idle": 0.02, "driver": 0.02, "other": 0.01, "steal": 0.01}, 0.84 / 0.9),
+        # What others had is not known, or only what it was at least.
+        ({"engine": 0.08, "idle": 0.0}, 0.08),
+        ({"engine": 0.08, "idle": 0.0, "driver": 0.02, "other_least": 0.72}, 0.08),
+        ({"engine": 0.5, "idle": 0.02, "other": 0.0}, 0.5),
+        ({"engine": 0.95, "idle": 0.01}, 0.95),
+        ({"idle": 0.0, "driver": 0.5, "other": 0.0}, None),
+    ],
 )
-def test_an_engine_did_not_use_its_processors_if_other_programs_did(
-    others: dict[str, float], used_share: float
+def test_an_engine_did_not_use_its_processors_if_others_did(
+    shares: dict[str, float], used_share: float | None
 ) -> None:
-    """Nothing was idle, but the engine had only 8 % of the time."""
-    figures = {"cpu.engine_share": 0.08, "cpu.idle_share": 0.0, **others}
+    """Others are the driver, other programs and other guests of the host."""
+    figures = {f"cpu.{name}_share": share for name, share in shares.items()}
     found = task_observations(telemetry("node-counters"), {}, {TASK: [figures]}, ["near"])[TASK]
     assert found.used_share == pytest.approx(used_share)
+
+
+def test_what_others_had_beside_a_node_that_is_not_sampled_is_not_what_it_used() -> None:
+    """A driver beside it had 35 % of the processors, or another node, which is the engine, too."""
+    facts = {f"node.{node}.os.available_processors": "4" for node in "ab"}
+    for percent in (95.0, 100.0):
+        found = task_observations(beside_driver(1.4, 4, percent), facts, {}, [])[TASK]
+        assert found.used_share == pytest.approx(0.6)
+    cuts = telemetry(
+        "node-counters",
+        *(counter("process.cpu.total", 1900, node=node) for node in "ab"),
+        *(gauge("os.cpu.percent", 97.0, node=node) for node in "ab"),
+    )
+    together = places([{"name": name, "host": "10.0.0.1"} for name in "ab"])
+    assert task_observations(cuts, facts, {}, [], together)[TASK].used_share == pytest.approx(0.95)
 
 
 def test_the_queue_of_an_older_version_is_that_of_no_known_pool() -> None:

@@ -194,7 +194,10 @@ def test_clients_are_called_always_busy_by_what_was_measured():
 @pytest.mark.parametrize(
     ("observed", "sign"),
     [
-        (TaskObservation(used_share=0.95), "a node used at least 90 % of the CPU time that it could have"),
+        (
+            TaskObservation(used_share=0.95),
+            "on a host, it used at least 90 % of the CPU time that it could have",
+        ),
         (TaskObservation(queued={"search": 3.0}), "requests queued for its threads"),
     ],
 )

@@ -75,6 +75,18 @@ class ReportedCpu:
         """What that is at least without the driver, if that may have had a part of it."""
         return self._lacked(self.other_least_share)
 
+    @property
+    def used_share(self) -> float | None:
+        """What the nodes of the host had of the time of the processors, or the node alone if it is not known
+        what processes of no node had.
+        """
+        if self.engine_share is None:
+            return None
+        nodes = self.engine_share
+        if self.idle_share is not None and self.other_share is not None:
+            nodes = max(nodes, 1.0 - self.idle_share - self.other_share)
+        return min(nodes, 1.0)
+
     def _lacked(self, others: float | None) -> float | None:
         if self.engine_share is None or others is None or self.idle_share is None:
             return None

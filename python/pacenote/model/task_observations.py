@@ -65,8 +65,8 @@ class TaskObservation:
     """Mean frequency of these cores, if they were idle for less than `IDLE_SHARE` of the time."""
 
     used_share: float | None = None
-    """CPU time of the engine, as a share of what it, other programs and nobody had of the cores that it may
-    use, on the host on which that is the largest.
+    """CPU time of the engine, as a share of what processes, other guests and nobody had of the cores that it
+    may use, or at least that, on the host on which it is the largest.
     """
 
     queued: Mapping[str, float] = field(default_factory=dict)
@@ -137,7 +137,7 @@ def task_observations(
             _largest(of_host, "cpu.lacked_least_share", (cpu.lacked_least_share for cpu in reported)),
             _largest(of_host, "cpu.steal_share") if sampled else None,
             _busy_frequency(of_host) if sampled else None,
-            _largest_used_share(of_host, reported),
+            _largest_of(*map(_used_share, of_host), *(cpu.used_share for cpu in reported)),
             _longest_queues(gauges, series.values_of(NODES, "node")),
         )
     return found
@@ -146,25 +146,27 @@ def task_observations(
 def _largest(
     figures: Iterable[Mapping[str, float | str]], name: str, others: Iterable[float | None] = ()
 ) -> float | None:
-    values = (*(host.get(name) for host in figures), *others)
+    return _largest_of(*(host.get(name) for host in figures), *others)
+
+
+def _largest_of(*values: float | str | None) -> float | None:
     return max((value for value in values if isinstance(value, float)), default=None)
 
 
-def _largest_used_share(
-    figures: Iterable[Mapping[str, float | str]], reported: Iterable[ReportedCpu]
-) -> float | None:
-    """Returns the largest share that the engine had of what it could have. The time of other programs counts,
-    as far as it is known: an engine that needs it gets a part of it.
+def _used_share(host: Mapping[str, float | str]) -> float | None:
+    """Returns the share that the engine had of what it could have: what driver, other programs and other
+    guests had, too, because an engine that needs it gets a part of it. If it is not known what one of them
+    had, it may be all that remains, and the engine had at least its share of the whole time.
     """
-    names = ("cpu.engine_share", "cpu.idle_share", "cpu.other_share", "cpu.other_least_share")
-    shares = [tuple(map(host.get, names)) for host in figures]
-    shares += [(cpu.engine_share, cpu.idle_share, cpu.other_share, cpu.other_least_share) for cpu in reported]
-    known = (
-        ratio(engine, engine + idle + max(each for each in (*others, 0.0) if isinstance(each, float)))
-        for engine, idle, *others in shares
-        if isinstance(engine, float) and isinstance(idle, float)
+    engine, idle, driver, other, stolen = (
+        host.get(f"cpu.{name}_share") for name in ("engine", "idle", "driver", "other", "steal")
     )
-    return max((share for share in known if share is not None), default=None)
+    if not isinstance(engine, float):
+        return None
+    if not (isinstance(idle, float) and isinstance(driver, float) and isinstance(other, float)):
+        return min(engine, 1.0)
+    # A kernel that does not count stolen time counts all time without it.
+    return ratio(engine, engine + idle + driver + other + (stolen if isinstance(stolen, float) else 0.0))
 
 
 def _longest_queues(gauges: TaskSeries, nodes: Iterable[str]) -> dict[str, float]:

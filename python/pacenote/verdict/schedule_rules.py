@@ -22,6 +22,7 @@ from pacenote.model.target_rate import (
 )
 from pacenote.model.task_kinds import indexes, searches
 from pacenote.model.task_observations import POOLS, TaskObservation
+from pacenote.model.unserved import UNSENT_MARK
 from pacenote.units import format_count, format_range, format_rate, format_seconds
 from pacenote.verdict import driver_health, driver_pauses
 from pacenote.verdict.task_rules import (
@@ -38,8 +39,8 @@ EXPLAINED_SHARE = 0.5
 """Smallest part of the time that a task lacked for its schedule which what held its clients explains."""
 
 SATURATED_SHARE = 0.90
-"""CPU time of the engine, as a share of what it, other programs and nobody had, from which on it was limited
-by it.
+"""CPU time of the engine, as a share of what it could have had (`TaskObservation.used_share`), from which on
+it was limited by it.
 """
 
 SATURATED_QUEUE = 1.0
@@ -196,7 +197,7 @@ def unsent(tasks: Iterable[TaskResult], delays: Delays) -> Iterator[Finding]:
     for slowness, group in groups.items():
         count, total = sum(map(backlog, group)), sum(map(planned, group))
         yield Finding(
-            f"{count:,} of {total:,} planned operations were not sent: {_reason(slowness, group, delays)}",
+            f"{count:,} of {total:,} {UNSENT_MARK}: {_reason(slowness, group, delays)}",
             slowness.cause,
             slowness.advice,
             names(group),
@@ -262,7 +263,7 @@ def _signs(task: TaskResult, delays: Delays) -> Iterator[str]:
     """Yields what shows that the engine could not do more."""
     observed = delays.observed.get(task.task, TaskObservation())
     if (observed.used_share or 0.0) >= SATURATED_SHARE:
-        yield f"a node used at least {SATURATED_SHARE * 100:.0f} % of the CPU time that it could have"
+        yield f"on a host, it used at least {SATURATED_SHARE * 100:.0f} % of the CPU time that it could have"
     if max(observed.queued.get(pool, 0.0) for pool in _pools(task)) >= SATURATED_QUEUE:
         yield "requests queued for its threads"
     attempted = {
