@@ -12,6 +12,7 @@ from msgspec import structs
 
 from pacenote.compare.deciding import deciding_metrics, lacking_metrics, partial_metrics
 from pacenote.compare.differences import group_differences
+from pacenote.compare.endless import endless_percentiles
 from pacenote.compare.estimate import Failures, Measured, decided
 from pacenote.compare.metrics import (
     Datum,
@@ -45,7 +46,6 @@ from pacenote.model.comparison import (
 from pacenote.model.custom_metrics import CustomMetrics, declared_metrics
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.opposite_medians import opposite_median_notes
-from pacenote.model.unserved import UNSERVED
 from pacenote.model.user_tags import tag_texts
 from pacenote.model.warmup_backlog import BACKLOG_MARK, BACKLOG_REASON
 from pacenote.stats.student import t_quantile
@@ -213,7 +213,7 @@ def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured],
         *unknown,
         *quality_problems(customs, [metrics for side in sides for metrics in side]),
         *_backlogs(measured),
-        *_endless(measured),
+        *endless_percentiles(measured),
         *_too_few_samples(measured),
         *_lost_blocks(measured, races, options),
     ]
@@ -340,17 +340,6 @@ def _backlogs(measured: Iterable[Measured]) -> Iterator[Finding]:
     if tasks:
         text = f"{BACKLOG_MARK} {BACKLOG_REASON} in a race, so that it does not decide"
         yield Finding(text, "track", "use a longer warm-up", tuple(tasks))
-
-
-def _endless(measured: Iterable[Measured]) -> Iterator[Finding]:
-    """Yields which percentiles of latency that are to decide cannot, because they have no end in a race."""
-    found: dict[float, dict[str, None]] = {}
-    for each in measured:
-        if each.metric.role == "primary" and each.is_endless and not each.is_void:
-            found.setdefault(each.metric.metric.q, {})[each.metric.metric.task] = None
-    for q, tasks in found.items():
-        text = f"p{q:g} of latency does not decide: more than {100 - q:.3g} % of the operations {UNSERVED}"
-        yield Finding(f"{text} in a race", "engine", "compare their throughput", tuple(tasks))
 
 
 def _too_few_samples(measured: Iterable[Measured]) -> Iterator[Finding]:
