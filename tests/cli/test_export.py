@@ -141,6 +141,8 @@ def test_a_race_whose_tags_are_too_long_to_be_repeated_is_left_out(run, store, t
     assert "which are repeated with each figure: at most 16,384 can be" in err
     assert b"race-1" in output.read_bytes()
     assert b"x" * 1_000 not in output.read_bytes()
-    assert run("export", "long", f"--format={name}", f"--output={output}")[0] == 64
+    code, _, err = run("export", "long", "race-1", f"--format={name}", f"--output={output}")
+    assert code == 64
+    assert "hint: --format=json has them once" in err
     # JSON has them once.
     assert ids(run("export", "long")[1]) == ["long"]

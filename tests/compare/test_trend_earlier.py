@@ -58,6 +58,9 @@ def test_a_short_series_between_does_not_hide_it():
     races[-1] = with_documents(races[-1], 1_002)
     trend = trend_of(races)
     assert (len(trend.races), trend.answer) == (1, "earlier regression")
+    # Nor does one that lacks a metric that was asked for.
+    races[-2] = replace(races[-2], tasks=races[-2].tasks[1:])
+    assert trend_of(races, metrics=("throughput:index-append",)).answer == "earlier regression"
 
 
 def test_a_regression_of_the_newest_series_comes_first():
@@ -76,6 +79,12 @@ def test_it_ends_when_it_is_accepted_or_gone():
     assert trend_of(grown(11), accepted=(accepted,)).answer == "too few races"
     gone = grown(14, 15, lambda night: 0.8 if 4 <= night < 8 else 1)
     assert trend_of(gone).answer == "too few races"
+
+
+def test_a_regression_before_counts_from_the_given_day_on():
+    races = grown(11)
+    assert trend_of(races, since=races[5].timestamp.date()).answer == "earlier regression"
+    assert trend_of(races, since=races[10].timestamp.date()).answer == "too few races"
 
 
 def test_only_what_ended_before_in_the_same_benchmark_counts():

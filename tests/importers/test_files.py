@@ -112,5 +112,7 @@ def test_links_in_a_folder_are_not_followed(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "race.json").symlink_to("../race.json")
-    with pytest.raises(PacenoteError, match="has no race"):
+    with pytest.raises(PacenoteError, match="has only links to races"):
         race_files(folder)
+    (folder / "test_run.json").write_text("{}")
+    assert race_files(folder) == (folder / "test_run.json",)

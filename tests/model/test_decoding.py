@@ -168,9 +168,23 @@ def test_texts_in_toml_have_no_keys() -> None:
     assert all(name in value for value in values.values())
 
 
-@pytest.mark.parametrize("text", ["a" * 1_000_000, '"' * 1_000_000, "'" * 1_000_000, "a" + " " * 1_000_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 1_000_000,
+        "a" + " " * 1_000_000,
+        '"' * 1_000_000,
+        "'" * 1_000_000,
+        '\\"' * 500_000,
+        '"""\n\\' * 200_000,
+        "'''\na'" * 150_000,
+        "a = '" * 150_000,
+        'a = "\\' * 150_000,
+        "a. " * 300_000,
+    ],
+)
 def test_toml_without_a_key_is_refused_at_once(text: str) -> None:
     began_s = time.process_time()
-    with pytest.raises(ValueError, match="Expected '='"):
+    with pytest.raises(ValueError, match=r"line|column|end of document|parts"):
         parse_toml(text)
     assert time.process_time() - began_s < 5.0

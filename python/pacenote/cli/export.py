@@ -94,13 +94,8 @@ class _Races:
 
         store = RaceStore()
         check_home(store.home)
-        for race in each_race(store, self._references, self._leave_out):
-            try:
-                if self._repeats:
-                    check_identity(race.record)
-            except StoreError as error:
-                self._leave_out(error.message)
-                continue
+        check = check_identity if self._repeats else None
+        for race in each_race(store, self._references, self._leave_out, check):
             # The Parquet files of a race that was killed are incomplete until then.
             for problem in recover(race.folder) if race.state == "killed" else ():
                 self.console.warning(f"race {race.record.race_id}: {problem}")

@@ -49,9 +49,9 @@ class RaceSeries:
     may be, in one sentence; empty if the newest race counts.
     """
 
-    earlier: tuple[ComparedRace, ...] = ()
-    """The races of the same benchmark whose machine or data differ, and whose series had ended before this
-    one began.
+    earlier: tuple[tuple[ComparedRace, ...], ...] = ()
+    """The series of the same benchmark, with another machine or other data, that had ended before this one
+    began, the newest first.
     """
 
 
@@ -88,13 +88,15 @@ def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSer
         {key: value for key, value in wanted.items() if value},
         tuple(left_out),
         newest_unusable,
-        tuple(_ended_before(same[0], others, memory)),
+        _ended_before(same[0], others, memory),
     )
 
 
-def _ended_before(first: ComparedRace, others: Iterable[ComparedRace], memory: int) -> Iterator[ComparedRace]:
-    """Yields the races of series that had ended before the first race of a series, and that differ from it
-    only in their environment.
+def _ended_before(
+    first: ComparedRace, others: Iterable[ComparedRace], memory: int
+) -> tuple[tuple[ComparedRace, ...], ...]:
+    """Returns the series that had ended before the first race of a series, and that differ from it only in
+    their environment, the newest first.
     """
     wanted = _configuration(first, memory)
     series: dict[tuple[str, ...], list[ComparedRace]] = {}
@@ -102,9 +104,8 @@ def _ended_before(first: ComparedRace, others: Iterable[ComparedRace], memory: i
         own = _configuration(race, memory)
         if all(own[key] == value for key, value in wanted.items() if key not in _ENVIRONMENT):
             series.setdefault(tuple(own[key] for key in _ENVIRONMENT), []).append(race)
-    for races in series.values():
-        if _order(races[-1]) < _order(first):
-            yield from races
+    ended = (tuple(races) for races in series.values() if _order(races[-1]) < _order(first))
+    return tuple(sorted(ended, key=lambda races: _order(races[-1]), reverse=True))
 
 
 def _is_later(race: ComparedRace, newest: ComparedRace, wanted: Mapping[str, str], memory: int) -> bool:

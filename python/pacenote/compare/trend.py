@@ -74,16 +74,13 @@ def _earlier_regression(series: RaceSeries, options: TrendOptions) -> Trend | No
     """
     own = replace(options, quality=(*options.quality, *options.checked_quality), checked_quality=())
     own = replace(own, not_before=None, left_out=(), damaged=())
-    races: Sequence[ComparedRace] = series.earlier
-    while races and options.since is None:
-        before = race_series(races, own)
+    for races in series.earlier:
         try:
-            trend = _trend(before, own)
+            trend = _trend(race_series(races, own), own)
         except UsageError:
-            return None  # These races lack a metric that was asked for.
+            continue  # These races lack a metric that was asked for.
         if trend.answer != "too few races":
             return trend if trend.answer == "regression" else None
-        races = before.earlier
     return None
 
 

@@ -212,7 +212,8 @@ def check_identity(record: RaceRecord) -> None:
     if length > MOST_IDENTITY:
         raise StoreError(
             f"the tags and names of race {shortened(record.race_id, 80)} have {length:,} characters, which "
-            f"are repeated with each figure: at most {MOST_IDENTITY:,} can be"
+            f"are repeated with each figure: at most {MOST_IDENTITY:,} can be",
+            hint="--format=json has them once",
         )
 
 

@@ -71,6 +71,12 @@ def race_files(folder: Path) -> tuple[Path, ...]:
     Raises PacenoteError if there are none or too many.
     """
     found = list(_documents(folder))
+    links = [path for path in found if path.is_symlink()]
+    found = [path for path in found if path not in set(links)]
+    if not found and links:
+        raise PacenoteError(
+            f"{folder} has only links to races, such as {links[0]}", hint="name the files themselves"
+        )
     if not found:
         raise PacenoteError(
             f"{folder} has no race", hint=f"expected {', '.join(FILE_NAMES[:3])} in it or in folders below it"
@@ -85,9 +91,7 @@ def _documents(folder: Path) -> Iterator[Path]:
         here = Path(path)
         if len(here.relative_to(folder).parts) >= _DEPTH:
             folders.clear()
-        for name in FILE_NAMES:
-            if name in files and not (here / name).is_symlink():
-                yield here / name
+        yield from (here / name for name in FILE_NAMES if name in files)
 
 
 def read_file(path: Path) -> ReadFile:

@@ -248,8 +248,9 @@ def _overlapping_by_chance(result: TaskResult) -> float:
     """Returns by how much the number of operations in flight may be larger at the end of the window than at
     its beginning, although they do not become more: by one at least.
 
-    Their number is at most that of a Poisson process with their mean, whatever the distribution of their
-    service times, so that the variance of the difference is at most twice the mean.
+    If operations do not wait for each other, the number of those in flight varies at most like that of a
+    Poisson process with their mean, whatever the distribution of their service times, so that the variance of
+    the difference is at most twice the mean. Behind a queue in the engine it varies more.
     """
     if result.service_time is None or not result.window_s:
         return 1.0

@@ -37,11 +37,13 @@ _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _NEXT_PART = rf"[ \t]*+\.[ \t]*+{_PART}"
 _TOML_TOKEN = re.compile(
     rf"(?P<long>{_PART}(?:{_NEXT_PART}){{{_MAX_KEY_PARTS}}})"
-    r'|"""(?:[^"\\]++|\\[\s\S]|"(?!""))*+"""\"{0,2}'
-    r"|'''(?:[^']++|'(?!''))*+''''{0,2}"
-    rf"|{_PART}(?:{_NEXT_PART})*+|#[^\n]*+"
+    r'|"""(?:[^"\\]++|\\[\s\S]|"(?!""))*+(?:"""\"{0,2}|\\?\Z)'
+    r"|'''(?:[^']++|'(?!''))*+(?:''''{0,2}|\Z)"
+    rf"|{_PART}(?:{_NEXT_PART})*+|#[^\n]*+|[\"'][^\n]*+"
 )
-"""A long key; a text of several lines, a key or value, or a comment, in which nothing else is looked for."""
+"""A long key; a text of several lines, a key or value, or a comment, in which nothing else is looked for; or
+a text without an end, at which Python's parser stops.
+"""
 
 _COSTS = {b"{": 140, b"[": 64, b",": 60, b":": 60}
 """Bytes of memory for each character outside and inside of texts: those of an object, of a list, of a short
@@ -103,8 +105,10 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     if len(text.encode("utf-8", "replace")) > MAX_TOML_BYTES:
         raise ValueError(f"it is larger than {MAX_TOML_BYTES >> 20} MiB")
-    if any(token["long"] for token in _TOML_TOKEN.finditer(text)):
-        raise ValueError(f"it has a key of more than {_MAX_KEY_PARTS} parts")
+    for token in _TOML_TOKEN.finditer(text):
+        if token["long"]:
+            line = text.count("\n", 0, token.start()) + 1
+            raise ValueError(f"it has a key of more than {_MAX_KEY_PARTS} parts (at line {line})")
     import tomllib  # Not needed for most commands.
 
     try:

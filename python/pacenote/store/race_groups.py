@@ -101,18 +101,24 @@ class ReferencedRace:
 
 
 def each_race(
-    store: RaceStore, references: Sequence[str], leave_out: Callable[[str], None]
+    store: RaceStore,
+    references: Sequence[str],
+    leave_out: Callable[[str], None],
+    check: Callable[[RaceRecord], None] | None = None,
 ) -> Iterator[ReferencedRace]:
     """Yields the races that the references name, one after the other, as `find_group` finds them, each once.
 
-    Calls `leave_out` with the reason for each race of several that is a copy or cannot be read. Raises
-    StoreError for a reference that names no race, and for a single race that cannot be read.
+    `check` raises StoreError for a race that cannot be used; without it, each one can. Calls `leave_out` with
+    the reason for each race of several that is a copy, or cannot be read or used. Raises StoreError for a
+    reference that names no race, and for a single race that cannot be read or used.
     """
     seen: set[tuple[str, datetime]] = set()
     for folder, is_one in _each_folder(store, references):
         try:
             record = folder.read()
             _check_copy(folder, record)
+            if check is not None:
+                check(record)
         except StoreError as error:
             if is_one:
                 raise
