@@ -9,6 +9,8 @@ import pytest
 
 from pacenote.errors import StoreError
 from pacenote.store.trusted_files import TrustedFiles, writable_by_others
+from pacenote.system.access_list import FileAccess, writers_of
+from pacenote.system.regular_files import read_with_access
 from support.access_lists import let_write
 
 
@@ -46,6 +48,9 @@ def test_a_file_that_others_may_have_written_trusts_nothing(tmp_path):
         TrustedFiles(tmp_path).trust_in(Path("/a"), b"")
 
 
+_BY_LIST = "others may write to it by its access control list (`chmod g-w`)"
+
+
 def _status(mode=0o644, user=None, group=None):
     user = os.geteuid() if user is None else user
     group = os.getegid() if group is None else group
@@ -63,17 +68,31 @@ def _status(mode=0o644, user=None, group=None):
     ],
 )
 def test_users_that_may_write_are_found(tmp_path, status, reason):
-    assert writable_by_others(tmp_path, status) == reason
+    assert writable_by_others(FileAccess(status, writers_of(tmp_path, status))) == reason
+
+
+def _problem(file):
+    return writable_by_others(read_with_access(file)[1])
 
 
 def test_users_that_may_write_by_an_access_control_list_are_found(tmp_path):
     file = tmp_path / "file"
     file.touch()
     let_write(file, users={0, os.geteuid()})
-    assert writable_by_others(file, file.stat()) == ""
+    assert _problem(file) == ""
     for others in ({"users": {54321}}, {"groups": {54321}}):
         let_write(file, **others)
-        reason = writable_by_others(file, file.stat())
-        assert reason == "others may write to it by its access control list (`chmod g-w`)"
+        assert _problem(file) == _BY_LIST
     file.chmod(0o644)
-    assert writable_by_others(file, file.stat()) == ""
+    assert _problem(file) == ""
+
+
+def test_the_access_control_list_is_that_of_the_file_that_was_read(tmp_path):
+    file, other = tmp_path / "file", tmp_path / "other"
+    file.write_text("theirs")
+    let_write(file, users={54321})
+    other.write_text("mine")
+    other.chmod(0o664)
+    content, access = read_with_access(file)
+    other.replace(file)
+    assert (content, writable_by_others(access)) == (b"theirs", _BY_LIST)

@@ -19,8 +19,8 @@ from pacenote.errors import StoreError
 from pacenote.model.decoding import parse_json
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.file_lock import file_awaited
-from pacenote.system.access_list import writers_of
-from pacenote.system.regular_files import read_with_status
+from pacenote.system.access_list import FileAccess
+from pacenote.system.regular_files import read_with_access
 
 Trust = Literal["trusted", "changed", "unknown"]
 """Whether a file is trusted as it is, was trusted with another content, or never was."""
@@ -40,12 +40,12 @@ class TrustedFiles:
         read, or if another user may have written it.
         """
         try:
-            data, status = read_with_status(self._path)
+            data, access = read_with_access(self._path)
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError as error:
             raise store_error("read", self._path, error) from error
-        if reason := writable_by_others(self._path, status):
+        if reason := writable_by_others(access):
             raise StoreError(f"{self._path} is not used: {reason}", hint="remove it, and trust files again")
         try:
             files = parse_json(data)["files"]
@@ -86,18 +86,16 @@ class TrustedFiles:
         return was_trusted
 
 
-def writable_by_others(path: Path, status: os.stat_result) -> str:
-    """Returns why users other than this one and root may write to a file with this status, or empty text if
-    none may.
+def writable_by_others(access: FileAccess) -> str:
+    """Returns why users other than this one and root may write to a file, or empty text if none may.
 
     The group may write to it if it is that of the user alone, as some distributions have one for each user.
     """
-    trusted = {os.geteuid(), 0}
+    status, writers, trusted = access.status, access.writers, {os.geteuid(), 0}
     if status.st_uid not in trusted:
         return f"it belongs to another user ({_user_name(status.st_uid)})"
     if status.st_mode & stat.S_IWOTH:
         return "all users may write to it (`chmod o-w`)"
-    writers = writers_of(path, status)
     if writers.owning_group and not _is_own_group(status.st_gid):
         return "its group may write to it (`chmod g-w`)"
     if writers.users - trusted or any(not _is_own_group(group) for group in writers.groups):

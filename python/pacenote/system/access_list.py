@@ -32,14 +32,24 @@ class Writers:
     """The ids of other groups that its list names."""
 
 
-def writers_of(path: Path, status: os.stat_result) -> Writers:
-    """Returns who may write to a file or folder with this status; follows links. A file system without lists
-    has only the permissions.
+@dataclass(frozen=True, slots=True)
+class FileAccess:
+    """Who may do what with a file or folder."""
+
+    status: os.stat_result
+    """Its status, with its owner and permissions."""
+    writers: Writers
+    """Who may write to it."""
+
+
+def writers_of(file: Path | int, status: os.stat_result) -> Writers:
+    """Returns who may write to a file or folder with this status, which is an open file or a path; follows
+    links. A file system without lists has only the permissions.
     """
     if not status.st_mode & stat.S_IWGRP:
         return Writers(owning_group=False)  # It is also the mask of a list.
     try:
-        content = os.getxattr(path, _ATTRIBUTE)
+        content = os.getxattr(file, _ATTRIBUTE)
     except OSError:
         return Writers(owning_group=True)
     whole = len(content) - (len(content) - _VERSION_BYTES) % _ENTRY.size

@@ -6,7 +6,9 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
+from pacenote.system.access_list import FileAccess, writers_of
 from pacenote.units import format_bytes
 
 MAX_FILE_BYTES = 64 << 20
@@ -23,7 +25,7 @@ def read_regular_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
 
     Raises OSError, also if it is not a regular file, or if it is larger than `max_bytes`.
     """
-    return _read(path, 0, max_bytes)[0]
+    return _read(path, 0, max_bytes)
 
 
 def read_stored_file(path: Path) -> bytes:
@@ -32,27 +34,41 @@ def read_stored_file(path: Path) -> bytes:
     Raises OSError as `read_regular_file` does, and if the file is a symbolic link, which could show any file
     of the user.
     """
-    return _read(path, os.O_NOFOLLOW)[0]
+    return _read(path, os.O_NOFOLLOW)
 
 
-def read_with_status(path: Path) -> tuple[bytes, os.stat_result]:
-    """Returns the content of a file, and the status of the file that was read. Raises OSError as
-    `read_regular_file` does.
+def read_with_access(path: Path) -> tuple[bytes, FileAccess]:
+    """Returns the content of a file, and who may write to it: to the file that was read, whatever the path
+    names afterwards. Raises OSError as `read_regular_file` does.
     """
-    return _read(path, 0)
+    with open_regular_file(path) as file:
+        status = os.fstat(file.fileno())
+        return _content(file, MAX_FILE_BYTES), FileAccess(status, writers_of(file.fileno(), status))
 
 
-def _read(path: Path, flags: int, max_bytes: int = MAX_FILE_BYTES) -> tuple[bytes, os.stat_result]:
+def open_regular_file(path: Path | str, flags: int = 0, *, folder: int | None = None) -> BinaryIO:
+    """Opens a file to read it, with further flags of `os.open`; a relative path is below the open `folder`.
+
+    Raises OSError; with EINVAL if it is not a regular file, such as a folder or a pipe.
+    """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
     except ValueError as error:  # Its name contains a NUL character, or is not text of the file system.
         raise OSError(errno.EINVAL, "it has no valid name") from error
-    status = os.fstat(descriptor)
-    if not is_regular_file(status):
+    # Before `fdopen`, which refuses a folder and leaves it open.
+    if not is_regular_file(os.fstat(descriptor)):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is not a regular file")
-    with os.fdopen(descriptor, "rb") as file:
-        data = file.read(max_bytes + 1)
-        if len(data) > max_bytes:
-            raise OSError(errno.EFBIG, f"it is larger than {format_bytes(max_bytes)}")
-        return data, status
+    return os.fdopen(descriptor, "rb")
+
+
+def _read(path: Path, flags: int, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    with open_regular_file(path, flags) as file:
+        return _content(file, max_bytes)
+
+
+def _content(file: BinaryIO, max_bytes: int) -> bytes:
+    data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {format_bytes(max_bytes)}")
+    return data

@@ -14,7 +14,7 @@ from typing import Literal
 from pacenote.cli.options.command_trust import folder_path, is_trusted_for_command
 from pacenote.cli.options.configured import file_cannot_be_read
 from pacenote.store.trusted_files import Trust, TrustedFiles, writable_by_others
-from pacenote.system.regular_files import read_with_status
+from pacenote.system.regular_files import read_with_access
 
 HARMLESS = frozenset({
     *(
@@ -83,12 +83,12 @@ def read_folder_file(folder: Path, home: Path) -> FolderConfiguration | None:
     """
     path = folder_path(folder)
     try:
-        content, status = read_with_status(path)
+        content, access = read_with_access(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise file_cannot_be_read(path, error) from error
-    if reason := writable_by_others(path, status):
+    if reason := writable_by_others(access):
         return FolderConfiguration(path, content, "refused", reason)
     trust = "trusted" if is_trusted_for_command(path, content) else TrustedFiles(home).trust_in(path, content)
     return FolderConfiguration(path, content, trust)
