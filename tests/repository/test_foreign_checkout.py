@@ -16,6 +16,7 @@ from pacenote.sources.checkout import SourceCheckout, SourceRepository
 from pacenote.sources.recipes import recipe_for
 from pacenote.sources.revisions import Revision
 from pacenote.track.repository import open_repository
+from support.descriptors import unchanged_descriptors
 from track.repositories import AUTHOR, commit
 
 pytestmark = pytest.mark.process
@@ -205,6 +206,14 @@ def test_a_sparse_index_is_not_copied(checkout: Path) -> None:
     warnings = list[str]()
     assert folder_revision(checkout, warnings.append) is None
     assert "index has more than 1.0 GiB" in warnings[0]
+
+
+def test_a_folder_in_the_place_of_a_file_of_git_is_not_copied(checkout: Path) -> None:
+    exclude = checkout / ".git" / "info" / "exclude"
+    exclude.unlink(missing_ok=True)
+    exclude.mkdir(parents=True)
+    with unchanged_descriptors():
+        assert folder_revision(checkout) is not None
 
 
 def test_holes_of_an_index_stay_holes(checkout: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from pacenote.sources.build import BuildRequest, BuiltEngine, build_engine, sour
 from pacenote.sources.checkout import local_checkout
 from pacenote.sources.recipes import recipe_for, source_distribution
 from pacenote.system.process import process_identity
+from support.descriptors import unchanged_descriptors
 from support.source_checkout import commit, git, write_checkout, write_jdk
 
 pytestmark = pytest.mark.process
@@ -100,8 +101,21 @@ def test_a_new_file_without_end_is_not_read(sources: Sources) -> None:
     """A hole takes no room on the disk, and would fill the memory."""
     with (sources.folder / "new.txt").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(EngineError, match=r"new.txt is new and has more than 1.0 GiB: remove it"):
+    problem = r"new.txt is untracked and has more than 1.0 GiB: remove it, or ignore it in .gitignore or "
+    with pytest.raises(EngineError, match=problem):
         sources.build()
+    (sources.folder / ".git" / "info" / "exclude").write_text("new.txt\n")
+    assert sources.build().tree.changes == ""
+
+
+def test_an_untracked_repository_in_a_checkout_is_not_read(sources: Sources) -> None:
+    """Git lists it as a folder, which can be opened, but is no file."""
+    nested = sources.folder / "nested"
+    nested.mkdir()
+    git(nested, "init", "--quiet")
+    commit(nested, "other", at="2026-02-01T12:00:00Z")
+    with unchanged_descriptors():
+        assert sources.build().archive.read_text() == "one"
 
 
 def test_a_new_file_is_read_in_parts(sources: Sources) -> None:

@@ -6,10 +6,10 @@ import contextlib
 import errno
 import os
 import shutil
-import stat
 from pathlib import Path
 
 from pacenote.errors import DiskError
+from pacenote.system.regular_files import open_regular_file
 from pacenote.units import format_bytes
 
 KEEP_FREE = 64 << 20
@@ -37,11 +37,9 @@ def read_small_file(path: Path) -> bytes:
     """Returns the content of a file of Pacenote. Raises OSError, also for a file that Pacenote has not
     written: a link, a pipe or a device, which could be read for ever, or one of more than 1 MiB.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_SMALL_FILE:
-            raise OSError(errno.EINVAL, "it is not a small regular file")
+    with open_regular_file(path, os.O_NOFOLLOW) as file:
+        if os.fstat(file.fileno()).st_size > _MAX_SMALL_FILE:
+            raise OSError(errno.EFBIG, f"it is larger than {format_bytes(_MAX_SMALL_FILE)}")
         return file.read(_MAX_SMALL_FILE)
 
 

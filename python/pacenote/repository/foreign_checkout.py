@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import stat
 import tempfile
 import time
 from collections.abc import Callable, Generator
@@ -17,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pacenote.repository.git import GitBlocked, GitError, GitOptions, check_files, git
+from pacenote.system.regular_files import open_regular_file
 from pacenote.system.sparse_files import copy_content
 from pacenote.units import format_bytes
 
@@ -105,13 +105,10 @@ def _copy(source: Path, target: Path) -> None:
     large.
     """
     try:
-        descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        original = open_regular_file(source)
     except OSError:
         return
-    with os.fdopen(descriptor, "rb"):
-        status = os.fstat(descriptor)
-        if status.st_size > _MAX_COPY_BYTES:
+    with original, target.open("wb") as copy:
+        if os.fstat(original.fileno()).st_size > _MAX_COPY_BYTES:
             raise GitBlocked(f"{source} has more than {format_bytes(_MAX_COPY_BYTES)}")
-        if stat.S_ISREG(status.st_mode):
-            with target.open("wb") as copy:
-                copy_content(descriptor, copy.fileno())
+        copy_content(original.fileno(), copy.fileno())

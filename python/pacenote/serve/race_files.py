@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from pacenote.errors import StoreError
+from pacenote.system.regular_files import open_regular_file
 
 _MAX_FILES = 2_000
 _MAX_DEPTH = 4
@@ -88,12 +87,7 @@ def _opened(folder: Path, name: str) -> BinaryIO:
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(inner, flags, dir_fd=descriptor)
             opened.callback(os.close, descriptor)
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        content = os.fdopen(os.open(last, flags, dir_fd=descriptor), "rb")
-    if not stat.S_ISREG(os.fstat(content.fileno()).st_mode):
-        content.close()
-        raise OSError(errno.EINVAL, "not a regular file")
-    return content
+        return open_regular_file(last, os.O_NOFOLLOW, folder=descriptor)
 
 
 def _files(folder: Path, prefix: str, depth: int) -> Iterator[FolderFile]:

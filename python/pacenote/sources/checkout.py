@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import shutil
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +19,18 @@ from pacenote.repository.foreign_checkout import foreign_checkout
 from pacenote.repository.git import GitBlocked, GitError, GitMissingError, commit_of, git, strip_credentials
 from pacenote.sources.recipes import BuildRecipe
 from pacenote.sources.revisions import Revision
+from pacenote.system.regular_files import open_regular_file
 from pacenote.units import format_bytes
 
 _SHOWN_DIGITS = 12
-_MAX_NEW_BYTES = 1 << 30
-"""Bytes of the largest new file that is read, with its holes."""
+_MAX_UNTRACKED_BYTES = 1 << 30
+"""Bytes of the largest untracked file that is read, with its holes."""
 
 _PART_BYTES = 1 << 20
-_NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO)
-"""Errors of opening what is gone, a link, or a socket."""
+_NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EINVAL)
+"""Errors of opening what is gone, a link, a socket, or something else that is not a regular file: git lists
+another repository in the checkout as a folder.
+"""
 
 _URL = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -203,8 +205,8 @@ def _unknown(name: str) -> str:
 
 
 def _digest_of_changes(folder: Path, run: Callable[..., str]) -> str:
-    """Returns a digest of the differences from the commit, including new files; empty if there are none.
-    `run` runs git in the folder.
+    """Returns a digest of the differences from the commit, including untracked files; empty if there are
+    none. `run` runs git in the folder.
     """
     if not run("status", "--porcelain", "--ignore-submodules=dirty"):
         return ""
@@ -222,17 +224,17 @@ def _add_file(digest: hashlib._Hash, folder: Path, name: str) -> None:
     """
     file = folder / name
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        content = open_regular_file(file, os.O_NOFOLLOW)
     except OSError as error:
         if error.errno in _NO_FILE:
             return
         raise GitError(f"{file} cannot be read: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as content:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return
-        if status.st_size > _MAX_NEW_BYTES:
-            raise GitBlocked(f"{file} is new and has more than {format_bytes(_MAX_NEW_BYTES)}: remove it")
+    with content:
+        if os.fstat(content.fileno()).st_size > _MAX_UNTRACKED_BYTES:
+            raise GitBlocked(
+                f"{file} is untracked and has more than {format_bytes(_MAX_UNTRACKED_BYTES)}: remove it, or "
+                "ignore it in .gitignore or .git/info/exclude"
+            )
         digest.update(f"{name}\0".encode())
         while part := content.read(_PART_BYTES):
             digest.update(part)
