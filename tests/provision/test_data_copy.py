@@ -75,6 +75,15 @@ def test_holes_are_neither_read_nor_written(tmp_path: Path, monkeypatch: pytest.
         assert file.read(5001) == b"x" * 5000 + b"\0"
 
 
+def test_a_file_needs_room_for_its_content_whatever_it_takes_on_its_disk(tmp_path: Path) -> None:
+    """A file system that compresses states fewer blocks than a copy may need; sysfs states none."""
+    source = Path("/sys/kernel/mm/transparent_hugepage")
+    files = [path.stat() for path in source.glob("*") if path.is_file()]
+    if not any(status.st_size for status in files) or any(status.st_blocks for status in files):
+        pytest.skip("sysfs has no such files here")
+    assert unshared_bytes(source, tmp_path) >= sum(status.st_size for status in files)
+
+
 def test_a_copy_has_the_same_content_and_times(tmp_path: Path) -> None:
     source = write_data(tmp_path / "a")
     (source / "link").symlink_to("/etc/passwd")

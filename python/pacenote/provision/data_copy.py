@@ -20,7 +20,8 @@ from pacenote.fetch.disk import check_free_space, disk_error
 from pacenote.model.codec import Integer, Stored
 from pacenote.provision.node_trees import MAX_DEPTH, too_deep, walk_files
 from pacenote.system.child_process import ProcessUser
-from pacenote.system.sparse_files import copy_content
+from pacenote.system.regular_files import open_regular_file
+from pacenote.system.sparse_files import copy_content, data_bytes
 
 _CLONE = 0x40049409
 """The number of the request FICLONE."""
@@ -111,15 +112,20 @@ def unshared_bytes(source: Path, target: Path) -> int:
         for folder, names, descriptor in walk_files(source):
             for name in names:
                 if not links or folder != _INDEX_FOLDER or not _SEGMENT_FILE.fullmatch(name):
-                    written += _stored_bytes(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
+                    written += _written_bytes(name, descriptor)
     except OSError as failure:
         raise disk_error(failure, source) from failure
     return written
 
 
-def _stored_bytes(status: os.stat_result) -> int:
-    """Returns how many bytes of a file are on the disk, without its holes."""
-    return min(status.st_size, status.st_blocks * 512)
+def _written_bytes(name: str, folder: int) -> int:
+    """Returns how many bytes a copy of a file writes: all but its holes."""
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if status.st_blocks * 512 >= status.st_size:
+        return status.st_size
+    # It has holes, or its file system compresses it.
+    with open_regular_file(name, os.O_NOFOLLOW, folder=folder) as file:
+        return data_bytes(file.fileno(), status.st_size)
 
 
 @dataclass(frozen=True, slots=True)

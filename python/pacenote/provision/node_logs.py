@@ -21,7 +21,7 @@ from pathlib import Path
 from pacenote.fetch.disk import KEEP_FREE
 from pacenote.model.messages import list_with_rest
 from pacenote.model.printable import single_line
-from pacenote.system.sparse_files import copy_content
+from pacenote.system.sparse_files import copy_content, data_bytes
 from pacenote.units import format_bytes
 
 MAX_LOG_BYTES = 64 << 30
@@ -53,8 +53,6 @@ class _LogFile:
     """Its name."""
     size: int
     """Its size in bytes, with its holes."""
-    stored: int
-    """Bytes that it needs on the disk."""
 
 
 def keep_logs(folder: Path, target: Path) -> str:
@@ -96,8 +94,6 @@ def _copy_all(names: Iterable[str], source: int, target: Path) -> dict[str, str]
                 left_out[file.name] = f"at most {MAX_LOG_FILES:,} files are kept of a node"
             elif file.size > room:
                 left_out[file.name] = f"at most {format_bytes(MAX_LOG_BYTES)} are kept of a node"
-            elif file.stored > shutil.disk_usage(target).free - KEEP_FREE:
-                left_out[file.name] = f"the disk has no room for {format_bytes(file.stored)}"
             else:
                 try:
                     _copy(file, source, folder, new_names[file.name])
@@ -118,16 +114,21 @@ def _checked(name: str, status: os.stat_result) -> _LogFile:
         problem = "its name is not that of a log"
     if problem:
         raise OSError(errno.EINVAL, problem)
-    return _LogFile(name, status.st_size, status.st_blocks * 512)
+    return _LogFile(name, status.st_size)
 
 
 def _copy(file: _LogFile, source: int, folder: int, name: str) -> None:
-    """Copies one file without its holes. Raises OSError, also if another file has its name now."""
+    """Copies one file without its holes. Raises OSError, also if another file has its name now, and if there
+    is no room for it.
+    """
     opened = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source)
     try:
         now = _checked(file.name, os.fstat(opened))
-        if now.size > file.size or now.stored > file.stored:
+        if now.size > file.size:
             raise OSError(errno.EBUSY, "it still grows")
+        needed = data_bytes(opened, now.size)
+        if needed > shutil.disk_usage(folder).free - KEEP_FREE:
+            raise OSError(errno.ENOSPC, f"the disk has no room for {format_bytes(needed)}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         out = os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
         try:

@@ -17,6 +17,7 @@ from pacenote.errors import StoreError
 from pacenote.model.secret_lines import SecretLines
 from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder
 from pacenote.system.regular_files import is_regular_file
+from pacenote.system.sparse_files import data_bytes
 from pacenote.units import format_bytes
 
 if TYPE_CHECKING:
@@ -62,11 +63,11 @@ def redact_file(path: Path, secrets: Collection[str]) -> None:
             status = os.fstat(data.descriptor)
             if not is_regular_file(status) or not any(part.changed for part in _redacted_parts(data, lines)):
                 return
-        if shutil.disk_usage(path.parent).free < status.st_blocks * 512:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         # One that was left behind is not written to, because it may be a link.
         temporary.unlink(missing_ok=True)
         with _DataReader(path) as data:
+            if shutil.disk_usage(path.parent).free < data_bytes(data.descriptor, status.st_size):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             _write(_redacted_parts(data, lines), temporary)
         temporary.replace(path)
         sync_folder(path.parent)

@@ -30,6 +30,13 @@ def data_ranges(descriptor: int, size: int) -> Generator[tuple[int, int], None, 
             yield start, end
 
 
+def data_bytes(descriptor: int, size: int) -> int:
+    """Returns how many of the first `size` bytes of an open file are not in holes, so that a copy of it has
+    them: more than its blocks on the disk have if the file system compresses. Raises OSError.
+    """
+    return sum(end - start for start, end in data_ranges(descriptor, size))
+
+
 def copy_content(source: int, target: int, size: int | None = None) -> None:
     """Copies the first `size` bytes, by default all, of an open file to an empty one; holes stay holes.
     Raises OSError.
