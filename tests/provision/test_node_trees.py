@@ -118,7 +118,9 @@ def test_what_takes_the_place_of_a_folder_while_it_is_walked_is_not_opened(
 def test_what_takes_the_place_of_a_folder_while_it_is_removed_is_not_opened(
     tmp_path: Path, kind: Literal["pipe", "link"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its user exchanges it after it was found to be a folder, and before it is opened."""
+    """Its user exchanges it after it was found to be a folder, and before it is opened. `os.open` is
+    replaced, because only so does the exchange always happen between these two calls.
+    """
     outside = tmp_path / "outside"
     outside.mkdir()
     nested(tmp_path / "tree", 2)
@@ -238,7 +240,9 @@ def test_a_file_that_may_be_of_another_user_is_not_taken(tmp_path: Path, kind: s
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders to other users")
 def test_a_folder_is_given_after_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The new owner could otherwise replace a folder in it by a link while its content is given."""
+    """The new owner could otherwise replace a folder in it by a link while its content is given. The
+    functions are replaced to see the owners meanwhile: afterwards, every order has the same result.
+    """
     (tmp_path / "tree" / "d" / "d").mkdir(parents=True)
     (tmp_path / "tree" / "d" / "d" / "file").touch()
     (tmp_path / "tree" / "d" / "link").symlink_to("/etc")

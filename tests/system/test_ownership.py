@@ -178,6 +178,16 @@ def test_a_folder_is_replaceable_if_its_access_control_list_lets_others_write(in
     assert replaceable_folder(inner) == ""
 
 
+@pytest.mark.usefixtures("ordinary_user")
+def test_a_list_may_name_a_trusted_group_but_not_one_of_its_members(inner: Path, give: Give) -> None:
+    """Who is a member is not looked up, as for the owner of a folder."""
+    give(inner, 1000, 1000)
+    let_write(inner, groups={GROUP})
+    assert replaceable_folder(inner) == ""
+    let_write(inner, users={OTHER})
+    assert f"can be written by user {OTHER}" in replaceable_folder(inner)
+
+
 def test_a_file_is_replaceable_if_its_access_control_list_lets_others_write(inner: Path) -> None:
     file = inner / "file"
     file.touch(0o644)

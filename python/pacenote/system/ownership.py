@@ -1,8 +1,9 @@
 """Which files and folders other users of this machine could replace.
 
 Trusted are root, the user who calls Pacenote and, for root, the user who has called `sudo`. Users share
-folders through groups, so that an ordinary user trusts the members of all groups of which it is one; root
-trusts only its own group.
+folders through groups, so that an ordinary user trusts the members of all groups of which it is one, in
+folders of such a group; root trusts only its own group. Who is a member is not looked up: neither a folder of
+another group nor an access control list that names a user is trusted because of it.
 """
 
 from __future__ import annotations
