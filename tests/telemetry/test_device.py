@@ -1,5 +1,6 @@
 """Telemetry devices are started, stopped and closed, and their readings are combined."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pacenote.telemetry.device import (
     TelemetryResult,
     expected_form,
 )
+from pacenote.telemetry.device_errors import error_text
 
 
 def device(device_name: str, reading: DeviceReading) -> TelemetryDevice:
@@ -128,11 +130,21 @@ def test_a_response_of_any_form_is_not_a_defect_even_if_the_device_does_not_expe
     devices.start()
     line = Careless.stop.__code__.co_firstlineno + 1
     assert devices.stop().errors == (
-        "defective: could not be read after the race: the engine's response has an unexpected form "
-        f"(KeyError at {Path(__file__).name}:{line})",
+        "defective: could not be read after the race: the engine's response has an unexpected form, or this "
+        f"is a defect of Pacenote at {Path(__file__).name}:{line}: KeyError: 'nodes'",
     )
     (error,) = devices.close()
     assert "a defect of Pacenote" in error
+
+
+def test_the_place_of_an_error_is_the_line_of_pacenote_that_called_a_library() -> None:
+    for has_read in (False, True):
+        try:
+            json.loads("{")
+        except ValueError as error:
+            text = error_text(error, has_read=has_read)
+            called = error.__traceback__.tb_lineno  # type: ignore[union-attr]
+        assert f"a defect of Pacenote at {Path(__file__).name}:{called}: JSONDecodeError: " in text
 
 
 def test_every_device_is_closed_once_even_if_another_fails():
