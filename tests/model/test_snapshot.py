@@ -54,6 +54,12 @@ def test_secrets_are_hidden_in_values_and_in_keys() -> None:
     assert len(hidden.before.facts) == 2
 
 
+def test_keys_that_are_equal_without_secrets_are_numbered() -> None:
+    snapshot = Snapshot({"node.hunter22.x": "1", "node.hunter33.x": "2"})
+    hidden = redact_snapshot(RaceSnapshot(snapshot, None), frozenset({"hunter22", "hunter33"}))
+    assert hidden.before.facts == {"node.<hidden>.x": "1", "node.<hidden>.x #2": "2"}
+
+
 def test_a_machine_that_was_reconfigured_makes_a_race_suspect_and_an_engine_does_not() -> None:
     snapshot = RecordedSnapshot("snapshot.json", 9, 0, ("setting.x: 1 → 2",))
     assert determine_verdict(record(snapshot=snapshot)).state == "valid"

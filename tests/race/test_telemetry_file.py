@@ -145,6 +145,27 @@ def test_secrets_are_removed_from_names_and_labels(tmp_path: Path) -> None:
     assert "hunter-22" not in str(rows)
 
 
+def test_series_whose_labels_are_equal_without_secrets_stay_different(tmp_path: Path) -> None:
+    folder = RaceFolder(tmp_path, frozenset({"hunter-22", "hunter-33"}))
+    file = RaceTelemetry(folder, ObservedHost((), (), (), {}))
+    (sample, *_) = samples([1])
+    for seconds in range(2):
+        of_time = replace(sample, time_ns=START_NS + seconds * SECOND_NS)
+        nodes = ("n-hunter-22", "n-hunter-33", "n-<hidden>")
+        file.write([replace(of_time, labels={"node": node}) for node in nodes])
+        file.write([replace(of_time, name="keys", labels={"hunter-22": "a", "hunter-33": "b"})])
+    file.close(None)
+    rows = pyarrow.parquet.read_table(tmp_path / "telemetry.parquet").to_pylist()
+    labels = [json.loads(row["labels"]) for row in rows if row["name"] == sample.name]
+    assert sorted(each["node"] for each in labels) == sorted([
+        *["n-<hidden>"] * 2,
+        *["n-<hidden> #2"] * 2,
+        *["n-<hidden> #3"] * 2,
+    ])
+    keys = [json.loads(row["labels"]) for row in rows if row["name"] == "keys"]
+    assert keys == [{"<hidden>": "a", "<hidden> #2": "b"}] * 2
+
+
 def test_the_times_of_tasks_are_known_before_the_race_has_ended(tmp_path: Path) -> None:
     race, listener = telemetry(tmp_path), Listener()
     begin_ns = race.now_ns()

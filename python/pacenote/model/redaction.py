@@ -186,11 +186,14 @@ def _redact_client(options: Mapping[str, object]) -> dict[str, object]:
 
 def redact_snapshot(snapshot: RaceSnapshot, secrets: Collection[str]) -> RaceSnapshot:
     """Returns the configuration of engine and machine without secrets, also in its keys: an option of the JVM
-    may be one.
+    may be one. Keys that become equal are numbered.
     """
 
     def clean(facts: Mapping[str, str]) -> dict[str, str]:
-        return {_redact_text(key, secrets): _redact_text(value, secrets) for key, value in facts.items()}
+        public = dict[str, str]()
+        for key, value in facts.items():
+            public[_unique(_redact_text(key, secrets), public)] = _redact_text(value, secrets)
+        return public
 
     def cleaned(each: Snapshot) -> Snapshot:
         return Snapshot(clean(each.facts), clean(each.unread))

@@ -13,17 +13,14 @@ from pacenote import _core
 from pacenote.model.race_listener import DriveListener
 from pacenote.model.race_progress import RaceProgress
 from pacenote.model.result import TaskResult
-from pacenote.model.secrets import redact
 from pacenote.model.telemetry_sample import TelemetrySample
 from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import ObservedHost
+from pacenote.race.public_names import PublicNames
 from pacenote.store.race_folder import RaceFolder
 
 SAMPLE_INTERVAL_S = 1.0
 """Seconds between two readings of the host's counters."""
-
-_MAX_TEXTS = 100_000
-"""Names and labels that are kept, at most."""
 
 _LEAST_STEP_NS = 10_000_000
 """Difference of two clocks, which are read one after the other, from which on one of them was set."""
@@ -42,9 +39,7 @@ class RaceTelemetry:
         self._file: _core.TelemetryFile | None = None
         self._sampler: _core.HostSampler | None = None
         self._ahead_ns = 0
-        self._secrets = folder.secrets
-        self._public: dict[str, str] = {}
-        """Names and labels without secrets, which an engine may repeat in names of nodes."""
+        self._names = PublicNames(folder.secrets)
         try:
             self._file = _core.TelemetryFile(str(folder.path))
         except _core.CoreError as error:
@@ -60,23 +55,13 @@ class RaceTelemetry:
             return
         for time_ns, group in groupby(samples, attrgetter("time_ns")):
             rows = [
-                (each.source, self._hidden(each.name), each.value, each.unit, each.kind, self._labels(each))
+                (each.source, self._names.of(each.name), each.value, each.unit, each.kind, self._labels(each))
                 for each in group
             ]
             self._file.write(time_ns, rows)
 
     def _labels(self, sample: TelemetrySample) -> dict[str, str]:
-        return {self._hidden(key): self._hidden(text) for key, text in sample.labels.items()}
-
-    def _hidden(self, text: str) -> str:
-        """Returns a text without secrets. Each is searched once: all samples have the same ones."""
-        if not self._secrets:
-            return text
-        if (public := self._public.get(text)) is None:
-            public = redact(text, self._secrets)
-            if len(self._public) < _MAX_TEXTS:
-                self._public[text] = public
-        return public
+        return {self._names.of(key): self._names.of(text) for key, text in sample.labels.items()}
 
     def start_sampler(self) -> None:
         """Begins to sample the host."""
