@@ -124,6 +124,16 @@ def test_a_long_value_is_cut_off_before_it_is_searched_for_secrets() -> None:
     assert snapshot.facts["index.logs.number_of_shards"] == "1"
 
 
+def test_values_that_differ_only_after_their_limit_are_equal() -> None:
+    def codec(value: str) -> str:
+        settings = {"logs": {"settings": {"index.codec": value}}}
+        return read({**REPLIES, "/_all/_settings": settings}).facts["index.logs.codec"]
+
+    kept = "x" * ((64 << 10) - 1)
+    assert codec(f"{kept}ab") == codec(f"{kept}cd") == f"{kept}…"
+    assert codec(f"{kept}a") == f"{kept}a"
+
+
 def test_an_engine_that_does_not_answer_is_asked_only_for_the_first_part() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         hosts = parse_hosts(f"127.0.0.1:{server.getsockname()[1]}").hosts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +33,7 @@ from pacenote.model.work import (
 )
 from pacenote.net.reply import FailedStatus
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, TimePeriod, Unpaced
+from pacenote.race.conclusion import checked_documents
 from pacenote.race.document_check import check_documents, unchecked_documents
 from support.records import task
 
@@ -113,12 +115,51 @@ def test_a_name_of_too_many_indices_is_not_counted():
         return {} if "_settings" in path else {"count": 10}
 
     tasks = plan(DELETE, ("bulk", bulk(file("all", 10), file("b", 10))))
-    problem = "all: it refers to 1,001 indices, of which at most 1,000 are counted"
+    problem = "all: it refers to 1,001 indices, and Pacenote counts at most 1,000"
     assert check_documents(tasks, [result(1, 20)], get) == (
-        DocumentCheck("all", 10, None, "", problem),
+        DocumentCheck("all", 10, None, "", problem, "pacenote"),
         DocumentCheck("b", 10, 10),
     )
     assert len(asked) == 4
+
+
+def test_the_time_of_the_check_is_a_limit_of_pacenote_and_a_refusal_one_of_the_engine(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    now_s = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+
+    def get(path: str) -> dict[str, Any]:
+        nonlocal now_s
+        if path == "/a/_refresh":
+            raise EngineError("closed")
+        now_s += 300.0 if path == "/b/_refresh" else 0.0
+        return {"count": 10}
+
+    tasks = plan(DELETE, ("bulk", bulk(*(file(name, 10) for name in "abc"))))
+    checks = check_documents(tasks, [result(1, 30)], get)
+    over = "the time for counting, 126 s, was over"
+    assert [(check.count_problem, check.problem_cause) for check in checks] == [
+        ("a: closed", "engine"),
+        (f"b: {over}", "pacenote"),
+        (f"c: {over}", "pacenote"),
+    ]
+
+
+def test_an_error_of_the_check_is_a_problem_of_all_indices():
+    def defective(_path: str) -> dict[str, Any]:
+        raise ZeroDivisionError("division by zero")
+
+    tasks = plan(DELETE, ("bulk", bulk(file("a", 10), file("b", 10))))
+    (check,) = checked_documents(tasks, [result(1, 20)], defective)
+    assert check.is_unchecked
+    assert check.count_problem == "a defect of Pacenote: ZeroDivisionError: division by zero"
+    assert check.problem_cause == "pacenote"
+    # Without an error, the result is that of the check.
+    assert checked_documents(tasks, [result(1, 20)], engine({"a": 10, "b": 10})) == (
+        DocumentCheck("a", 10, 10),
+        DocumentCheck("b", 10, 10),
+    )
 
 
 @pytest.mark.parametrize("deletion", ["delete-index", "delete-data-stream"])

@@ -7,7 +7,7 @@ import pytest
 
 from pacenote.errors import EngineError
 from pacenote.net.reply import FailedStatus
-from pacenote.race.document_counts import LimitedReads, count_documents
+from pacenote.race.document_counts import MAX_CHECK_S, CheckStopped, LimitedReads, count_documents
 
 
 def test_indices_are_counted_after_a_refresh():
@@ -73,4 +73,23 @@ def test_no_request_is_sent_after_the_time_of_the_check():
     counted = count_documents(LimitedReads(get, 0.05), indices)
     assert 2 <= len(asked) <= 4
     assert counted.counts["i0"] == 7
-    assert counted.problems["i999"] == "the check of documents has ended after 0.05 s"
+    assert counted.problems["i999"] == "the time for counting, 0.05 s, was over"
+    assert counted.stopped == counted.problems.keys()
+
+
+def test_the_time_of_the_check_grows_with_the_indices_that_are_counted():
+    reads = LimitedReads(lambda _: {"count": 7}, -1.0)
+    assert count_documents(reads, ["i"]).stopped == {"i"}
+    reads.extend(1)
+    assert count_documents(reads, ["i"]).counts == {"i": 7}
+
+
+def test_the_time_of_the_check_is_an_hour_at_most(monkeypatch: pytest.MonkeyPatch):
+    reads = LimitedReads(lambda _: {"count": 7})
+    reads.extend(100_000)
+    now_s = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now_s + MAX_CHECK_S - 10)
+    assert reads("/i/_count") == {"count": 7}
+    monkeypatch.setattr(time, "monotonic", lambda: now_s + MAX_CHECK_S + 1)
+    with pytest.raises(CheckStopped, match="the time for counting, 3,600 s, was over"):
+        reads("/i/_count")

@@ -442,6 +442,34 @@ def test_missing_documents_void_a_race_and_additional_ones_make_it_suspect_unles
     )
 
 
+def test_indices_that_are_not_counted_for_the_same_cause_share_one_finding():
+    refused = tuple(DocumentCheck(name, 10, None, "", f"{name}: it is closed") for name in "abcde")
+    stopped = tuple(
+        DocumentCheck(name, 10, None, "", f"{name}: the time for counting, 160 s, was over", "pacenote")
+        for name in ("x", "y")
+    )
+    engine, pacenote = determine_verdict(record(documents=(*refused, *stopped))).findings
+    assert engine == Finding(
+        "documents of 5 indices could not be counted: a: it is closed, b: it is closed, c: it is closed, "
+        "2 other problems",
+        "engine",
+    )
+    assert pacenote == Finding(
+        "Pacenote stopped counting the documents of 2 indices: x: the time for counting, 160 s, was over, "
+        "y: the time for counting, 160 s, was over",
+        "pacenote",
+        "count them yourself (GET /INDEX/_count)",
+    )
+
+
+def test_a_race_whose_documents_were_not_checked_is_suspect():
+    problem = "a defect of Pacenote: ZeroDivisionError: division by zero"
+    check = DocumentCheck("all indices", None, None, "", problem, "pacenote")
+    verdict = determine_verdict(record(documents=(check,)))
+    assert verdict.state == "suspect"
+    assert verdict.findings == (Finding(f"the documents were not checked: {problem}", "pacenote"),)
+
+
 def test_test_mode_makes_a_race_suspect_and_states_its_documents():
     corpora = (
         RecordedCorpus("geonames", "excerpt", 1_000, 9_000),

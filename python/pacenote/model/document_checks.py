@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pacenote.model.codec import Integer, Stored
+from pacenote.model.finding import Cause
 from pacenote.units import format_count
 
 
@@ -25,6 +26,14 @@ class DocumentCheck(Stored, frozen=True):
 
     count_problem: str = ""
     """Why the documents could not be counted; empty if they could, or if the index must not exist."""
+
+    problem_cause: Cause = "engine"
+    """What caused `count_problem`: the engine, or Pacenote with a limit or a defect of its own."""
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether the check of all indices failed, so that no index has a check of its own."""
+        return self.acknowledged is None and self.counted is None and bool(self.count_problem)
 
     @property
     def is_missing_documents(self) -> bool:

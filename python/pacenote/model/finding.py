@@ -12,7 +12,8 @@ from pacenote.model.codec import Number, Stored
 
 Cause = Literal["engine", "driver", "machine", "track", "user", "pacenote", "unknown"]
 """What caused a finding: the engine or the way to it, the load driver, the machine that the driver runs on,
-the track with its data and Python code, a choice of the user, a bug in Pacenote, or something unknown.
+the track with its data and Python code, a choice of the user, Pacenote itself (a bug or a limit), or
+something unknown.
 """
 
 EVERYTHING = 0.0

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from pacenote.errors import DriverError, PacenoteError, StoreError
 from pacenote.evidence.telemetry_values import observe_tasks
 from pacenote.model.document_checks import DocumentCheck
+from pacenote.model.engine import GetJson
+from pacenote.model.finding import Cause
 from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import TaskResult
+from pacenote.plan.document import Plan
 from pacenote.race.context import RaceContext
 from pacenote.race.document_check import check_documents, unchecked_documents
 from pacenote.race.drive import DriveResult
@@ -65,13 +70,23 @@ def drive_and_conclude(context: RaceContext) -> RaceRecord:
     return _conclude(record, driven, context)
 
 
-def _checked_documents(context: RaceContext, driven: DriveResult) -> tuple[DocumentCheck, ...]:
-    """Checks the documents of a race. An error is a problem of the check: what was measured is kept."""
-    get = context.cluster.rest().get
+def checked_documents(
+    plan: Plan, results: Sequence[TaskResult], get: GetJson, *, starts_empty: bool = False
+) -> tuple[DocumentCheck, ...]:
+    """Checks the documents of a race like `check_documents`, but never raises: an error, also a defect, is a
+    problem of one check of all indices, and what was measured is kept.
+    """
     try:
-        return check_documents(context.plan, driven.tasks, get, starts_empty=starts_empty(context.request))
+        return check_documents(plan, results, get, starts_empty=starts_empty)
     except Exception as error:
-        return (DocumentCheck("all indices", None, None, count_problem=_described(error)),)
+        cause: Cause = "engine" if isinstance(error, PacenoteError) else "pacenote"
+        problem = _described(error)
+        return (DocumentCheck("all indices", None, None, count_problem=problem, problem_cause=cause),)
+
+
+def _checked_documents(context: RaceContext, driven: DriveResult) -> tuple[DocumentCheck, ...]:
+    get, is_empty = context.cluster.rest().get, starts_empty(context.request)
+    return checked_documents(context.plan, driven.tasks, get, starts_empty=is_empty)
 
 
 def _check_settings(context: RaceContext) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, unquote
 
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments
 from pacenote.model.engine import GetJson
+from pacenote.model.finding import Cause
 from pacenote.model.result import TaskResult
 from pacenote.model.work import (
     ActionInFile,
@@ -94,8 +95,8 @@ def check_documents(
     The driver counts how many documents of a task were acknowledged, but not for which index. If a task has
     sent all its documents and none failed, that is the number of documents in its files; otherwise its
     indices are checked together. The engine acknowledges a document whose id was used before like a new one,
-    so it may contain fewer documents than it acknowledged; the driver does not count such ids. What takes
-    longer than `CHECK_LIMIT_S` is a problem of the checks.
+    so it may contain fewer documents than it acknowledged; the driver does not count such ids. What is not
+    read within `CHECK_LIMIT_S`, and `INDEX_LIMIT_S` for each index, is a problem of the checks.
     """
     get = LimitedReads(get)
     acknowledged = list(_acknowledged(plan, results))
@@ -104,6 +105,7 @@ def check_documents(
     if not groups:
         return ()
     indices = {index for each in resolved.values() if not each.problem for index in each.indices}
+    get.extend(len(indices))
     comparison = _Comparison(
         get=get,
         resolved=resolved,
@@ -157,15 +159,20 @@ class _Comparison:
         label = ",".join(group.names)
         if name := next((name for name in group.names if self.resolved[name].problem), ""):
             problem = f"{name}: {self.resolved[name].problem}"
-            return DocumentCheck(label, group.documents, None, self._change(group), problem)
+            return DocumentCheck(label, group.documents, None, self._change(group), problem, "pacenote")
         indices = _indices(group, self.resolved)
         uncounted = sorted(indices - self.counted.counts.keys())
         if uncounted:
-            problem = f"{uncounted[0]}: {self.counted.problems[uncounted[0]]}"
+            # What the engine refuses says more than that the time was over for others.
+            first = next((index for index in uncounted if index not in self.counted.stopped), uncounted[0])
+            problem = f"{first}: {self.counted.problems[first]}"
+            cause: Cause = "pacenote" if first in self.counted.stopped else "engine"
             # Only the absence of an index may be explained; what exists can be counted.
             absent = self.counted.missing.issuperset(uncounted)
             expected = self._why_fewer(group, 0) if absent else ""
-            return DocumentCheck(label, group.documents, None, expected, "" if expected else problem)
+            if expected:
+                return DocumentCheck(label, group.documents, None, expected)
+            return DocumentCheck(label, group.documents, None, "", problem, cause)
         total = sum(self.counted.counts[index] for index in indices)
         if total < group.documents and (dated := next(filter(depends_on_date, group.names), "")):
             problem = f"the name {dated} refers to a different index when the date changes"

@@ -14,7 +14,17 @@ from pacenote.net.reply import FailedStatus, expected_form
 from pacenote.units import format_count
 
 CHECK_LIMIT_S = 120.0
-"""Seconds after which the check of documents sends no further request."""
+"""Seconds after which the check of documents sends no further request, without those for each index."""
+
+INDEX_LIMIT_S = 2.0
+"""Seconds by which each index that is counted extends the limit: a refresh may have much to write."""
+
+MAX_CHECK_S = 3_600.0
+"""The longest limit, in seconds, however many indices there are."""
+
+
+class CheckStopped(EngineError):
+    """The time of the check is over: this is no problem of the engine."""
 
 
 class LimitedReads:
@@ -23,12 +33,16 @@ class LimitedReads:
     def __init__(self, get: GetJson, limit_s: float = CHECK_LIMIT_S) -> None:
         self._get = get
         self._limit_s = limit_s
-        self._until_s = time.monotonic() + limit_s
+        self._began_s = time.monotonic()
+
+    def extend(self, indices: int) -> None:
+        """Extends the limit by the time for counting this many indices."""
+        self._limit_s = min(self._limit_s + indices * INDEX_LIMIT_S, MAX_CHECK_S)
 
     def __call__(self, path: str) -> Mapping[str, Any]:
-        """Returns the parsed response. Raises EngineError, also if the time is over."""
-        if time.monotonic() > self._until_s:
-            raise EngineError(f"the check of documents has ended after {self._limit_s:g} s")
+        """Returns the parsed response. Raises EngineError, and CheckStopped if the time is over."""
+        if time.monotonic() > self._began_s + self._limit_s:
+            raise CheckStopped(f"the time for counting, {self._limit_s:,g} s, was over")
         return self._get(path)
 
 
@@ -45,6 +59,9 @@ class DocumentCounts:
     missing: frozenset[str] = frozenset()
     """The indices of `problems` that do not exist."""
 
+    stopped: frozenset[str] = frozenset()
+    """The indices of `problems` that are not counted because the time of the check was over."""
+
 
 def count_documents(get: GetJson, indices: Iterable[str]) -> DocumentCounts:
     """Refreshes and counts indices. Call it after index statistics were read, because a refresh changes them.
@@ -54,6 +71,7 @@ def count_documents(get: GetJson, indices: Iterable[str]) -> DocumentCounts:
     counts: dict[str, int] = {}
     problems: dict[str, str] = {}
     missing: set[str] = set()
+    stopped: set[str] = set()
     for index in indices:
         try:
             counts[index] = _count(get, quote(index, safe=""))
@@ -61,7 +79,9 @@ def count_documents(get: GetJson, indices: Iterable[str]) -> DocumentCounts:
             problems[index] = error.message
             if isinstance(error, FailedStatus) and error.is_not_found:
                 missing.add(index)
-    return DocumentCounts(counts, problems, frozenset(missing))
+            if isinstance(error, CheckStopped):
+                stopped.add(index)
+    return DocumentCounts(counts, problems, frozenset(missing), frozenset(stopped))
 
 
 def _count(get: GetJson, name: str) -> int:

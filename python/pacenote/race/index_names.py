@@ -35,7 +35,7 @@ class ResolvedName:
     """Whether the engine has named the indices, or that there are none."""
 
     problem: str = ""
-    """Why the indices are not counted; empty if they are."""
+    """Which limit of Pacenote prevents that the indices are counted; empty if none does."""
 
     def is_index(self, name: str) -> bool:
         """Returns whether the name is that of an index itself, not of an alias or a data stream."""
@@ -67,7 +67,7 @@ def _resolve(get: GetJson, name: str) -> ResolvedName:
     pipelines -= {"", NO_PIPELINE}
     if len(settings) > _MAX_INDICES:
         indices = format_count(len(settings), "index", "indices")
-        problem = f"it refers to {indices}, of which at most {_MAX_INDICES:,} are counted"
+        problem = f"it refers to {indices}, and Pacenote counts at most {_MAX_INDICES:,}"
         return ResolvedName(frozenset((name,)), frozenset(pipelines), problem=problem)
     return ResolvedName(frozenset(settings) or frozenset((name,)), frozenset(pipelines), bool(settings))
 

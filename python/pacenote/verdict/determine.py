@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.driver_facts import late_joins
-from pacenote.model.finding import EVERYTHING, INTERRUPTED, NOT_FINISHED, Finding, aborted
+from pacenote.model.finding import EVERYTHING, INTERRUPTED, NOT_FINISHED, Cause, Finding, aborted
 from pacenote.model.race_record import RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.recorded_options import recorded_profilers
 from pacenote.model.result import TaskResult
@@ -143,6 +143,7 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
         for check in record.documents
         if not check.difference_expected and check.acknowledged is not None
     ]
+    yield from _unchecked(check for check in record.documents if check.is_unchecked)
     yield from _uncounted(check for check in judged if check.counted is None)
     yield from _additional_documents(
         check for check in judged if (check.counted or 0) > (check.acknowledged or 0)
@@ -221,7 +222,31 @@ def _differences(checks: Sequence[DocumentCheck]) -> str:
     return ", ".join([*shown, format_count(more, "more index", "more indices")] if more > 0 else shown)
 
 
-def _uncounted(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:
+def _unchecked(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:
     for check in checks:
-        problem = check.count_problem or "the reason was not recorded"
-        yield Finding(f"documents of index '{check.index}' could not be counted: {problem}", "engine")
+        yield Finding(f"the documents were not checked: {check.count_problem}", check.problem_cause)
+
+
+def _uncounted(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:
+    """Yields one finding for each cause, however many indices it concerns."""
+    by_cause: dict[Cause, list[DocumentCheck]] = {}
+    for check in checks:
+        by_cause.setdefault(check.problem_cause, []).append(check)
+    for cause, uncounted in by_cause.items():
+        indices = (
+            f"index '{uncounted[0].index}'"
+            if len(uncounted) == 1
+            else format_count(len(uncounted), "index", "indices")
+        )
+        problems = dict.fromkeys(check.count_problem or "the reason was not recorded" for check in uncounted)
+        shown = list(problems)[:_SHOWN_INDICES]
+        if more := len(problems) - len(shown):
+            shown.append(format_count(more, "other problem"))
+        is_limit = cause == "pacenote"
+        what = (
+            f"Pacenote stopped counting the documents of {indices}"
+            if is_limit
+            else f"documents of {indices} could not be counted"
+        )
+        advice = "count them yourself (GET /INDEX/_count)" if is_limit else ""
+        yield Finding(f"{what}: {', '.join(shown)}", cause, advice)
