@@ -77,7 +77,13 @@ def test_a_sustained_rate_within_the_objective_passes():
 
 def test_connections_that_the_engine_closes_do_not_excuse_a_probe_that_fails():
     counts = replace(result(done=1500, failed=500).accounting, reconnects=500)
-    found = result(done=1500, failed=500, accounting=counts, lateness=times(p50=0.1, p99=5.0))
+    found = result(
+        done=1500,
+        failed=500,
+        accounting=counts,
+        lateness=times(p50=0.1, p99=5.0),
+        latency=times(1500, p99=13.0),
+    )
     assert [finding.cause for finding in disturbances((found,), QUIET)] == ["engine"]
     assert (probe(found).outcome, probe(found).reasons) == ("failed", FEW_SUCCEEDED)
     assert level_left_out(found, replace(OBJECTIVE, error_rate=0.5), RunEvidence(QUIET)) == ()
@@ -224,7 +230,11 @@ SLOW_CLOCK = {"clock": {"sources": ["hpet"], "read_ns": 1400.0, "resolution_ns":
     ("changes", "driver", "reason"),
     [
         ({}, {"threads": [{"busiest": {"step": "s", "share": 0.95}}]}, "was busy 95 % of"),
-        ({"lateness": times(p50=0.05, p99=3.0)}, QUIET, "the driver sent late (p99 3 ms, over 10 %"),
+        (
+            {"lateness": times(p50=0.05, p99=3.0), "latency": times(2000, p99=9.5)},
+            QUIET,
+            "the driver sent late (p99 3 ms, over 10 %",
+        ),
         ({}, {"machine": {"stolen_share": 0.2}}, "20 % of CPU time was stolen"),
         (
             {},

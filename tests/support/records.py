@@ -160,9 +160,25 @@ def paced(name: str = "term", late_p99: float = 0.15, **changes: Any) -> TaskRes
     """A finished task with a target rate."""
     own = {"paced": True, "latency": times(p50=2.5), "lateness": times(p50=0.05, p99=late_p99)}
     found = task(name, **own | changes)
+    if "latency" not in changes:
+        found = structs.replace(found, latency=_with_lateness(found))
     if "latency_with_failures" in changes or found.latency is None:
         return found
     return structs.replace(found, latency_with_failures=with_failures(found.latency, found.accounting.failed))
+
+
+def _with_lateness(task: TaskResult) -> DurationSummary | None:
+    """Returns the latency of a task, with what of its lateness is above 10 % of its service time."""
+    latency, service, lateness = task.latency, task.service_time, task.lateness
+    if latency is None or service is None or lateness is None:
+        return latency
+    percentiles = []
+    for each in latency.percentiles:
+        late, without = lateness.at(each.q), service.at(each.q)
+        if late is not None and without is not None and late.ms > 0.1 * without.ms:
+            each = structs.replace(each, ms=max(each.ms, without.ms + late.ms))
+        percentiles.append(each)
+    return structs.replace(latency, percentiles=tuple(percentiles))
 
 
 def judged(race: RaceRecord) -> tuple[str, tuple[str, ...]]:

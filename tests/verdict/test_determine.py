@@ -113,6 +113,14 @@ def test_late_sends_make_a_race_suspect():
     assert determine_verdict(record(tasks=(paced(late_p99=0.79),))).state == "valid"
 
 
+def test_lateness_of_operations_that_were_not_slow_does_not_change_the_verdict():
+    late = paced(late_p99=3.0)
+    assert late.service_time is not None
+    for p99, state in ((8.79, "valid"), (8.81, "suspect")):
+        verdict = determine_verdict(record(tasks=(structs.replace(late, latency=times(p50=2.1, p99=p99)),)))
+        assert verdict.state == state
+
+
 @pytest.mark.parametrize(
     ("p50", "p99", "doubtful_from"), [(0.05, 0.81, 99), (0.19, 0.9, 99), (0.21, 0.3, 50)]
 )

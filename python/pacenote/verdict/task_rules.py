@@ -468,14 +468,19 @@ def backlog(task: TaskResult) -> int:
 def _excessive_lateness(
     task: TaskResult, compared: tuple[float, ...] = _COMPARED
 ) -> Iterator[tuple[Percentile, Percentile]]:
-    """Yields the percentiles of lateness above the limit, each with that of the service time."""
+    """Yields the percentiles of lateness above the limit, each with that of the service time, unless latency
+    is hardly longer than service time at the same percentile: then other operations are late than those which
+    are slow. Latency includes lateness, and is also longer if clients were not free.
+    """
     if not task.paced or task.lateness is None or task.service_time is None:
         return
     for q in compared:
         delay, service = task.lateness.at(q), task.service_time.at(q)
         if delay is None or service is None or not (delay.supported and service.supported):
             continue
-        if delay.ms > LATENESS_SHARE * service.ms:
+        latency = task.latency.at(q) if task.latency is not None else None
+        longest_ms = (1 + LATENESS_SHARE) * service.ms
+        if delay.ms > LATENESS_SHARE * service.ms and (latency is None or latency.ms > longest_ms):
             yield delay, service
 
 

@@ -43,7 +43,7 @@ def searching(
     return paced(
         name,
         accounting=counts,
-        service_time=times(count, p50=p50 - 0.3, p99=p99 - 0.5),
+        service_time=times(count, p50=p50 - 0.3, p99=p99 - max(0.5, late_p99)),
         latency=times(count, p50=p50, p99=p99),
         lateness=times(count, p50=0.05, p99=late_p99),
         throughput=Throughput(49.0, 50.0, 50.0, 51.0),
