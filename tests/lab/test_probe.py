@@ -231,7 +231,7 @@ SLOW_CLOCK = {"clock": {"sources": ["hpet"], "read_ns": 1400.0, "resolution_ns":
     [
         ({}, {"threads": [{"busiest": {"step": "s", "share": 0.95}}]}, "was busy 95 % of"),
         (
-            {"lateness": times(p50=0.05, p99=3.0), "latency": times(2000, p99=9.5)},
+            {"lateness": times(p50=0.05, p99=3.0), "service_time": times(p99=7.0)},
             QUIET,
             "the driver sent late (p99 3 ms, over 10 %",
         ),
