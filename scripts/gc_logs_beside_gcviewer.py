@@ -1,9 +1,10 @@
 """Reads a folder of GC logs with `pacenote gc` and with GCViewer, and prints a table of their differences.
 
-    python scripts/gc_logs_beside_gcviewer.py LOGS GCVIEWER.jar > differences.md
+    python scripts/gc_logs_beside_gcviewer.py --clone LOGS GCVIEWER.jar > differences.md
 
-LOGS is a folder with logs of any JVMs, such as clones of the repositories chewiebug/GCViewer,
-mgm3746/garbagecat and microsoft/gctoolkit-testdata; files that neither program reads are counted.
+LOGS is a folder with logs of any JVMs, outside of this repository; files that neither program reads are
+counted. `--clone` first clones the public test data of GCViewer, garbagecat and gctoolkit into it with git,
+unless they are there.
 GCVIEWER.jar is `com.github.chewiebug:gcviewer:1.36` of Maven Central, and `java` must be in the path. Number,
 sum and longest of the pauses are compared: GCViewer sums the three pauses of a collection of ZGC to one, and
 counts lines of concurrent phases as pauses of 0 s, so that a difference is a question, not a fault.
@@ -22,6 +23,10 @@ from pathlib import Path
 
 from pacenote.errors import EvidenceError
 from pacenote.evidence.gc_log import GcLogReader
+
+_FORGE = "https://github.com"
+
+_REPOSITORIES = ("chewiebug/GCViewer", "mgm3746/garbagecat", "microsoft/gctoolkit-testdata")
 
 _TIMEOUT_S = 120
 """Seconds after which GCViewer is stopped."""
@@ -70,6 +75,18 @@ class Reading:
 
     note: str
     """Why not, or what the program says is missing."""
+
+
+def clone(folder: Path, forge: str = _FORGE) -> None:
+    """Clones the newest revision of the public logs into a folder, each unless its folder exists. Raises
+    CalledProcessError, and leaves nothing of a repository that could not be cloned.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for repository in _REPOSITORIES:
+        target = folder / repository.partition("/")[2]
+        if not target.exists():
+            source = f"{forge}/{repository}"
+            subprocess.run(["git", "clone", "--quiet", "--depth=1", "--", source, str(target)], check=True)
 
 
 def pacenote_reading(file: Path) -> Reading:
@@ -125,6 +142,8 @@ def _number(text: str) -> float:
 def differences(folder: Path, jar: Path, counts: Counter[str]) -> Iterator[str]:
     """Yields a row for each file about which the programs do not say the same, and counts all of them."""
     for file in sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
+        if ".git" in file.relative_to(folder).parts:
+            continue
         if file.stat().st_size > _MOST_BYTES:
             counts["too large"] += 1
             continue
@@ -154,7 +173,10 @@ def main() -> int:
     )
     parser.add_argument("logs", metavar="LOGS", type=Path, help="a folder of GC logs")
     parser.add_argument("jar", metavar="GCVIEWER.jar", type=Path, help="the jar of GCViewer")
+    parser.add_argument("--clone", action="store_true", help="clone public logs into this folder first")
     options = parser.parse_args()
+    if options.clone:
+        clone(options.logs)
     counts: Counter[str] = Counter()
     sys.stdout.write("| file | Pacenote | GCViewer | Pacenote says |\n| :--- | :--- | :--- | :--- |\n")
     for row in differences(options.logs, options.jar.resolve(), counts):
