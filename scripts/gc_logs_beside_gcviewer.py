@@ -86,7 +86,8 @@ def clone(folder: Path, forge: str = _FORGE) -> None:
         target = folder / repository.partition("/")[2]
         if not target.exists():
             source = f"{forge}/{repository}"
-            subprocess.run(["git", "clone", "--quiet", "--depth=1", "--", source, str(target)], check=True)
+            command = ["git", "clone", "--quiet", "--depth=1", "--", source, str(target)]
+            subprocess.run(command, check=True)
 
 
 def pacenote_reading(file: Path) -> Reading:

@@ -143,6 +143,6 @@ def test_a_race_whose_tags_are_too_long_to_be_repeated_is_left_out(run, store, t
     assert b"x" * 1_000 not in output.read_bytes()
     code, _, err = run("export", "long", "race-1", f"--format={name}", f"--output={output}")
     assert code == 64
-    assert "hint: --format=json has them once" in err
+    assert "hint: `pacenote export --format=json` has them once" in err
     # JSON has them once.
     assert ids(run("export", "long")[1]) == ["long"]

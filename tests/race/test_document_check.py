@@ -146,6 +146,23 @@ def test_the_time_of_the_check_is_a_limit_of_pacenote_and_a_refusal_one_of_the_e
     ]
 
 
+def test_documents_are_not_explained_by_what_was_not_read_in_time(monkeypatch: pytest.MonkeyPatch):
+    """A pipeline that could not be read for another reason may have dropped them."""
+    now_s = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)  # Two minutes of replies.
+
+    def get(path: str) -> dict[str, Any]:
+        nonlocal now_s
+        now_s += 300.0 if path == "/a/_count" else 0.0
+        return settings("a", default_pipeline="p") if "_settings" in path else {"count": 3}
+
+    tasks = plan(DELETE, ("bulk", bulk(file("a", 10))))
+    over = "the time for counting, 122 s, was over"
+    assert check_documents(tasks, [result(1, 10)], get) == (
+        DocumentCheck("a", 10, None, "", over, "pacenote"),
+    )
+
+
 def test_an_error_of_the_check_is_a_problem_of_all_indices():
     def defective(_path: str) -> dict[str, Any]:
         raise ZeroDivisionError("division by zero")

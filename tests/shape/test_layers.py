@@ -32,7 +32,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "importers": OPEN_TO_ALL | {"model", "figures", "verdict"},
     "serve": OPEN_TO_ALL | {"model", "figures", "store", "report"},
     "stats": OPEN_TO_ALL | {"model"},
-    "compare": OPEN_TO_ALL | {"model", "figures", "stats"},
+    "compare": OPEN_TO_ALL | {"model", "figures", "stats", "verdict"},
     "diagnose": OPEN_TO_ALL | {"model", "figures"},
     "report": OPEN_TO_ALL | {"model", "figures", "verdict"},
     "host": OPEN_TO_ALL | {"model"},

@@ -108,14 +108,18 @@ def test_a_new_file_without_end_is_not_read(sources: Sources) -> None:
     assert sources.build().tree.changes == ""
 
 
-def test_an_untracked_repository_in_a_checkout_is_not_read(sources: Sources) -> None:
-    """Git lists it as a folder, which can be opened, but is no file."""
+def test_an_untracked_repository_in_a_checkout_is_a_change(sources: Sources) -> None:
+    """Git lists it as a folder, such as a plugin that is developed there."""
     nested = sources.folder / "nested"
     nested.mkdir()
     git(nested, "init", "--quiet")
     commit(nested, "other", at="2026-02-01T12:00:00Z")
     with unchanged_descriptors():
-        assert sources.build().archive.read_text() == "one"
+        first = sources.build()
+    assert (first.cached, first.archive.read_text()) == (False, "one")
+    assert sources.build().cached
+    (nested / "new.txt").write_text("x")
+    assert not sources.build().cached
 
 
 def test_a_new_file_is_read_in_parts(sources: Sources) -> None:

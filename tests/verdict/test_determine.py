@@ -459,11 +459,11 @@ def test_indices_that_are_not_counted_for_the_same_cause_share_one_finding():
     engine, pacenote = determine_verdict(record(documents=(*refused, *stopped))).findings
     assert engine == Finding(
         "documents of 5 indices could not be counted: a: it is closed, b: it is closed, c: it is closed, "
-        "2 other problems",
+        "2 more indices",
         "engine",
     )
     assert pacenote == Finding(
-        "Pacenote stopped counting the documents of 2 indices: x: the time for counting, 160 s, was over, "
+        "Pacenote did not count the documents of 2 indices: x: the time for counting, 160 s, was over, "
         "y: the time for counting, 160 s, was over",
         "pacenote",
         "count them yourself (GET /INDEX/_count)",

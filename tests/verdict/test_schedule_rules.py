@@ -196,7 +196,7 @@ def test_clients_are_called_always_busy_by_what_was_measured():
     [
         (
             TaskObservation(used_share=0.95),
-            "on a host, it used at least 90 % of the CPU time that it could have",
+            "on one host, it used at least 90 % of the CPU time that it could have had",
         ),
         (TaskObservation(queued={"search": 3.0}), "requests queued for its threads"),
     ],

@@ -10,7 +10,8 @@ from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Cause, Finding
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
-from pacenote.model.unserved import UNSENT_MARK, UNSERVED, is_endless
+from pacenote.model.unserved import UNSERVED, is_endless
+from pacenote.verdict.determine import missed_target_findings, unsent_findings
 
 
 def endless_percentiles(measured: Iterable[Measured]) -> Iterator[Finding]:
@@ -40,19 +41,17 @@ def _cause(records: Iterable[RaceRecord], task: str, q: float) -> Cause:
 
 def _causes_in(record: RaceRecord, task: TaskResult) -> set[Cause]:
     """Returns why operations of a task have no latency: of those that were not sent, if they are the most,
-    what the verdict of the race says, which tells an engine that did not reply from a driver or a track.
+    what the rules of the verdict say, which tell an engine that did not reply from a driver or a track.
     """
     counts = task.accounting
     if counts.unsent <= counts.failed + counts.unanswered:
         failures = Counter[Cause]({"engine": counts.unanswered})
         for group in task.errors:
-            failures[_cause_of(group)] += group.count
+            if group.counted == "operation":
+                failures[_cause_of(group)] += group.count
         return {failures.most_common(1)[0][0]}
-    said: set[Cause] = {
-        finding.cause
-        for finding in record.verdict.findings
-        if UNSENT_MARK in finding.text and task.task in finding.tasks
-    }
+    findings = (*missed_target_findings(record), *unsent_findings(record))
+    said: set[Cause] = {finding.cause for finding in findings if task.task in finding.tasks}
     return said or {"unknown"}
 
 

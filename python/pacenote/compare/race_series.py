@@ -14,6 +14,7 @@ from pacenote.compare.pairing import EXPERIMENT_TAG
 from pacenote.compare.race_findings import names_text
 from pacenote.compare.validity import machine_text
 from pacenote.model.comparison import ComparedRace, ComparisonOptions
+from pacenote.model.machine_memory import is_same_memory
 from pacenote.model.messages import list_with_rest
 from pacenote.model.trend import TrendOptions
 from pacenote.units import format_count
@@ -96,16 +97,29 @@ def _ended_before(
     first: ComparedRace, others: Iterable[ComparedRace], memory: int
 ) -> tuple[tuple[ComparedRace, ...], ...]:
     """Returns the series that had ended before the first race of a series, and that differ from it only in
-    their environment, the newest first.
+    their environment, the newest first. `others` are in the order of their time.
     """
     wanted = _configuration(first, memory)
-    series: dict[tuple[str, ...], list[ComparedRace]] = {}
-    for race in others:
+    alike: dict[tuple[object, ...], list[list[ComparedRace]]] = {}
+    for race in reversed([*others]):
         own = _configuration(race, memory)
-        if all(own[key] == value for key, value in wanted.items() if key not in _ENVIRONMENT):
-            series.setdefault(tuple(own[key] for key in _ENVIRONMENT), []).append(race)
-    ended = (tuple(races) for races in series.values() if _order(races[-1]) < _order(first))
-    return tuple(sorted(ended, key=lambda races: _order(races[-1]), reverse=True))
+        if any(own[key] != value for key, value in wanted.items() if key not in _ENVIRONMENT):
+            continue
+        machine = race.record.environment
+        key = (own["data"], machine.cpu_model, machine.architecture, machine.cpu_logical_cores)
+        series = alike.setdefault(key, [])
+        joined = next((each for each in series if _have_same_memory(each[0], race)), None)
+        if joined is None:
+            series.append([race])
+        else:
+            joined.append(race)
+    ended = (races for series in alike.values() for races in series if _order(races[0]) < _order(first))
+    newest_first = sorted(ended, key=lambda races: _order(races[0]), reverse=True)
+    return tuple(tuple(reversed(races)) for races in newest_first)
+
+
+def _have_same_memory(newest: ComparedRace, race: ComparedRace) -> bool:
+    return is_same_memory(race.record.environment.memory_bytes, newest.record.environment.memory_bytes)
 
 
 def _is_later(race: ComparedRace, newest: ComparedRace, wanted: Mapping[str, str], memory: int) -> bool:

@@ -69,8 +69,8 @@ def find_trend(races: Sequence[ComparedRace], options: TrendOptions) -> Trend:
 
 
 def _earlier_regression(series: RaceSeries, options: TrendOptions) -> Trend | None:
-    """Returns the trend of the last series before this one in which a change can be found, if it ended with a
-    regression: that the data or the machine became another one neither accepts a regression nor removes it.
+    """Returns the trend of the last series before this one that ended with a regression, if there is one:
+    that the data or the machine became another one neither accepts a regression nor removes it.
     """
     own = replace(options, quality=(*options.quality, *options.checked_quality), checked_quality=())
     own = replace(own, not_before=None, left_out=(), damaged=())
@@ -79,8 +79,8 @@ def _earlier_regression(series: RaceSeries, options: TrendOptions) -> Trend | No
             trend = _trend(race_series(races, own), own)
         except UsageError:
             continue  # These races lack a metric that was asked for.
-        if trend.answer != "too few races":
-            return trend if trend.answer == "regression" else None
+        if trend.answer == "regression":
+            return trend
     return None
 
 

@@ -213,7 +213,7 @@ def check_identity(record: RaceRecord) -> None:
         raise StoreError(
             f"the tags and names of race {shortened(record.race_id, 80)} have {length:,} characters, which "
             f"are repeated with each figure: at most {MOST_IDENTITY:,} can be",
-            hint="--format=json has them once",
+            hint="`pacenote export --format=json` has them once",
         )
 
 

@@ -70,9 +70,9 @@ def race_files(folder: Path) -> tuple[Path, ...]:
 
     Raises PacenoteError if there are none or too many.
     """
-    found = list(_documents(folder))
-    links = [path for path in found if path.is_symlink()]
-    found = [path for path in found if path not in set(links)]
+    found, links = list[Path](), list[Path]()
+    for path in _documents(folder):
+        (links if path.is_symlink() else found).append(path)
     if not found and links:
         raise PacenoteError(
             f"{folder} has only links to races, such as {links[0]}", hint="name the files themselves"

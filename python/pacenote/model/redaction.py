@@ -6,8 +6,7 @@ changed, because results refer to them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from itertools import count
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -67,28 +66,36 @@ def _redact_values(
     """Returns the numbers that are not secrets, under names without secrets. Names that become equal are
     numbered.
     """
-    public = dict[str, ValueSummary]()
-    for name, value in values.items():
-        numbers = (value.min, value.mean, value.max, value.standard_deviation, value.low, value.high)
-        if any(is_secret_number(number, secrets) for number in numbers if number is not None):
-            continue
-        public[_unique(_redact_text(name, secrets), public)] = value
-    return public
+    public = {name: value for name, value in values.items() if not _has_secret(value, secrets)}
+    names = _numbered(_redact_text(name, secrets) for name in public)
+    return dict(zip(names, public.values(), strict=True))
 
 
-def _unique(name: str, taken: Collection[str]) -> str:
-    """Returns a name that is not taken: names that are equal without secrets are numbered."""
-    numbered = (f"{name} #{number}" for number in count(2))
-    return name if name not in taken else next(each for each in numbered if each not in taken)
+def _has_secret(value: ValueSummary, secrets: Collection[str]) -> bool:
+    numbers = (value.min, value.mean, value.max, value.standard_deviation, value.low, value.high)
+    return any(is_secret_number(number, secrets) for number in numbers if number is not None)
+
+
+def _numbered(names: Iterable[str]) -> Iterator[str]:
+    """Yields the names; those that are equal without secrets are numbered."""
+    taken, numbers = set[str](), dict[str, int]()
+    for name in names:
+        number, unique = numbers.get(name, 1), name
+        while unique in taken:
+            number += 1
+            unique = f"{name} #{number}"
+        # Beginning with the last number, a thousand equal names are numbered in a thousand steps.
+        numbers[name] = number
+        taken.add(unique)
+        yield unique
 
 
 def _redact_document(value: object, secrets: Collection[str]) -> object:
     """Redacts secrets in every string of a JSON value, also in keys, which may be names of nodes."""
     if isinstance(value, Mapping):
-        public = dict[str, object]()
-        for key, item in value.items():
-            public[_unique(_redact_text(str(key), secrets), public)] = _redact_document(item, secrets)
-        return public
+        names = _numbered(_redact_text(str(key), secrets) for key in value)
+        items = (_redact_document(item, secrets) for item in value.values())
+        return dict(zip(names, items, strict=True))
     if isinstance(value, list | tuple):
         return [_redact_document(item, secrets) for item in value]
     return redact_value(value, secrets)
@@ -190,10 +197,8 @@ def redact_snapshot(snapshot: RaceSnapshot, secrets: Collection[str]) -> RaceSna
     """
 
     def clean(facts: Mapping[str, str]) -> dict[str, str]:
-        public = dict[str, str]()
-        for key, value in facts.items():
-            public[_unique(_redact_text(key, secrets), public)] = _redact_text(value, secrets)
-        return public
+        names = _numbered(_redact_text(key, secrets) for key in facts)
+        return {name: _redact_text(value, secrets) for name, value in zip(names, facts.values(), strict=True)}
 
     def cleaned(each: Snapshot) -> Snapshot:
         return Snapshot(clean(each.facts), clean(each.unread))

@@ -10,9 +10,6 @@ from pacenote.model.result import TaskResult, find_percentile
 UNSERVED = "failed, or were not answered or not sent"
 """What happened to operations without a latency."""
 
-UNSENT_MARK = "planned operations were not sent"
-"""What the finding of a race says about operations that were not sent, of which it has the cause."""
-
 ENDLESS_REASON = f"so many operations {UNSERVED}, that this percentile of latency is theirs"
 """Says why a latency does not decide."""
 

@@ -18,6 +18,7 @@ from pacenote.model.result import TaskResult
 from pacenote.plan.document import Plan
 from pacenote.race.context import RaceContext
 from pacenote.race.document_check import check_documents, unchecked_documents
+from pacenote.race.document_counts import CheckStopped
 from pacenote.race.drive import DriveResult
 from pacenote.race.engine_request import starts_empty
 from pacenote.race.index_settings_check import check_index_settings
@@ -79,7 +80,8 @@ def checked_documents(
     try:
         return check_documents(plan, results, get, starts_empty=starts_empty)
     except Exception as error:
-        cause: Cause = "engine" if isinstance(error, PacenoteError) else "pacenote"
+        is_engine = isinstance(error, PacenoteError) and not isinstance(error, CheckStopped)
+        cause: Cause = "engine" if is_engine else "pacenote"
         problem = _described(error)
         return (DocumentCheck("all indices", None, None, count_problem=problem, problem_cause=cause),)
 

@@ -27,7 +27,7 @@ from pacenote.model.work import (
 from pacenote.operations.base import OperationType
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
-from pacenote.race.document_counts import DocumentCounts, LimitedReads, count_documents
+from pacenote.race.document_counts import CheckStopped, DocumentCounts, LimitedReads, count_documents
 from pacenote.race.index_names import NO_PIPELINE, ResolvedName, depends_on_date, resolve_names
 from pacenote.race.ingest_pipelines import removing_pipeline
 
@@ -155,7 +155,16 @@ class _Comparison:
     """The ingest pipelines of all indices and bulks."""
 
     def check(self, group: _Acknowledged) -> DocumentCheck:
-        """Compares the documents of a group with those that the engine counts."""
+        """Compares the documents of a group with those that the engine counts. A difference is neither
+        explained nor a fault if the time for reading what may explain it was over.
+        """
+        try:
+            return self._compared(group)
+        except CheckStopped as error:
+            label = ",".join(group.names)
+            return DocumentCheck(label, group.documents, None, "", error.message, "pacenote")
+
+    def _compared(self, group: _Acknowledged) -> DocumentCheck:
         label = ",".join(group.names)
         if name := next((name for name in group.names if self.resolved[name].problem), ""):
             problem = f"{name}: {self.resolved[name].problem}"

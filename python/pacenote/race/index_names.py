@@ -10,6 +10,7 @@ from urllib.parse import quote
 from pacenote.errors import PacenoteError
 from pacenote.model.engine import GetJson
 from pacenote.net.reply import FailedStatus
+from pacenote.race.document_counts import CheckStopped
 from pacenote.units import format_count
 
 _PIPELINE_SETTINGS = ("index.default_pipeline", "index.final_pipeline")
@@ -46,6 +47,7 @@ def resolve_names(get: GetJson, names: Iterable[str]) -> dict[str, ResolvedName]
     """Returns what each name refers to now.
 
     A name whose settings cannot be read, for example without the privilege, refers to itself.
+    Raises CheckStopped.
     """
     return {name: _resolve(get, name) for name in names}
 
@@ -60,6 +62,8 @@ def depends_on_date(name: str) -> bool:
 def _resolve(get: GetJson, name: str) -> ResolvedName:
     try:
         settings = _settings(get(f"/{quote(name, safe='')}/_settings?flat_settings=true"))
+    except CheckStopped:
+        raise
     except PacenoteError as error:
         is_missing = isinstance(error, FailedStatus) and error.is_not_found
         return ResolvedName(frozenset((name,)), is_known=is_missing)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pacenote.errors import PacenoteError
 from pacenote.model.engine import GetJson
 from pacenote.net.reply import FailedStatus
+from pacenote.race.document_counts import CheckStopped
 
 _REMOVING = frozenset({"drop", "reroute", "date_index_name"})
 """Types of processors that drop documents or send them to another index."""
@@ -34,7 +35,7 @@ def removing_pipeline(get: GetJson, names: Iterable[str]) -> str:
     string if none does.
 
     Follows the pipelines that they call. A pipeline that cannot be read may do it, also because there are too
-    many; one that does not exist does not.
+    many; one that does not exist does not. Raises CheckStopped.
     """
     read: dict[str, _Pipeline] = {}
     return next((name for name in sorted(names) if _removes(get, name, read)), "")
@@ -79,6 +80,8 @@ def _read(get: GetJson, name: str) -> _Pipeline:
         definition = get(f"/_ingest/pipeline/{quote(name, safe='')}").get(name)
     except FailedStatus as failure:
         return _Pipeline(removes=not failure.is_not_found)
+    except CheckStopped:
+        raise
     except (PacenoteError, AttributeError):
         return _Pipeline(removes=True)
     pipeline = _Pipeline()

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,11 +26,12 @@ _SHOWN_DIGITS = 12
 _MAX_UNTRACKED_BYTES = 1 << 30
 """Bytes of the largest untracked file that is read, with its holes."""
 
+_MAX_UNTRACKED_FILES = 100_000
+"""Files of an untracked repository in the sources that are read, at most."""
+
 _PART_BYTES = 1 << 20
 _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EINVAL)
-"""Errors of opening what is gone, a link, a socket, or something else that is not a regular file: git lists
-another repository in the checkout as a folder.
-"""
+"""Errors of opening what is gone, a link, a socket, or something else that is not a regular file."""
 
 _URL = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -213,9 +214,27 @@ def _digest_of_changes(folder: Path, run: Callable[..., str]) -> str:
     how = ("--binary", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
     digest = hashlib.sha256(run("diff", "HEAD", *how).encode())
     for name in run("ls-files", "--others", "--exclude-standard", "-z").split("\0"):
-        if name:
-            _add_file(digest, folder, name)
+        # Another repository in the checkout, such as a plugin, is listed as a folder.
+        for file in _files_below(folder, name) if name.endswith("/") else filter(None, [name]):
+            _add_file(digest, folder, file)
     return digest.hexdigest()
+
+
+def _files_below(folder: Path, name: str) -> Iterator[str]:
+    """Yields the files of a folder in a checkout by their names in the checkout, without those of git. Raises
+    GitBlocked for too many.
+    """
+    files = 0
+    for path, folders, names in os.walk(folder / name):
+        folders[:] = sorted(each for each in folders if each != ".git")
+        files += len(names)
+        if files > _MAX_UNTRACKED_FILES:
+            raise GitBlocked(
+                f"{folder / name} is an untracked repository with more than {_MAX_UNTRACKED_FILES:,} files: "
+                "remove it, or ignore it in .gitignore or .git/info/exclude"
+            )
+        for each in sorted(names):
+            yield str((Path(path) / each).relative_to(folder))
 
 
 def _add_file(digest: hashlib._Hash, folder: Path, name: str) -> None:

@@ -115,17 +115,31 @@ def _void_findings(record: RaceRecord) -> Iterator[Finding]:
     yield from _missing_documents(check for check in record.documents if check.is_missing_documents)
 
 
-def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
+def missed_target_findings(record: RaceRecord) -> Iterator[Finding]:
+    """Yields findings about tasks that missed their target rates, with what caused it."""
+    yield from schedule_rules.missed_targets(missed_targets(record), record.targets, _delays(record))
+
+
+def unsent_findings(record: RaceRecord) -> Iterator[Finding]:
+    """Yields findings about the other tasks of which operations were not sent, with what caused it."""
     missed = missed_targets(record)
-    causes = schedule_rules.Delays(
+    kept = (task for task in record.tasks if task not in missed and task.ended_by != "aborted")
+    yield from schedule_rules.unsent(kept, _delays(record))
+
+
+def _delays(record: RaceRecord) -> schedule_rules.Delays:
+    return schedule_rules.Delays(
         record.driver, lacked_shares(record), signs_of_saturation(record), _accompanied(record.tasks)
     )
-    yield from schedule_rules.missed_targets(missed, record.targets, causes)
+
+
+def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
+    missed = missed_targets(record)
+    yield from missed_target_findings(record)
     if record.options.test_mode:
         yield _test_mode(record.corpora)
     yield from _profiled(record)
-    kept = (task for task in record.tasks if task not in missed and task.ended_by != "aborted")
-    yield from schedule_rules.unsent(kept, causes)
+    yield from unsent_findings(record)
     yield from schedule_rules.uncounted_backlogs(record.tasks)
     reported = (task for task in record.tasks if task.task not in record.unreported)
     yield from task_rules.caught_failures(reported, record.max_error_rate)
@@ -238,13 +252,13 @@ def _uncounted(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:
             if len(uncounted) == 1
             else format_count(len(uncounted), "index", "indices")
         )
-        problems = dict.fromkeys(check.count_problem or "the reason was not recorded" for check in uncounted)
-        shown = list(problems)[:_SHOWN_INDICES]
-        if more := len(problems) - len(shown):
-            shown.append(format_count(more, "other problem"))
+        problems = [check.count_problem or "the reason was not recorded" for check in uncounted]
+        shown = list(dict.fromkeys(problems[:_SHOWN_INDICES]))
+        if (more := len(problems) - _SHOWN_INDICES) > 0:
+            shown.append(format_count(more, "more index", "more indices"))
         is_limit = cause == "pacenote"
         what = (
-            f"Pacenote stopped counting the documents of {indices}"
+            f"Pacenote did not count the documents of {indices}"
             if is_limit
             else f"documents of {indices} could not be counted"
         )

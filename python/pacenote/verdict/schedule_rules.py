@@ -22,7 +22,6 @@ from pacenote.model.target_rate import (
 )
 from pacenote.model.task_kinds import indexes, searches
 from pacenote.model.task_observations import POOLS, TaskObservation
-from pacenote.model.unserved import UNSENT_MARK
 from pacenote.units import format_count, format_range, format_rate, format_seconds
 from pacenote.verdict import driver_health, driver_pauses
 from pacenote.verdict.task_rules import (
@@ -197,7 +196,7 @@ def unsent(tasks: Iterable[TaskResult], delays: Delays) -> Iterator[Finding]:
     for slowness, group in groups.items():
         count, total = sum(map(backlog, group)), sum(map(planned, group))
         yield Finding(
-            f"{count:,} of {total:,} {UNSENT_MARK}: {_reason(slowness, group, delays)}",
+            f"{count:,} of {total:,} planned operations were not sent: {_reason(slowness, group, delays)}",
             slowness.cause,
             slowness.advice,
             names(group),
@@ -263,7 +262,8 @@ def _signs(task: TaskResult, delays: Delays) -> Iterator[str]:
     """Yields what shows that the engine could not do more."""
     observed = delays.observed.get(task.task, TaskObservation())
     if (observed.used_share or 0.0) >= SATURATED_SHARE:
-        yield f"on a host, it used at least {SATURATED_SHARE * 100:.0f} % of the CPU time that it could have"
+        share = f"{SATURATED_SHARE * 100:.0f} %"
+        yield f"on one host, it used at least {share} of the CPU time that it could have had"
     if max(observed.queued.get(pool, 0.0) for pool in _pools(task)) >= SATURATED_QUEUE:
         yield "requests queued for its threads"
     attempted = {
