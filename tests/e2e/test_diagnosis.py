@@ -275,7 +275,7 @@ def test_a_small_heap_is_named_first_and_its_experiment_is_valid(racer: Racer, t
     heap = found.answer("H1")
     assert heap["bound"] > 0.05
     assert heap["advice"][0]["options"] == {"car-params": {"heap_size": "384m"}}
-    # Pauses and concurrent phases together are above the limit of 5 %; on some machines, pauses alone are not.
+    # Pauses and concurrent phases together are above the limit of 5 %; on some machines, pauses are not.
     assert found.value("H1", "gc.stop_share") > 0.02
     assert found.value("H1", "gc.young_interval_s") < 1
     assert f"pacenote diagnose {found.race_id}" in found.printed
