@@ -11,7 +11,7 @@ from pacenote.compare.thresholds import judge_thresholds, parse_threshold
 from pacenote.errors import UsageError
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import Verdict
-from pacenote.model.result import OperationTotals, WarmupBacklog
+from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog
 from pacenote.report.render.thresholds_junit import render_thresholds_junit
 from support.records import times
 
@@ -110,6 +110,19 @@ def test_operations_that_were_not_sent_count_as_the_slowest():
     record = race("r", tasks=(unserved(0.29),), verdict=hung, complete=True)
     (result,) = judge_thresholds(record, [parse_threshold("p90:term<1s")])
     assert result.value == "p90 latency endless"
+
+
+def test_a_task_without_a_target_rate_has_failed_operations_too():
+    def bulks(failed: int, unanswered: int = 0) -> TaskResult:
+        counts = OperationTotals(5_000, 5_000 - failed, failed, unanswered, 0, 0, 5_000, 5_000)
+        return structs.replace(
+            index(), error_rate=failed / 5_000, accounting=counts, service_time=times(5_000)
+        )
+
+    assert problems("p99:index-append<1s", tasks=(bulks(45),)) == [""]
+    for task in (bulks(51), bulks(0, 51)):
+        (problem,) = problems("p99:index-append<1s", tasks=(task,))
+        assert problem == "more than 1 % of its operations failed or were not answered"
 
 
 def test_operations_that_were_not_sent_raise_a_percentile_and_its_bound():

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from compare.races import unserved
 from pacenote.model.headline import headline, slowest_search
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog, WarmupDrain
@@ -156,3 +157,9 @@ def test_a_race_says_that_the_option_had_no_effect(changes):
 
     assert text() == "--warmup-drain had no effect: no task has both a warm-up and a known rate"
     assert not text(**changes)
+
+
+def test_a_search_that_mostly_was_not_sent_is_not_the_slowest():
+    hung, other = unserved(0.6), paced(latency=times(p50=0.1))
+    assert slowest_search([hung, other]) is other
+    assert slowest_search([unserved(0.4), other]) is not other

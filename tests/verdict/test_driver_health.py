@@ -504,6 +504,14 @@ def test_late_readings_are_time_without_the_driver_only_if_it_was_stopped_or_tim
     assert paused_s({"clock": {"paused": [second]}}, 0, 10) == pytest.approx(expected_s)
 
 
+def test_what_was_stolen_of_all_cpus_is_shared_among_them() -> None:
+    stolen = {"stopped": 0, "stopped_s": 0.0, "stolen_s": 0.8}
+    second = {"from_s": 1.0, "to_s": 2.0, "paused_s": 0.04, "short": 20, "short_s": 0.04} | stolen
+    clock = {"paused": [second]}
+    assert paused_s({"clock": clock}, 0, 10) == pytest.approx(0.4)
+    assert paused_s({"clock": clock, "cpus": {"numbers": [*range(64)]}}, 0, 10) == pytest.approx(0.8 / 64)
+
+
 def test_pauses_with_their_times_are_not_reported_for_the_race_too() -> None:
     second = {"from_s": 1.0, "to_s": 2.0, "paused_s": 0.9}
     for total_s, count in ((0.9, 0), (1.3, 0), (1.5, 1)):

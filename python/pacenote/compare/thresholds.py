@@ -133,6 +133,8 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
     if task.paced and is_endless(task, q):
         problem = problem or f"more than {100 - q:.3g} % of its operations {UNSERVED}"
         return ThresholdResult(threshold, task.task, problem, f"p{q:g} {kind} endless")
+    if not task.paced and _failed_share(task) > 1 - q / 100:
+        problem = problem or f"more than {100 - q:.3g} % of its operations failed or were not answered"
     if task.paced and has_unserved(task):
         problem = problem or _unknown_unserved(task, q)
         found = _with_unserved(task, found)
@@ -148,6 +150,13 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
     if not problem and not (found.high_ms or 0.0) < threshold.limit:
         problem = f"it is not shown to be below {format_number(threshold.limit)} ms"
     return ThresholdResult(threshold, task.task, problem, value)
+
+
+def _failed_share(task: TaskResult) -> float:
+    """Returns which share of the measured operations of a task failed or was not answered."""
+    counts = task.accounting
+    failed = (task.error_rate or 0.0) * counts.normal
+    return (failed + counts.unanswered) / max(counts.normal + counts.unanswered, 1)
 
 
 def _unknown_unserved(task: TaskResult, q: float) -> str:

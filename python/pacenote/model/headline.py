@@ -8,6 +8,7 @@ from pacenote.model.imported import ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes, reported_tasks, searches
+from pacenote.model.unserved import is_endless
 from pacenote.model.warmup_backlog import has_sound_latency
 from pacenote.units import format_rate, format_seconds
 
@@ -20,12 +21,16 @@ def main_indexing(tasks: Iterable[TaskResult]) -> TaskResult | None:
 
 def slowest_search(tasks: Iterable[TaskResult]) -> TaskResult | None:
     """Returns the search with the longest median latency, or None if there is no search. One whose latency
-    includes the backlog of its warm-up does not stand for the race.
+    includes the backlog of its warm-up does not stand for the race, nor one of which most operations have
+    no latency.
     """
     found = (
         task
         for task in tasks
-        if searches(task) and has_sound_latency(task) and median_latency_ms(task) is not None
+        if searches(task)
+        and has_sound_latency(task)
+        and not is_endless(task, 50.0)
+        and median_latency_ms(task) is not None
     )
     return max(found, key=lambda task: median_latency_ms(task) or 0.0, default=None)
 

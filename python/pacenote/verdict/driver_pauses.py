@@ -181,7 +181,9 @@ class _PausedSecond:
     """Length of these in seconds."""
 
     stolen_s: float | None = None
-    """Time in seconds that the hypervisor took from the driver's CPUs; None if that is not known."""
+    """Time in seconds that the hypervisor took from each of the driver's CPUs, on average; None if that is
+    not known.
+    """
 
     is_explained: bool = False
     """Whether it was recorded which short ones the process was stopped in."""
@@ -205,20 +207,21 @@ class _PausedSecond:
 
 def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) -> Iterator[_PausedSecond]:
     """Yields the seconds with noticed pauses between two times of the race."""
+    cpus = len(listed(part(driver, "cpus"), "numbers"))
     for second in listed(part(driver, "clock"), "paused"):
         if not isinstance(second, Mapping):
             continue
         began_s, ended_s = number(second, "from_s"), number(second, "to_s")
         within_s = min(to_s, ended_s) - max(from_s, began_s)
         if within_s > 0:
-            yield _paused_second(second, within_s / (ended_s - began_s))
+            yield _paused_second(second, within_s / (ended_s - began_s), max(cpus, 1))
 
 
-def _paused_second(second: Mapping[str, object], share: float) -> _PausedSecond:
+def _paused_second(second: Mapping[str, object], share: float, cpus: int) -> _PausedSecond:
     short, short_s = number(second, "short"), number(second, "short_s")
     # The others of them lasted at least 1 ms.
     longest_s = min(READING_INTERVAL_S, max(0.0, short_s - max(short - 1, 0.0) * _SHORTEST_S))
-    stolen_s = number(second, "stolen_s") * share if second.get("stolen_s") is not None else None
+    stolen_s = number(second, "stolen_s") * share / cpus if second.get("stolen_s") is not None else None
     return _PausedSecond(
         long_s=(number(second, "paused_s") - short_s) * share,
         short=short * share,

@@ -11,6 +11,7 @@ from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import DurationSummary, TaskResult
 from pacenote.model.task_kinds import runs_once
+from pacenote.model.unserved import is_endless
 from pacenote.model.warmup_backlog import (
     BACKLOG_MARK,
     backlog_advice,
@@ -193,13 +194,15 @@ def speed_figure(tasks: Sequence[TaskResult]) -> KeyFigure | None:
 def slowest_figure(tasks: Sequence[TaskResult], *, is_supported: bool = False) -> KeyFigure | None:
     """Returns p99 of the slowest task, or its lower bound if the task has too few operations; with
     `is_supported`, only of tasks that have enough. Tasks whose latency includes the backlog of their warm-up
-    do not count. None if it is not known of any task.
+    do not count, nor do those of which more than 1 % of the operations have no latency. None if it is not
+    known of any task.
     """
     found = [
         (percentile.ms if percentile.supported else percentile.low_ms or 0.0, percentile, task)
         for task in tasks
         if not runs_once(task)
         and has_sound_latency(task)
+        and not is_endless(task, _COMPARED)
         and (times := task.latency or task.service_time)
         and (percentile := times.at(_COMPARED))
         and percentile_text(percentile)
