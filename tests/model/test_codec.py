@@ -125,6 +125,25 @@ def test_a_bad_field_is_named(document: object, message: str) -> None:
     assert caught.value.message == message
 
 
+@pytest.mark.parametrize(
+    "place", ["nope[0]", "leaves[7]", "by_name[...].x", "leaves[...]", f"x[{'9' * 5000}]"]
+)
+def test_a_name_that_looks_like_a_place_is_a_name(place: str) -> None:
+    """msgspec appends the place of an error to its text, in which the name stands."""
+    name = f"x - at `$.{place}"
+    for document, where in (
+        ({"leaves": [], name: 1}, "tree"),
+        ({"leaves": [{"count": 1, name: 1}]}, "tree.leaves[0]"),
+        ({"leaves": [], "by_name": {"a": {"count": 1, name: 1}}}, "tree.by_name.a"),
+    ):
+        with pytest.raises(PacenoteError) as caught:
+            decode(Tree, document, "tree")
+        assert caught.value.message.startswith(where)
+        assert name in caught.value.message
+    with pytest.raises(PacenoteError):
+        decode(Tree, {"leaves": [{"count": 1, "kind": name}]}, "tree")
+
+
 def test_fields_that_may_have_secrets_are_not_shown() -> None:
     class Address(Stored, frozen=True):
         _hidden: ClassVar[tuple[str, ...]] = ("url",)

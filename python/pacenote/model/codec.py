@@ -129,9 +129,15 @@ def _read_path(kind: type, value: object) -> object:
 
 def _invalid(error: ValidationError, kind: type, document: Any, path: str) -> PacenoteError:
     """Translates an error such as "Expected `int`, got `str` - at `$.tasks[0].clients`"."""
-    text, _, at = str(error).partition(" - at `$")
-    steps = _steps(at, text, kind, document)
-    value = _value_at(document, steps)
+    # The place comes last, but a name in the document may look like one.
+    text, found, at = str(error).rpartition(" - at `$")
+    try:
+        steps = _steps(at, text, kind, document) if found else []
+        value = _value_at(document, steps)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        found, steps, value = "", [], document
+    if not found:
+        text = str(error)
     where = path + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     if match := re.fullmatch(r"Object missing required field `(.+)`", text):
         return PacenoteError(f"{where} lacks the field '{match[1]}'")

@@ -13,7 +13,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NoReturn
 
 MAX_DEPTH = 200
@@ -54,6 +54,9 @@ _MAX_DIGITS = 100
 """Digits of an integer. One of 309 digits is larger than any float, and sums and products of shorter ones may
 be.
 """
+
+_MAX_BITS = 332
+"""Bits of an integer of so many digits."""
 
 _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
@@ -118,7 +121,28 @@ def parse_toml(text: str) -> dict[str, Any]:
     except (RecursionError, OverflowError, ValueError) as error:
         raise _undecodable(error) from error
     check_depth(document)
+    if _has_long_number(document):
+        raise ValueError(_TOO_MANY_DIGITS)
     return document
+
+
+def _has_long_number(document: object) -> bool:
+    """Returns whether a document has an integer of too many digits: Python's parser only limits
+    those of decimal ones.
+    """
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+            return True
+        waiting += _children(value)
+    return False
+
+
+def _children(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _is_shallow(text: bytes) -> bool:
