@@ -94,3 +94,15 @@ def test_a_race_samples_the_process_of_an_engine_that_it_did_not_start(
     assert '"machine.runs": "the driver and the engine, which Pacenote did not start"' in snapshot
     assert '"node.node-0.process.' in snapshot
     assert "node-0.process.environment" not in snapshot
+
+
+def test_paths_that_no_file_system_has_and_very_many_are_left_out(tmp_path: Path) -> None:
+    paths = ["/with\0nul", "/" + "x" * 5_000, str(tmp_path), *(f"/{number}" for number in range(60_000))]
+    name = "n" * 400
+    folders = {"a": {"name": name, "fs": {"data": [{"path": path} for path in paths]}}}
+    with cluster({"a": node(name, os.getpid())}, folders) as client:
+        [engine] = find_local_engines(client).engines
+    assert len(engine.name) == 300
+    assert engine.data_paths[0] == tmp_path
+    assert len(engine.data_paths) == 98
+    assert len(observed_host((), (), LocalEngines((engine,))).devices) == 98

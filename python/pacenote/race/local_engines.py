@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pacenote.errors import EngineError
 from pacenote.host.engine_processes import ReportedProcess, find_processes, shares_files
+from pacenote.model.printable import shortened
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
 from pacenote.system.process import ProcessIdentity, process_identity
@@ -57,6 +59,16 @@ NO_ENGINES = LocalEngines()
 """Of a cluster that the race started, whose nodes are known."""
 
 
+_MAX_NAME = 300
+"""Characters of the name of a node."""
+
+_MAX_PATHS = 100
+"""Data folders of a node."""
+
+_MAX_PATH = 4_096
+"""Characters of the path of a folder."""
+
+
 def find_local_engines(client: RestClient, proc: Path = Path("/proc")) -> LocalEngines:
     """Returns the nodes of a cluster that run on this machine. Never raises for what the cluster replies."""
     try:
@@ -78,7 +90,17 @@ def find_local_engines(client: RestClient, proc: Path = Path("/proc")) -> LocalE
 def _reported(reply: Mapping[str, Any]) -> Iterator[ReportedProcess]:
     for node in reply["nodes"].values():
         started_s = node["jvm"]["start_time_in_millis"] / 1e3
-        yield ReportedProcess(str(node["name"]), int(node["process"]["id"]), started_s, str(node["ip"]))
+        yield ReportedProcess(_name(node), int(node["process"]["id"]), started_s, str(node["ip"]))
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    return shortened(str(node["name"]), _MAX_NAME)
+
+
+def _paths(node: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Returns the data folders of a node that a file system may have, as far as there are not too many."""
+    texts = (str(each["path"]) for each in islice(node["fs"]["data"], _MAX_PATHS))
+    return tuple(Path(text) for text in texts if "\0" not in text and len(text) <= _MAX_PATH)
 
 
 def _folders(client: RestClient) -> dict[str, tuple[Path, ...]]:
@@ -86,9 +108,6 @@ def _folders(client: RestClient) -> dict[str, tuple[Path, ...]]:
     try:
         reply = client.get(_FOLDERS)
         with expected_form("the data folders of its nodes"):
-            return {
-                str(node["name"]): tuple(Path(str(each["path"])) for each in node["fs"]["data"])
-                for node in reply["nodes"].values()
-            }
+            return {_name(node): _paths(node) for node in reply["nodes"].values()}
     except EngineError:
         return {}

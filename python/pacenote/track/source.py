@@ -80,6 +80,10 @@ class TrackRepository(Protocol):
         """Returns the folder of a track, or None if there is no such track."""
 
 
+_MAX_DEPTH = 64
+"""Folders above that of a track, at most: Python follows them with recursion."""
+
+
 @dataclass(frozen=True, slots=True)
 class FolderRepository:
     """Tracks in a folder, each in its own folder; the name of a track is its relative path."""
@@ -89,11 +93,12 @@ class FolderRepository:
 
     def names(self) -> Sequence[str]:
         """Returns the sorted names of all folders below the root that contain an entry file, except hidden
-        ones.
+        ones, and those that are nested more than 64 times.
         """
         found = []
         for folder, below, files in os.walk(self.root):
-            below[:] = [name for name in below if not name.startswith(".")]
+            depth = len(Path(folder).relative_to(self.root).parts)
+            below[:] = [name for name in below if not name.startswith(".") and depth < _MAX_DEPTH]
             if not set(ENTRY_FILES).isdisjoint(files):
                 found.append(Path(folder).relative_to(self.root).as_posix())
         return sorted(name for name in found if name != ".")

@@ -82,7 +82,7 @@ def _summary(path: Path, name: str) -> TrackSummary:
         return TrackSummary(name, problem=error.message)
     except (ValueError, RecursionError) as error:
         return TrackSummary(name, problem=f"the rendered track is not valid JSON: {error}")
-    except (TypeError, AttributeError):
+    except (TypeError, AttributeError, LookupError):
         return TrackSummary(name, problem="`pacenote validate-track` reports its problems")
 
 
@@ -92,7 +92,8 @@ def _read(name: str, track: Mapping[str, Any]) -> TrackSummary:
     if challenges is None:
         challenges = [track["challenge"]] if "challenge" in track else []
     names = [str(challenge.get("name", "")) for challenge in challenges]
-    default = [challenge["name"] for challenge in challenges if challenge.get("default") is True] or names
+    defaults = (challenge.get("default") is True for challenge in challenges)
+    default = [name for name, is_default in zip(names, defaults, strict=True) if is_default] or names
     return TrackSummary(
         name=name,
         description=str(track.get("description", "")),
@@ -123,17 +124,20 @@ def _signature(root: Path) -> str:
     return signature.hexdigest()
 
 
-def _files(folder: str) -> Iterator[tuple[str, int, int]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files(entry.path)
-            else:
-                with contextlib.suppress(OSError):
-                    status = entry.stat()
-                    yield entry.path, status.st_size, status.st_mtime_ns
+def _files(root: str) -> Iterator[tuple[str, int, int]]:
+    waiting = [root]
+    while waiting:
+        # A folder may be gone, or its path too long to be opened.
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    with contextlib.suppress(OSError):
+                        status = entry.stat()
+                        yield entry.path, status.st_size, status.st_mtime_ns
 
 
 def _read_cache(file: Path, signature: str) -> list[TrackSummary] | None:

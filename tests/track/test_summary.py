@@ -1,0 +1,43 @@
+"""Summaries of tracks that others wrote: one that is odd does not hide the others."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pacenote.track.source import FolderRepository
+from pacenote.track.summary import summarize_tracks
+
+
+def write(root: Path, name: str, track: Mapping[str, object]) -> None:
+    (root / name).mkdir()
+    (root / name / "track.json").write_text(json.dumps(track))
+
+
+@pytest.mark.parametrize(
+    "challenge", [{"default": True}, {"default": True, "name": 7}, {"default": True, "name": [1]}]
+)
+def test_a_default_challenge_without_a_name_that_is_text_is_shown(
+    tmp_path: Path, challenge: Mapping[str, object]
+) -> None:
+    write(tmp_path, "good", {"challenges": [{"name": "one"}]})
+    write(tmp_path, "odd", {"challenges": [challenge]})
+    good, odd = summarize_tracks(FolderRepository(tmp_path))
+    assert (good.default_challenge, odd.default_challenge) == ("one", str(challenge.get("name", "")))
+
+
+def test_folders_may_be_nested_deeply(tmp_path: Path) -> None:
+    write(tmp_path, "good", {"challenges": [{"name": "one"}]})
+    descriptor = os.open(tmp_path / "good", os.O_RDONLY)
+    for _ in range(1_500):
+        os.mkdir("d", dir_fd=descriptor)
+        below = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = below
+    os.close(descriptor)
+    (good,) = summarize_tracks(FolderRepository(tmp_path), tmp_path / "cache")
+    assert good.default_challenge == "one"
