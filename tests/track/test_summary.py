@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,23 @@ def test_a_default_challenge_without_a_name_that_is_text_is_shown(
     assert (good.default_challenge, odd.default_challenge) == ("one", str(challenge.get("name", "")))
 
 
-def test_folders_may_be_nested_deeply(tmp_path: Path) -> None:
-    write(tmp_path, "good", {"challenges": [{"name": "one"}]})
-    descriptor = os.open(tmp_path / "good", os.O_RDONLY)
+@pytest.fixture
+def nested(tmp_path: Path) -> Iterator[Path]:
+    """A folder with 1,500 folders in each other, which Python's own functions cannot remove."""
+    folder = tmp_path / "nested"
+    folder.mkdir()
+    yield folder
+    subprocess.run(["rm", "-r", str(folder)], check=True)
+
+
+def test_folders_may_be_nested_deeply(nested: Path, tmp_path: Path) -> None:
+    write(nested, "good", {"challenges": [{"name": "one"}]})
+    descriptor = os.open(nested / "good", os.O_RDONLY)
     for _ in range(1_500):
         os.mkdir("d", dir_fd=descriptor)
         below = os.open("d", os.O_RDONLY, dir_fd=descriptor)
         os.close(descriptor)
         descriptor = below
     os.close(descriptor)
-    (good,) = summarize_tracks(FolderRepository(tmp_path), tmp_path / "cache")
+    (good,) = summarize_tracks(FolderRepository(nested), tmp_path / "cache")
     assert good.default_challenge == "one"
