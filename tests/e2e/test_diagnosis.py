@@ -312,7 +312,11 @@ def test_a_cpu_quota_is_named_first(racer: Racer) -> None:
 
 
 def test_a_small_indexing_buffer_is_named_first(racer: Racer) -> None:
-    found = racer.quiet_race("buffer", "--set=engine.indices.memory.index_buffer_size=1mb")
+    option = "--set=engine.indices.memory.index_buffer_size=1mb"
+    found = racer.quiet_race("buffer", option)
+    if not found.rules:
+        # A slow machine fills the buffer less: there, about every third race is below the limits of the rule.
+        found = racer.quiet_race("buffer-again", option)
     assert found.rules[:1] == ["I1"], found.diagnosis
     assert found.answer("I1")["advice"][0]["options"] == {
         "set": ["engine.indices.memory.index_buffer_size=10%"]
