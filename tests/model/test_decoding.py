@@ -185,17 +185,14 @@ def test_texts_in_toml_have_no_keys() -> None:
 )
 def test_toml_without_a_key_is_refused_at_once(text: str) -> None:
     began_s = time.process_time()
-    with pytest.raises(ValueError, match=r"line|column|end of document|parts"):
+    with pytest.raises(ValueError, match=r"\(at (line \d|end of document)"):
         parse_toml(text)
     assert time.process_time() - began_s < 5.0
 
 
-@pytest.mark.parametrize("number", ["0x" + "f" * 5_000, "0o" + "7" * 5_000, "0b" + "1" * 5_000, "-9" * 1])
+@pytest.mark.parametrize("number", ["0x" + "f" * 5_000, "0o" + "7" * 5_000, "0b" + "1" * 5_000])
 def test_toml_has_no_numbers_of_too_many_digits(number: str) -> None:
     """Python limits those of decimal numbers only, and fails when it writes the others."""
-    text = f"a = [{{b = {number}}}]"
-    if len(number) < 100:
-        assert parse_toml(text) == {"a": [{"b": int(number)}]}
-        return
     with pytest.raises(ValueError, match="too many digits"):
-        parse_toml(text)
+        parse_toml(f"a = [{{b = {number}}}]")
+    assert parse_toml("a = [{b = -255}, 0xff]") == {"a": [{"b": -255}, 255]}

@@ -122,6 +122,15 @@ def test_an_untracked_repository_in_a_checkout_is_a_change(sources: Sources) -> 
     assert not sources.build().cached
 
 
+def test_an_untracked_repository_that_is_nested_too_deeply_is_refused(sources: Sources) -> None:
+    nested = sources.folder / "nested"
+    (nested / "/".join("d" * 70)).mkdir(parents=True)
+    git(nested, "init", "--quiet")
+    commit(nested, "other", at="2026-02-01T12:00:00Z")
+    with pytest.raises(EngineError, match="nested more than 64 times: remove it, or ignore it"):
+        sources.build()
+
+
 def test_a_new_file_is_read_in_parts(sources: Sources) -> None:
     (sources.folder / "new.txt").write_bytes(b"x" * (40 << 20))
     (sources.folder / "link.txt").symlink_to("/dev/zero")

@@ -15,7 +15,7 @@ from pacenote.net.rest import RestClient, RestResponse
 _MAX_NODES = 10_000
 """Nodes of a cluster, at most; engines support about a thousand."""
 
-_MAX_NAME = 300
+MAX_NAME = 300
 """Characters of a name that are kept; engines accept names of 255."""
 
 
@@ -119,4 +119,4 @@ def _names(documents: list[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _text(value: object) -> str:
     """Returns a name of limited length, because it is stored with the race."""
-    return shortened("" if value is None else str(value), _MAX_NAME)
+    return shortened("" if value is None else str(value), MAX_NAME)

@@ -11,7 +11,7 @@ from pacenote.model.finding import Cause, Finding
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.unserved import UNSERVED, is_endless
-from pacenote.verdict.determine import missed_target_findings, unsent_findings
+from pacenote.verdict.determine import schedule_findings
 
 
 def endless_percentiles(measured: Iterable[Measured]) -> Iterator[Finding]:
@@ -50,7 +50,8 @@ def _causes_in(record: RaceRecord, task: TaskResult) -> set[Cause]:
             if group.counted == "operation":
                 failures[_cause_of(group)] += group.count
         return {failures.most_common(1)[0][0]}
-    findings = (*missed_target_findings(record), *unsent_findings(record))
+    schedules = schedule_findings(record)
+    findings = (*schedules.missed, *schedules.unsent)
     said: set[Cause] = {finding.cause for finding in findings if task.task in finding.tasks}
     return said or {"unknown"}
 

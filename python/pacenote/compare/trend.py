@@ -72,8 +72,8 @@ def _earlier_regression(series: RaceSeries, options: TrendOptions) -> Trend | No
     """Returns the trend of the last series before this one that ended with a regression, if there is one:
     that the data or the machine became another one neither accepts a regression nor removes it.
     """
-    own = replace(options, quality=(*options.quality, *options.checked_quality), checked_quality=())
-    own = replace(own, not_before=None, left_out=(), damaged=())
+    quality = (*options.quality, *options.checked_quality)
+    own = replace(options, quality=quality, checked_quality=(), not_before=None, left_out=(), damaged=())
     for races in series.earlier:
         try:
             trend = _trend(race_series(races, own), own)

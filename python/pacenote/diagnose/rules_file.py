@@ -57,7 +57,7 @@ from pacenote.diagnose.rule import Rule
 from pacenote.errors import UsageError
 from pacenote.model.decoding import parse_toml
 from pacenote.model.messages import did_you_mean
-from pacenote.model.problems import MOST_PROBLEMS, TooManyProblems, check_count
+from pacenote.model.problems import MOST_PROBLEMS, TooManyProblems, check_count, count_text
 
 BUNDLED = Path(__file__).with_name("rules")
 """The folder of the rules that come with Pacenote."""
@@ -156,10 +156,8 @@ def _unit(name: object) -> Unit | None:
 def _mistakes(folder: Path, problems: Sequence[str]) -> RuleFileError:
     if len(problems) == 1:
         return RuleFileError(f"{folder}/{problems[0]}")
-    count = f"{len(problems)}" if len(problems) < MOST_PROBLEMS else f"{MOST_PROBLEMS} or more"
-    return RuleFileError(
-        f"the rules in {folder} have {count} mistakes", problems=tuple(problems[:MOST_PROBLEMS])
-    )
+    text = f"the rules in {folder} have {count_text(problems)}"
+    return RuleFileError(text, problems=tuple(problems[:MOST_PROBLEMS]))
 
 
 def _text(file: Path) -> str:

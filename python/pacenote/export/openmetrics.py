@@ -22,6 +22,7 @@ from pacenote.figures.catalogue import METRICS
 from pacenote.figures.metric import VALUE, Metric
 from pacenote.model.printable import visible
 from pacenote.model.race_record import VerdictState
+from pacenote.model.unique_names import UniqueNames
 from pacenote.model.user_tags import tag_texts
 
 PREFIX = "pacenote_"
@@ -116,15 +117,9 @@ def _tags(race: ExportedRace) -> dict[str, str]:
     """Returns the user tags as labels `tag_NAME`. A name that is the same as another one without the
     characters that labels cannot have gets a number.
     """
-    labels = dict[str, str]()
-    numbers = dict[str, int]()
-    for name, text in tag_texts(race.user_tags).items():
-        label = first = f"tag_{_LABEL.sub('_', name)}"
-        while label in labels:
-            numbers[first] = numbers.get(first, 1) + 1
-            label = f"{first}_{numbers[first]}"
-        labels[label] = text
-    return labels
+    labels = UniqueNames("_")
+    texts = tag_texts(race.user_tags).items()
+    return {labels.add(f"tag_{_LABEL.sub('_', name)}"): text for name, text in texts}
 
 
 def _facts(race: ExportedRace) -> dict[str, str]:

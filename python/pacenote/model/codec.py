@@ -130,13 +130,13 @@ def _read_path(kind: type, value: object) -> object:
 def _invalid(error: ValidationError, kind: type, document: Any, path: str) -> PacenoteError:
     """Translates an error such as "Expected `int`, got `str` - at `$.tasks[0].clients`"."""
     # The place comes last, but a name in the document may look like one.
-    text, found, at = str(error).rpartition(" - at `$")
+    text, has_place, at = str(error).rpartition(" - at `$")
     try:
-        steps = _steps(at, text, kind, document) if found else []
+        steps = _steps(at, text, kind, document) if has_place else []
         value = _value_at(document, steps)
     except (LookupError, TypeError, ValueError, AttributeError):
-        found, steps, value = "", [], document
-    if not found:
+        has_place, steps, value = "", [], document
+    if not has_place:
         text = str(error)
     where = path + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     if match := re.fullmatch(r"Object missing required field `(.+)`", text):

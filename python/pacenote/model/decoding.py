@@ -135,14 +135,8 @@ def _has_long_number(document: object) -> bool:
         value = waiting.pop()
         if isinstance(value, int) and value.bit_length() > _MAX_BITS:
             return True
-        waiting += _children(value)
+        waiting += _values_in(value)
     return False
-
-
-def _children(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def _is_shallow(text: bytes) -> bool:
@@ -190,9 +184,12 @@ class UnusableNumber(ValueError):
         """The number in the text, or empty if it has hundreds of digits."""
 
 
+def _values_in(value: object) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
 def _containers_in(value: Any) -> list[Any]:
-    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [child for child in values if isinstance(child, dict | list)]
+    return [child for child in _values_in(value) if isinstance(child, dict | list)]
 
 
 def _finite(text: str) -> float:

@@ -17,6 +17,12 @@ class TooManyProblems(Exception):
     """A file has `MOST_PROBLEMS` problems."""
 
 
+def count_text(problems: Sized) -> str:
+    """Returns how many mistakes a file has, of which `MOST_PROBLEMS` are listed."""
+    count = f"{len(problems)}" if len(problems) < MOST_PROBLEMS else f"{MOST_PROBLEMS} or more"
+    return f"{count} mistakes"
+
+
 def check_count(problems: Sized) -> None:
     """Raises TooManyProblems if there are `MOST_PROBLEMS` already."""
     if len(problems) >= MOST_PROBLEMS:

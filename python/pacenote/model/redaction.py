@@ -6,7 +6,7 @@ changed, because results refer to them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from pacenote.model.secrets import (
     secret_values,
 )
 from pacenote.model.snapshot import RaceSnapshot, RecordedSnapshot, Snapshot
+from pacenote.model.unique_names import UniqueNames
 
 _NAMED_ITEMS = ("set", "env")
 """Options that are lists of `NAME=VALUE`."""
@@ -67,8 +68,8 @@ def _redact_values(
     numbered.
     """
     public = {name: value for name, value in values.items() if not _has_secret(value, secrets)}
-    names = _numbered(_redact_text(name, secrets) for name in public)
-    return dict(zip(names, public.values(), strict=True))
+    names = UniqueNames()
+    return {names.add(_redact_text(name, secrets)): value for name, value in public.items()}
 
 
 def _has_secret(value: ValueSummary, secrets: Collection[str]) -> bool:
@@ -76,26 +77,14 @@ def _has_secret(value: ValueSummary, secrets: Collection[str]) -> bool:
     return any(is_secret_number(number, secrets) for number in numbers if number is not None)
 
 
-def _numbered(names: Iterable[str]) -> Iterator[str]:
-    """Yields the names; those that are equal without secrets are numbered."""
-    taken, numbers = set[str](), dict[str, int]()
-    for name in names:
-        number, unique = numbers.get(name, 1), name
-        while unique in taken:
-            number += 1
-            unique = f"{name} #{number}"
-        # Beginning with the last number, a thousand equal names are numbered in a thousand steps.
-        numbers[name] = number
-        taken.add(unique)
-        yield unique
-
-
 def _redact_document(value: object, secrets: Collection[str]) -> object:
     """Redacts secrets in every string of a JSON value, also in keys, which may be names of nodes."""
     if isinstance(value, Mapping):
-        names = _numbered(_redact_text(str(key), secrets) for key in value)
-        items = (_redact_document(item, secrets) for item in value.values())
-        return dict(zip(names, items, strict=True))
+        names = UniqueNames()
+        return {
+            names.add(_redact_text(str(key), secrets)): _redact_document(item, secrets)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_redact_document(item, secrets) for item in value]
     return redact_value(value, secrets)
@@ -197,8 +186,11 @@ def redact_snapshot(snapshot: RaceSnapshot, secrets: Collection[str]) -> RaceSna
     """
 
     def clean(facts: Mapping[str, str]) -> dict[str, str]:
-        names = _numbered(_redact_text(key, secrets) for key in facts)
-        return {name: _redact_text(value, secrets) for name, value in zip(names, facts.values(), strict=True)}
+        names = UniqueNames()
+        return {
+            names.add(_redact_text(key, secrets)): _redact_text(value, secrets)
+            for key, value in facts.items()
+        }
 
     def cleaned(each: Snapshot) -> Snapshot:
         return Snapshot(clean(each.facts), clean(each.unread))

@@ -65,8 +65,9 @@ class TaskObservation:
     """Mean frequency of these cores, if they were idle for less than `IDLE_SHARE` of the time."""
 
     used_share: float | None = None
-    """CPU time of the engine, as a share of what processes, other guests and nobody had of the cores that it
-    may use, or at least that, on the host on which it is the largest.
+    """CPU time of the engine as a share of all time of the cores that it may use: its own, that of other
+    processes and other guests, and idle time. If one of these is not known, the least that it can be. Of
+    several hosts, the largest.
     """
 
     queued: Mapping[str, float] = field(default_factory=dict)

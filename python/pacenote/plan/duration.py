@@ -106,7 +106,7 @@ def _until_exhausted_s(task: PlannedTask) -> float | None:
 
 def _intervals(task: PlannedTask, iterations: int | None) -> int:
     """Returns after how many intervals of its schedule a task ends: its last client with its iterations, or
-    with its documents if they end before. None is no limit of iterations.
+    with its documents if they end before. Without `iterations`, only its documents end it.
     """
     work, clients = task.work, task.clients
     if not isinstance(work, BulkWork) or work.looped or documents_sent(work) is None:

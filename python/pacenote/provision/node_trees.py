@@ -21,8 +21,8 @@ _REMOVAL_TIMEOUT_S = 60.0
 """Seconds after which a folder to which others still add folders is left as it is."""
 
 _FRUITLESS_ROUNDS = 10
-"""Rounds in which nothing could be removed from a folder, after which it is left as it is: others may have
-changed each of its folders meanwhile, or nobody may remove them.
+"""Rounds in which nothing could be removed from a folder, after which it is left as it is: others may
+keep changing its folders, or Pacenote may not be permitted to remove them.
 """
 
 

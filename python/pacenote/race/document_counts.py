@@ -24,7 +24,7 @@ MAX_CHECK_S = 3_600.0
 
 
 class CheckStopped(EngineError):
-    """The time of the check is over: this is no problem of the engine."""
+    """The time of the check is over, which is not the engine's fault."""
 
 
 class LimitedReads:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pacenote.cluster.info import MAX_NAME
 from pacenote.errors import EngineError
 from pacenote.host.engine_processes import ReportedProcess, find_processes, shares_files
 from pacenote.model.printable import shortened
@@ -59,9 +60,6 @@ NO_ENGINES = LocalEngines()
 """Of a cluster that the race started, whose nodes are known."""
 
 
-_MAX_NAME = 300
-"""Characters of the name of a node."""
-
 _MAX_PATHS = 100
 """Data folders of a node."""
 
@@ -94,7 +92,7 @@ def _reported(reply: Mapping[str, Any]) -> Iterator[ReportedProcess]:
 
 
 def _name(node: Mapping[str, Any]) -> str:
-    return shortened(str(node["name"]), _MAX_NAME)
+    return shortened(str(node["name"]), MAX_NAME)
 
 
 def _paths(node: Mapping[str, Any]) -> tuple[Path, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pacenote.model.secrets import redact
+from pacenote.model.unique_names import UniqueNames
 
 _MAX_TEXTS = 100_000
 """Names and labels that are kept, at most."""
@@ -20,8 +21,7 @@ class PublicNames:
     def __init__(self, secrets: Collection[str]) -> None:
         self._secrets = secrets
         self._public: dict[str, str] = {}
-        self._taken: set[str] = set()
-        self._numbers: dict[str, int] = {}
+        self._names = UniqueNames()
 
     def of(self, text: str) -> str:
         """Returns a text without secrets. Each is searched once: all samples have the same ones."""
@@ -30,16 +30,5 @@ class PublicNames:
         if (public := self._public.get(text)) is None:
             public = redact(text, self._secrets)
             if len(self._public) < _MAX_TEXTS:
-                self._public[text] = public = self._unique(public)
-                self._taken.add(public)
+                self._public[text] = public = self._names.add(public)
         return public
-
-    def _unique(self, text: str) -> str:
-        """Returns the text, with the next free number if it is taken."""
-        number, unique = self._numbers.get(text, 1), text
-        while unique in self._taken:
-            number += 1
-            unique = f"{text} #{number}"
-        # Beginning with the last number, a thousand equal names are numbered in a thousand steps.
-        self._numbers[text] = number
-        return unique

@@ -29,6 +29,9 @@ _MAX_UNTRACKED_BYTES = 1 << 30
 _MAX_UNTRACKED_FILES = 100_000
 """Files of an untracked repository in the sources that are read, at most."""
 
+_MAX_DEPTH = 64
+"""Folders in each other of an untracked repository, at most."""
+
 _PART_BYTES = 1 << 20
 _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EINVAL)
 """Errors of opening what is gone, a link, a socket, or something else that is not a regular file."""
@@ -222,16 +225,17 @@ def _digest_of_changes(folder: Path, run: Callable[..., str]) -> str:
 
 def _files_below(folder: Path, name: str) -> Iterator[str]:
     """Yields the files of a folder in a checkout by their names in the checkout, without those of git. Raises
-    GitBlocked for too many.
+    GitBlocked for too many, and for folders that are nested too deeply: Python follows them with recursion.
     """
     files = 0
     for path, folders, names in os.walk(folder / name):
         folders[:] = sorted(each for each in folders if each != ".git")
         files += len(names)
-        if files > _MAX_UNTRACKED_FILES:
+        if files > _MAX_UNTRACKED_FILES or len(Path(path).relative_to(folder).parts) > _MAX_DEPTH:
             raise GitBlocked(
-                f"{folder / name} is an untracked repository with more than {_MAX_UNTRACKED_FILES:,} files: "
-                "remove it, or ignore it in .gitignore or .git/info/exclude"
+                f"{folder / name} is an untracked repository with more than {_MAX_UNTRACKED_FILES:,} files, "
+                f"or with folders nested more than {_MAX_DEPTH} times: remove it, or ignore it in "
+                ".gitignore or .git/info/exclude"
             )
         for each in sorted(names):
             yield str((Path(path) / each).relative_to(folder))

@@ -70,7 +70,7 @@ def _boot_id() -> str:
 
 def process_identity(pid: int) -> ProcessIdentity | None:
     """Returns the identity of the process with this id, or None if it does not exist or has ended, or if the
-    number is no process id.
+    number is not a process id.
     """
     status = process_status(pid)
     return None if status is None or status.has_ended else status.identity
@@ -186,7 +186,7 @@ def session_members(leader: ProcessIdentity) -> tuple[ProcessIdentity, ...]:
 
 def session_of(pid: int) -> int | None:
     """Returns the id of the session of a process, which is the process id of its leader, or None: also for a
-    number that is no process id, as a server may report.
+    number that is not a process id, as a server may report.
     """
     # To the kernel, 0 is this process.
     if pid < 1:

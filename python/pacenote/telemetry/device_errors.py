@@ -29,7 +29,7 @@ MAX_PROBLEM = 1000
 
 def error_text(error: Exception, *, has_read: bool) -> str:
     """Returns the text of an error in one line; `has_read` is whether the device has read a reply, so that
-    the error may be due to its form. Of an error that is no PacenoteError, the text says where it was raised.
+    the error may be due to its form. Unless it is a PacenoteError, the text says where it was raised.
     """
     text = brief_text(error)
     if isinstance(error, PacenoteError):

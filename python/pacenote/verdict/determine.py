@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -115,16 +116,25 @@ def _void_findings(record: RaceRecord) -> Iterator[Finding]:
     yield from _missing_documents(check for check in record.documents if check.is_missing_documents)
 
 
-def missed_target_findings(record: RaceRecord) -> Iterator[Finding]:
-    """Yields findings about tasks that missed their target rates, with what caused it."""
-    yield from schedule_rules.missed_targets(missed_targets(record), record.targets, _delays(record))
+@dataclass(frozen=True, slots=True)
+class ScheduleFindings:
+    """Findings about the schedules of the tasks of a race, with what caused them."""
+
+    missed: tuple[Finding, ...]
+    """About tasks that missed their target rates."""
+
+    unsent: tuple[Finding, ...]
+    """About the other tasks of which operations were not sent."""
 
 
-def unsent_findings(record: RaceRecord) -> Iterator[Finding]:
-    """Yields findings about the other tasks of which operations were not sent, with what caused it."""
-    missed = missed_targets(record)
+def schedule_findings(record: RaceRecord) -> ScheduleFindings:
+    """Returns the findings about the schedules of a race."""
+    missed, delays = missed_targets(record), _delays(record)
     kept = (task for task in record.tasks if task not in missed and task.ended_by != "aborted")
-    yield from schedule_rules.unsent(kept, _delays(record))
+    return ScheduleFindings(
+        tuple(schedule_rules.missed_targets(missed, record.targets, delays)),
+        tuple(schedule_rules.unsent(kept, delays)),
+    )
 
 
 def _delays(record: RaceRecord) -> schedule_rules.Delays:
@@ -134,12 +144,12 @@ def _delays(record: RaceRecord) -> schedule_rules.Delays:
 
 
 def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
-    missed = missed_targets(record)
-    yield from missed_target_findings(record)
+    missed, schedules = missed_targets(record), schedule_findings(record)
+    yield from schedules.missed
     if record.options.test_mode:
         yield _test_mode(record.corpora)
     yield from _profiled(record)
-    yield from unsent_findings(record)
+    yield from schedules.unsent
     yield from schedule_rules.uncounted_backlogs(record.tasks)
     reported = (task for task in record.tasks if task.task not in record.unreported)
     yield from task_rules.caught_failures(reported, record.max_error_rate)

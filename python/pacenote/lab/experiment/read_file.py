@@ -31,7 +31,7 @@ from pacenote.model.custom_metrics import QualityDirection
 from pacenote.model.decoding import parse_toml
 from pacenote.model.experiment import BEST, PAIRED, DesignKind, EngineUse, Experiment, Factor, Variant
 from pacenote.model.messages import did_you_mean
-from pacenote.model.problems import MOST_PROBLEMS, TooManyProblems, check_count, preview
+from pacenote.model.problems import TooManyProblems, check_count, count_text, preview
 from pacenote.stats.screening import MOST_FACTORS, screening_design
 
 MAX_RACES = 10_000
@@ -118,8 +118,7 @@ def mistakes(file: str, problems: Sequence[tuple[int, str]]) -> ExperimentFileEr
     found = [f"line {line}: {problem}" if line else problem for line, problem in sorted(problems)]
     if len(found) == 1:
         return ExperimentFileError(f"{file}: {found[0]}", problems=())
-    count = f"{len(found)}" if len(found) < MOST_PROBLEMS else f"{MOST_PROBLEMS} or more"
-    return ExperimentFileError(f"{file} has {count} mistakes", problems=tuple(found))
+    return ExperimentFileError(f"{file} has {count_text(found)}", problems=tuple(found))
 
 
 class _Reader:

@@ -29,7 +29,7 @@ from pacenote.lab.tune.candidates import knob_options
 from pacenote.model.decoding import parse_toml
 from pacenote.model.experiment import Options
 from pacenote.model.messages import did_you_mean
-from pacenote.model.problems import MOST_PROBLEMS, TooManyProblems, check_count, describe_value
+from pacenote.model.problems import TooManyProblems, check_count, count_text, describe_value
 from pacenote.model.tune import Knob
 
 BUNDLED = Path(__file__).with_name("knobs.toml")
@@ -76,8 +76,7 @@ def read_knobs(text: str, file: str, race: Options, check: OptionCheck) -> tuple
     if len(found) == 1:
         raise KnobFileError(f"{file}: {found[0]}")
     if found:
-        count = f"{len(found)}" if len(found) < MOST_PROBLEMS else f"{MOST_PROBLEMS} or more"
-        raise KnobFileError(f"{file} has {count} mistakes", problems=tuple(found))
+        raise KnobFileError(f"{file} has {count_text(found)}", problems=tuple(found))
     return knobs
 
 
