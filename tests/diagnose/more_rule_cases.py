@@ -17,7 +17,7 @@ INDEXING_CASES = {
             },
             **{"jvm.heap_max_bytes": GB, "node.cores": 2},
         },
-        {"node.writer_memory_share": 0.4},
+        {"node.writer_memory_share": 0.3},
         {"node.writer_memory_share": None},
         0.5385,
         {"set": ["engine.indices.memory.index_buffer_size=10%"]},
