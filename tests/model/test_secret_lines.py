@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
+from pacenote.model import secret_forms as secret_forms_module
 from pacenote.model import secrets
 from pacenote.model.secret_forms import secret_forms
 from pacenote.model.secret_lines import SecretLines
@@ -38,11 +40,14 @@ def former(line: str, known: frozenset[str]) -> str:
     """Applies each expression to a whole line."""
     text = secrets._AUTHORIZATION.sub(r"\1\2<hidden>", line)
     if known:
-        forms = secret_forms(known)
-        text = forms.pattern.sub("<hidden>", text)
-        parts = secrets._ELLIPSIS.split(text)
+        forms = sorted(secret_forms(known).search.texts, key=len, reverse=True)
+        text = re.sub("|".join(map(re.escape, forms)), "<hidden>", text)
+        parts = secret_forms_module._ELLIPSIS.split(text)
         for index in range(0, len(parts) - 1, 2):
-            leaked = max(secrets._beginning_at_end(parts[index], form) for form in forms.texts)
+            ends = range(min(len(parts[index]), 1000), 3, -1)
+            leaked = next(
+                (end for end in ends if any(form.startswith(parts[index][-end:]) for form in forms)), 0
+            )
             if leaked:
                 parts[index] = f"{parts[index][:-leaked]}<hidden>"
         text = "".join(parts)

@@ -7,6 +7,7 @@ changed, because results refer to them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -40,6 +41,12 @@ _MAX_SECRETS = 100
 
 _MAX_SECRET_LENGTH = 16 << 10
 """Largest number of their characters."""
+
+_MAX_REPEATED = 10_000
+"""Number of texts in a document that are searched once although they are in it several times."""
+
+_MAX_REPEATED_LENGTH = 256
+"""Largest number of characters of such a text."""
 
 _CLIENT, _HOSTS = "client-options", "target-hosts"
 
@@ -79,15 +86,21 @@ def _has_secret(value: ValueSummary, secrets: Collection[str]) -> bool:
 
 def _redact_document(value: object, secrets: Collection[str]) -> object:
     """Redacts secrets in every string of a JSON value, also in keys, which may be names of nodes."""
-    if isinstance(value, Mapping):
-        names = UniqueNames()
-        return {
-            names.add(_redact_text(str(key), secrets)): _redact_document(item, secrets)
-            for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_redact_document(item, secrets) for item in value]
-    return redact_value(value, secrets)
+    # Keys and short values repeat in each sample of telemetry.
+    repeated = lru_cache(maxsize=_MAX_REPEATED)(partial(_redact_text, secrets=secrets))
+
+    def text(value: str) -> str:
+        return repeated(value) if len(value) <= _MAX_REPEATED_LENGTH else _redact_text(value, secrets)
+
+    def clean(value: object) -> object:
+        if isinstance(value, str):
+            return text(value)
+        if isinstance(value, dict | Mapping):
+            names = UniqueNames()
+            return {names.add(text(str(key))): clean(item) for key, item in value.items()}
+        return [clean(item) for item in value] if isinstance(value, list | tuple) else value
+
+    return clean(value)
 
 
 def _redact_cluster(cluster: RecordedCluster, secrets: Collection[str]) -> RecordedCluster:

@@ -8,10 +8,10 @@ import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import quote
 
 from pacenote.model.printable import printable, whole_line
+from pacenote.model.text_search import TextSearch
 
 MIN_LENGTH = 4
 """Minimum length of a secret that is redacted in text: shorter values occur in other text by chance."""
@@ -25,24 +25,43 @@ _MIN_BASE64_LENGTH = 8
 _SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
 """Characters that URLs of operations and templates may contain without percent-encoding."""
 
+ELLIPSES = ("...", "…")
+"""What ends a value that was shortened."""
+
+_ELLIPSIS = re.compile(r"((?<!\ufffd)\ufffd*+(?:\.\.\.|…))")
+"""The end of a value that was shortened for a message, perhaps within a character."""
+
 _PERCENT_CODE = re.compile("%[0-9A-F]{2}")
 """A percent-encoded byte."""
 
 
-class SecretForms(NamedTuple):
-    """The forms of secrets. It is not a dataclass, whose import would take most of the time of `--help`."""
+class SecretForms:
+    """The forms of secrets, which are found in a text in a time that hardly depends on how many they are."""
 
-    texts: tuple[str, ...]
-    """All forms, the longest first."""
-    pattern: re.Pattern[str]
-    """Finds them."""
+    def __init__(self, secrets: frozenset[str]) -> None:
+        """Encodes secrets in all ways."""
+        self.search = TextSearch(form for secret in secrets for form in _encoded_forms(secret))
+        """Finds the forms."""
+
+    def replace(self, text: str, replacement: str) -> str:
+        """Replaces all forms in a text, and a beginning of one directly before an ellipsis."""
+        text = self.search.replace(text, replacement)
+        return self._replace_shortened(text, replacement) if any(map(text.__contains__, ELLIPSES)) else text
+
+    def _replace_shortened(self, text: str, replacement: str) -> str:
+        parts = _ELLIPSIS.split(text)
+        # Texts and ellipses alternate.
+        for index in range(0, len(parts) - 1, 2):
+            part = parts[index]
+            cut = self.search.cut_at(part)
+            parts[index] = f"{part[:cut]}{replacement}" if cut < len(part) else part
+        return "".join(parts)
 
 
 @lru_cache(maxsize=8)
 def secret_forms(secrets: frozenset[str]) -> SecretForms:
-    """Returns the forms of secrets, of which there must be one at least."""
-    texts = sorted({form for secret in secrets for form in _encoded_forms(secret)}, key=len, reverse=True)
-    return SecretForms(tuple(texts), re.compile("|".join(map(re.escape, texts))))
+    """Returns the forms of secrets."""
+    return SecretForms(secrets)
 
 
 def _encoded_forms(secret: str) -> Iterator[str]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from pacenote.model.secret_forms import MIN_LENGTH, secret_forms
-from pacenote.model.secrets import ELLIPSES, NAME_PARTS, SCHEMES, redact, redact_urls
+from pacenote.model.secret_forms import ELLIPSES, secret_forms
+from pacenote.model.secrets import NAME_PARTS, SCHEMES, redact, redact_urls
+from pacenote.model.text_search import TextSearch
 
 _OTHER_CASES = ("\u0130", "\u0131", "\u017f", "\u212a")
 """Letters beyond ASCII that an expression that ignores case takes for letters of ASCII."""
@@ -39,11 +40,10 @@ class SecretLines:
 
     def __init__(self, secrets: Collection[str]) -> None:
         self._secrets = frozenset(secrets)
-        forms = secret_forms(self._secrets).texts if secrets else ()
+        forms = secret_forms(self._secrets).search.texts if secrets else ()
         marks = {*NAME_PARTS, *SCHEMES, *_OTHER_CASES, *_QUERY, "://"}
         self._marks = _shortest(_encoded(marks))
-        self._forms = _shortest(_encoded(forms))
-        self._beginnings = _shortest(_encoded(form[:MIN_LENGTH] for form in forms))
+        self._forms = TextSearch(_encoded(forms))
         self._ellipses = _encoded(ELLIPSES)
 
     def redact(self, text: bytes) -> RedactedText:
@@ -62,15 +62,19 @@ class SecretLines:
         lower = text.lower()
         for mark in self._marks:
             _add_lines(text, lower, mark, lines)
-        for form in self._forms:
-            _add_lines(text, text, form, lines)
+        stop = 0
+        for start, _ in self._forms.spans(text):
+            if start >= stop:
+                stop = _add_line(text, start, lines)
         # The beginning of a secret is redacted before an ellipsis.
         shortened = dict[int, int]()
-        if any(map(text.__contains__, self._beginnings)):
-            for ellipsis in self._ellipses:
-                _add_lines(text, text, ellipsis, shortened)
+        beginnings = self._forms.beginnings
+        if beginnings is None or beginnings.search(text) is None:
+            return lines
+        for ellipsis in self._ellipses:
+            _add_lines(text, text, ellipsis, shortened)
         for start, stop in shortened.items():
-            if start not in lines and any(text.find(each, start, stop) >= 0 for each in self._beginnings):
+            if start not in lines and beginnings.search(text, start, stop):
                 lines[start] = stop
         return lines
 
@@ -79,9 +83,14 @@ def _add_lines(text: bytes, searched: bytes, mark: bytes, lines: dict[int, int])
     """Adds the lines of a text with a mark; `searched` is the text, perhaps in lower case."""
     position = searched.find(mark)
     while position >= 0:
-        stop = text.find(b"\n", position) + 1 or len(text)
-        lines[text.rfind(b"\n", 0, position) + 1] = stop
-        position = searched.find(mark, stop)
+        position = searched.find(mark, _add_line(text, position, lines))
+
+
+def _add_line(text: bytes, position: int, lines: dict[int, int]) -> int:
+    """Adds the line at a position, and returns its end."""
+    stop = text.find(b"\n", position) + 1 or len(text)
+    lines[text.rfind(b"\n", 0, position) + 1] = stop
+    return stop
 
 
 def _encoded(texts: Iterable[str]) -> tuple[bytes, ...]:

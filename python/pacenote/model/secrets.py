@@ -120,12 +120,6 @@ _UNPARSED_VALUE = re.compile(
 _UNPARSED_BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]]')
 """A string or a bracket in such text."""
 
-ELLIPSES = ("...", "…")
-"""What ends a value that was shortened."""
-
-_ELLIPSIS = re.compile(r"((?<!\ufffd)\ufffd*+(?:\.\.\.|…))")
-"""The end of a value that was shortened for a message, perhaps within a character."""
-
 _NAME = re.compile(
     r"""(?:(?<![\w.-])|(?<=-D)(?<![\w.-]-D))"""
     r"""(?P<name>[a-zA-Z][\w.-]*+)(?P<quote>\\*+["'])?\s*+(?P<sign>[:=,])\s*+"""
@@ -226,14 +220,11 @@ def redact(text: str, secrets: Collection[str]) -> str:
     too, even if they are not known.
     """
     if _PLAIN.fullmatch(text):
-        return secret_forms(frozenset(secrets)).pattern.sub(REDACTED, text) if secrets else text
+        return secret_forms(frozenset(secrets)).replace(text, REDACTED) if secrets else text
     if _may_have_scheme(text):
         text = _AUTHORIZATION.sub(rf"\1\2{REDACTED}", text)
     if secrets:
-        forms = secret_forms(frozenset(secrets))
-        text = forms.pattern.sub(REDACTED, text)
-        if any(map(text.__contains__, ELLIPSES)):
-            text = _redact_shortened(text, forms.texts)
+        text = secret_forms(frozenset(secrets)).replace(text, REDACTED)
     if "--" in text or "[" in text:
         text = _AFTER_BLANK.sub(_redact_after_blank, text)
     return _redact_named(text)
@@ -535,26 +526,3 @@ def _secrets(value: object, *, secret: bool) -> Iterator[str]:
         yield str(value)
     elif isinstance(value, str):
         yield from url_secrets(value)
-
-
-def _redact_shortened(text: str, forms: Collection[str]) -> str:
-    """Redacts the beginning of a secret directly before the ellipsis of a shortened value."""
-    forms = [form for form in forms if form[:MIN_LENGTH] in text]
-    parts = _ELLIPSIS.split(text) if forms else [text]
-    # Texts and ellipses alternate.
-    for index in range(0, len(parts) - 1, 2):
-        part = parts[index]
-        if len(part) < MIN_LENGTH:
-            continue
-        leaked = max(_beginning_at_end(part, form) for form in forms)
-        parts[index] = part[: len(part) - leaked] + REDACTED if leaked else part
-    return "".join(parts)
-
-
-def _beginning_at_end(text: str, form: str) -> int:
-    """Returns the length of the longest beginning of a form, without its last character, that ends a text."""
-    first = form[:MIN_LENGTH]
-    start = text.find(first, max(0, len(text) - len(form) + 1))
-    while start >= 0 and not form.startswith(text[start:]):
-        start = text.find(first, start + 1)
-    return len(text) - start if start >= 0 else 0
