@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import time
+import tracemalloc
 from collections.abc import Mapping
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from pacenote.cluster import effective
 from pacenote.cluster.effective import MAX_NODES, java_arguments, read_effective
 from pacenote.model.snapshot import Snapshot
 from pacenote.net.hosts import parse_hosts
@@ -25,6 +29,7 @@ NODE = {
     "thread_pool": {"write": {"size": 2}},
     "plugins": [{"name": "repository-s3", "version": "3.3.0"}],
 }  # fmt: skip
+NODES = "/_nodes/settings,os,process,jvm,thread_pool,plugins"
 REPLIES: Mapping[str, Any] = {
     "/": {"cluster_name": "c", "version": {"number": "3.3.0", "build_snapshot": False}},
     "/_cluster/settings": {
@@ -32,7 +37,7 @@ REPLIES: Mapping[str, Any] = {
         "persistent": {"b": "2", "c": "2"},
         "transient": {"c": "3"},
     },
-    "/_nodes/settings,os,process,jvm,thread_pool,plugins": {"nodes": {"id": NODE}},
+    NODES: {"nodes": {"id": NODE}},
     "/_all/_settings": {"logs": {"settings": {"index.codec": "best_compression", "index.uuid": "u"}}},
     "/_cluster/stats": {
         "indices": {
@@ -111,6 +116,69 @@ def test_a_configuration_that_is_too_large_to_be_stored_is_left_out_with_the_rea
     assert snapshot.unread["index.*"] == "the facts have more than 12 million characters"
     assert snapshot.facts["engine.cluster_name"] == "c"
     assert not any(key.startswith("index.") for key in snapshot.facts)
+
+
+def hostile_node(number: int) -> dict[str, Any]:
+    """Returns a node whose name would be repeated for each of its settings."""
+    settings = {f"setting{index}": "1" for index in range(500)}
+    return {"name": f"{number}{'n' * 300_000}", "settings": settings, "modules": [{"name": "m" * 300_000}]}
+
+
+def hostile_tree() -> dict[str, Any]:
+    """Returns objects within each other whose full names would have megabytes."""
+    tree: dict[str, Any] = {"x" * 400: "1", "password": "hunter22"}
+    for _ in range(150):
+        tree = {"k" * 20_000: tree, "leaf": "1"}
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (NODES, {"nodes": {str(number): hostile_node(number) for number in range(MAX_NODES)}}),
+        (NODES, {"nodes": {"id": {**NODE, "jvm": hostile_tree(), "thread_pool": hostile_tree()}}}),
+        (NODES, {"nodes": {"id": {**NODE, "jvm": {"input_arguments": ["-D" + "x" * 10**6 + "=1"]}}}}),
+        ("/_all/_settings", {f"{n}{'i' * 300_000}": hostile_node(n) for n in range(20)}),
+        ("/_cluster/settings", {"defaults": {"s" * 10**6: "1"}}),
+        ("/", {"version": {"v" * 10**6: "1"}}),
+    ],
+    ids=["nodes", "depth", "arguments", "indices", "settings", "version"],
+)
+def test_names_are_cut_before_they_are_repeated(path: str, body: object) -> None:
+    reply = json.dumps(body)
+    tracemalloc.start()
+    try:
+        snapshot = read({**REPLIES, path: body})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert snapshot.unread == {}
+    assert any("…" in key for key in snapshot.facts)
+    assert max(map(len, snapshot.facts)) < 700
+    assert "hunter22" not in str(snapshot)
+    assert peak < 6 * len(reply) + (40 << 20)
+
+
+def test_facts_are_not_collected_beyond_the_limit() -> None:
+    """Values that are short in the reply, and many."""
+    read_keys = list[str]()
+
+    class Settings(dict[str, str]):
+        def items(self) -> Any:
+            for key in super().items():
+                read_keys.append(key[0])
+                yield key
+
+    body = {"defaults": Settings({f"{'s' * 290}{index}": "1" for index in range(100_000)})}
+    reading = effective._Reading(cast("RestClient", SimpleNamespace(get=lambda _path: body)))
+    reading.read("setting.*", "/", effective._settings)
+    assert reading.snapshot() == Snapshot({}, {"setting.*": "the facts have more than 12 million characters"})
+    assert 30_000 < len(read_keys) < 50_000
+
+
+def test_a_name_that_is_no_text_is_an_unexpected_form() -> None:
+    snapshot = read({**REPLIES, NODES: {"nodes": {"id": {**NODE, "name": ["n"]}}}})
+    assert "unexpected form" in snapshot.unread["node.*"]
 
 
 def test_a_long_value_is_cut_off_before_it_is_searched_for_secrets() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from pacenote.cluster.info import MAX_NAME
 from pacenote.errors import EngineError
 from pacenote.model.foreign_messages import redact_beginning
 from pacenote.model.secrets import REDACTED, is_secret, redact_urls
@@ -46,6 +47,11 @@ _XX = re.compile(r"-XX:([+-])(\w+)")
 _NAMED = re.compile(r"(-XX:\w+|-D[^=]+)=(.*)", re.DOTALL)
 _SIZE = re.compile(r"(-X(?:m[nsx]|ss))(\d+\w?)")
 
+_Facts = Iterable[tuple[str, object]]
+"""Keys and values, one at a time: a node with a long name and many settings would not fit into memory. Of
+those with one key, the last one counts; a value that is None is not reported.
+"""
+
 
 def read_effective(client: RestClient) -> Snapshot:
     """Returns the configuration that a cluster reports. Never raises: what it does not report is left out,
@@ -57,6 +63,7 @@ def read_effective(client: RestClient) -> Snapshot:
     reading.read("node.*", _NODES, _nodes)
     indices = reading.read("index.*", _INDICES.format("_all"), _indices)
     names = _own_indices(indices) if isinstance(indices, Mapping) else []
+    names = [name for name in names if len(name) <= MAX_NAME]
     if names:
         # The defaults are those of every index that does not set them; read for all, they would be too many.
         path = _INDICES.format(quote(names[0], safe=""))
@@ -76,7 +83,7 @@ class _Reading:
         self._unreachable = ""
         self._characters = 0
 
-    def read(self, key: str, path: str, parse: Callable[[Any], Mapping[str, object]]) -> object:
+    def read(self, key: str, path: str, parse: Callable[[Any], _Facts]) -> object:
         """Adds what `parse` finds in the response to a path, and returns the response, or None."""
         if self._unreachable:
             self._unread[key] = self._unreachable
@@ -91,18 +98,31 @@ class _Reading:
             return None
         try:
             with expected_form("its configuration"):
-                found = parse(body)
+                texts = self._texts(parse(body))
         except EngineError as error:
             self._unread[key] = error.message
             return None
-        texts = {name: _text(value) for name, value in found.items() if value is not None}
-        characters = sum(len(name) + min(len(text), _MAX_TEXT) for name, text in texts.items())
-        if self._characters + characters > _MAX_CHARACTERS:
+        if texts is None:
             self._unread[key] = f"the facts have more than {_MAX_CHARACTERS >> 20} million characters"
-            return body
-        self._characters += characters
-        self._facts |= {name: _public(name, found[name], text) for name, text in texts.items()}
+        else:
+            self._facts |= {name: _public(name, value, text) for name, (value, text) in texts.items()}
         return body
+
+    def _texts(self, facts: _Facts) -> dict[str, tuple[object, str]] | None:
+        """Returns facts and their texts, or None if there are too many of them."""
+        texts = dict[str, tuple[object, str]]()
+        characters = self._characters
+        for name, value in facts:
+            if value is None:
+                continue
+            # One character more shows that the text is cut off.
+            text = _text(value)[: _MAX_TEXT + 1]
+            characters += len(name) + len(text)
+            if characters > _MAX_CHARACTERS:
+                return None
+            texts[name] = value, text
+        self._characters = characters
+        return texts
 
     def snapshot(self) -> Snapshot:
         """Returns the facts, sorted by key."""
@@ -122,59 +142,55 @@ def java_arguments(arguments: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _engine(body: Mapping[str, Any]) -> dict[str, object]:
-    version = {f"engine.version.{key}": value for key, value in body["version"].items()}
-    return {"engine.cluster_name": body.get("cluster_name"), **version}
+def _engine(body: Mapping[str, Any]) -> _Facts:
+    yield "engine.cluster_name", body.get("cluster_name")
+    yield from _facts("engine.version", body["version"])
 
 
-def _settings(body: Mapping[str, Any]) -> dict[str, object]:
-    """Returns the settings in force: transient ones override persistent ones, and both the others."""
-    settings: dict[str, object] = {}
+def _settings(body: Mapping[str, Any]) -> _Facts:
+    """Yields the settings in force: transient ones override persistent ones, and both the others."""
     for kind in ("defaults", "persistent", "transient"):
-        settings |= {f"setting.{key}": value for key, value in body.get(kind, {}).items()}
-    return settings
+        yield from _facts("setting", body.get(kind, {}))
 
 
-def _nodes(body: Mapping[str, Any]) -> dict[str, object]:
+def _nodes(body: Mapping[str, Any]) -> _Facts:
     nodes = sorted(body["nodes"].values(), key=lambda node: str(node.get("name", "")))
-    found: dict[str, object] = {"engine.nodes_read": f"{len(nodes[:MAX_NODES])} of {len(nodes)} nodes"}
+    yield "engine.nodes_read", f"{len(nodes[:MAX_NODES])} of {len(nodes)} nodes"
     for node in nodes[:MAX_NODES]:
-        key = f"node.{node['name']}"
-        found |= {f"{key}.{name}": node.get(name) for name in ("version", "build_hash", "roles")}
-        found |= {f"{key}.setting.{name}": value for name, value in node.get("settings", {}).items()}
-        for part in ("os", "process"):
-            found |= _flat(f"{key}.{part}", node.get(part, {}))
-        found |= _java(key, node.get("jvm", {}))
-        found |= _flat(f"{key}.thread_pool", node.get("thread_pool", {}))
-        for plugin in (*node.get("plugins", ()), *node.get("modules", ())):
-            found[f"{key}.plugin.{plugin['name']}"] = plugin.get("version", "")
-    # They change with every start.
-    return {name: value for name, value in found.items() if not name.endswith((".process.id", ".jvm.pid"))}
+        for name, value in _node(f"node.{_short(node['name'])}", node):
+            # They change with every start.
+            if not name.endswith((".process.id", ".jvm.pid")):
+                yield name, value
 
 
-def _java(key: str, jvm: Mapping[str, Any]) -> dict[str, object]:
-    arguments = java_arguments(map(str, jvm.get("input_arguments", ())))
-    others = {
-        name: value
-        for name, value in jvm.items()
-        if not name.startswith(("start_time", "input_", "memory_pools"))
-    }
-    found = _flat(f"{key}.jvm", others)
-    return found | {f"{key}.jvm.argument.{name}": value for name, value in arguments.items()}
+def _node(key: str, node: Mapping[str, Any]) -> _Facts:
+    yield from _facts(key, {name: node.get(name) for name in ("version", "build_hash", "roles")})
+    yield from _facts(f"{key}.setting", node.get("settings", {}))
+    for part in ("os", "process"):
+        yield from _flat(f"{key}.{part}", node.get(part, {}))
+    yield from _java(f"{key}.jvm", node.get("jvm", {}))
+    yield from _flat(f"{key}.thread_pool", node.get("thread_pool", {}))
+    for plugin in (*node.get("plugins", ()), *node.get("modules", ())):
+        yield f"{key}.plugin.{_short(plugin['name'])}", plugin.get("version", "")
 
 
-def _indices(body: Mapping[str, Any]) -> dict[str, object]:
+def _java(key: str, jvm: Mapping[str, Any]) -> _Facts:
+    for name, value in jvm.items():
+        if not name.startswith(("start_time", "input_", "memory_pools")):
+            yield from _flat(f"{key}.{_short(name)}", value)
+    yield from _facts(f"{key}.argument", java_arguments(map(str, jvm.get("input_arguments", ()))))
+
+
+def _indices(body: Mapping[str, Any]) -> _Facts:
     settings: dict[str, Mapping[str, object]] = {}
     for name in _own_indices(body):
         # An index of a data stream is named after the day; the newest one stands for all.
         stream = _BACKING.fullmatch(name)
         settings[stream[1] if stream else name] = body[name]["settings"]
-    return {
-        f"{INDEX}{name}.{key.removeprefix('index.')}": value
-        for name in list(settings)[:MAX_INDICES]
-        for key, value in settings[name].items()
-        if key not in _UNIQUE_INDEX_SETTINGS
-    }
+    for name in list(settings)[:MAX_INDICES]:
+        for key, value in settings[name].items():
+            if key not in _UNIQUE_INDEX_SETTINGS:
+                yield f"{INDEX}{_short(name)}.{_short(key.removeprefix('index.'))}", value
 
 
 def _own_indices(body: Mapping[str, object]) -> list[str]:
@@ -182,35 +198,48 @@ def _own_indices(body: Mapping[str, object]) -> list[str]:
     return sorted(name for name in body if not name.startswith(".") or name.startswith(".ds-"))
 
 
-def _index_defaults(body: Mapping[str, Any]) -> dict[str, object]:
+def _index_defaults(body: Mapping[str, Any]) -> _Facts:
     (document,) = body.values()
-    return {
-        f"index_default.{key.removeprefix('index.')}": value for key, value in document["defaults"].items()
-    }
+    for key, value in document["defaults"].items():
+        yield f"index_default.{_short(key.removeprefix('index.'))}", value
 
 
-def _mappings(body: Mapping[str, Any]) -> dict[str, object]:
-    """Returns the number of indices, and how many fields are mapped in all of them, which versions before 7.7
+def _mappings(body: Mapping[str, Any]) -> _Facts:
+    """Yields the number of indices, and how many fields are mapped in all of them, which versions before 7.7
     do not count.
     """
     indices = body.get("indices", {})
     mappings = indices.get("mappings", {})
     types = mappings.get("field_types")
-    return {
-        f"{MAPPING}indices": indices.get("count"),
-        f"{MAPPING}fields": None if types is None else sum(kind["count"] for kind in types),
-        f"{MAPPING}bytes": mappings.get("total_deduplicated_mapping_size_in_bytes"),
-    }
+    yield f"{MAPPING}indices", indices.get("count")
+    yield f"{MAPPING}fields", None if types is None else sum(kind["count"] for kind in types)
+    yield f"{MAPPING}bytes", mappings.get("total_deduplicated_mapping_size_in_bytes")
 
 
-def _flat(prefix: str, value: object) -> dict[str, object]:
-    """Returns the leaves of nested objects by their full names."""
+def _facts(prefix: str, values: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in values.items():
+        yield f"{prefix}.{_short(name)}", value
+
+
+def _flat(prefix: str, value: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Yields the leaves of nested objects by their full names."""
     if not isinstance(value, Mapping):
-        return {prefix: value}
-    flat: dict[str, object] = {}
+        yield f"{prefix}{name}", value
+        return
     for key, item in value.items():
-        flat |= _flat(f"{prefix}.{key}", item)
-    return flat
+        yield from _flat(prefix, item, _short(f"{name}.{key}"))
+
+
+def _short(name: str) -> str:
+    """Returns a name of at most `MAX_NAME` characters, also with its end, which shows whether a value is
+    secret.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a name is {type(name).__name__}")
+    if len(name) <= MAX_NAME:
+        return name
+    half = MAX_NAME // 2
+    return f"{name[:half]}…{name[1 - half :]}"
 
 
 def _text(value: object) -> str:
