@@ -11,6 +11,7 @@ from msgspec import structs
 
 from pacenote.errors import EngineError
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments
+from pacenote.model.failure_group import FailureGroup
 from pacenote.model.result import TaskResult, WorkTotals
 from pacenote.model.work import (
     ActionInFile,
@@ -103,6 +104,31 @@ def test_a_task_with_rejections_is_checked_as_a_whole():
     tasks = plan(DELETE, ("bulk", work))
     checks = check_documents(tasks, [result(1, 28, failed=2)], engine({"a": 9, "b": 19}))
     assert checks == (DocumentCheck("a,b", 28, 28),)
+
+
+UNANSWERED = [
+    FailureGroup("timeout", "no complete response within 1 s", None, 40, 0.0, 1.0, "documents"),
+    FailureGroup("reset", "connection closed", None, 20, 0.0, 1.0, "documents"),
+    FailureGroup("http-status", "bad gateway", 502, 10, 0.0, 1.0, "documents"),
+]
+REFUSED = [
+    FailureGroup("bulk-item", "mapper_parsing_exception", 400, 5, 0.0, 1.0, "documents"),
+    FailureGroup("http-status", "rejected", 429, 4, 0.0, 1.0, "documents"),
+    FailureGroup("connect", "refused", None, 1, 0.0, 1.0, "documents"),
+]
+
+
+@pytest.mark.parametrize(
+    ("counted", "is_missing", "is_additional"),
+    [(889, True, False), (890, False, False), (930, False, False), (980, False, False), (981, False, True)],
+)
+def test_documents_of_bulks_without_a_reply_may_be_in_the_index_or_not(counted, is_missing, is_additional):
+    counts = structs.replace(task("task1").accounting, unanswered=2)
+    sent = structs.replace(result(1, 890, failed=80), errors=(*UNANSWERED, *REFUSED), accounting=counts)
+    (check,) = check_documents(plan(DELETE, ("bulk", bulk(file("a", 1_000)))), [sent], engine({"a": counted}))
+    # 70 in bulks that failed without a reply, and at most 10 in each of those that were cut off.
+    assert check == DocumentCheck("a", 890, counted, unknown=90)
+    assert (check.is_missing_documents, check.has_additional_documents) == (is_missing, is_additional)
 
 
 def test_a_name_of_too_many_indices_is_not_counted():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,42 @@ def test_lost_documents_of_files_with_action_lines_are_said_to_be_unchecked(
     assert record["documents"] == []
     assert record["documents-unchecked"] == [{"task": "index", "acknowledged": 3, "reason": reason}]
     assert f"3 documents of task 'index' not compared with those in the engine: {reason}" in out
+
+
+@pytest.mark.parametrize("lost", [0, 3, 4])
+def test_bulks_that_are_indexed_but_not_answered_in_time_are_neither_lost_nor_foreign_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lost: int
+) -> None:
+    """One bulk in four has no reply within its time, although the engine indexes it."""
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    (tmp_path / "docs.json").write_text('{"n": 1}\n' * 12)
+    file = {"source-file": str(tmp_path / "docs.json"), "document-count": 12, "target-index": "i"}
+    bulk = {"operation-type": "bulk", "bulk-size": 3, "request-timeout": 0.5}
+    schedule = [{"operation": {"operation-type": "delete-index"}}, {"name": "index", "operation": bulk}]
+    document = {"version": 2, "indices": [{"name": "i"}], "corpora": [{"name": "c", "documents": [file]}]}
+    (tmp_path / "track.json").write_text(json.dumps({**document, "schedule": schedule}))
+    items, bulks = [{"index": {"status": 201}}] * 3, []
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.target == "/_bulk":
+            bulks.append(request.body)
+            if len(bulks) == 2:
+                time.sleep(1.0)
+            return json_response({"took": 1, "errors": False, "items": items})
+        if request.path == "/i/_count":
+            return json_response({"count": 12 - lost, "_shards": {"failed": 0}})
+        return json_response(engine_document(request.target))
+
+    with http_server(respond) as server:
+        _, record, out = _race(tmp_path, capsys, server, "--max-error-rate=50")
+    (check,) = record["documents"]
+    assert (check["acknowledged"], check["counted"], check["unknown"]) == (9, 12 - lost, 3)
+    assert "index 'i': at most 3 documents were sent without a reply" in out
+    findings = [text for text in record["verdict"]["reasons"] if "document" in text]
+    assert bool(findings) == (lost == 4)
+    if lost == 4:
+        assert record["verdict"]["state"] == "void"
+        assert findings[0].startswith("acknowledged documents are missing: 'i' has 8 of 9, besides 3 that")
 
 
 PREPARATION = {

@@ -263,6 +263,17 @@ def test_acknowledged_and_counted_documents_are_shown():
     assert notes(report, "Documents") == [("", "index 'logs' may differ: the track updates documents")]
 
 
+def test_documents_that_were_sent_without_a_reply_are_said():
+    report = build_report(record(documents=(DocumentCheck("i", 19_920, 20_000, unknown=80),)))
+    assert notes(report, "Documents") == [
+        (
+            "",
+            "index 'i': at most 80 documents were sent without a reply; the engine may have indexed them, so "
+            "that as many lost documents are not noticed",
+        )
+    ]
+
+
 def test_errors_are_reported_with_count_and_example():
     report = build_report(record(tasks=(bulk(),)))
     assert notes(report, "Warning") == [("index-append", "0.5 % of the measured operations failed")]

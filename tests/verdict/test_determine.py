@@ -450,6 +450,27 @@ def test_missing_documents_void_a_race_and_additional_ones_make_it_suspect_unles
     )
 
 
+@pytest.mark.parametrize(
+    ("counted", "state", "beginning"),
+    [
+        (
+            19_919,
+            "void",
+            "acknowledged documents are missing: 'i' has 19,919 of 19,920, besides 80 ",
+        ),
+        (19_920, "valid", ""),
+        (20_000, "valid", ""),
+        (20_001, "suspect", "there are more documents than were acknowledged: 'i' has 20,001 of 19,920, bes"),
+    ],
+)
+def test_documents_of_bulks_without_a_reply_explain_as_many_additional_ones(counted, state, beginning):
+    race = record(documents=(DocumentCheck("i", 19_920, counted, unknown=80),))
+    found, reasons = judged(race)
+    assert found == state
+    assert "".join(reasons).startswith(beginning)
+    assert bool(reasons) == bool(beginning)
+
+
 def test_indices_that_are_not_counted_for_the_same_cause_share_one_finding():
     refused = tuple(DocumentCheck(name, 10, None, "", f"{name}: it is closed") for name in "abcde")
     stopped = tuple(

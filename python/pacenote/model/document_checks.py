@@ -30,6 +30,9 @@ class DocumentCheck(Stored, frozen=True):
     problem_cause: Cause = "engine"
     """What caused `count_problem`: the engine, or Pacenote with a limit or a defect of its own."""
 
+    unknown: Integer = 0
+    """Documents of bulks that have no reply, at most: the engine may have indexed each of them or not."""
+
     @property
     def is_unchecked(self) -> bool:
         """Whether the check of all indices failed, so that no index has a check of its own."""
@@ -44,6 +47,27 @@ class DocumentCheck(Stored, frozen=True):
             and self.counted is not None
             and self.counted < self.acknowledged
         )
+
+    @property
+    def has_additional_documents(self) -> bool:
+        """Whether the engine counts more documents than it was sent and did not refuse, for no known
+        reason.
+        """
+        return not self.difference_expected and self._is_above
+
+    @property
+    def differs(self) -> bool:
+        """Whether the engine counts other documents than those that it acknowledged, and those of bulks
+        that have no reply, explain.
+        """
+        if self.acknowledged is None or self.counted is None:
+            return self.acknowledged != self.counted
+        return self.counted < self.acknowledged or self._is_above
+
+    @property
+    def _is_above(self) -> bool:
+        known = self.acknowledged is not None and self.counted is not None
+        return known and (self.counted or 0) > (self.acknowledged or 0) + self.unknown
 
 
 class UncheckedDocuments(Stored, frozen=True):

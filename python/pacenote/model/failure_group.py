@@ -8,6 +8,14 @@ from pacenote.model.messages import DEFECT
 _OVERLOAD = (429, 502, 503, 504)
 """Statuses of an engine, or of a proxy before it, that cannot keep up."""
 
+_UNANSWERED = ("timeout", "reset", "protocol")
+"""Classes of requests that were sent, but have no reply from which their effect can be read."""
+
+_REQUEST_TIMEOUT = 408
+
+_SERVER_ERROR = 500
+"""Lowest status with which a server, or a proxy before it, says that it failed."""
+
 _TIMEOUTS = ("timeout", "search-timeout")
 """Classes of operations that were not answered in time, or only in part."""
 
@@ -41,6 +49,15 @@ class FailureGroup(Stored, frozen=True):
     def is_overload(self) -> bool:
         """Whether the engine, or a proxy before it, could not keep up, for whatever reason."""
         return self.status in _OVERLOAD or self.error_class in _TIMEOUTS
+
+    @property
+    def has_unknown_outcome(self) -> bool:
+        """Whether the engine may have executed the requests nevertheless, because it did not answer, or a
+        server failed after it may have received them.
+        """
+        if self.error_class == "http-status":
+            return self.status is None or self.status == _REQUEST_TIMEOUT or self.status >= _SERVER_ERROR
+        return self.error_class in _UNANSWERED
 
     @property
     def counted(self) -> str:

@@ -59,6 +59,9 @@ class _Acknowledged:
     pipelines: frozenset[str] = frozenset()
     """The ingest pipelines that the bulks select."""
 
+    unknown: int = 0
+    """Further documents, at most, that were sent in bulks without a reply."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Change:
@@ -95,8 +98,9 @@ def check_documents(
     The driver counts how many documents of a task were acknowledged, but not for which index. If a task has
     sent all its documents and none failed, that is the number of documents in its files; otherwise its
     indices are checked together. The engine acknowledges a document whose id was used before like a new one,
-    so it may contain fewer documents than it acknowledged; the driver does not count such ids. What is not
-    read within `CHECK_LIMIT_S`, and `INDEX_LIMIT_S` for each index, is a problem of the checks.
+    so it may contain fewer documents than it acknowledged; the driver does not count such ids. It may have
+    indexed those of a bulk that has no reply, so any number from none to all of them is explained. What is
+    not read within `CHECK_LIMIT_S`, and `INDEX_LIMIT_S` for each index, is a problem of the checks.
     """
     get = LimitedReads(get)
     acknowledged = list(_acknowledged(plan, results))
@@ -161,14 +165,12 @@ class _Comparison:
         try:
             return self._compared(group)
         except CheckStopped as error:
-            label = ",".join(group.names)
-            return DocumentCheck(label, group.documents, None, "", error.message, "pacenote")
+            return _check_of(group, None, problem=error.message, cause="pacenote")
 
     def _compared(self, group: _Acknowledged) -> DocumentCheck:
-        label = ",".join(group.names)
         if name := next((name for name in group.names if self.resolved[name].problem), ""):
             problem = f"{name}: {self.resolved[name].problem}"
-            return DocumentCheck(label, group.documents, None, self._change(group), problem, "pacenote")
+            return _check_of(group, None, self._change(group), problem=problem, cause="pacenote")
         indices = _indices(group, self.resolved)
         uncounted = sorted(indices - self.counted.counts.keys())
         if uncounted:
@@ -180,14 +182,14 @@ class _Comparison:
             absent = self.counted.missing.issuperset(uncounted)
             expected = self._why_fewer(group, 0) if absent else ""
             if expected:
-                return DocumentCheck(label, group.documents, None, expected)
-            return DocumentCheck(label, group.documents, None, "", problem, cause)
+                return _check_of(group, None, expected)
+            return _check_of(group, None, problem=problem, cause=cause)
         total = sum(self.counted.counts[index] for index in indices)
         if total < group.documents and (dated := next(filter(depends_on_date, group.names), "")):
             problem = f"the name {dated} refers to a different index when the date changes"
-            return DocumentCheck(label, group.documents, None, self._change(group), problem)
+            return _check_of(group, None, self._change(group), problem=problem)
         expected = self._why_fewer(group, total) if total < group.documents else self._why_more(group, total)
-        return DocumentCheck(label, group.documents, total, expected)
+        return _check_of(group, total, expected)
 
     def _why_fewer(self, group: _Acknowledged, total: int) -> str:
         """Returns why an index may have fewer documents than were acknowledged, or an empty string."""
@@ -200,11 +202,11 @@ class _Comparison:
 
     def _why_more(self, group: _Acknowledged, total: int) -> str:
         """Returns why an index may have more documents than were acknowledged, or an empty string. Repeated
-        ids explain only fewer documents; if both numbers are equal, they are still mentioned.
+        ids explain only fewer documents; if the number is as it should be, they are still mentioned.
         """
         if reason := self._change(group) or self.explanation.more:
             return reason
-        if total == group.documents:
+        if total <= group.documents + group.unknown:
             return self._repeated_ids(group)
         # Any pipeline may send documents here.
         pipeline = removing_pipeline(self.get, self.pipelines)
@@ -230,6 +232,18 @@ class _Comparison:
         return next((self.repeated[name] for name in group.names if name in self.repeated), "")
 
 
+def _check_of(
+    group: _Acknowledged,
+    counted: int | None,
+    expected: str = "",
+    *,
+    problem: str = "",
+    cause: Cause = "engine",
+) -> DocumentCheck:
+    label = ",".join(group.names)
+    return DocumentCheck(label, group.documents, counted, expected, problem, cause, group.unknown)
+
+
 def _merge(groups: Iterable[_Acknowledged], resolved: Mapping[str, ResolvedName]) -> list[_Acknowledged]:
     """Joins groups that share an index, because the engine counts an index only as a whole."""
     merged: list[_Acknowledged] = []
@@ -241,6 +255,7 @@ def _merge(groups: Iterable[_Acknowledged], resolved: Mapping[str, ResolvedName]
             tuple(dict.fromkeys(name for each in joined for name in each.names)),
             sum(each.documents for each in joined),
             frozenset().union(*(each.pipelines for each in joined)),
+            sum(each.unknown for each in joined),
         )
         position = merged.index(overlapping[0]) if overlapping else len(merged)
         merged[position:] = [union, *(each for each in merged[position:] if each not in overlapping)]
@@ -266,12 +281,21 @@ def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknow
             for name, file in zip(names, task.work.files, strict=True):
                 yield _Acknowledged((name,), file.documents, pipelines)
         else:
-            yield _Acknowledged(tuple(dict.fromkeys(names)), result.work.done, pipelines)
+            unknown = _unknown_documents(task.work, result)
+            yield _Acknowledged(tuple(dict.fromkeys(names)), result.work.done, pipelines, unknown)
 
 
 def _sent_everything(work: BulkWork, result: TaskResult) -> bool:
     planned = sum(file.documents for file in work.files)
     return not work.looped and result.work.failed == 0 and result.work.done == planned
+
+
+def _unknown_documents(work: BulkWork, result: TaskResult) -> int:
+    """Returns how many documents of a task were sent, at most, without a reply that says what became of them:
+    those of failed bulks, and those of bulks that the end of the task or of the race cut off.
+    """
+    failed = sum(group.count for group in result.errors if group.has_unknown_outcome)
+    return failed + result.accounting.unanswered * work.bulk_size
 
 
 def _has_own_actions(work: TaskWork) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from pacenote.model.cpu_list import format_cpus
-from pacenote.model.document_checks import UncheckedDocuments
+from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments
 from pacenote.model.driver_scheduling import demotion_texts
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
@@ -146,6 +146,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
             for check in record.documents
             if check.difference_expected
         ),
+        *(Note("Documents", _unknown_text(check)) for check in record.documents if check.unknown),
         *(Note("Documents", _unchecked_text(unchecked)) for unchecked in record.unchecked_documents),
         *(Note("Driver", text) for text in demotion_texts(record.driver, record.tasks)),
         *(_clock_note(step) for step in clock_steps(record.driver)),
@@ -401,6 +402,14 @@ def _short_race_note(driver: Mapping[str, object]) -> Iterator[Note]:
     if is_shorter_than_ticks(driver):
         text = f"the race was too short to measure {MACHINE_USE}: the verdict does not cover this"
         yield Note("Driver", text)
+
+
+def _unknown_text(check: DocumentCheck) -> str:
+    documents = format_count(check.unknown, "document")
+    return (
+        f"index '{check.index}': at most {documents} were sent without a reply; the engine may have indexed "
+        "them, so that as many lost documents are not noticed"
+    )
 
 
 def _unchecked_text(unchecked: UncheckedDocuments) -> str:

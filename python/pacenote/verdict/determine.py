@@ -169,9 +169,7 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     ]
     yield from _unchecked(check for check in record.documents if check.is_unchecked)
     yield from _uncounted(check for check in judged if check.counted is None)
-    yield from _additional_documents(
-        check for check in judged if (check.counted or 0) > (check.acknowledged or 0)
-    )
+    yield from _additional_documents(check for check in judged if check.has_additional_documents)
 
 
 def _accompanied(tasks: Sequence[TaskResult]) -> frozenset[str]:
@@ -239,11 +237,15 @@ def _additional_documents(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:
 
 def _differences(checks: Sequence[DocumentCheck]) -> str:
     shown = [
-        f"'{check.index}' has {check.counted:,} of {check.acknowledged:,}"
+        f"'{check.index}' has {check.counted:,} of {check.acknowledged:,}{_unknown_text(check)}"
         for check in checks[:_SHOWN_INDICES]
     ]
     more = len(checks) - _SHOWN_INDICES
     return ", ".join([*shown, format_count(more, "more index", "more indices")] if more > 0 else shown)
+
+
+def _unknown_text(check: DocumentCheck) -> str:
+    return f", besides {check.unknown:,} that were sent without a reply" if check.unknown else ""
 
 
 def _unchecked(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:

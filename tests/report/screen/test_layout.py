@@ -348,6 +348,14 @@ def test_the_documents_of_indices_that_are_counted_together_are_in_all_of_them()
     assert documents.text == "505 acknowledged and counted in 3 indices"
 
 
+@pytest.mark.parametrize(("counted", "is_wrong"), [(890, False), (900, False), (889, True), (901, True)])
+def test_documents_that_were_sent_without_a_reply_are_no_difference(counted, is_wrong):
+    race = record(documents=(DocumentCheck("i", 890, counted, unknown=10),))
+    (documents,) = [each for each in answers(race, ()) if each.label == "Documents"]
+    assert documents.text == f"890 acknowledged, 10 sent without a reply, {counted} counted in 1 index"
+    assert documents.is_wrong == is_wrong
+
+
 def test_a_window_that_waited_for_the_backlog_says_from_when_on_it_was_measured():
     drain = WarmupDrain(window_from_s=4.2, operations=135)
     late = structs.replace(searching("late", p50=9.0, p99=12.0), warmup_backlog=WarmupBacklog(drain=drain))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.headline import indexing_rate, main_indexing, median_latency_ms, slowest_search
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
@@ -110,13 +109,11 @@ def _documents(record: RaceRecord) -> Iterator[Answer]:
     indices = format_count(len(names), "index", "indices")
     acknowledged = sum(check.acknowledged or 0 for check in counted)
     in_engine = sum(check.counted or 0 for check in counted)
-    if not any(map(_differs, counted)):
+    unknown = sum(check.unknown for check in counted)
+    if not unknown and not any(check.differs for check in counted):
         yield Answer("Documents", f"{in_engine:,} acknowledged and counted in {indices}")
         return
-    unexpected = any(_differs(check) and not check.difference_expected for check in counted)
-    text = f"{acknowledged:,} acknowledged, {in_engine:,} counted in {indices}"
+    unexpected = any(check.differs and not check.difference_expected for check in counted)
+    without_reply = f"{unknown:,} sent without a reply, " if unknown else ""
+    text = f"{acknowledged:,} acknowledged, {without_reply}{in_engine:,} counted in {indices}"
     yield Answer("Documents", text, is_wrong=unexpected)
-
-
-def _differs(check: DocumentCheck) -> bool:
-    return check.acknowledged != check.counted

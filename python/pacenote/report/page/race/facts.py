@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.printable import shortened, single_line, whole_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.snapshot import READING, RaceSnapshot
@@ -43,7 +44,7 @@ def engine_blocks(record: RaceRecord) -> Iterator[Block]:
                 single_line(check.index),
                 _count(check.acknowledged),
                 _count(check.counted),
-                single_line(check.difference_expected or check.count_problem),
+                single_line(_remark(check)),
             )
             for check in record.documents
         )
@@ -63,6 +64,11 @@ def _node_row(node: Mapping[str, object]) -> tuple[str, ...]:
         node.get("cpus"),
     )
     return tuple("not recorded" if value is None else single_line(str(value)) for value in values)
+
+
+def _remark(check: DocumentCheck) -> str:
+    unknown = f"{check.unknown:,} more were sent without a reply" if check.unknown else ""
+    return "; ".join(filter(None, (unknown, check.difference_expected or check.count_problem)))
 
 
 def _count(value: int | None) -> str:
