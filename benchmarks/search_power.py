@@ -21,9 +21,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pacenote.lab.probe import MARGIN, MIN_OPERATIONS, lowest_decided_rate, lowest_rate, quick_rate, window_s
+from pacenote.lab.probe import (
+    MARGIN,
+    MAX_VOID_TRIALS,
+    MIN_OPERATIONS,
+    lowest_decided_rate,
+    lowest_rate,
+    quick_rate,
+    window_s,
+)
 from pacenote.lab.rate_search import RateRange, RateSearch, RateTrial, varies
-from pacenote.lab.saturate import MAX_VOID_TRIALS
 from pacenote.model.saturation import LatencyLimit, Objective
 from pacenote.stats.binomial import probability_of_at_most, proves_above, proves_at_most
 from pacenote.stats.dependence import Block, design_effect, mean_effect, shows_above, shows_at_most, total

@@ -7,9 +7,11 @@ from msgspec.structs import replace
 
 from pacenote.errors import UsageError
 from pacenote.lab.probe import (
+    NO_LOWER_RATE,
     RunEvidence,
     evaluate_probe,
     level_left_out,
+    lower_service_ms,
     lowest_decided_rate,
     lowest_rate,
     window_s,
@@ -69,6 +71,11 @@ def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET, machine=()) -> P
     return evaluate_probe(7, rate, found, objective, RunEvidence(driver, machine))
 
 
+def keeping_up(found, lower_ms) -> Probe:
+    """Returns a probe without limits; at lower rates, operations took `lower_ms`."""
+    return evaluate_probe(7, 100.0, found, UNLIMITED, RunEvidence(QUIET, lower_service_ms=lower_ms))
+
+
 def test_a_sustained_rate_within_the_objective_passes():
     found = probe(result())
     assert (found.outcome, found.reasons, found.achieved) == ("passed", (), 100.0)
@@ -113,12 +120,51 @@ def test_a_probe_that_exceeds_a_limit_fails(changes, reason):
 
 
 @pytest.mark.parametrize(
-    ("service_ms", "late", "outcome"), [(400.0, 44, "passed"), (400.0, 49, "failed"), (0.01, 25, "failed")]
+    ("service_ms", "lower_ms", "late", "outcome"),
+    [
+        (400.0, 400.0, 44, "passed"),
+        (400.0, 400.0, 49, "failed"),
+        (0.01, 0.01, 25, "failed"),
+        # A backlog makes replies slow, but lets no more operations overlap by chance.
+        (400.0, 10.0, 25, "failed"),
+        (400.0, 10.0, 24, "passed"),
+        (10.0, 400.0, 25, "failed"),
+        # Without a lower rate, it is not known which of both it is.
+        (400.0, None, 44, "undecided"),
+        (400.0, None, 21, "passed"),
+        (400.0, None, 49, "failed"),
+    ],
 )
-def test_operations_in_flight_may_differ_by_chance_between_both_ends_of_the_window(service_ms, late, outcome):
+def test_operations_in_flight_may_differ_by_chance_between_both_ends_of_the_window(
+    service_ms, lower_ms, late, outcome
+):
     """At 98 per second for 400 ms each, 39 are in flight on average, and seldom 27 more or fewer."""
-    found = result(late=late, service_time=replace(times(), mean_ms=service_ms))
-    assert probe(found, objective=UNLIMITED).outcome == outcome
+    found = keeping_up(result(late=late, service_time=replace(times(), mean_ms=service_ms)), lower_ms)
+    assert found.outcome == outcome
+    assert (NO_LOWER_RATE in found.reasons) == (outcome == "undecided")
+
+
+def test_the_shortest_replies_of_lower_rates_are_those_of_an_engine_without_a_backlog():
+    at_rates = [(50.0, 12.0), (100.0, 900.0), (75.0, 11.0), (80.0, None), (200.0, 5.0)]
+    probes = [replace(probe(result()), rate=rate, service_ms=ms) for rate, ms in at_rates]
+    assert lower_service_ms(probes, 100.0) == 11.0
+    assert lower_service_ms(probes, 75.0) == 12.0
+    assert lower_service_ms(probes, 50.0) is None
+
+
+@pytest.mark.parametrize("excess", [1.015, 1.02, 1.05])
+def test_an_engine_that_serves_one_at_a_time_does_not_keep_more_than_it_serves(excess):
+    """It serves 100 per second, and replies take longer and longer at a rate above that."""
+    due = [number / (100 * excess) for number in range(int(25 * 100 * excess))]
+    ended, last = [], 0.0
+    for at in due:
+        last = max(last, at) + 0.01
+        ended.append(last)
+    measured = [(at, end) for at, end in zip(due, ended, strict=True) if at >= 5]
+    mean_ms = sum(end - at for at, end in measured) / len(measured) * 1000.0
+    late = len(measured) - sum(5 <= end < 25 for end in ended)
+    found = result(done=len(measured), late=late, service_time=replace(times(), mean_ms=mean_ms))
+    assert keeping_up(found, 10.0).outcome == "failed"
 
 
 @pytest.mark.parametrize("service_s", [0.6, 2.0])
@@ -134,7 +180,7 @@ def test_an_engine_that_serves_any_number_at_a_time_keeps_every_rate(service_s):
         done = np.count_nonzero((ended >= 10) & (ended < 30))
         times_ = replace(times(), mean_ms=service_s * 1000.0)
         found = result(done=measured, late=measured - done, service_time=times_)
-        failed += probe(found, objective=UNLIMITED).outcome == "failed"
+        failed += keeping_up(found, service_s * 1000.0).outcome == "failed"
     assert failed <= 2
 
 

@@ -20,7 +20,9 @@ from pacenote.evidence.telemetry_values import telemetry_cuts
 from pacenote.lab import rate_search
 from pacenote.lab.probe import evaluate_probe
 from pacenote.lab.rate_search import RateRange
-from pacenote.lab.saturate import STALLED, SaturationRequest, announcement, saturate
+from pacenote.lab.saturate import STALLED, saturate
+from pacenote.lab.saturation_request import SaturationRequest
+from pacenote.lab.search_duration import LongerProbes, announcement, longest_probe_s, probe_s
 from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.model.data_options import StartConditions
 from pacenote.model.pacing_options import PacingOptions
@@ -419,7 +421,8 @@ def test_the_duration_of_the_search_is_stated_before_the_first_probe(request_: S
     # 167 operations prove an error rate of 10 %, and 10 % are added.
     expected = (
         "expected duration: 2 s to 6 s for 10 to 30 probes of 110 ms each, longer below 1,837 ops/s (194 ms "
-        "at 1,000 ops/s)"
+        "at 1,000 ops/s); if slow operations come in bursts or replies are late, up to 11 min for each "
+        "probe, and 330 min for 30"
     )
     assert expected in texts
 
@@ -429,10 +432,31 @@ def test_the_shortest_expected_duration_includes_the_probes_at_low_rates(request
     texts = [announcement(slow, RateRange(start, 0.1, 1e6), ExpectedDuration()) for start in (10.0, 94.0)]
     # 193 s, 99 s, 52 s and 28 s at 10, 20, 40 and 80 operations per second, then six times 25 s.
     probes = "for 10 to 30 probes of 25 s each, longer below 93.8 ops/s"
+    at_most = (
+        "; if slow operations come in bursts or replies are late, up to 11 min 5 s for each probe, and "
+        "332 min 30 s for 30"
+    )
     assert texts == [
-        f"expected duration: 8 min 42 s to 96 min 16 s {probes} (3 min 13 s at 10 ops/s)",
-        f"expected duration: 4 min 10 s to 12 min 30 s {probes}",
+        f"expected duration: 8 min 42 s to 96 min 16 s {probes} (3 min 13 s at 10 ops/s){at_most}",
+        f"expected duration: 4 min 10 s to 12 min 30 s {probes}{at_most}",
     ]
+
+
+def test_a_search_says_that_bursts_make_its_probes_longer(request_: SaturationRequest) -> None:
+    slow = replace(request_, objective=Objective((), 0.01), window_s=20.0, warmup_s=5.0)
+    longer = LongerProbes(slow)
+    assert longer.announce(94.0, 1.0, 1) == ""
+    assert longer.announce(94.0, 13.0, 4) == (
+        "slow operations come in bursts: probes of 94 ops/s take 4 min 24 s instead of 25 s from now on, and "
+        "all that follow about 26 min 26 s to 114 min 34 s"
+    )
+    assert longer.announce(94.0, 13.5, 5) == ""
+    # At a higher rate, as many operations need no more time than the shortest probe.
+    assert longer.announce(9_400.0, 13.5, 6) == ""
+    assert longer.announce(94.0, 100.0, 40).startswith("slow operations come in bursts: probes of 94 ops/s ")
+    # No probe is longer than that.
+    assert longer.announce(94.0, 1_000.0, 41) == ""
+    assert probe_s(slow, 94.0, 1_000.0) < longest_probe_s(slow)
 
 
 def test_a_rate_that_passes_only_after_two_void_probes_is_in_dispute(

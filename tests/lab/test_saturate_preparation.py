@@ -13,7 +13,8 @@ import pytest
 from lab.test_saturate import Listener
 from pacenote.errors import UsageError
 from pacenote.lab.rate_search import RateRange
-from pacenote.lab.saturate import Saturation, SaturationRequest, saturate
+from pacenote.lab.saturate import Saturation, saturate
+from pacenote.lab.saturation_request import SaturationRequest
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective
 from pacenote.model.saturation_answer import answer
@@ -101,7 +102,8 @@ def test_the_expected_duration_is_stated_before_anything_starts(request_: Satura
         saturate(long, listener)
     assert listener.told == [
         "expected duration: 4 min 10 s to 12 min 30 s for 10 to 30 probes of 25 s each, then 1 min for the "
-        "closed loop; before them, the preparation: as long as the engine needs for 1 task"
+        "closed loop; if slow operations come in bursts or replies are late, up to 11 min 5 s for each "
+        "probe, and 332 min 30 s for 30; before them, the preparation: as long as the engine needs for 1 task"
     ]
 
 

@@ -27,7 +27,7 @@ from pacenote.race.stop_signals import block_signals, exit_at_third, interruptin
 from pacenote.store.home import RACES
 
 if TYPE_CHECKING:
-    from pacenote.lab.saturate import SaturationRequest
+    from pacenote.lab.saturation_request import SaturationRequest
 
 UNAVAILABLE_OPTIONS = race.UNAVAILABLE_OPTIONS
 
@@ -171,7 +171,7 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
     """
     from pacenote.lab.probe import quick_rate
     from pacenote.lab.rate_search import RateRange
-    from pacenote.lab.saturate import SaturationRequest
+    from pacenote.lab.saturation_request import SaturationRequest
     from pacenote.model.saturation import Objective, parse_latency_limits
 
     if any(getattr(options, name) for name in TELEMETRY_OPTIONS):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -25,6 +25,18 @@ MIN_COMPLETED_SHARE = 0.99
 
 CHANCE_DEVIATIONS = 3.0
 """Standard deviations by which the number of operations in flight differs by chance between two times."""
+
+NO_LOWER_RATE = (
+    "more operations were in flight at the end than at the beginning: by chance or because they wait for "
+    "each other, which only a lower rate shows"
+)
+"""Why a probe of the first rate is undecided if operations are missing."""
+
+MAX_VOID_TRIALS = 3
+"""Maximum number of trials of a rate that something other than the engine affects, such as the driver.
+
+A short disturbance of the host voids only one trial.
+"""
 
 MIN_OPERATIONS = 100
 """Minimum number of operations of a probe, even if its objective limits nothing."""
@@ -55,6 +67,11 @@ class RunEvidence:
 
     effects: tuple[float, ...] = ()
     """The design effects of the probes before (`stats.dependence`)."""
+
+    lower_service_ms: float | None = None
+    """The shortest mean service time of probes at lower rates in ms (`lower_service_ms`); None if no rate was
+    lower.
+    """
 
     def effect_of(self, blocks: Sequence[Block]) -> float:
         """Returns the mean design effect of the seconds of this run and of earlier ones."""
@@ -116,6 +133,16 @@ def work_per_operation(result: TaskResult, before: float) -> float:
     operations = accounting.succeeded + (accounting.failed if work.failed else 0)
     attempted = work.done + work.failed
     return attempted / operations if accounting.succeeded and attempted else before
+
+
+def lower_service_ms(probes: Iterable[Probe], rate: float) -> float | None:
+    """Returns the shortest mean service time, in ms, of the probes at rates below `rate`: the time for which
+    operations are in flight if few wait for each other. None if none of them succeeded at lower rates.
+    """
+    return min(
+        (probe.service_ms for probe in probes if probe.rate < rate and probe.service_ms is not None),
+        default=None,
+    )
 
 
 def evaluate_probe(
@@ -226,7 +253,7 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
     due, done = _due(result), result.window_operations
     if not result.accounting.normal:
         yield "no operation was measured"
-    elif done < MIN_COMPLETED_SHARE * due - _overlapping_by_chance(result):
+    elif _missing(result) > _overlapping_by_chance(result, evidence):
         share = format_excess(done / due, MIN_COMPLETED_SHARE, ".1f")
         yield f"only {share} of the operations that were due were done"
     if result.accounting.unsent > (1 - MIN_COMPLETED_SHARE) * due:
@@ -244,18 +271,39 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
             yield f"p{limit.q:g} of latency is {format_unlike(percentile.ms, limit.ms, '.4g')} ms"
 
 
-def _overlapping_by_chance(result: TaskResult) -> float:
-    """Returns by how much the number of operations in flight may be larger at the end of the window than at
-    its beginning, although they do not become more: by one at least.
+def _missing(result: TaskResult) -> float:
+    """Returns how many operations fewer were done in the window than the share that must be."""
+    return MIN_COMPLETED_SHARE * _due(result) - result.window_operations
+
+
+def overlapping_by_chance(in_flight: float) -> float:
+    """Returns by how much the number of operations in flight may be larger at the end of a window than at its
+    beginning, although they do not become more, if `in_flight` of them are on average: by one at least.
 
     If operations do not wait for each other, the number of those in flight varies at most like that of a
     Poisson process with their mean, whatever the distribution of their service times, so that the variance of
     the difference is at most twice the mean. Behind a queue in the engine it varies more.
     """
+    return max(1.0, CHANCE_DEVIATIONS * math.sqrt(2.0 * in_flight))
+
+
+def _overlapping_by_chance(result: TaskResult, evidence: RunEvidence) -> float:
+    """Returns the same of a result. A backlog makes service times longer, so that the mean number in flight
+    is that of the shortest mean service time, also at lower rates.
+    """
     if result.service_time is None or not result.window_s:
         return 1.0
-    in_flight = result.window_operations / result.window_s * result.service_time.mean_ms / 1000.0
-    return max(1.0, CHANCE_DEVIATIONS * math.sqrt(2.0 * in_flight))
+    known = (result.service_time.mean_ms, evidence.lower_service_ms)
+    service_s = min(each for each in known if each is not None) / 1000.0
+    return overlapping_by_chance(result.window_operations / result.window_s * service_s)
+
+
+def _may_have_backlog(result: TaskResult, evidence: RunEvidence) -> bool:
+    """Returns whether operations are missing which were in flight either by chance or in a backlog: only the
+    service times of lower rates show that.
+    """
+    chance = _overlapping_by_chance(result, evidence)
+    return evidence.lower_service_ms is None and 1.0 < _missing(result) <= chance
 
 
 def _waited_for_warmup(result: TaskResult) -> bool:
@@ -277,9 +325,12 @@ def _may_be_a_burst(evidence: RunEvidence, limit: LatencyLimit) -> bool:
 def _undecided(result: TaskResult, objective: Objective, evidence: RunEvidence) -> Iterator[str]:
     """Yields a message for an error rate whose interval contains its limit, and for each percentile that is
     within its limit, while the upper bound of its interval is not, and one if latency is not within its
-    limits, but includes the backlog of the warm-up.
+    limits, but includes the backlog of the warm-up, or if operations are missing, and no lower rate shows
+    why.
     """
     yield from _undecided_error_rate(result, objective, evidence.effect_of_failures())
+    if _may_have_backlog(result, evidence):
+        yield NO_LOWER_RATE
     for limit in objective.latency:
         percentile = find_percentile(result.latency_with_failures, limit.q)
         if _may_be_a_burst(evidence, limit):

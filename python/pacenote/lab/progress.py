@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from pacenote.model.race_listener import DriveListener
 from pacenote.model.race_progress import RaceProgress
 from pacenote.model.result import TaskResult
+from pacenote.units import format_seconds
 
 TYPICAL_PROBES = (10, 30)
 """Numbers of probes of most searches."""
@@ -32,10 +33,11 @@ class ActivityListener:
         self._listener.warning(text)
 
 
-def probe_name(number: int) -> str:
-    """Returns the name of a probe in the progress of a search."""
+def probe_name(number: int, seconds: float) -> str:
+    """Returns the name of a probe in the progress of a search, with its planned length in seconds."""
     fewest, most = TYPICAL_PROBES
-    return f"probe {number} of {fewest}–{most}" if number <= most else f"probe {number}"
+    name = f"probe {number} of {fewest}–{most}" if number <= most else f"probe {number}"
+    return f"{name} ({format_seconds(seconds)})"
 
 
 def level_name(clients: int, repeat: int, repeats: int) -> str:

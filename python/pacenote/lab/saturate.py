@@ -12,27 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from msgspec import structs
 
 from pacenote.errors import DriverError, PacenoteError, StoreError, UsageError
 from pacenote.lab.limiting import limit_at
 from pacenote.lab.probe import (
+    MAX_VOID_TRIALS,
     MAX_WINDOW_S,
     RunEvidence,
     evaluate_probe,
     level_left_out,
+    lower_service_ms,
     lowest_decided_rate,
     lowest_rate,
-    quick_rate,
     window_s,
     work_per_operation,
 )
 from pacenote.lab.probe_host import ProbeHost
-from pacenote.lab.progress import TYPICAL_PROBES, ActivityListener, level_name, probe_name
+from pacenote.lab.progress import ActivityListener, level_name, probe_name
 from pacenote.lab.rate_search import (
-    GROWTH,
     MAX_IDLE_TRIALS,
     RateBracket,
     RateRange,
@@ -41,6 +40,8 @@ from pacenote.lab.rate_search import (
     has_slowed_down,
     varies,
 )
+from pacenote.lab.saturation_request import PrepareChoice, SaturationRequest
+from pacenote.lab.search_duration import LongerProbes, announcement, probe_s
 from pacenote.lab.task_alone import (
     ScheduledTask,
     Timing,
@@ -54,13 +55,11 @@ from pacenote.lab.task_alone import (
 from pacenote.model.messages import quoted, quoted_list
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.race_request import RaceRequest
 from pacenote.model.redaction import redact_error
 from pacenote.model.result import TaskResult
 from pacenote.model.saturation import (
     ConcurrencyLevel,
     LimitedBy,
-    Objective,
     Probe,
     SaturationResult,
     SearchedRange,
@@ -71,7 +70,7 @@ from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.model.work import BulkWork
 from pacenote.plan.document import Plan, Step
-from pacenote.plan.duration import ExpectedDuration, expected_duration
+from pacenote.plan.duration import expected_duration
 from pacenote.plan.preparation import needed_steps
 from pacenote.race.context import RaceContext
 from pacenote.race.drive import DriveResult
@@ -82,15 +81,9 @@ from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
 from pacenote.stats.varying_limit import limit_interval
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
-from pacenote.units import OPS, format_rate, format_seconds
+from pacenote.units import OPS, format_rate
 from pacenote.verdict.determine import determine_verdict
 from pacenote.verdict.driver_health import clock_findings, void_findings
-
-MAX_VOID_TRIALS = 3
-"""Maximum number of trials of a rate that something other than the engine affects, such as the driver.
-
-A short disturbance of the host voids only one trial.
-"""
 
 MAX_VOID_RATES = 3
 """Number of rates in a row of which all probes were void after which the search ends."""
@@ -99,9 +92,6 @@ MAX_FAILED_PROBES = 3
 """Number of probes in a row without any success after which the search ends: such failures do not depend on
 the rate.
 """
-
-PrepareChoice = Literal["all", "needed"]
-"""Which tasks of the challenge run before a search (`--prepare`)."""
 
 STALLED = (
     f"the search ended because its last {MAX_IDLE_TRIALS} probes did not make the interval narrower: the "
@@ -114,44 +104,6 @@ SLOWED_DOWN = (
     "lower ones"
 )
 """Note on a search whose probes show that the engine changed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaturationRequest:
-    """The parameters of a search."""
-
-    race: RaceRequest
-    """The race that prepares the engine: track, challenge, cluster and data."""
-
-    task: str | None
-    """Name of the task to saturate; None is the last task of the challenge that is not administrative."""
-
-    objective: Objective
-    """The limits that a rate must meet to pass."""
-
-    within: RateRange
-    """Range and precision of the search."""
-
-    connections: int
-    """Maximum number of open connections."""
-
-    window_s: float
-    """Measured seconds of a probe; longer if the objective needs more operations."""
-
-    warmup_s: float
-    """Seconds of warm-up before the measured window."""
-
-    clients: int
-    """Maximum number of clients of the closed-loop sweep; 0 for no sweep."""
-
-    level_s: float
-    """Measured seconds of each level of the sweep."""
-
-    prepare: PrepareChoice = "needed"
-    """Which tasks before the task run once before the search: all, or those that may change the engine."""
-
-    repeats: int = 3
-    """Number of measurements of each level of the sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +185,7 @@ class _Search:
         self._failed_probes = 0
         self._void_rates = 0
         self._effects: list[float] = []
+        self._longer = LongerProbes(request)
         self.error: PacenoteError | None = None
         self.result = SaturationResult(
             race_id=request.race.race_id,
@@ -382,8 +335,10 @@ class _Search:
         objective = self._request.objective
         timing = Timing(self._request.warmup_s, self._window_s(rate))
         task = paced(self._task, rate, self._request.connections, timing)
-        run = self._drive(task, probe_name(self._runs + 1), open_loop=True)
-        probe = evaluate_probe(self._runs, rate, run.result, objective, run.evidence)
+        name = probe_name(self._runs + 1, probe_s(self._request, rate, mean_effect(self._effects)))
+        run = self._drive(task, name, open_loop=True)
+        evidence = replace(run.evidence, lower_service_ms=lower_service_ms(self.result.probes, rate))
+        probe = evaluate_probe(self._runs, rate, run.result, objective, evidence)
         self.result = structs.replace(
             self.result,
             probes=(*self.result.probes, probe),
@@ -396,6 +351,8 @@ class _Search:
         # Other bursts are those of the disturbance or of the warm-up.
         if outcome_word(probe) in ("passed", "undecided") and not run.result.warmup_backlog.marked:
             self._effects.append(run.evidence.own_effect(self._request.objective))
+        if text := self._longer.announce(rate, mean_effect(self._effects), self._runs):
+            self._context.listener.info(text)
         return probe
 
     def _window_s(self, rate: float) -> float:
@@ -514,34 +471,6 @@ def _find(challenge: Challenge, request: SaturationRequest) -> ScheduledTask:
 def _preparation(plan: Plan, position: int, prepare: PrepareChoice) -> tuple[Step, ...]:
     """Returns the steps before the one at `position` that run before the search."""
     return plan.steps[:position] if prepare == "all" else needed_steps(plan, position)
-
-
-def announcement(request: SaturationRequest, within: RateRange, before: ExpectedDuration) -> str:
-    """States how long a search takes: at low rates, a probe may take minutes.
-
-    The rate at most doubles from probe to probe, so no search of the fewest probes is shorter than the first
-    duration. Most that do not go below the first rate are not longer than the second.
-    """
-
-    wait_s = request.race.conditions.cooldown_s
-
-    def probe_s(rate: float) -> float:
-        return wait_s + request.warmup_s + window_s(request.objective, rate, request.window_s)
-
-    fewest, most = TYPICAL_PROBES
-    least_s = sum(probe_s(min(within.highest, within.start * GROWTH**n)) for n in range(fewest))
-    span = f"{format_seconds(round(least_s))} to {format_seconds(round(most * probe_s(within.start)))}"
-    quick = quick_rate(request.objective, request.window_s)
-    text = f"expected duration: {span} for {fewest} to {most} probes of {format_seconds(probe_s(quick))} each"
-    if within.lowest < quick:
-        text += f", longer below {format_rate(quick)} {OPS}/s"
-    if within.start < quick:
-        text += f" ({format_seconds(probe_s(within.start))} at {within.start:,.4g} {OPS}/s)"
-    if request.clients:
-        levels = len(sweep_order(request.clients, request.repeats))
-        sweep_s = levels * (wait_s + request.warmup_s + request.level_s)
-        text += f", then {format_seconds(round(sweep_s))} for the closed loop"
-    return text if before == ExpectedDuration() else f"{text}; before them, the preparation: {before}"
 
 
 def _varying(bracket: RateBracket, trials: Sequence[RateTrial]) -> VaryingLimit | None:
