@@ -13,7 +13,7 @@ from pacenote.model.finding import Finding
 from pacenote.model.race_record import Verdict
 from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog
 from pacenote.report.render.thresholds_junit import render_thresholds_junit
-from support.records import times
+from support.records import times, with_failures
 
 
 def problems(text: str, **changes) -> list[str]:
@@ -101,10 +101,11 @@ def test_operations_that_were_not_sent_count_as_the_slowest():
     for q, share, problem in (
         (90, 0.29, f"more than 10 % of its {without}"),
         (50, 0.29, f"too many {without} for an upper bound of p50"),
-        (50, 0.2, ""),
+        (50, 0.2, f"too many {without} for an upper bound of p50"),
+        (50, 0.1, ""),
         (99, 0.02, f"more than 1 % of its {without}"),
-        (99, 0.008, f"too many {without} for an upper bound of p99"),
-        (99, 0.004, ""),
+        (99, 0.004, f"too many {without} for an upper bound of p99"),
+        (99, 0.0005, ""),
     ):
         assert problems(f"p{q}:term<100ms", tasks=(unserved(share),), verdict=hung) == [problem]
     record = race("r", tasks=(unserved(0.29),), verdict=hung, complete=True)
@@ -126,7 +127,7 @@ def test_a_task_without_a_target_rate_has_failed_operations_too():
 
 
 def test_operations_that_were_not_sent_raise_a_percentile_and_its_bound():
-    some = unserved(0.004)
+    some = unserved(0.0005)
     raised = tuple(
         structs.replace(each, ms=each.ms and each.ms * 2, high_ms=each.high_ms and each.high_ms * 2)
         for each in some.latency_with_failures
@@ -137,6 +138,26 @@ def test_operations_that_were_not_sent_raise_a_percentile_and_its_bound():
         task = structs.replace(some, latency_with_failures=of_all)
         assert problems("p99:term<20.1ms", tasks=(task,)) == [""]
         assert problems("p99:term<19.9ms", tasks=(task,))[0].startswith("it is not shown to be below")
+
+
+def test_operations_without_latency_in_a_row_are_one_event():
+    """50 of 9,050 are fewer than the 73 that prove a p99, but one event proves nothing about the next one."""
+    too_many = "too many operations failed, or were not answered or not sent for an upper bound of p99"
+    assert problems("p99:term<1s", tasks=(unserved(50 / 9_050),)) == [too_many]
+    # After 5 of them, as many operations as there are above p99.9 may be slower than the bound.
+    assert problems("p99:term<12.1ms", tasks=(unserved(5 / 9_005),)) == [""]
+    assert problems("p99:term<11.9ms", tasks=(unserved(5 / 9_005),))[0].startswith("it is not shown")
+    counts = OperationTotals(9_000, 8_960, 40, 0, 0, 0, 9_000, 9_000)
+    successes = times(8_960, p50=2.5)
+    failing = search(
+        latency=successes,
+        accounting=counts,
+        error_rate=40 / 9_000,
+        latency_with_failures=with_failures(successes, 40),
+    )
+    for effect, problem in ((1.0, ""), (40.0, too_many), (None, too_many)):
+        task = structs.replace(failing, error_design_effect=effect)
+        assert problems("p99:term<1s", tasks=(task,)) == [problem]
 
 
 def test_an_unknown_number_of_operations_without_latency_proves_nothing():

@@ -25,6 +25,7 @@ from pacenote.model.result import (
     LEAST_EQUAL_VALUES,
     LEAST_VALUES,
     PERCENTILES,
+    CensoredPercentile,
     Percentile,
     TaskResult,
     ValueSummary,
@@ -33,7 +34,7 @@ from pacenote.model.result import (
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.threshold import Threshold, ThresholdResult
 from pacenote.model.unserved import UNSERVED, has_unserved, is_endless
-from pacenote.stats.binomial import upper_bound
+from pacenote.stats.binomial import most_failures, upper_bound
 from pacenote.units import format_number
 
 _FORM = re.compile(
@@ -168,24 +169,53 @@ def _unknown_unserved(task: TaskResult, q: float) -> str:
     with_unserved = find_percentile(task.latency_with_failures, q)
     if with_unserved is None:
         return f"operations {UNSERVED}, and an older version of Pacenote did not record latency with them"
-    if with_unserved.high_ms is None and with_unserved.supported:
+    if with_unserved.supported and _bound_ms(task, with_unserved) is None:
         return f"too many operations {UNSERVED} for an upper bound of p{q:g}"
     return ""
 
 
 def _with_unserved(task: TaskResult, found: Percentile) -> Percentile:
-    """Returns a percentile of latency if operations without one rank above all others. That of all is bounded
-    as if operations were independent, that of the successes `found` is not: its upper bound is as many times
-    as large as the value.
+    """Returns a percentile of latency if operations without one rank above all others. Those slow operations
+    that succeeded may come in bursts, too: as for `found`, the percentile of the successes, its upper bound
+    is at least as many times as large as the value.
     """
     of_all = find_percentile(task.latency_with_failures, found.q)
     if of_all is None or of_all.ms is None:
         return found
-    high_ms = None
-    if found.high_ms is not None and of_all.high_ms is not None:
+    bound_ms, high_ms = _bound_ms(task, of_all), None
+    if found.high_ms is not None and bound_ms is not None:
         widened_ms = found.high_ms * of_all.ms / found.ms if found.ms else found.high_ms
-        high_ms = max(of_all.high_ms, widened_ms)
+        high_ms = max(bound_ms, widened_ms)
     return replace(found, ms=of_all.ms, high_ms=high_ms, supported=found.supported and of_all.supported)
+
+
+def _bound_ms(task: TaskResult, of_all: CensoredPercentile) -> float | None:
+    """Returns the upper bound of a percentile of all operations in ms if those without latency come in
+    bursts; None if there is none. That of the driver is as if they were independent.
+
+    Of the successes, only percentiles are known: the bound is the smallest one above which there are at most
+    as many operations as there may be.
+    """
+    effect, latency, counts = _unserved_effect(task), task.latency, task.accounting
+    if effect <= 1 or latency is None or of_all.high_ms is None:
+        return of_all.high_ms
+    due = counts.normal + counts.unanswered + counts.unsent
+    few = most_failures(int(due / effect), 1 - of_all.q / 100)
+    slower = -1 if few is None else int(few * effect) - (due - latency.count)
+    if slower < 0:
+        return None
+    within = (each.ms for each in latency.percentiles if latency.count * (1 - each.q / 100) <= slower)
+    return max(of_all.high_ms, min(within, default=latency.max_ms))
+
+
+def _unserved_effect(task: TaskResult) -> float:
+    """Returns the design effect of the operations without latency: those that were not answered or not sent
+    are one event at the end, and so are those that failed if it is not known how independent they were.
+    """
+    counts = task.accounting
+    failed = (task.error_rate or 0.0) * counts.normal
+    of_failures = failed if task.error_design_effect is None else task.error_design_effect
+    return max(1.0, of_failures, counts.unanswered + counts.unsent)
 
 
 def _custom_values(task: TaskResult) -> dict[str, ValueSummary]:
