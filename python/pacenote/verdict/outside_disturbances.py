@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pacenote.model.finding import Finding, name_tasks
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.task_observations import measured_observations
+from pacenote.verdict.determine import schedule_findings
 from pacenote.verdict.driver_health import outside_findings
 from pacenote.verdict.observation_rules import machine_findings
 
@@ -20,10 +21,20 @@ _OF_THE_MACHINE = ("machine", "driver")
 
 def outside_disturbance(record: RaceRecord) -> str:
     """Returns what disturbed a race from outside; empty if nothing did, or if its verdict also has a reason
-    that the machine does not explain, such as operations that failed.
+    that the machine does not explain, such as operations that failed, a target rate that was missed or a
+    cluster that was not healthy.
     """
-    verdict = record.verdict
-    blamed = [each for each in verdict.findings if verdict.state == "void" or each.makes_doubtful]
+    verdict, schedules = record.verdict, schedule_findings(record)
+    # What the engine or the load cannot keep makes no figure doubtful, but others did not cause it.
+    blamed = [
+        *schedules.missed,
+        *schedules.unsent,
+        *(
+            each
+            for each in verdict.findings
+            if verdict.state == "void" or each.makes_doubtful or each.cause == "engine"
+        ),
+    ]
     if record.options.test_mode or any(each.cause not in _OF_THE_MACHINE for each in blamed):
         return ""
     found: Iterable[Finding] = (

@@ -15,11 +15,12 @@ from pacenote.model.comparison import ComparedRace
 from pacenote.model.experiment import Experiment, ExperimentPlan, JournalEntry
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.race_record import Verdict
+from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_observations import TaskObservation, with_observations
 from pacenote.report.experiment import build_experiment_report
 from pacenote.store.race_folder import RaceFolder
 from pacenote.verdict.outside_disturbances import outside_disturbance
-from support.records import record
+from support.records import paced, record, task
 
 pytestmark = pytest.mark.process
 
@@ -131,6 +132,22 @@ def test_a_suspension_and_stolen_time_come_from_outside(driver):
     assert outside_disturbance(race)
     assert not outside_disturbance(replace(race, driver={}))
     assert not outside_disturbance(replace(race, options=replace(race.options, test_mode=True)))
+
+
+def test_a_race_that_also_missed_its_target_is_not_repeated():
+    """More of the races of a slower variant would be, whatever other programs did."""
+    own = {"window_operations": 20, "ended_by": "time", "window_s": 10.0, "window_from_s": 0.0}
+    counts = replace(task().accounting, operations=20, succeeded=20, warmup=0, normal=20, waited=20)
+    slow = paced("term", accounting=counts, **own)
+    race = replace(
+        record(tasks=(slow,)),
+        driver={"cpus": {"numbers": [0], "stolen_share": 0.5}},
+        verdict=Verdict("suspect", (WAITED,)),
+    )
+    assert outside_disturbance(race)
+    assert not outside_disturbance(replace(race, targets={"term": TargetRate(50.0, operations=50.0)}))
+    unhealthy = Finding("the cluster was red", "engine", tasks=("term",))
+    assert not outside_disturbance(replace(race, verdict=Verdict("suspect", (WAITED, unhealthy))))
 
 
 def test_an_experiment_that_goes_on_knows_what_it_has_repeated(tmp_path):
