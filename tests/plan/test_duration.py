@@ -34,6 +34,11 @@ DOCUMENTS = {"target_throughput": Rate(100.0, "docs")}
         (BULK, {"iterations": 50, **DOCUMENTS}, 10.0),
         (LOOPED, {"iterations": 50, **DOCUMENTS}, 50.0),
         (LOOPED, {"time_period": 7.0, **DOCUMENTS}, 7.0),
+        (LOOPED, {"time_period": 600.0, **DOCUMENTS}, 600.0),
+        # Its data ends before its time period.
+        (BULK, {"time_period": 600.0, **DOCUMENTS}, 10.0),
+        (BULK, {"time_period": 4.0, **DOCUMENTS}, 4.0),
+        (BULK, {"time_period": 600.0}, 600.0),
     ],
 )
 def test_a_task_lasts_as_long_as_its_schedule(
@@ -53,6 +58,12 @@ def test_a_step_lasts_as_long_as_its_last_client_or_the_task_that_completes_it()
     assert expected_duration(plan(Parallel((short, long), completed_by="short"))) == ExpectedDuration(10.0)
     assert expected_duration(plan(Parallel((short, long), completed_by="any"))) == ExpectedDuration(10.0)
     assert expected_duration(plan(Parallel((short, open_), completed_by="open"))) == ExpectedDuration(0.0, 1)
+    # One client does the other tasks before the one that completes the step.
+    for completed_by, seconds in (("short", 70.0), ("any", 60.0)):
+        alone = Parallel((long, short), clients=1, completed_by=completed_by)
+        assert expected_duration(plan(alone)) == ExpectedDuration(seconds)
+    behind = Parallel((open_, short), clients=1, completed_by="short")
+    assert expected_duration(plan(behind)) == ExpectedDuration(0.0, 1)
     assert expected_duration(plan(Parallel((short, open_)), search)) == ExpectedDuration(15.0, 1)
     whole = plan(short, open_, search)
     assert expected_duration(whole, whole.steps[1:]) == ExpectedDuration(5.0, 1)

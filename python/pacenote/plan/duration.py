@@ -5,7 +5,7 @@ A task without time period and target rate lasts as long as the engine needs, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pacenote.model.work import BulkWork, CallSequence, IngestShare, Sleep, TaskWork, Wait
@@ -57,13 +57,14 @@ def step_duration(plan: Plan, step: Step) -> ExpectedDuration:
     """Returns how long a step of a plan takes."""
     rows = [[allocation.task for allocation in row.allocations] for row in step.client_allocations]
     seconds = {task: task_seconds(plan.tasks[task]) for row in rows for task in row}
-    if isinstance(step.completed_by, CompletedByTask):
-        found = seconds[step.completed_by.task]
-        return ExpectedDuration(open_tasks=1) if found is None else ExpectedDuration(found)
     if step.completed_by is not None:
-        known = [second for second in seconds.values() if second is not None]
-        shortest = len(known) == len(seconds)
-        return ExpectedDuration(min(known)) if shortest else ExpectedDuration(open_tasks=1)
+        ends = _ends(rows, seconds)
+        named = step.completed_by.task if isinstance(step.completed_by, CompletedByTask) else None
+        completing = list(ends.values()) if named is None else [ends[named]]
+        known = [end for end in completing if end is not None]
+        return (
+            ExpectedDuration(min(known)) if len(known) == len(completing) else ExpectedDuration(open_tasks=1)
+        )
     # A client runs its tasks one after another, and the step ends with its last client.
     return ExpectedDuration(
         max((sum(seconds[task] or 0.0 for task in row) for row in rows), default=0.0),
@@ -71,11 +72,27 @@ def step_duration(plan: Plan, step: Step) -> ExpectedDuration:
     )
 
 
+def _ends(rows: Sequence[Sequence[int]], seconds: Mapping[int, float | None]) -> dict[int, float | None]:
+    """Returns, by task, when its last client has done it, in seconds after the step began: a client runs its
+    tasks one after another. None if that depends on the engine.
+    """
+    ends: dict[int, float | None] = {}
+    for row in rows:
+        end: float | None = 0.0
+        for task in row:
+            own = seconds[task]
+            end = None if end is None or own is None else end + own
+            before = ends.get(task, 0.0)
+            ends[task] = None if end is None or before is None else max(before, end)
+    return ends
+
+
 def task_seconds(task: PlannedTask) -> float | None:
     """Returns how long a task takes, or None if that depends on the engine."""
     if not isinstance(task.bound, Iterations):
         if task.bound.measured_s is not None:
-            return task.bound.warmup_s + task.bound.measured_s
+            longest_s, data_s = task.bound.warmup_s + task.bound.measured_s, _until_exhausted_s(task)
+            return longest_s if data_s is None else min(longest_s, data_s)
         return _until_exhausted_s(task)
     if task.bound.measured == UNTIL_EXHAUSTED:
         return _until_exhausted_s(task)
