@@ -61,6 +61,13 @@ def test_an_engine_as_fast_with_all_connections_as_with_few_is_not_the_limit() -
     assert limit_at(50.0, search(PASSED, HELD, slowed)) == "engine"
 
 
+def test_an_engine_that_stops_as_a_whole_is_the_limit() -> None:
+    """Without its pauses, it would do 39 / 0.7 = 56 of 50 operations per second, or 39 / 0.9 = 43."""
+    for silent_share, limit in ((0.3, "engine"), (0.1, "connections"), (None, "connections")):
+        stopped = replace(HELD, silent_share=silent_share)
+        assert limit_at(50.0, search(PASSED, stopped)) == limit
+
+
 @pytest.mark.parametrize("slots", [1, 4, 6])
 def test_an_engine_that_serves_some_at_a_time_is_the_limit(slots: int) -> None:
     """Each takes 10 ms, and what the engine cannot serve waits in it."""

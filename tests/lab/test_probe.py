@@ -184,6 +184,19 @@ def test_an_engine_that_serves_any_number_at_a_time_keeps_every_rate(service_s):
     assert failed <= 2
 
 
+def test_pauses_of_the_whole_engine_are_those_in_which_nothing_ends():
+    """Of 10 connections at 100 per second, all are answered once in 0.1 s."""
+    stops = [at * 1_000_000_000 + number * 4_000_000 for at in range(20) for number in range(100)]
+    steady = [number * 10_000_000 for number in range(2_000)]
+    # Replies that come together, whenever all connections were sent an operation.
+    together = [number // 10 * 100_000_000 for number in range(2_000)]
+    for ended, share in ((stops, 19 * 0.604 / 20), (steady, 0.0), (together, 0.0)):
+        seconds = MeasuredSeconds((), array("q", ended))
+        found = evaluate_probe(7, 100.0, result(clients=10), UNLIMITED, RunEvidence(QUIET, seconds=seconds))
+        assert found.silent_share == pytest.approx(share)
+    assert probe(result()).silent_share is None
+
+
 def test_a_few_operations_need_not_fill_the_window_exactly():
     """In 20 s at 3.33 per second, 67 operations are due, and the last may end after the window."""
     few = result(done=67, late=1)

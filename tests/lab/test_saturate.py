@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -515,6 +516,21 @@ def test_a_probe_that_does_not_decide_ends_a_row_of_void_rates(
     found = saturate(replace(request_, within=within), Listener()).result
     assert [probe.rate for probe in found.probes] == [4000.0] * 3 + [2000.0] * 3 + [1000.0] * 3
     assert found.complete
+
+
+def test_a_probe_states_for_how_much_of_its_window_the_engine_stopped(request_: SaturationRequest) -> None:
+    """It answers nothing in the first half of each half second."""
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.path == "/x":
+            time.sleep(max(0.0, 0.25 - time.monotonic() % 0.5))
+        return json_response(engine_document(request.target))
+
+    with http_server(respond) as server:
+        race = replace(request_.race, target_hosts=(server.address,))
+        within = RateRange(200.0, 200.0, 200.0, repeats=0)
+        found = saturate(replace(request_, race=race, within=within, window_s=1.5), Listener()).result
+    assert 0.25 < (found.probes[0].silent_share or 0.0) < 0.9
 
 
 @pytest.mark.parametrize(("reasons", "growth"), [((), 2.0), (("programs used 70 %",), 1.0)])

@@ -37,6 +37,8 @@ def _lacked_connections(probe: Probe, found: SaturationResult) -> bool:
         return False
     if (probe.error_rate or 0.0) > found.objective.error_rate:
         return False
+    if _stopped(probe):
+        return False
     late, due = probe.waited + probe.unsent, probe.operations + probe.unsent
     if late < WAITING_SHARE * due:
         return False
@@ -47,6 +49,14 @@ def _lacked_connections(probe: Probe, found: SaturationResult) -> bool:
         if other.service_ms is not None and other.rate < probe.rate and _connections_in_use(other) <= most
     ]
     return bool(fewer) and probe.service_ms <= AS_FAST * min(fewer)
+
+
+def _stopped(probe: Probe) -> bool:
+    """Returns whether an engine that stops as a whole, so that all connections wait at the same time, would
+    have kept the rate without its pauses.
+    """
+    silent = probe.silent_share or 0.0
+    return probe.achieved >= (1 - silent) * probe.rate and silent > 0
 
 
 def _connections_in_use(probe: Probe) -> float:

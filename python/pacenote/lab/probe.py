@@ -26,6 +26,11 @@ MIN_COMPLETED_SHARE = 0.99
 CHANCE_DEVIATIONS = 3.0
 """Standard deviations by which the number of operations in flight differs by chance between two times."""
 
+SILENT_ROUNDS = 2.0
+"""How many times as long as all connections need for one operation each a pause without any reply is at least
+if the engine stopped as a whole.
+"""
+
 NO_LOWER_RATE = (
     "more operations were in flight at the end than at the beginning: by chance or because they wait for "
     "each other, which only a lower rate shows"
@@ -176,6 +181,7 @@ def evaluate_probe(
         latency=times.percentiles if times else (),
         latency_with_failures=result.latency_with_failures,
         service_ms=result.service_time.mean_ms if result.service_time else None,
+        silent_share=_silent_share(result, evidence),
         operations=result.accounting.operations,
         waited=result.accounting.waited,
         unsent=result.accounting.unsent,
@@ -269,6 +275,16 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
             yield f"no p{limit.q:g} of latency: more than {share} of the operations failed or were not sent"
         elif percentile.ms > limit.ms and not _waited_for_warmup(result):
             yield f"p{limit.q:g} of latency is {format_unlike(percentile.ms, limit.ms, '.4g')} ms"
+
+
+def _silent_share(result: TaskResult, evidence: RunEvidence) -> float | None:
+    """Returns for which share of the window no operation ended although all connections waited: as many
+    operations as there are connections ended in half of each pause on average. None if that is not known.
+    """
+    if not evidence.seconds.ended_ns or not result.window_operations:
+        return None
+    round_s = result.clients * result.window_s / result.window_operations
+    return min(1.0, evidence.seconds.silent_s(SILENT_ROUNDS * round_s) / result.window_s)
 
 
 def _missing(result: TaskResult) -> float:

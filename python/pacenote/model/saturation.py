@@ -124,6 +124,12 @@ class Probe(Stored, frozen=True):
     of older versions.
     """
 
+    silent_share: Number | None = None
+    """Share of the measured window in pauses in which no operation ended, each longer than twice the time in
+    which as many ended on average as there are connections: the engine stopped as a whole. None if that is
+    not known, and in documents of older versions.
+    """
+
     operations: Integer | None = None
     """Operations that were sent, warm-up included; None in documents of older versions."""
 

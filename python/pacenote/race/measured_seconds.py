@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pacenote.stats.dependence import Block
@@ -27,6 +27,16 @@ class MeasuredSeconds:
 
     latencies_ns: tuple[array[int], ...] = ()
     """The latency of each operation that was due in a second, in ns; that of one that failed is endless."""
+
+    ended_ns: array[int] = field(default_factory=lambda: array("q"))
+    """When each operation that succeeded ended, in ns since the task began, in any order."""
+
+    def silent_s(self, least_s: float) -> float:
+        """Returns for how many seconds no operation succeeded, in pauses longer than `least_s` seconds."""
+        import numpy as np
+
+        pauses_ns = np.diff(np.sort(np.asarray(self.ended_ns)))
+        return float(pauses_ns[pauses_ns > least_s * _NS_PER_S].sum()) / _NS_PER_S
 
     def failed(self) -> tuple[Block, ...]:
         """Returns how many operations of each second failed."""
@@ -64,6 +74,7 @@ def read_measured_seconds(samples: Path, task: str, expected: int) -> MeasuredSe
     if not 0 < expected <= MOST_SAMPLES:
         return MeasuredSeconds()
     seconds: dict[int, array[int]] = {}
+    ended = array("q")
     try:
         reader = _core.SampleReader(samples)
         while rows := reader.next_rows(_ROWS):
@@ -72,6 +83,8 @@ def read_measured_seconds(samples: Path, task: str, expected: int) -> MeasuredSe
                     continue
                 second = seconds.setdefault(due_ns // _NS_PER_S, array("q"))
                 second.append(done_ns - due_ns if success else ENDLESS_NS)
+                if success:
+                    ended.append(done_ns)
     except _core.CoreError:
         return MeasuredSeconds()
     if not seconds or sum(map(len, seconds.values())) != expected:
@@ -79,4 +92,4 @@ def read_measured_seconds(samples: Path, task: str, expected: int) -> MeasuredSe
     first, last = min(seconds), max(seconds)
     if last - first > _LONGEST_S:  # No probe lasts so long.
         return MeasuredSeconds()
-    return MeasuredSeconds(tuple(seconds.get(number, _NONE) for number in range(first, last + 1)))
+    return MeasuredSeconds(tuple(seconds.get(number, _NONE) for number in range(first, last + 1)), ended)
