@@ -12,8 +12,8 @@ from pacenote.errors import DiskError
 from pacenote.fetch import disk as disk_module
 from pacenote.provision import data_copy
 from pacenote.provision.data_copy import copy_data, data_size, move_data, unshared_bytes
-from pacenote.provision.node_trees import remove_tree
 from pacenote.system.child_process import ProcessUser
+from pacenote.system.folder_trees import remove_tree
 from provision.nested import nested
 from support.disks import small_disk
 

@@ -21,19 +21,10 @@ from pacenote.provision.data_folders import (
     indices_folder,
 )
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.node_trees import give_tree, remove_tree, take_tree, walk_files
+from pacenote.provision.node_trees import give_tree, take_tree, walk_files
 from pacenote.provision.page_cache import measure_page_cache
+from pacenote.system.folder_trees import remove_tree
 from provision.nested import DEEP, nested, shallow_stack
-
-
-@pytest.mark.parametrize("depth", [3, DEEP])
-def test_a_folder_of_any_depth_is_removed(tmp_path: Path, depth: int) -> None:
-    (tmp_path / "kept").write_text("kept")
-    nested(tmp_path / "tree", depth)
-    with shallow_stack():
-        remove_tree(tmp_path / "tree")
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-    remove_tree(tmp_path / "tree")
 
 
 def test_a_folder_is_removed_that_is_deeper_than_files_may_be_open(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.teams.rendering import render
+from pacenote.system.folder_trees import discard_tree
+from pacenote.teams.rendering import render, template_files
+from provision.nested import DEEP, nested, shallow_stack
 from teams.repositories import write_team
 
 
@@ -58,3 +60,10 @@ def test_a_link_that_leads_to_itself_is_reported(tmp_path: Path) -> None:
     (root / "t" / "a.yml").symlink_to(root / "t" / "a.yml")
     with pytest.raises(EngineError, match=r"/t/a\.yml, line 1: cannot be rendered: "):
         render(root, (root / "t",), {})
+
+
+def test_folders_that_are_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    nested(tmp_path / "t", DEEP)
+    with shallow_stack(), pytest.raises(EngineError, match="are nested more than 64 times"):
+        list(template_files((tmp_path / "t",)))
+    discard_tree(tmp_path / "t")

@@ -26,6 +26,7 @@ from pacenote.plugins.plugin_registry import PluginRegistry, set_current_registr
 from pacenote.plugins.process_guard import protected_process
 from pacenote.plugins.rally_api.import_hook import serve_rally_modules
 from pacenote.plugins.track_log import TrackLog, track_log
+from pacenote.system.folder_trees import walk_folders
 from pacenote.system.ownership import is_shared_folder
 
 _UNDECLARED_HINT = "the track does not declare it under dependencies; install it in Pacenote's environment"
@@ -147,7 +148,7 @@ def _modules(root: Path) -> Iterator[tuple[str, Path]]:
     """Yields name and path of each module below the folder, except in folders that begin with
     an underscore.
     """
-    for folder, folders, files in os.walk(root):
+    for folder, folders, files in walk_folders(root):
         folders[:] = sorted(name for name in folders if not name.startswith("_"))
         parts = Path(folder).relative_to(root.parent).parts
         for name in sorted(files):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pacenote.fetch.partial_file import PARTIAL_FILES
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.node_trees import remove_tree
+from pacenote.system.folder_trees import remove_tree
 
 MAX_AGE_S = 3600.0
 """Seconds since the last write after which a folder or file counts as abandoned."""

@@ -19,7 +19,7 @@ from pacenote.fetch.disk import disk_error
 from pacenote.model.decoding import parse_json
 from pacenote.provision import resources
 from pacenote.provision.layout import EngineLayout, reachable
-from pacenote.provision.node_trees import remove_tree
+from pacenote.system.folder_trees import remove_tree
 from pacenote.system.ownership import replaceable_folder
 
 _MARKER = "pacenote-node.json"

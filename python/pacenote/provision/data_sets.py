@@ -23,8 +23,8 @@ from pacenote.model.decoding import parse_json
 from pacenote.model.messages import list_with_rest
 from pacenote.provision.data_copy import DataSize, data_size, unshared_bytes
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.node_trees import remove_tree
 from pacenote.provision.public_files import make_public_dir, write_public
+from pacenote.system.folder_trees import remove_tree
 from pacenote.system.locks import locked
 from pacenote.units import format_bytes, format_count
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
 import zipfile
 import zlib
@@ -18,6 +17,7 @@ from pacenote.provision.assembly_steps import AssemblySource, digest_of_steps, r
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.maven import MavenArtifact
 from pacenote.provision.public_files import link_file, write_public
+from pacenote.system.folder_trees import delete_tree, discard_tree
 
 MARKER = "complete"
 """The file whose presence shows that a folder is complete."""
@@ -62,7 +62,7 @@ def assemble(
             write_public(build / MARKER, f"{lock.distribution} {lock.version}\n")
             publish_folder(build, target)
         finally:
-            shutil.rmtree(build, ignore_errors=True)
+            discard_tree(build)
     except OSError as failure:
         raise disk_error(failure, target) from failure
     return target
@@ -128,7 +128,7 @@ def publish_folder(build: Path, target: Path) -> None:
             return
         if not target.exists():
             raise
-        shutil.rmtree(target)
+        delete_tree(target)
         build.rename(target)
 
 

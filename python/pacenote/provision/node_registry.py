@@ -36,7 +36,7 @@ from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_facts import NodeFacts, facts_document, parse_facts
 from pacenote.provision.node_lock import NodeLock, acquire_lock, is_locked, stays_locked, wait_for_lock
 from pacenote.provision.node_logs import keep_logs
-from pacenote.provision.node_trees import remove_tree
+from pacenote.system.folder_trees import remove_tree
 from pacenote.system.process import (
     ProcessIdentity,
     can_identify_processes,

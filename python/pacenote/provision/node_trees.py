@@ -1,29 +1,19 @@
-"""Walks and removes folders that the user of a node has written, which may be nested without end."""
+"""Walks, takes and gives folders that the user of a node has written, which may be nested without end."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
 import tempfile
-import time
-import uuid
 from collections.abc import Generator
 from pathlib import Path
 
+from pacenote.system.folder_trees import open_folder, opened_folder, remove_tree
 from pacenote.system.sparse_files import copy_content
 
 MAX_DEPTH = 64
 """Largest depth of folders that are read: engines need about ten."""
-
-_REMOVAL_TIMEOUT_S = 60.0
-"""Seconds after which a folder to which others still add folders is left as it is."""
-
-_FRUITLESS_ROUNDS = 10
-"""Rounds in which nothing could be removed from a folder, after which it is left as it is: others may
-keep changing its folders, or Pacenote may not be permitted to remove them.
-"""
 
 
 def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None]:
@@ -31,7 +21,7 @@ def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None
     open until the next one is yielded. Does not follow links. Raises OSError, also for folders that are
     nested too deeply.
     """
-    with _opened(folder) as descriptor:
+    with opened_folder(folder) as descriptor:
         yield from _walk(folder.name, descriptor)
 
 
@@ -49,7 +39,7 @@ def _walk(name: str, descriptor: int, depth: int = 0) -> Generator[tuple[str, li
     yield name, files, descriptor
     for inner in folders:
         try:
-            opened = _open(inner, descriptor)
+            opened = open_folder(inner, descriptor)
         except (FileNotFoundError, NotADirectoryError):
             # A running engine removes folders; its user may have put a pipe or a link in the place of one.
             continue
@@ -64,17 +54,6 @@ def too_deep() -> OSError:
     return OSError(errno.ELOOP, f"folders are nested more than {MAX_DEPTH} times")
 
 
-def remove_tree(path: Path | str, parent: int | None = None) -> None:
-    """Removes a folder with everything in it, at any depth, as far as possible; does not follow links. A
-    relative path is below the open folder `parent`.
-
-    `shutil.rmtree` opens a pipe that takes the place of a folder, which may never end.
-    """
-    with contextlib.suppress(OSError, RecursionError):
-        _flatten(path, parent)
-        os.rmdir(path, dir_fd=parent)
-
-
 def take_tree(folder: Path) -> None:
     """Replaces a folder that another user has written by a copy that only the current user may change.
 
@@ -85,7 +64,7 @@ def take_tree(folder: Path) -> None:
     copy = Path(tempfile.mkdtemp(prefix=".copy-", dir=folder.parent))
     original = copy.with_name(f".taken{copy.name}")
     try:
-        with _opened(folder) as source, _opened(copy) as target:
+        with opened_folder(folder) as source, opened_folder(copy) as target:
             _copy_folder(source, target)
         _check_links(copy)
         folder.rename(original)
@@ -99,14 +78,14 @@ def give_tree(folder: Path, user: int, group: int) -> None:
     """Makes a user the owner of a folder with everything in it. A folder is given after what is in it: until
     then, that user cannot put a link to another folder there. Raises OSError.
     """
-    with _opened(folder) as descriptor:
+    with opened_folder(folder) as descriptor:
         _give(descriptor, user, group)
 
 
 def _give(folder: int, user: int, group: int) -> None:
     for name in os.listdir(folder):
         if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            with _opened(name, folder) as inner:
+            with opened_folder(name, folder) as inner:
                 _give(inner, user, group)
         else:
             os.chown(name, user, group, dir_fd=folder, follow_symlinks=False)
@@ -120,7 +99,7 @@ def _copy_folder(source: int, target: int, depth: int = 0) -> None:
         kind = stat.S_IFMT(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode)
         if kind == stat.S_IFDIR:
             os.mkdir(name, 0o700, dir_fd=target)
-            with _opened(name, source) as inner, _opened(name, target) as copy:
+            with opened_folder(name, source) as inner, opened_folder(name, target) as copy:
                 _copy_folder(inner, copy, depth + 1)
         elif kind == stat.S_IFLNK:
             os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
@@ -148,76 +127,3 @@ def _copy_file(name: str, source: int, target: int) -> None:
         with os.fdopen(os.open(name, flags, 0o600, dir_fd=target), "wb") as copy:
             copy_content(original, copy.fileno())
             os.fchmod(copy.fileno(), status.st_mode & 0o755)
-
-
-def _flatten(path: Path | str, parent: int | None) -> None:
-    """Removes what is in a folder, as far as possible: moves the folders in it up, until none contains
-    another one.
-
-    A process of another user may still create files and folders there, so that it ends after
-    `_REMOVAL_TIMEOUT_S`. Raises OSError if the folder cannot be read.
-    """
-    deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
-    fruitless = 0
-    with _taken(path, parent) as top:
-        while (names := os.listdir(top)) and fruitless < _FRUITLESS_ROUNDS:  # noqa: PTH208
-            removed = 0
-            for name in names:
-                if time.monotonic() > deadline:
-                    return
-                with contextlib.suppress(OSError):
-                    _empty(name, top)
-                    removed += 1
-            fruitless = 0 if removed else fruitless + 1
-
-
-def _empty(name: str, top: int) -> None:
-    """Removes a file, or a folder whose folders it moves up to the open folder `top`. Raises OSError."""
-    if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
-        os.unlink(name, dir_fd=top)
-        return
-    with _taken(name, top) as folder:
-        for inner in os.listdir(folder):  # noqa: PTH208
-            # What remains is the error of `rmdir`.
-            with contextlib.suppress(OSError):
-                if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):
-                    _move_up(inner, folder, top)
-                else:
-                    os.unlink(inner, dir_fd=folder)
-    os.rmdir(name, dir_fd=top)
-
-
-def _move_up(name: str, folder: int, top: int) -> None:
-    """Raises OSError."""
-    try:
-        os.rename(name, uuid.uuid4().hex, src_dir_fd=folder, dst_dir_fd=top)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        # It is in a lower layer of an overlay, such as the image of a container.
-        remove_tree(name, folder)
-
-
-@contextlib.contextmanager
-def _taken(path: Path | str, parent: int | None) -> Generator[int, None, None]:
-    """Opens a folder that is removed, to which other users cannot add anything from then on, as far as this
-    process may change that.
-    """
-    with _opened(path, parent) as descriptor:
-        with contextlib.suppress(OSError):
-            os.fchown(descriptor, os.geteuid(), os.getegid())
-            os.fchmod(descriptor, 0o700)
-        yield descriptor
-
-
-@contextlib.contextmanager
-def _opened(path: Path | str, parent: int | None = None) -> Generator[int, None, None]:
-    descriptor = _open(path, parent)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _open(path: Path | str, parent: int | None) -> int:
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)

@@ -23,6 +23,7 @@ from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_registry import registered_nodes
 from pacenote.provision.public_files import make_public_dir, write_public
 from pacenote.provision.zip_files import MAX_MEMBERS, DamagedZip, opened_zip, read_member
+from pacenote.system.folder_trees import delete_tree, discard_tree
 
 _MAX_BYTES = 2 << 30
 _MAX_DESCRIPTOR_BYTES = 1 << 20
@@ -64,7 +65,7 @@ def unpack_plugins(engine: AssembledEngineFolder, plugins: Sequence[CachedArchiv
             write_public(home / MARKER, f"{engine.folder.name}\n")
             publish_folder(home, target)
         finally:
-            shutil.rmtree(build, ignore_errors=True)
+            discard_tree(build)
     except OSError as failure:
         raise disk_error(failure, target) from failure
     return target
@@ -78,7 +79,7 @@ def prune_copies(layout: EngineLayout, limits: CacheLimits) -> None:
     for folder in layout.installs.glob(f"{_PREFIX}*/"):
         with contextlib.suppress(OSError):
             if (folder / MARKER).stat().st_mtime < limits.oldest_use:
-                shutil.rmtree(folder)
+                delete_tree(folder)
 
 
 def _unpack(archive: Path, home: Path, engine: AssembledEngineFolder) -> None:

@@ -7,7 +7,6 @@ import copy
 import hashlib
 import json
 import os
-import shutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from pacenote.race.data_folder import (
     check_data_folder,
     exclusive_folder,
 )
+from pacenote.system.folder_trees import discard_tree
 from pacenote.system.ownership import replaceable_folder
 from pacenote.system.regular_files import is_regular_file, read_regular_file
 
@@ -119,7 +119,7 @@ def remove_generated(root: Path, seed: int) -> None:
     for manifest in root.glob(f"*/generated-*-seed-{seed}-*/{MANIFEST}"):
         if replaceable_folder(manifest.parent):
             continue
-        shutil.rmtree(manifest.parent, ignore_errors=True)
+        discard_tree(manifest.parent)
 
 
 def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> GeneratedDataFiles:

@@ -30,6 +30,7 @@ from pacenote.sources.checkout import SourceCheckout, SourceTree, find_repositor
 from pacenote.sources.recipes import BuildRecipe
 from pacenote.sources.revisions import parse_revisions, revision_of
 from pacenote.system.child_process import ChildCommand, ChildProcess, spawn_child
+from pacenote.system.folder_trees import delete_tree, discard_tree
 from pacenote.system.locks import locked, open_lock, try_lock
 from pacenote.system.process import kill_processes_with_lock
 
@@ -281,10 +282,10 @@ class _Cache:
             }
             (part / _RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
             with locked(self._folder / ".lock"):
-                shutil.rmtree(folder, ignore_errors=True)
+                discard_tree(folder)
                 part.rename(folder)
         finally:
-            shutil.rmtree(part, ignore_errors=True)
+            discard_tree(part)
         return self._built(tree, {name: folder / file for name, file in files.items()}, cached=False)
 
     def prune(self) -> None:
@@ -296,7 +297,7 @@ class _Cache:
                 record = folder / _RECORD
                 with contextlib.suppress(OSError):
                     if (record if record.exists() else folder).stat().st_mtime < limit:
-                        shutil.rmtree(folder)
+                        delete_tree(folder)
 
     def _entry(self, tree: SourceTree) -> Path | None:
         """Returns the folder of a build, or None if it must not be kept."""

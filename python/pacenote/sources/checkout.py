@@ -9,7 +9,6 @@ import errno
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from pacenote.repository.foreign_checkout import foreign_checkout
 from pacenote.repository.git import GitBlocked, GitError, GitMissingError, commit_of, git, strip_credentials
 from pacenote.sources.recipes import BuildRecipe
 from pacenote.sources.revisions import Revision
+from pacenote.system.folder_trees import discard_tree
 from pacenote.system.regular_files import open_regular_file
 from pacenote.units import format_bytes
 
@@ -144,7 +144,7 @@ class SourceCheckout:
             return
         self._check_online("cloned")
         part = clone.with_name(f"{clone.name}.part")
-        shutil.rmtree(part, ignore_errors=True)
+        discard_tree(part)
         part.parent.mkdir(parents=True, exist_ok=True)
         git("clone", "--quiet", "--", self.repository.url, str(part), waiting=self.waiting)
         part.rename(clone)

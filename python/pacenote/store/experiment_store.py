@@ -22,7 +22,6 @@ import contextlib
 import hashlib
 import json
 import re
-import shutil
 import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -36,6 +35,7 @@ from pacenote.store.home import RACES, default_home
 from pacenote.store.installation_store import InstallationStore
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
+from pacenote.system.folder_trees import delete_tree, discard_tree
 from pacenote.system.regular_files import read_stored_file
 
 EXPERIMENTS = "experiments"
@@ -211,7 +211,7 @@ class ExperimentStore:
                 number += 1
                 continue
             except OSError as error:
-                shutil.rmtree(path, ignore_errors=True)
+                discard_tree(path)
                 raise store_error("create", path, error) from error
             return ExperimentFolder(path)
 
@@ -252,7 +252,7 @@ class ExperimentStore:
                 # Without its plan it is no experiment any more, even if the rest cannot be removed.
                 for plan in (folder.plan_json, folder.path / TUNE_PLAN):
                     plan.unlink(missing_ok=True)
-                shutil.rmtree(folder.path)
+                delete_tree(folder.path)
             except OSError as error:
                 raise store_error("delete", folder.path, error) from error
 
@@ -275,7 +275,7 @@ class ExperimentStore:
             write_atomically(folder.toml, text.encode())
             write_atomically(folder.plan_json, document.encode())
         except BaseException:
-            shutil.rmtree(folder.path, ignore_errors=True)
+            discard_tree(folder.path)
             raise
 
     def list(self) -> list[ExperimentFolder]:

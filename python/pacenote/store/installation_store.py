@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from pacenote.model.engine_options import EngineOptions
 from pacenote.model.messages import list_with_rest, similar_names
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.json_file import read_json
+from pacenote.system.folder_trees import discard_tree
 
 INSTALLATIONS = "installations"
 """Name of the folder with all installations in a home folder."""
@@ -83,7 +83,7 @@ class InstallationStore:
             folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
             numbers = sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
             for number in numbers[: -_KEPT_STARTS + 1]:
-                shutil.rmtree(folder / str(number), ignore_errors=True)
+                discard_tree(folder / str(number))
             logs = folder / str(max(numbers, default=0) + 1)
             logs.mkdir(mode=PRIVATE_FOLDER)
         except OSError as error:
@@ -140,7 +140,7 @@ class InstallationStore:
     def remove(self, installation_id: str) -> None:
         """Removes the state and the logs of an installation. May be called again."""
         (self.folder(installation_id) / _FILE).unlink(missing_ok=True)
-        shutil.rmtree(self.folder(installation_id), ignore_errors=True)
+        discard_tree(self.folder(installation_id))
 
     def remove_abandoned(self) -> None:
         """Removes folders without a state that were last written more than an hour ago: the logs of engines
@@ -150,7 +150,7 @@ class InstallationStore:
             # Another command may have removed it.
             with contextlib.suppress(FileNotFoundError):
                 if not (folder / _FILE).exists() and folder.stat().st_mtime < time.time() - _ABANDONED_S:
-                    shutil.rmtree(folder, ignore_errors=True)
+                    discard_tree(folder)
 
     def _read(self, installation_id: str) -> InstalledEngine:
         path = self.folder(installation_id) / _FILE

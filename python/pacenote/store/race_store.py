@@ -12,7 +12,6 @@ import bisect
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,6 +26,7 @@ from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, sync_folder
 from pacenote.store.home import RACES, default_home
 from pacenote.store.race_folder import ExpectedResult, RaceFolder
 from pacenote.store.race_index import INDEX_FILES, FoundRaces, RaceFilter, RaceIndex, RaceSummary
+from pacenote.system.folder_trees import delete_tree, discard_tree
 
 LATEST = "latest"
 """Refers to the newest race instead of an id; therefore, it is not a valid race id."""
@@ -243,7 +243,7 @@ def _removed_on_failure(folder: Path) -> Generator[None, None, None]:
     try:
         yield
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        discard_tree(folder)
         raise
 
 
@@ -256,7 +256,7 @@ def _delete(folder: RaceFolder) -> None:
         # If deleting is interrupted, what is left is not listed as a race.
         with contextlib.suppress(IsADirectoryError):
             folder.race_json.unlink(missing_ok=True)
-        shutil.rmtree(folder.path)
+        delete_tree(folder.path)
     except OSError as error:
         raise store_error("delete", folder.path, error) from error
 

@@ -1,3 +1,3 @@
-"""What the kernel gives every part of Pacenote once: processes and their identity, locks, control groups, and
-who owns a file.
+"""What the kernel gives every part of Pacenote once: processes and their identity, locks, control groups,
+who owns a file, and folders of any depth.
 """

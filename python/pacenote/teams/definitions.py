@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.messages import did_you_mean, quoted
+from pacenote.system.folder_trees import walk_folders
 from pacenote.teams.ini_file import comma_list, read_ini
 
 FORMAT = "v1"
@@ -104,7 +105,9 @@ def find_base(folder: Path, name: str, file: Path) -> Path:
         raise EngineError(f"{file}: the base {quoted(name)} is outside of {folder}")
     if not base.is_dir():
         known = [
-            path.parent.relative_to(folder).as_posix() for path in folder.rglob("templates") if path.is_dir()
+            Path(path).relative_to(folder).as_posix()
+            for path, folders, _ in walk_folders(folder)
+            if "templates" in folders
         ]
         raise EngineError(
             f"{file}: there is no base {quoted(name)}{did_you_mean(name, known)}",

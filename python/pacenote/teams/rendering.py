@@ -15,7 +15,11 @@ import jinja2
 
 from pacenote.errors import EngineError
 from pacenote.model.printable import single_line
+from pacenote.system.folder_trees import walk_folders
 from pacenote.teams.definitions import is_inside
+
+_MAX_DEPTH = 64
+"""Largest depth of folders with templates: engines need about ten."""
 
 _TEXTS = frozenset({".ini", ".txt", ".json", ".yml", ".yaml", ".options", ".properties"})
 
@@ -49,10 +53,15 @@ def render(root: Path, folders: Iterable[Path], variables: Mapping[str, object])
 
 def template_files(folders: Iterable[Path]) -> Iterator[tuple[str, Path]]:
     """Yields the path in the engine's folder and the file of each template and each file to copy. Raises
-    EngineError if one of them is a pipe, for example.
+    EngineError if one of them is a pipe, for example, and for folders that are nested too deeply.
     """
     for folder in folders:
-        for parent, below, names in os.walk(folder):
+        for parent, below, names in walk_folders(folder):
+            if len(Path(parent).relative_to(folder).parts) > _MAX_DEPTH:
+                raise EngineError(
+                    f"the folders in {folder} are nested more than {_MAX_DEPTH} times",
+                    hint="correct the team repository",
+                )
             below.sort()
             for name in sorted(names):
                 file = Path(parent, name)

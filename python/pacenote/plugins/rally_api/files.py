@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pacenote.plugins.tools import current_tools
+from pacenote.system.folder_trees import walk_folders
 
 
 class _Source:
@@ -195,7 +196,7 @@ def remove_file_offset_table(data_file_path: str) -> None:
 
 def get_size(start_path: str = ".") -> int:
     """Returns the size of all files below a folder, in bytes."""
-    files = (Path(folder, name) for folder, _, names in os.walk(start_path) for name in names)
+    files = (Path(folder, name) for folder, _, names in walk_folders(start_path) for name in names)
     return sum(file.stat().st_size for file in files)
 
 

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.http_pool import ConnectionPools
 from pacenote.provision.archives.addresses import ArchiveSource
 from pacenote.provision.public_files import make_public_dir, write_public
+from pacenote.system.folder_trees import discard_tree
 from pacenote.system.locks import locked
 from pacenote.system.ownership import replaceable_file
 from pacenote.system.regular_files import read_regular_file
@@ -154,7 +154,7 @@ def prune_archives(cache: Path, limits: CacheLimits = CacheLimits()) -> None:
             with contextlib.suppress(OSError), locked(entry.folder / ".lock"):
                 # Another command may have used it while this one waited.
                 if _entry(entry.folder) == entry:
-                    shutil.rmtree(entry.folder, ignore_errors=True)
+                    discard_tree(entry.folder)
                     total -= entry.size
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from pacenote.provision.install import MARKER
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.maven import MavenArtifact, MavenRepository
 from pacenote.provision.published_versions import listed_versions, nearest_versions
+from pacenote.system.folder_trees import delete_tree
 from pacenote.units import whole_number
 
 _SHOWN_DIGITS = 16
@@ -162,7 +162,7 @@ def _prune_folders(installs: Path, limits: CacheLimits) -> None:
     for folder in installs.glob(f"{_FOLDER_PREFIX}*"):
         with contextlib.suppress(OSError):
             if (folder / MARKER).stat().st_mtime < limits.oldest_use:
-                shutil.rmtree(folder)
+                delete_tree(folder)
 
 
 def _nearest(official: OfficialArchive, version: str, mirror: str | None) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.public_files import make_public_dir, write_public
 from pacenote.provision.zip_files import MAX_MEMBERS
+from pacenote.system.folder_trees import discard_tree
 
 _MAX_RATIO = 100
 _MIN_LIMIT_BYTES = 1 << 30
@@ -108,7 +109,7 @@ def extract_archive(archive: Path, target: Path, progress: ProgressCallback = no
             write_public(build / MARKER, f"{archive.name}\n")
             publish_folder(build, target)
         finally:
-            shutil.rmtree(build, ignore_errors=True)
+            discard_tree(build)
     except OSError as failure:
         raise disk_error(failure, target) from failure
     return target

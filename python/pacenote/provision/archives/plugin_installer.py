@@ -25,9 +25,10 @@ from pacenote.provision.engine_log import read_tail
 from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.java import JavaRuntime
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.node_trees import give_tree, remove_tree, take_tree
+from pacenote.provision.node_trees import give_tree, take_tree
 from pacenote.provision.public_files import write_public
 from pacenote.system.child_process import ChildCommand, spawn_child
+from pacenote.system.folder_trees import remove_tree
 
 TIMEOUT_S = 300.0
 """Seconds within which a plugin must be installed."""

@@ -32,6 +32,7 @@ from pacenote.provision.containers.compose import (
     read_compose_file,
 )
 from pacenote.provision.containers.docker import ComposeProject, check_docker
+from pacenote.system.folder_trees import discard_tree
 from pacenote.system.locks import lock, open_lock
 
 CONTAINERS = "containers"
@@ -90,7 +91,7 @@ class EngineContainer:
             if self._watch is not None:
                 self._watch.kill()
                 self._watch.wait()
-            shutil.rmtree(self.compose_file.parent, ignore_errors=True)
+            discard_tree(self.compose_file.parent)
             _lock_file(self.compose_file.parent).unlink(missing_ok=True)
         finally:
             if self._lock is not None:
@@ -178,7 +179,7 @@ def cleanup_containers(home: Path) -> tuple[str, ...]:
             if owner:
                 ComposeProject(folder.name, folder / COMPOSE_FILE).down()
                 stopped.append(folder.name)
-            shutil.rmtree(folder, ignore_errors=True)
+            discard_tree(folder)
             _lock_file(folder).unlink(missing_ok=True)
         except EngineError:
             continue

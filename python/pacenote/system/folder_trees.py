@@ -1,0 +1,153 @@
+"""Walks and removes folders of any depth: others may have nested them without end, and Python's own functions
+call themselves for each level.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import time
+import uuid
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+_REMOVAL_TIMEOUT_S = 60.0
+"""Seconds after which a folder to which others still add folders is left as it is."""
+
+_FRUITLESS_ROUNDS = 10
+"""Rounds in which nothing could be removed from a folder, after which it is left as it is: others may
+keep changing its folders, or Pacenote may not be permitted to remove them.
+"""
+
+
+def walk_folders(folder: Path | str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yields the same as `os.walk`, from the top: each folder, and the names of the folders, which the caller
+    may change, and of the files in it. Does not follow links, and ignores folders that cannot be read.
+    """
+    waiting = [os.fspath(folder)]
+    while waiting:
+        path = waiting.pop()
+        folders, files = list[str](), list[str]()
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    (folders if _is_folder(entry) else files).append(entry.name)
+        except OSError:
+            continue
+        yield path, folders, files
+        below = (os.path.join(path, name) for name in reversed(folders))  # noqa: PTH118  # shown as it was given
+        waiting += [inner for inner in below if not os.path.islink(inner)]  # noqa: PTH114
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def delete_tree(folder: Path) -> None:
+    """Removes a folder with everything in it. Raises OSError with the first file that cannot be removed."""
+    try:
+        shutil.rmtree(folder)
+    except RecursionError:
+        remove_tree(folder)
+        if os.path.lexists(folder):
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(folder)) from None
+
+
+def discard_tree(folder: Path) -> None:
+    """Removes a folder with everything in it, as far as possible."""
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if os.path.lexists(folder):
+        remove_tree(folder)
+
+
+def remove_tree(path: Path | str, parent: int | None = None) -> None:
+    """Removes a folder with everything in it, at any depth, as far as possible; does not follow links. A
+    relative path is below the open folder `parent`.
+
+    `shutil.rmtree` opens a pipe that takes the place of a folder, which may never end.
+    """
+    with contextlib.suppress(OSError, RecursionError):
+        _flatten(path, parent)
+        os.rmdir(path, dir_fd=parent)
+
+
+def _flatten(path: Path | str, parent: int | None) -> None:
+    """Removes what is in a folder, as far as possible: moves the folders in it up, until none contains
+    another one.
+
+    A process of another user may still create files and folders there, so that it ends after
+    `_REMOVAL_TIMEOUT_S`. Raises OSError if the folder cannot be read.
+    """
+    deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
+    fruitless = 0
+    with _taken(path, parent) as top:
+        while (names := os.listdir(top)) and fruitless < _FRUITLESS_ROUNDS:  # noqa: PTH208
+            removed = 0
+            for name in names:
+                if time.monotonic() > deadline:
+                    return
+                with contextlib.suppress(OSError):
+                    _empty(name, top)
+                    removed += 1
+            fruitless = 0 if removed else fruitless + 1
+
+
+def _empty(name: str, top: int) -> None:
+    """Removes a file, or a folder whose folders it moves up to the open folder `top`. Raises OSError."""
+    if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=top)
+        return
+    with _taken(name, top) as folder:
+        for inner in os.listdir(folder):  # noqa: PTH208
+            # What remains is the error of `rmdir`.
+            with contextlib.suppress(OSError):
+                if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):
+                    _move_up(inner, folder, top)
+                else:
+                    os.unlink(inner, dir_fd=folder)
+    os.rmdir(name, dir_fd=top)
+
+
+def _move_up(name: str, folder: int, top: int) -> None:
+    """Raises OSError."""
+    try:
+        os.rename(name, uuid.uuid4().hex, src_dir_fd=folder, dst_dir_fd=top)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        # It is in a lower layer of an overlay, such as the image of a container.
+        remove_tree(name, folder)
+
+
+@contextlib.contextmanager
+def _taken(path: Path | str, parent: int | None) -> Generator[int, None, None]:
+    """Opens a folder that is removed, to which other users cannot add anything from then on, as far as this
+    process may change that.
+    """
+    with opened_folder(path, parent) as descriptor:
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, os.geteuid(), os.getegid())
+            os.fchmod(descriptor, 0o700)
+        yield descriptor
+
+
+@contextlib.contextmanager
+def opened_folder(path: Path | str, parent: int | None = None) -> Generator[int, None, None]:
+    """Yields the descriptor of a folder, as `open_folder` returns it. Raises OSError."""
+    descriptor = open_folder(path, parent)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def open_folder(path: Path | str, parent: int | None) -> int:
+    """Opens a folder; a relative path is below the open folder `parent`. Raises OSError, also for a link."""
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
