@@ -6,16 +6,19 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pacenote.system.ownership import (
+    create_folder,
     is_writable_by_others,
     open_shared_lock,
+    planted_path,
     replaceable_file,
     replaceable_folder,
 )
-from support.access_lists import let_write
+from support.access_lists import let_write, let_write_new
 
 OTHER = 65534
 GROUP = 4242
@@ -244,3 +247,79 @@ def test_a_lock_on_a_file_system_without_permissions_is_opened(
     (inner / "lock").touch(0o755)
     monkeypatch.setattr(os, "fchmod", refuse)
     os.close(open_shared_lock(inner / "lock"))
+
+
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize(
+    ("listed", "who"),
+    [
+        ({"users": {54321}}, "user 54321"),
+        ({"groups": {54321}}, "group 54321"),
+        ({"others": True}, "other users"),
+    ],
+)
+def test_a_default_list_may_not_let_others_write_to_what_is_created(
+    inner: Path, listed: dict[str, Any], who: str, *, exists: bool
+) -> None:
+    """What is created gets the permissions of the list, whatever the umask is."""
+    folder = inner if exists else inner / "new" / "home"
+    let_write_new(inner, users={os.geteuid()}, groups={os.getegid()}, owning_group=True)
+    assert replaceable_folder(folder) == ""
+    let_write_new(inner, **listed)
+    by_list = "write to what is created in it, by its default access control list"
+    assert replaceable_folder(folder) == f"{inner} lets {who} {by_list}"
+    assert create_folder(folder) == f"{inner} lets {who} {by_list}"
+    assert folder.exists() == exists
+    # Of a folder that leads to the last one, nothing is created in it.
+    let_write_new(inner.parent, **listed)
+    os.removexattr(inner, "system.posix_acl_default")
+    assert replaceable_folder(inner) == ""
+
+
+def test_a_default_list_does_not_count_for_a_folder_of_one_user(inner: Path) -> None:
+    """So it is with the folders of races, experiments and installations."""
+    let_write_new(inner, users={54321}, others=True)
+    private = inner / "private"
+    private.mkdir(mode=0o700)
+    assert private.stat().st_mode & 0o077 == 0
+    assert not is_writable_by_others(private)
+
+
+def test_a_folder_that_another_user_has_created_meanwhile_is_not_used(
+    tmp_path: Path, give: Give, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`Path.mkdir` is replaced, because only so does it always happen between the check and the creation."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    mkdir = Path.mkdir
+
+    def mkdir_of_other(path: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        mkdir(path, mode, parents, exist_ok)
+        give(path, OTHER)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", mkdir_of_other)
+        problem = create_folder(shared / "new")
+    assert problem.startswith(f"{shared / 'new'} belongs to user {OTHER}")
+    assert create_folder(shared / "mine") == ""
+
+
+def test_what_another_user_has_created_where_all_may_is_planted(tmp_path: Path, give: Give) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    for name in ("folder", "own"):
+        (shared / name).mkdir()
+    (shared / "file").touch()
+    (shared / "link").symlink_to(tmp_path / "target")
+    assert planted_path(shared / "link") == ""
+    for name in ("folder", "file", "link"):
+        give(shared / name, OTHER)
+        path = shared / name / ("report" if name == "folder" else "")
+        assert planted_path(path).startswith(f"{shared / name} belongs to user {OTHER}")
+    assert planted_path(shared / "own" / "report") == ""
+    assert planted_path(shared / "new") == ""
+    # Elsewhere, the user who names a file decides.
+    shared.chmod(0o755)
+    assert planted_path(shared / "folder" / "report") == ""

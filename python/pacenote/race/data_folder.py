@@ -14,7 +14,7 @@ from typing import IO, TypeVar
 from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.system.locks import lock
-from pacenote.system.ownership import open_shared_lock, replaceable_file, replaceable_folder
+from pacenote.system.ownership import create_folder, open_shared_lock, replaceable_file, replaceable_folder
 
 LOCK = ".lock"
 """Name of the file that is locked while a race writes to its folder."""
@@ -29,9 +29,8 @@ def exclusive_folder(folder: Path, names: Sequence[str], *, wait: bool = True) -
     Removes the partial files of the files `names` that a killed race left behind. Raises CorpusError, also if
     another user could replace the folder, and without `wait` if another race writes to it.
     """
-    check_data_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _check(folder, create_folder(folder))
         # Users may share the folder: one could have put a pipe or a link there.
         descriptor = open_shared_lock(folder / LOCK)
     except OSError as error:

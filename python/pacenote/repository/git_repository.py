@@ -17,7 +17,6 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -38,7 +37,8 @@ from pacenote.repository.git import (
     strip_credentials,
 )
 from pacenote.system import locks
-from pacenote.system.ownership import open_shared_lock, replaceable_folder
+from pacenote.system.folder_trees import discard_tree
+from pacenote.system.ownership import create_folder, open_shared_lock, replaceable_folder
 
 DEFAULT_REPOSITORY = "default"
 """The name of the default repository."""
@@ -168,7 +168,7 @@ class GitRepository:
         """
         checkouts = self.home / self.kind.folder / ".checkouts" / self.name
         try:
-            checkouts.mkdir(parents=True, exist_ok=True)
+            _refuse_replaceable(self.kind, self.clone, create_folder(checkouts))
             with self._lock(checkouts):
                 return self._checkout(checkouts, version, revision)
         except GitMissingError as cause:
@@ -258,7 +258,7 @@ class GitRepository:
                 branches = (f"+{_REMOTE}*:{_REMOTE}*", f"^{_REMOTE}HEAD")
                 git("fetch", "--quiet", "--", str(rally), *branches, at=fresh)
         except GitError as cause:
-            shutil.rmtree(fresh, ignore_errors=True)
+            discard_tree(fresh)
             if self.url:
                 self.progress(f"{rally} cannot be copied: {cause}")
                 return False
@@ -272,7 +272,7 @@ class GitRepository:
     def _fresh_clone(self) -> Path:
         """Returns the folder of an unfinished clone, without what an earlier process has left in it."""
         fresh = self.clone.with_name(f".{self.name}.clone")
-        shutil.rmtree(fresh, ignore_errors=True)
+        discard_tree(fresh)
         return fresh
 
     def _clone(self) -> None:
@@ -299,7 +299,7 @@ class GitRepository:
             clone = ("clone", "--quiet", "--no-checkout", "--", self.url, str(fresh))
             git(*clone, waiting=lambda: self.progress(label))
         except GitError as cause:
-            shutil.rmtree(fresh, ignore_errors=True)
+            discard_tree(fresh)
             raise self.kind.error(
                 f"{self.kind.noun} {quoted(self.name)} cannot be cloned from {url}: {cause}",
                 hint=f"check the URL and the network, or {self.kind.local_hint}",
@@ -351,7 +351,7 @@ class GitRepository:
             # It has a temporary name until it is complete, in case the process is killed. Git then considers
             # it locked, which only a double --force overrides.
             fresh = root.with_name(f".{commit}")
-            shutil.rmtree(fresh, ignore_errors=True)
+            discard_tree(fresh)
             git("worktree", "prune", at=self.clone)
             how = ("--quiet", "--force", "--force", "--detach")
             add = ("worktree", "add", *how, "--", str(fresh), commit)
@@ -368,7 +368,7 @@ class GitRepository:
             if folder == used or not folder.is_dir() or folder.stat().st_mtime >= oldest:
                 continue
             if folder.name.startswith("."):
-                shutil.rmtree(folder, ignore_errors=True)
+                discard_tree(folder)
             else:
                 with contextlib.suppress(GitError):
                     if not _changes(folder):
@@ -433,12 +433,16 @@ def open_repository(
     other text, and if another user could replace its clone.
     """
     repository = _named_repository(kind, name_or_url, urls, home)
-    if problem := replaceable_folder(repository.clone):
+    _refuse_replaceable(kind, repository.clone, replaceable_folder(repository.clone))
+    return repository
+
+
+def _refuse_replaceable(kind: RepositoryKind, clone: Path, problem: str) -> None:
+    if problem:
         raise UsageError(
-            f"the {kind.noun} {repository.clone}, which is code, could be replaced by others: {problem}",
+            f"the {kind.noun} {clone}, which is code, could be replaced by others: {problem}",
             hint="set PACENOTE_HOME to a folder of yours, below folders that only you or root can change",
         )
-    return repository
 
 
 def _named_repository(

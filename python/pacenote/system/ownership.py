@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from pacenote.system.access_list import writers_of
+from pacenote.system.access_list import Writers, writers_of, writers_of_new
 
 _MAX_LINKS = 40
 """Links that the kernel follows in one path."""
@@ -32,14 +32,38 @@ def replaceable_folder(folder: Path, *, trusts_owner: bool = False) -> str:
     trusted = _trusted_users()
     if trusts_owner and folder.exists():
         trusted |= {folder.stat().st_uid}
-    shared = False
+    shared, last = False, Path("/")
     for current, status in _steps(folder.absolute()):
         # In a folder such as /tmp, whoever was first has created it.
         owners = _trusted_users() if shared else trusted
         if problem := _problem(current, status, owners, by_group=not shared):
             return f"{current} {problem}"
-        shared = _is_shared(current, status, owners)
+        shared, last = _is_shared(current, status, owners), current
+    if others := _writers_of_new(last):
+        return f"{last} lets {others} write to what is created in it, by its default access control list"
     return f"{folder} is a folder in which all users may create files" if trusts_owner and shared else ""
+
+
+def create_folder(folder: Path) -> str:
+    """Creates a folder if it is missing, with those above it, and returns what `replaceable_folder` does,
+    also if another user has created it in the meantime. Raises OSError.
+    """
+    if problem := replaceable_folder(folder):
+        return problem
+    folder.mkdir(parents=True, exist_ok=True)
+    return replaceable_folder(folder)
+
+
+def planted_path(path: Path) -> str:
+    """Returns what another user has created in a folder such as /tmp: a folder or link that leads to a path,
+    or the file itself; empty if there is nothing. What did not exist a moment ago may be theirs now.
+    """
+    trusted, shared = _trusted_users(), False
+    for current, status in _steps(path.absolute(), with_file=True):
+        if shared and status.st_uid not in trusted:
+            return f"{current} belongs to user {_user_name(status.st_uid)}"
+        shared = _is_shared(current, status, trusted)
+    return ""
 
 
 def is_shared_folder(folder: Path) -> bool:
@@ -88,8 +112,10 @@ def open_shared_lock(file: Path) -> int:
     return descriptor
 
 
-def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yields the folders and links that lead to a path, as the kernel follows them."""
+def _steps(path: Path, *, with_file: bool = False) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yields the folders and links that lead to a path, as the kernel follows them, and on request the file
+    that it names.
+    """
     current, links = Path(path.anchor), 0
     yield current, current.lstat()
     waiting = list(reversed(path.parts[1:]))
@@ -106,6 +132,8 @@ def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
             return
         if target is None:
             if not stat.S_ISDIR(status.st_mode):
+                if with_file:
+                    yield step, status
                 return
             current = step
             yield current, status
@@ -149,10 +177,29 @@ def _other_writers(path: Path, status: os.stat_result, users: frozenset[int], gr
     writers = writers_of(path, status)
     if status.st_mode & stat.S_IWOTH or (writers.owning_group and status.st_gid not in groups):
         return "other users"
+    named = _named_writers(writers, users, groups)
+    return f"{named}, by its access control list" if named else ""
+
+
+def _writers_of_new(folder: Path) -> str:
+    """Returns which others may write to what this process creates in a folder; empty if none may."""
+    writers, groups = writers_of_new(folder), _trusted_groups()
+    try:
+        status = folder.stat()
+    except OSError:
+        return ""  # It is the last of too many links.
+    gives_group = status.st_mode & stat.S_ISGID and status.st_gid not in groups
+    if writers.everyone or (writers.owning_group and gives_group):
+        return "other users"
+    return _named_writers(writers, _trusted_users(), groups)
+
+
+def _named_writers(writers: Writers, users: frozenset[int], groups: frozenset[int]) -> str:
+    """Returns the first user or group of a list that is not one of these."""
     for user in sorted(writers.users - users):
-        return f"user {_user_name(user)}, by its access control list"
+        return f"user {_user_name(user)}"
     for group in sorted(writers.groups - groups):
-        return f"group {group}, by its access control list"
+        return f"group {group}"
     return ""
 
 

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,8 @@ from pacenote.errors import TrackError
 from pacenote.model.messages import quoted_list
 from pacenote.model.secrets import redact_urls
 from pacenote.system.command import pip_command, run_command
-from pacenote.system.ownership import replaceable_folder
+from pacenote.system.folder_trees import discard_tree
+from pacenote.system.ownership import create_folder, replaceable_folder
 
 _SSH_USER = re.compile(r"(?<=ssh://)[^/?#@:\s]*@", re.IGNORECASE)
 """User name of an SSH URL without a password, which is not secret: it selects the account."""
@@ -48,12 +48,10 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
     for requirement in requirements:
         _check(requirement)
     folder = dependency_folder(requirements, home)
-    if problem := replaceable_folder(folder):
-        raise TrackError(
-            f"{folder}, with the Python packages of the track, could be replaced by others: {problem}",
-            hint="set PACENOTE_HOME to a folder of yours, below folders that only you or root can change",
-        )
-    if folder.is_dir():
+    # Checked afterwards: another user could create it in between.
+    is_installed = folder.is_dir()
+    _refuse_replaceable(folder, replaceable_folder(folder))
+    if is_installed:
         return folder
     named = quoted_list(requirements)
     if offline:
@@ -61,15 +59,23 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
             f"the Python packages {named} of the track are not installed, and --offline forbids downloads",
             hint="run once without --offline",
         )
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    _refuse_replaceable(folder, create_folder(folder.parent))
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         _pip(requirements, fresh)
         (fresh / "requirements.txt").write_text("".join(f"{line}\n" for line in requirements), "utf-8")
         _move_into_place(fresh, folder)
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        discard_tree(fresh)
     return folder
+
+
+def _refuse_replaceable(folder: Path, problem: str) -> None:
+    if problem:
+        raise TrackError(
+            f"{folder}, with the Python packages of the track, could be replaced by others: {problem}",
+            hint="set PACENOTE_HOME to a folder of yours, below folders that only you or root can change",
+        )
 
 
 def _check(requirement: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Generator
 from pathlib import Path
 
 from pacenote.errors import StoreError
+from pacenote.system.ownership import planted_path
 
 
 @contextlib.contextmanager
@@ -24,6 +26,8 @@ def replaced_file(file: Path) -> Generator[Path]:
             yield target
             return
         target.parent.mkdir(parents=True, exist_ok=True)
+        if problem := planted_path(file):
+            raise PermissionError(errno.EPERM, problem)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         with _removed(temporary):
             # One that was left behind is not written to, because it may be a link.

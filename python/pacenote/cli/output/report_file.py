@@ -14,10 +14,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from pacenote.cli.output.named_file import opened_named_file
 from pacenote.errors import StoreError, UsageError
+from pacenote.system.ownership import planted_path
 
 _APPENDED = (None, "markdown")
 """Values of `--report-format` of which a file may contain several reports."""
+
+
+_ELSEWHERE = "choose a file in a folder of yours"
 
 
 def check_report_size(options: argparse.Namespace) -> None:
@@ -42,6 +47,8 @@ def check_report_file(file: Path | None) -> Path | None:
     is_new = not file.exists()
     # What is created behind a link is removed, not the link.
     target = Path(os.path.realpath(file)) if is_new else file
+    if problem := planted_path(file):
+        raise UsageError(f"--report-file {file} cannot be written: {problem}", hint=_ELSEWHERE)
     created = [folder for folder in target.parents if not folder.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -72,8 +79,11 @@ def write_report_file(file: Path, text: str, report_format: str | None) -> Path:
     """Writes a report and returns the file that has it. Raises StoreError."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        # The race has taken long since the path was checked.
+        if problem := planted_path(file):
+            raise StoreError(f"cannot write the report to {file}: {problem}", hint=_ELSEWHERE)
         if report_format in _APPENDED or not _has_report(file):
-            with file.open("a", encoding="utf-8") as stream:
+            with opened_named_file(file, "a") as stream:
                 stream.write(text)
             return file
         for other in _numbered(file):
