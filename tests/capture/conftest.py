@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pacenote.capture.create import CaptureRequest, create_track
 from pacenote.net.hosts import HttpHost
 from pacenote.net.rest import RestClient
 from support.http_server import HttpRequest, HttpResponse, http_server
@@ -132,3 +134,29 @@ def cluster() -> Iterator[FakeCluster]:
     with http_server(respond) as server:
         fake.port = server.port
         yield fake
+
+
+class TrackCreator:
+    """Creates a track from the cluster's index, and records the messages."""
+
+    def __init__(self, cluster: FakeCluster, folder: Path) -> None:
+        self.cluster = cluster
+        self.folder = folder / "mine"
+        self.labels: list[str] = []
+        self.warnings: list[str] = []
+
+    def create(self, pattern: str = "notes", batch: int = 4) -> list[int]:
+        wanted = CaptureRequest("mine", self.folder, indices=(pattern,), batch_size=batch)
+        create_track(
+            wanted, self.cluster.rest(), lambda label, *_: self.labels.append(label), self.warnings.append
+        )
+        return self.numbers()
+
+    def numbers(self) -> list[int]:
+        lines = (self.folder / "notes-documents.json").read_text().splitlines()
+        return [json.loads(line)["n"] for line in lines]
+
+
+@pytest.fixture
+def creator(cluster: FakeCluster, tmp_path: Path) -> TrackCreator:
+    return TrackCreator(cluster, tmp_path)

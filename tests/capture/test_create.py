@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from capture.conftest import COUNT, FakeCluster
+from capture.conftest import COUNT, FakeCluster, TrackCreator
 from pacenote.capture import dump, readers
 from pacenote.capture.create import CaptureRequest, _exclusive_folder, create_track
 from pacenote.capture.dump import JOURNAL
@@ -29,32 +29,6 @@ from pacenote.net import reply
 from pacenote.track.load import load_track, render_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
-
-
-class TrackCreator:
-    """Creates a track from the cluster's index, and records the messages."""
-
-    def __init__(self, cluster: FakeCluster, folder: Path) -> None:
-        self.cluster = cluster
-        self.folder = folder / "mine"
-        self.labels: list[str] = []
-        self.warnings: list[str] = []
-
-    def create(self, pattern: str = "notes", batch: int = 4) -> list[int]:
-        wanted = CaptureRequest("mine", self.folder, indices=(pattern,), batch_size=batch)
-        create_track(
-            wanted, self.cluster.rest(), lambda label, *_: self.labels.append(label), self.warnings.append
-        )
-        return self.numbers()
-
-    def numbers(self) -> list[int]:
-        lines = (self.folder / "notes-documents.json").read_text().splitlines()
-        return [json.loads(line)["n"] for line in lines]
-
-
-@pytest.fixture
-def creator(cluster: FakeCluster, tmp_path: Path) -> TrackCreator:
-    return TrackCreator(cluster, tmp_path)
 
 
 def test_the_user_is_warned_that_a_race_deletes_the_indices(
@@ -394,7 +368,7 @@ def test_a_scroll_that_never_ends_is_left(creator: TrackCreator, monkeypatch: py
 
 def test_a_key_that_occurs_twice_has_an_error_of_one_line() -> None:
     with pytest.raises(ValueError, match="the response has no 'hits'"):
-        raw_sources('{"hits": {}, "hits": {"hits": []}}')
+        raw_sources(b'{"hits": {}, "hits": {"hits": []}}')
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import io
 import os
 import struct
 import termios
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -13,7 +14,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.lists.races import race_table
 from pacenote.cli.metrics_store.listing import ListedRace
 from pacenote.cli.output.tables import Fit, table
-from pacenote.errors import TrackError
+from pacenote.errors import PacenoteError, TrackError
 from support.records import summary
 
 SENTENCE = "the engine that the track needs was not found in the folder of downloads"
@@ -125,3 +126,40 @@ def test_a_list_of_races_of_80_columns_has_challenge_and_version():
     assert headers.split() == ["ID", "Track", "Engine", "Car", "Result", "State"]
     assert "http_logs / appen" in line
     assert "opensearch 3.3.0" in line
+
+
+@pytest.mark.parametrize("show", ["warning", "progress", "error", "problem", "hint", "trace"])
+def test_a_message_of_a_server_is_searched_for_secrets_in_part(show):
+    """A search visits each character several times: of 60 MB, it took a minute."""
+    text = "password: x1 " * 200_000
+    out = io.StringIO()
+    console = Console(io.StringIO(), out)
+    began = time.process_time()
+    match show:
+        case "warning":
+            console.warning(text)
+        case "progress":
+            console.progress(text)
+        case "error":
+            console.error(PacenoteError(text))
+        case "problem":
+            console.error(TrackError("wrong", problems=(text,)))
+        case "hint":
+            console.error(PacenoteError("wrong", hint=text))
+        case "trace":
+            console.trace(PacenoteError(text))
+    assert time.process_time() - began < 0.5
+    console.close()
+    assert "…" in out.getvalue()
+    assert len(out.getvalue()) < 70_000
+
+
+@pytest.mark.parametrize("place", [0, 4_090, 8_190, 32_760, 65_530, 100_000, 180_000])
+def test_no_part_of_a_secret_is_shown_where_a_message_is_cut(place):
+    out = io.StringIO()
+    console = Console(io.StringIO(), out)
+    console.hide(frozenset({"CORRECT-HORSE-BATTERY-STAPLE"}))
+    console.warning(f"{'x' * place}CORRECT-HORSE-BATTERY-STAPLE{'y' * (200_000 - place)}")
+    assert "HORSE" not in out.getvalue()
+    assert "STAPLE" not in out.getvalue()
+    assert "CORRECT" not in out.getvalue()

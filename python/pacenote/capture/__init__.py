@@ -1,6 +1,7 @@
 """Creating a track from the indices or data streams of a live cluster.
 
 `create` runs the steps: `sources` describes what is captured, `readers` reads its documents page by page,
+`limited_reader` and `time_limits` within a time,
 `raw_documents` extracts them from a response byte for byte, `dump` writes them to data files and can resume,
 and `track_files` renders the text files of the track.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from pacenote.capture.dump import CaptureJournal, dump, store_errors
 from pacenote.capture.foreign_folder import write_inside
+from pacenote.capture.limited_reader import LimitedReader
 from pacenote.capture.readers import choose_reader
 from pacenote.capture.sources import (
     CaptureSource,
@@ -18,6 +20,7 @@ from pacenote.capture.sources import (
     find_indices,
     url_path,
 )
+from pacenote.capture.time_limits import PhaseLimit
 from pacenote.capture.track_files import track_files
 from pacenote.cluster.info import read_info
 from pacenote.errors import UsageError
@@ -25,7 +28,14 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
 from pacenote.system.locks import try_lock
-from pacenote.system.ownership import replaceable_folder
+from pacenote.system.ownership import create_folder, open_shared_lock, replaceable_folder
+
+LOCK = ".create-track.lock"
+"""File in the folder of a track that is locked while a capture writes to it."""
+
+
+HEALTH_S = 600.0
+"""Seconds for the health of all sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +66,15 @@ def create_track(
     Raises UsageError for unknown names and for a track that already exists, EngineError if the cluster fails,
     and StoreError if files cannot be written.
     """
-    if (request.folder / "track.json").exists():
-        raise UsageError(
-            f"{request.folder} already contains a track", hint="remove it, or choose another --output-path"
-        )
-    if problem := replaceable_folder(request.folder):
-        raise UsageError(
-            f"{request.folder} could be replaced by others while the track is written: {problem}",
-            hint="choose an --output-path that only you or root can change",
-        )
+    # Before the cluster is read, which may take long; again when the folder is there.
+    _check_folder(request.folder, replaceable_folder(request.folder))
     info = read_info(rest)
     sources = _find_sources(request, rest)
     for text in capture_warnings(sources):
         warn(text)
     with _exclusive_folder(request.folder):
         journal = CaptureJournal(request.folder)
-        reader = choose_reader(rest, info, sources[0], request.batch_size)
+        reader = LimitedReader(choose_reader(rest, info, sources[0], request.batch_size))
         dumped = {
             source.name: dump(source, reader, request.folder, journal, progress)
             for source in sources
@@ -83,19 +86,43 @@ def create_track(
             with store_errors(request.folder / name):
                 write_inside(request.folder, name, texts[name].encode())
         journal.remove()
+        # Another process that has opened it finds the track as soon as it has the lock.
+        (request.folder / LOCK).unlink(missing_ok=True)
     return request.folder
+
+
+def _check_folder(folder: Path, problem: str) -> None:
+    """Raises UsageError for a folder with a track, and for one that others could replace by a problem."""
+    if problem:
+        raise UsageError(
+            f"{folder} could be replaced by others while the track is written: {problem}",
+            hint="choose an --output-path that only you or root can change",
+        )
+    if (folder / "track.json").exists():
+        raise UsageError(
+            f"{folder} already contains a track", hint="remove it, or choose another --output-path"
+        )
 
 
 @contextmanager
 def _exclusive_folder(folder: Path) -> Iterator[None]:
-    """Creates the folder of the track and prevents other captures from writing to it. Raises UsageError."""
+    """Creates the folder of the track and prevents other captures from writing to it. Raises UsageError, also
+    if another user has created it meanwhile, and StoreError.
+    """
     with store_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        problem = create_folder(folder)
+        if folder.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    _check_folder(folder, problem)
+    with store_errors(folder / LOCK):
+        # Not the folder itself, which others can open, and so lock, too.
+        lock = open_shared_lock(folder / LOCK)
     try:
         if not try_lock(lock):
             hint = "wait until it has finished, or choose another --output-path"
             raise UsageError(f"another create-track is writing to {folder}", hint=hint)
+        # It may have ended after the first check.
+        _check_folder(folder, problem)
         yield
     finally:
         os.close(lock)
@@ -114,8 +141,14 @@ def _find_sources(request: CaptureRequest, rest: RestClient) -> Sequence[Capture
 
 def _expected_health(rest: RestClient, sources: Sequence[CaptureSource]) -> str:
     """Returns the health that new indices can reach: `yellow` if replicas of the sources have no node."""
-    # One request per source: the names of hundreds of sources do not fit into a URL.
-    replies = (rest.exchange("GET", f"/_cluster/health/{url_path(source.name)}") for source in sources)
+    limit = PhaseLimit("reported its health", HEALTH_S, "")
+    # One request per source: the names of hundreds of sources do not fit into a URL. The documents are not
+    # lost because the cluster is slow now.
+    replies = (
+        rest.exchange("GET", f"/_cluster/health/{url_path(source.name)}")
+        for source in sources
+        if not limit.is_over
+    )
     # A user who may read documents does not necessarily have the privilege to read the health.
     bodies = (reply.body for reply in replies if reply.ok and isinstance(reply.body, dict))
     return "yellow" if any(health.get("status") == "yellow" for health in bodies) else "green"

@@ -262,7 +262,7 @@ def _write(source: CaptureSource, hits: Sequence[Hit], out: IO[bytes]) -> int:
                 f"'{source.name}' does not store its documents (_source is disabled): they cannot be read",
                 hint="exclude it from --indices",
             )
-        written += out.write(ndjson_line(hit.source))
+        written += out.write(ndjson_line(hit.source)) + out.write(b"\n")
     return written
 
 

@@ -15,6 +15,7 @@ from pacenote.capture.sources import CaptureSource, url_path
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import EngineError
 from pacenote.model.foreign_messages import message_line
+from pacenote.model.printable import single_line
 from pacenote.net.reply import ReplyLimitError, expected_form
 from pacenote.net.rest import Params, RestClient, RestResponse
 
@@ -30,8 +31,8 @@ _BUSY_STATUSES = (408, 429, 502, 503, 504)
 class Hit:
     """A document of a page."""
 
-    source: str | None
-    """Text of the document as the engine sent it, or None if the index does not store documents."""
+    source: bytes | None
+    """The document as the engine sent it, or None if the index does not store documents."""
 
     sort: tuple[Any, ...] = ()
     """Sort values, from which `search_after` continues."""
@@ -268,13 +269,16 @@ def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:
         raise _failed(f"the documents of {index}", reply)
     shards = reply.body.get("_shards", {})
     if reply.body.get("timed_out") or shards.get("failed"):
+        failed = single_line(str(shards.get("failed", 0)))
         raise EngineError(
-            f"the documents of {index} cannot be read: {shards.get('failed', 0)} shards failed",
+            f"the documents of {index} cannot be read: {failed} shards failed",
             hint="see the log of the engine",
         )
-    sources = raw_sources(reply.data.decode("utf-8", "surrogatepass"))
     hits = reply.body["hits"]["hits"]
-    return [Hit(source, tuple(hit.get("sort", ()))) for source, hit in zip(sources, hits, strict=True)]
+    sorts = [tuple(hit.get("sort", ())) for hit in hits]
+    # The parsed documents, which may take four times the memory of their text, are not needed any more.
+    hits.clear()
+    return [Hit(source, sort) for source, sort in zip(raw_sources(reply.data), sorts, strict=True)]
 
 
 def _expired(reply: RestResponse) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from pacenote.capture.time_limits import PhaseLimit
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.printable import single_line
 from pacenote.net.rest import RestClient
@@ -41,6 +42,9 @@ _MAX_SOURCES = 1_000
 
 _MAX_SHARDS = 10_000
 """Shards of all of them, at most: some engines are asked for each one."""
+
+DESCRIBING_S = 3600.0
+"""Seconds for the mappings, settings and numbers of documents of all sources."""
 
 JsonObject = dict[str, Any]
 
@@ -104,9 +108,11 @@ def url_path(name: str) -> str:
 def find_indices(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSource, ...]:
     """Returns the indices that match, sorted by name; `*` does not match hidden indices.
 
-    Raises UsageError if a pattern matches nothing, and EngineError if the cluster does not respond.
+    Raises UsageError if a pattern matches nothing, and EngineError if the cluster does not respond or is too
+    slow.
     """
     sources: dict[str, CaptureSource] = {}
+    limit = _describing_limit()
     for pattern in patterns:
         # Closed indices cannot be read; the engine rejects a closed index that is requested by name.
         reply = rest.exchange("GET", f"/{url_path(pattern)}", None, {"expand_wildcards": "open,hidden"})
@@ -121,13 +127,16 @@ def find_indices(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSour
                 f"--indices: no index {pattern} in this cluster", hint="GET /_cat/indices lists them"
             )
         _check_number(len(sources.keys() | kept.keys()))
-        sources |= {name: _index(rest, name, each) for name, each in kept.items() if name not in sources}
+        for name in [name for name in kept if name not in sources]:
+            sources[name] = _index(rest, name, kept[name])
+            limit.check()
     return _sorted(sources)
 
 
 def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSource, ...]:
     """Returns the data streams that match, sorted by name. Raises the same errors as `find_indices`."""
     sources: dict[str, CaptureSource] = {}
+    limit = _describing_limit()
     for pattern in patterns:
         reply = rest.exchange("GET", f"/_data_stream/{url_path(pattern)}")
         if reply.status != 404 and not reply.ok:
@@ -139,10 +148,17 @@ def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[Captur
                 hint="GET /_data_stream lists them",
             )
         _check_number(len(sources.keys() | {stream["name"] for stream in streams}))
-        sources |= {
-            stream["name"]: _stream(rest, stream) for stream in streams if stream["name"] not in sources
-        }
+        for stream in streams:
+            if stream["name"] not in sources:
+                sources[stream["name"]] = _stream(rest, stream)
+                limit.check()
     return _sorted(sources)
+
+
+def _describing_limit() -> PhaseLimit:
+    return PhaseLimit(
+        "described its indices", DESCRIBING_S, "capture them separately, or check --target-hosts"
+    )
 
 
 def _check_number(sources: int) -> None:

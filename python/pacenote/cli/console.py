@@ -39,6 +39,11 @@ _TERMINAL_CHARS, _ASCII_TERMINAL_CHARS, _PIPE_CHARS = 40, 120, 1000
 _MAX_LINE_CHARS = 8192
 """Characters of a line of a message."""
 
+_MAX_SEARCHED_CHARS = 64 << 10
+"""Characters of a message that are searched for secrets, which visits each several times: many more than are
+shown of a line, so that no part of a secret is shown that the cut separates from its beginning.
+"""
+
 _USUAL_SIZE = (80, 24)
 """Columns and rows of a terminal that does not state its size."""
 
@@ -127,7 +132,7 @@ class Console:
     def progress(self, line: str) -> None:
         """Prints a line of progress, unless quiet."""
         if not self.quiet:
-            self._err.write(self._wrapped(printable(line)))
+            self._err.write(self._wrapped(line))
 
     def write_message(self, text: str) -> None:
         """Writes text to standard error as it is, apart from secrets."""
@@ -150,27 +155,28 @@ class Console:
         # Not imported at the start: few commands warn.
         from pacenote.cli.program import as_started
 
-        self._err.write(self._wrapped(f"warning: {printable(as_started(text))}"))
+        self._err.write(self._wrapped(f"warning: {as_started(_searched(text))}"))
 
     def error(self, error: PacenoteError) -> None:
         """Prints an error: what is wrong, all problems if there are several, and the hint."""
-        text = self._wrapped(f"error: {printable(error.message) or type(error).__name__}")
+        text = self._wrapped(f"error: {error.message or type(error).__name__}")
         # All problems of a track are shown together; the message of an error with one problem contains it.
         problems = [problem for problem in getattr(error, "problems", ()) if problem not in error.message]
         for problem in problems:
             # A problem may contain an excerpt of a file, which has several lines.
-            first, *more = map(printable, problem.split("\n"))
-            text += self._wrapped(f"  - {first}") + "".join(f"{line}\n" for line in more)
+            first, *more = _searched(problem).split("\n")
+            text += self._wrapped(f"  - {first}") + "".join(f"{printable(line)}\n" for line in more)
         if error.hint:
             # Not imported at the start: only errors need it.
             from pacenote.cli.program import as_started
 
-            text += self._wrapped(f"hint: {printable(as_started(error.hint))}")
+            text += self._wrapped(f"hint: {as_started(_searched(error.hint))}")
         self._err.write(text)
 
     def _wrapped(self, line: str) -> str:
         # Secrets are hidden first, because no secret is found that a line break separates.
-        return _wrapped(_without_middle(self.redacted(line)), self._err.width())
+        shown = self.redacted(printable(_searched(line)))
+        return _wrapped(_without_middle(shown, _MAX_LINE_CHARS), self._err.width())
 
     def error_at_exit(self, text: str) -> None:
         """Prints an error just before the process ends, and shows a cursor that a live display has hidden.
@@ -180,11 +186,11 @@ class Console:
         shown = "\x1b[?25h\n" if self.shows_progress_on_terminal else ""
         with contextlib.suppress(OSError, ValueError):
             if can_write(_STDERR):
-                os.write(_STDERR, f"{shown}error: {self.redacted(printable(text))}\n".encode())
+                os.write(_STDERR, f"{shown}error: {self.redacted(printable(_searched(text)))}\n".encode())
 
     def trace(self, error: BaseException) -> None:
         """Prints the stack trace (`--debug`)."""
-        self._err.write(terminal_text("".join(traceback.format_exception(error))))
+        self._err.write(terminal_text(_searched("".join(traceback.format_exception(error)))))
 
     def rich_results(self) -> RichConsole:
         """Returns a rich console that writes to standard output."""
@@ -371,11 +377,18 @@ class _MessageStream(_SafeStream):
         self._try(stream, text[:step])
 
 
-def _without_middle(line: str) -> str:
-    """Returns a line that is too long without its middle, which repeats what a user or a file has."""
-    if len(line) <= _MAX_LINE_CHARS:
+def _searched(text: str) -> str:
+    """Returns what is searched for secrets of a text, of which less is shown."""
+    return _without_middle(text, _MAX_SEARCHED_CHARS)
+
+
+def _without_middle(line: str, length: int) -> str:
+    """Returns a line with more characters without its middle, which repeats what a user, a file or a server
+    has.
+    """
+    if len(line) <= length:
         return line
-    half = _MAX_LINE_CHARS // 2
+    half = length // 2
     return f"{line[:half]}…{line[-half:]}"
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 _MAX_LENGTH = 300
 
+_MAX_READ = 16 << 10
+"""Characters of a text from outside that are read for a line: a reply may have 64 MiB."""
+
 _BEFORE = 10
 """Number of characters that are shown before the first that differs, if a text is too long."""
 
@@ -94,4 +97,4 @@ def whole_line(text: str) -> str:
 
 def single_line(text: str) -> str:
     """Returns the text as one line of at most 300 characters, without control characters."""
-    return shortened(whole_line(text), _MAX_LENGTH)
+    return shortened(whole_line(text[:_MAX_READ]), _MAX_LENGTH)

@@ -32,6 +32,7 @@ _OF_WRONG_PATHS = (301, 302, 307, 308, 400, 404, 405)
 """Statuses with which servers and engines answer a path that they do not have."""
 
 _PROXY_AUTHENTICATION_REQUIRED = 407
+_MAX_REASON_CHARS = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,5 +253,5 @@ def _reason(body: Any) -> str:
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("reason") or error.get("type") or json.dumps(error)
-    lines = str(error or "no reason given").strip().splitlines()
+    lines = str(error or "no reason given").lstrip()[:_MAX_REASON_CHARS].splitlines()
     return lines[0] if lines else "no reason given"
