@@ -204,7 +204,7 @@ def test_a_race_that_cannot_be_deleted_completely_is_not_listed(store, monkeypat
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
     with monkeypatch.context() as patch:
-        patch.setattr("pacenote.store.race_store.shutil.rmtree", fail)
+        patch.setattr("pacenote.store.race_store.delete_tree", fail)
         with pytest.raises(StoreError, match=r"cannot delete .*: permission denied"):
             store.delete(folder)
     assert store.list(RaceFilter()) == []
