@@ -1,5 +1,6 @@
 """Pipelines that drop documents or send them elsewhere are told from those that do not."""
 
+import time
 from typing import Any
 
 import pytest
@@ -83,3 +84,13 @@ def test_a_pipeline_is_read_once_whoever_calls_it():
 
     assert removing_pipeline(counted, set(definitions)) == ""
     assert read == ["a", "common", "b", "c"]
+
+
+def test_a_reply_may_name_a_pipeline_any_number_of_times():
+    called = {"p": "q", "q": "r", "r": "p"}
+    definitions = {
+        name: {"processors": [{"pipeline": {"name": other}}] * 30_000} for name, other in called.items()
+    }
+    began_s = time.process_time()
+    assert removing_pipeline(engine(definitions), called) == ""
+    assert time.process_time() - began_s < 5

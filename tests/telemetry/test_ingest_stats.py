@@ -1,5 +1,7 @@
 """Documents that ingest pipelines processed during the race."""
 
+import time
+
 from pacenote.telemetry.device import ObservedCluster, TelemetryDevices
 from pacenote.telemetry.ingest_stats import IngestStats
 
@@ -119,3 +121,18 @@ def test_a_pipeline_that_was_replaced_has_no_figures():
         "ingest-pipeline-stats: the counters of pipeline 'replaced' went down during the race: its figures "
         "are missing",
     )
+
+
+def test_a_node_may_report_any_number_of_pipelines():
+    def many(count):
+        names = [f"p{number}" for number in range(20_000)]
+        pipelines = {name: pipeline(count, 0, 0) for name in names}
+        # The counters of the first half went down.
+        return pipelines | {name: pipeline(-count, 0, 0) for name in names[:10_000]}
+
+    began_s = time.process_time()
+    result = read_stats(
+        {"a": having(node(0, 0, 0), **many(1))}, {"a": having(node(9, 9, 0, uptime=9000), **many(2))}
+    )
+    assert time.process_time() - began_s < 10
+    assert any("the counters of pipeline 'p0' went down" in error for error in result.errors)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -41,15 +41,15 @@ def removing_pipeline(get: GetJson, names: Iterable[str]) -> str:
     return next((name for name in sorted(names) if _removes(get, name, read)), "")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Pipeline:
     """What the processors of a pipeline do."""
 
     removes: bool = False
     """Whether one of them drops documents or sends them to another index."""
 
-    called: list[str] = field(default_factory=list)
-    """The pipelines that they call."""
+    called: tuple[str, ...] = ()
+    """The pipelines that they call, each once."""
 
 
 def _removes(get: GetJson, name: str, read: dict[str, _Pipeline]) -> bool:
@@ -69,7 +69,7 @@ def _removes(get: GetJson, name: str, read: dict[str, _Pipeline]) -> bool:
         if pipeline.removes:
             return True
         waiting += [called for called in pipeline.called if called not in seen]
-        seen.update(pipeline.called)
+        seen.update(waiting)
     return False
 
 
@@ -84,9 +84,10 @@ def _read(get: GetJson, name: str) -> _Pipeline:
         raise
     except (PacenoteError, AttributeError):
         return _Pipeline(removes=True)
-    pipeline = _Pipeline()
-    pipeline.removes = _any_removes(definition, pipeline.called)
-    return pipeline
+    called = list[str]()
+    removes = _any_removes(definition, called)
+    # A reply may name a pipeline a million times.
+    return _Pipeline(removes, tuple(dict.fromkeys(called)))
 
 
 def _any_removes(block: object, called: list[str]) -> bool:

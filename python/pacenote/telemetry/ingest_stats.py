@@ -52,7 +52,7 @@ class IngestStats(NodeCountersDevice[int]):
         }
         if problems or not nodes:
             return DeviceReading(values=values, problems=problems)
-        replaced = sorted({name for counts in during.values() for name in _replaced(counts)})
+        replaced = {name for counts in during.values() for name in _replaced(counts)}
         sums: dict[str, int] = {}
         for counts in during.values():
             for key, count in counts.items():
@@ -62,7 +62,7 @@ class IngestStats(NodeCountersDevice[int]):
             values["ingest_pipelines"] = pipelines
         reasons = tuple(
             f"the counters of pipeline '{name}' went down during the race: its figures are missing"
-            for name in replaced
+            for name in sorted(replaced)
         )
         system = {f"ingest_pipeline_cluster_{key}": sums[key] for key in _COUNTERS}
         return DeviceReading(system, values, reasons)
@@ -100,11 +100,12 @@ def _pipelines(sums: Mapping[str, int]) -> Iterator[dict[str, object]]:
         parts = tuple(name.split(_BETWEEN))
         if len(parts) > 1:
             rows.setdefault(parts[:-1], {})[f"ingest_pipeline_{parts[0]}_{parts[-1]}"] = count
+    processors: dict[str, list[dict[str, object]]] = {}
+    for parts, figures in rows.items():
+        if parts[0] == "processor":
+            processor = {"processor_name": parts[3], "type": parts[4], **figures}
+            processors.setdefault(parts[1], []).append(processor)
     for parts, figures in rows.items():
         if parts[0] == "pipeline" and figures.get("ingest_pipeline_pipeline_count"):
-            processors = [
-                {"processor_name": other[3], "type": other[4], **counts}
-                for other, counts in rows.items()
-                if other[:2] == ("processor", parts[1])
-            ]
-            yield {"pipeline_name": parts[1], **figures, "processors": processors}
+            name = parts[1]
+            yield {"pipeline_name": name, **figures, "processors": processors.get(name, [])}
