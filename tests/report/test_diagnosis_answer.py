@@ -101,6 +101,37 @@ def test_a_race_without_a_cause_says_why_in_a_line() -> None:
     assert "O1" not in text
 
 
+def test_the_time_is_that_of_the_task_and_the_node_of_the_cause() -> None:
+    """Three nodes and two tasks, of which the last ones are those of the cause."""
+    nodes, tasks = ("n0", "n1", "n2"), ("warm", "load")
+    times = tuple(replace(TIME, task=task, node=node) for task in tasks for node in nodes)
+    text = screen(Diagnosis(races=("r1",), findings=(replace(HEAP, node="n2"), REFRESH), time=times))
+    assert " load on n2: time of all cores" in text
+    assert text.count("time of all cores") == 1
+    of_the_race = replace(HEAP, node="n1", tasks=())
+    assert " warm on n1: time" in screen(Diagnosis(races=("r1",), findings=(of_the_race,), time=times))
+    unknown = Diagnosis(races=("r1",), findings=(replace(HEAP, node="n2"),), time=times[:4])
+    assert "time of all cores" not in screen(unknown)
+    assert " warm on n0: time" in screen(Diagnosis(races=("r1",), time=times))
+
+
+def test_the_time_beside_an_uneven_cluster_is_that_of_its_busiest_node() -> None:
+    builder = EvidenceBuilder("r1", [TaskFacts("warm", "indexing"), TaskFacts("load", "indexing")])
+    builder.set(Window(), "engine.nodes", 3)
+    for name, value in {
+        "cpu_imbalance": 1.8,
+        "cpu_node": "n2",
+        "heap_imbalance": 1.1,
+        "heap_node": "n0",
+    }.items():
+        builder.set(Window("load"), f"cluster.{name}", value)
+    for task in ("warm", "load"):
+        for node in ("n0", "n1", "n2"):
+            builder.set(Window(task, node), "node.cpu_share", 0.5)
+    text = screen(diagnose(builder.build(), [rule for rule in bundled_rules() if rule.id == "O2"]))
+    assert " load on n2: time of all cores" in text, text
+
+
 CASES: dict[str, RuleCase] = {
     **cases.HEAP_CASES,
     **cases.COLLECTOR_CASES,

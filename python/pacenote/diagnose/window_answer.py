@@ -123,8 +123,11 @@ def lookup_of(rule: Rule, evidence: Evidence, window: Window) -> Lookup:
 
 
 def evidence_items(rule: Rule, evidence: Evidence, window: Window) -> Iterator[EvidenceItem]:
-    """Yields the figures that a rule uses and that were observed, each once."""
-    used = (*names_of(rule.evidence), *rule.needs, *(each.figure for each in rule.mechanism))
+    """Yields the figures that a rule uses and that were observed, each once; of those that only its finding
+    has, what they name, such as a node.
+    """
+    named = (name for name in rule.finding.names() if is_figure(name) and FIGURES[name].unit == "text")
+    used = (*names_of(rule.evidence), *rule.needs, *(each.figure for each in rule.mechanism), *named)
     for name in dict.fromkeys(filter(is_figure, used)):
         value = evidence.value(window, name)
         if not isinstance(value, Unknown):

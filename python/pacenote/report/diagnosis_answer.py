@@ -21,10 +21,13 @@ _OTHERS = 2
 _MAIN_SHARES = 3
 """Number of uses of the cores that are named."""
 
+_NODES = ("cluster.cpu_node", "cluster.write_node", "cluster.heap_node")
+"""Figures that name a node, that of which the time of the cores tells most first."""
+
 
 def diagnosis_answer(diagnosis: Diagnosis) -> tuple[DiagnosisSection, ...]:
     """Returns what fits on a screen: why the race is to be doubted, if it is, the first cause in full, the
-    next ones by name, and where the time went.
+    next ones by name, and where the time went during the task and on the node of the cause.
     """
     titles = (*_doubts(diagnosis), *_no_cause(diagnosis))
     sections = [DiagnosisSection(whole_line(title), ()) for title in titles]
@@ -33,7 +36,7 @@ def diagnosis_answer(diagnosis: Diagnosis) -> tuple[DiagnosisSection, ...]:
     others = [answer for answer in diagnosis.findings if answer not in diagnosis.leading[:1]]
     if others:
         sections.append(DiagnosisSection(whole_line(_others(others)), ()))
-    sections += [DiagnosisSection(whole_line(_time(time)), ()) for time in diagnosis.time[:1] if time.shares]
+    sections += [DiagnosisSection(whole_line(_time(time)), ()) for time in _time_of_cause(diagnosis)]
     return tuple(sections)
 
 
@@ -116,6 +119,24 @@ def _bracket(answer: RuleAnswer) -> str:
     parts = [] if change is None else [f"at most {format_change(change)}"]
     parts += ["in doubt"] if answer.doubtful else []
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def _time_of_cause(diagnosis: Diagnosis) -> tuple[TaskTime, ...]:
+    """Returns where the time went during the task and on the node of the first cause, or of the first task
+    and node of which it is known if there is no cause or it names neither; nothing if it is not known there.
+    """
+    times = [time for time in diagnosis.time if time.shares]
+    for cause in diagnosis.leading[:1]:
+        node = cause.node or _busiest_node(cause)
+        times = [time for time in times if not cause.tasks or time.task == cause.tasks[0]]
+        times = [time for time in times if not node or time.node in ("", node)]
+    return tuple(times[:1])
+
+
+def _busiest_node(cause: RuleAnswer) -> str:
+    """Returns the node that the figures of a cause about the whole cluster name; empty if they name none."""
+    named = {item.name: str(item.value) for item in cause.evidence if item.name in _NODES}
+    return next((named[name] for name in _NODES if name in named), "")
 
 
 def _time(time: TaskTime) -> str:
