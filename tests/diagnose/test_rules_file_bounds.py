@@ -13,6 +13,7 @@ from random import Random
 
 import pytest
 
+from pacenote.diagnose.expression import names_of
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.rule import Rule
 from pacenote.diagnose.rules_file import bundled_rules
@@ -222,3 +223,13 @@ def test_larger_bulks_bring_at_most_the_time_for_which_nothing_is_indexed() -> N
             + 1e-9
             or figures["node.indexing_share"] < 0.001
         )
+
+
+@pytest.mark.parametrize("name", ["C2", "D4", "I8"])
+def test_a_rule_about_waits_for_disks_states_and_expects_the_waits_that_bound_it(name: str) -> None:
+    """All threads wait for less time than any of them, which is what can be saved at most."""
+    rule = RULES[name]
+    assert rule.bound is not None
+    used = set(names_of(rule.bound.value))
+    assert used & {"disk.some_wait_share", "disk.wait_share"} == {"disk.some_wait_share"}
+    assert "disk.some_wait_share" in {each.figure for each in rule.mechanism}
