@@ -4,11 +4,14 @@
     python scripts/injected_faults.py --only=heavy-script,healthy --times=1
 
 Each fault is a track of its own with options of `pacenote race`. What counts is the first finding about the
-task of the fault. A race that other programs disturbed is repeated once; if they disturb it again, findings
-about the machine are left out. A race without a fault must have no finding. The exit code is 1 if a fault is
-not found first each time. A run takes about half a minute for each fault: the machine should do nothing else.
-A fault with a slow disk needs root and control groups of version 1, and is left out without them.
-tests/e2e/test_diagnosis.py has the other faults, which CI injects.
+task of the fault; that about an uneven cluster must name the node that has the documents. A race that other
+programs disturbed is repeated once; if they disturb it again, findings about the machine are left out. A
+race without a fault must have no finding. The exit code is 1 if a fault is not found first each time. A run
+takes about half a minute for each fault: the machine should do nothing else. A fault with a slow disk needs
+root and control groups of version 1, and is left out without them. tests/e2e/test_diagnosis.py has the
+other faults, which CI injects. With `--store`, the table is also written to
+benchmarks/results/injected_faults.json, with the commit, the machine and the counts of each fault: the
+table of docs/reference/rules.md is the printed one of that run.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,8 +32,12 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+from machine import describe
 
 from pacenote.diagnose.answers import diagnose
+from pacenote.diagnose.facts import Evidence, Window
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.evidence.stored_races import read_evidence
 from pacenote.model.diagnosis import Diagnosis
@@ -39,6 +47,12 @@ from pacenote.store.home import RACES, default_home
 from pacenote.store.race_groups import find_group
 from pacenote.store.race_store import RaceStore
 from support.disk_limit import limited_writes, why_writes_cannot_be_limited
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+"""The repository."""
+
+RESULTS = REPOSITORY / "benchmarks" / "results" / "injected_faults.json"
+"""Where `--store` writes the table."""
 
 DISTURBED = "V6"
 """The validity rule about other programs on the machine."""
@@ -103,6 +117,9 @@ class Fault:
 
     writes_per_s: int = 0
     """How often per second the node can write to its disk after the index was created; 0 for no limit."""
+
+    on_one_node: bool = False
+    """Whether the fault is on one node of several, which the diagnosis must name."""
 
 
 def _bulk(name: str, size: int, clients: int = 4, **changes: Any) -> dict[str, Any]:
@@ -182,6 +199,14 @@ FAULTS: tuple[Fault, ...] = (
         frozenset({"O2"}),
         (_bulk(_TASK, 1_000),),
         (SLOW_REFRESH, "--nodes=3", "--car-params=heap_size:512m"),
+        on_one_node=True,
+    ),
+    Fault(
+        "two-nodes",
+        frozenset({"O2"}),
+        (_bulk(_TASK, 1_000),),
+        (SLOW_REFRESH, "--nodes=2", "--car-params=heap_size:512m"),
+        on_one_node=True,
     ),
     Fault(
         "ordinals-while-indexing",
@@ -218,9 +243,19 @@ class FaultRace:
     disturbed: bool
     """Whether other programs disturbed it."""
 
+    node: str = ""
+    """The node with the most documents at the end, of several; empty if it is not known."""
+
     def holds(self, fault: Fault) -> bool:
-        """Returns whether it has found what it must."""
-        return self.rules[0] in fault.rules if self.rules else not fault.rules
+        """Returns whether it has found what it must: the rule, and the node that the fault is on."""
+        if not self.rules or self.rules[0] not in fault.rules:
+            return not self.rules and not fault.rules
+        return not fault.on_one_node or self.names_node
+
+    @property
+    def names_node(self) -> bool:
+        """Whether the first finding names the node with the most documents."""
+        return bool(self.node) and self.node in re.findall(r"[\w.-]+", self.text)
 
 
 def write_track(fault: Fault, folder: Path) -> Path:
@@ -274,7 +309,15 @@ def raced(fault: Fault, home: Path, suffix: str = "") -> FaultRace:
                 raise RuntimeError(f"{fault.name}: pacenote race ended with {code}: {stderr.read().strip()}")
     (evidence,) = read_evidence(find_group(RaceStore(home), [race_id]))
     own = tuple(task for task in evidence.tasks if task.name == _TASK)
-    return read_race(race_id, diagnose(replace(evidence, tasks=own), bundled_rules()))
+    race_of_fault = read_race(race_id, diagnose(replace(evidence, tasks=own), bundled_rules()))
+    return replace(race_of_fault, node=fullest_node(evidence))
+
+
+def fullest_node(evidence: Evidence) -> str:
+    """Returns the node with the most documents at the end of the task of a fault; empty if not known."""
+    documents = {node: evidence.number(Window(_TASK, node), "node.documents") for node in evidence.nodes}
+    known = {node: count for node, count in documents.items() if count is not None}
+    return max(known, key=lambda node: known[node], default="")
 
 
 def _limit_writes(
@@ -310,8 +353,29 @@ def row(fault: Fault, races: Sequence[FaultRace]) -> str:
     first = ", ".join(race.rules[0] if race.rules else "none" for race in races)
     held = sum(race.holds(fault) for race in races)
     disturbed = sum(race.disturbed for race in races)
-    note = f"{disturbed} disturbed" if disturbed else ""
-    return f"| {fault.name} | {expected} | {first} | {held} of {len(races)} | {note} |"
+    elsewhere = sum(fault.on_one_node and not race.names_node for race in races)
+    notes = [f"{elsewhere} without the node"] if elsewhere else []
+    notes += [f"{disturbed} disturbed"] if disturbed else []
+    return f"| {fault.name} | {expected} | {first} | {held} of {len(races)} | {', '.join(notes)} |"
+
+
+def stored_row(fault: Fault, races: Sequence[FaultRace]) -> dict[str, Any]:
+    """Returns what is stored of a fault: the rules that were expected and found, and the counts."""
+    return {
+        "fault": fault.name,
+        "expected": sorted(fault.rules),
+        "first": [race.rules[0] if race.rules else None for race in races],
+        "held": sum(race.holds(fault) for race in races),
+        "races": len(races),
+        "named_node": sum(race.names_node for race in races) if fault.on_one_node else None,
+        "disturbed": sum(race.disturbed for race in races),
+    }
+
+
+def store(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
+    """Writes the counts of all faults with the commit and the machine."""
+    document = {"environment": describe(REPOSITORY), "faults": list(rows)}
+    file.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def selected(names: str) -> tuple[Fault, ...]:
@@ -325,19 +389,25 @@ def selected(names: str) -> tuple[Fault, ...]:
     return tuple(known[name] for name in wanted) or FAULTS
 
 
-def run(faults: Iterable[Fault], times: int, home: Path) -> bool:
-    """Races faults, prints the table, and returns whether each was found first each time."""
+def run(faults: Iterable[Fault], times: int, home: Path, results: Path | None = None) -> bool:
+    """Races faults, prints the table, and returns whether each was found first each time. The table is stored
+    in a file of results, too, if there is one.
+    """
     _print("| fault | expected | first | found first | |", "| --- | --- | --- | --- | --- |")
-    all_hold, details = True, []
+    all_hold, details, rows = True, [], list[dict[str, Any]]()
     for fault in faults:
         if fault.writes_per_s and (reason := why_writes_cannot_be_limited(home)):
             _print(f"| {fault.name} | {' or '.join(sorted(fault.rules))} | | | left out: {reason} |")
+            rows.append({"fault": fault.name, "expected": sorted(fault.rules), "left_out": reason})
             continue
         races = [race_of(fault, home) for _ in range(times)]
         _print(row(fault, races))
+        rows.append(stored_row(fault, races))
         all_hold = all_hold and all(race.holds(fault) for race in races)
         details += [f"{race.race_id}: {', '.join(race.rules) or 'none'}: {race.text}" for race in races]
     _print("", *details)
+    if results is not None:
+        store(rows, results)
     return all_hold
 
 
@@ -351,12 +421,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Injects faults into a real engine.")
     parser.add_argument("--times", type=int, default=3, help="races of each fault (default: 3)")
     parser.add_argument("--only", default="", help="names of faults, separated by commas (default: all)")
+    parser.add_argument("--store", action="store_true", help=f"write the table to {RESULTS.name}, too")
     arguments = parser.parse_args()
     try:
         faults = selected(arguments.only)
     except ValueError as error:
         parser.error(str(error))
-    return 0 if run(faults, max(1, arguments.times), default_home()) else 1
+    results = RESULTS if arguments.store else None
+    return 0 if run(faults, max(1, arguments.times), default_home(), results) else 1
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
@@ -69,6 +70,38 @@ def test_the_table_counts_the_races_in_which_the_right_rule_came_first() -> None
     )
     healthy = FAULTS["healthy"]
     assert injected.row(healthy, [race(), race("I4")]) == "| healthy | none | none, I4 | 1 of 2 |  |"
+
+
+@pytest.mark.parametrize("name", ["hot-shard", "two-nodes"])
+def test_a_fault_of_one_node_is_found_only_if_that_node_is_named(name: str) -> None:
+    text = "of 3 nodes, n-1 used 1.8 times the mean processor time"
+    races = [injected.FaultRace("id", ("O2",), text, False, node) for node in ("n-1", "n", "n-2", "")]
+    assert [one.holds(FAULTS[name]) for one in races] == [True, False, False, False]
+    line = f"| {name} | O2 | O2, O2, O2, O2 | 1 of 4 | 3 without the node |"
+    assert injected.row(FAULTS[name], races) == line
+
+
+def test_the_node_of_a_fault_is_that_with_the_documents() -> None:
+    builder = EvidenceBuilder("r1", [TaskFacts("fault", "indexing")])
+    assert injected.fullest_node(builder.build()) == ""
+    for node, documents in (("n0", 0), ("n1", 900), ("n2", 0)):
+        builder.set(Window("fault", node), "node.documents", documents)
+    assert injected.fullest_node(builder.build()) == "n1"
+
+
+def test_the_stored_table_has_the_commit_the_machine_and_the_counts(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    fault = FAULTS["hot-shard"]
+    named = injected.FaultRace("id", ("O2",), "n1 used", False, "n1")
+    injected.store([injected.stored_row(fault, [named, race("I7", disturbed=True)])], file)
+    document = json.loads(file.read_text())
+    assert {"commit", "pacenote"} <= document["environment"].keys()
+    assert document["faults"] == [
+        {
+            **{"fault": "hot-shard", "expected": ["O2"], "first": ["O2", "I7"]},
+            **{"held": 1, "races": 2, "named_node": 1, "disturbed": 1},
+        }
+    ]
 
 
 def test_a_fault_that_does_not_exist_is_named() -> None:
