@@ -61,9 +61,9 @@ pub use recording::{
 use crate::error::EvidenceError;
 use crate::source::Source;
 use builder::RecordingBuilder;
-use chunk::ChunkReader;
+use chunk::{Chunk, ChunkReader};
 use decoder::ChunkDecoder;
-use repeats::{ChunkPlace, ChunkPlaces, add_repeated};
+use repeats::{ChunkPlace, ChunkPlaces, Readable, add_repeated};
 use tables::MemoryBudget;
 
 /// Reads recordings of one JVM, plain or compressed with gzip, as one recording, as [`read_recording_windows`] does for one
@@ -87,7 +87,8 @@ pub fn read_recordings(
 ///
 /// The files are decoded once. The events of a chunk are decoded for the first window, and again for each other one in
 /// which some of them begin. A chunk that occurs several times, as in two dumps of a recording that is still running, is
-/// read where it has most bytes, or where it occurs first if there is a single file, and is one of
+/// read where it can be read to its end, else where most of its events can, or where it occurs first if there is a
+/// single file, and is one of
 /// [`RecordingFile::repeated`] elsewhere. [`Recording::jvms`] has all JVMs that wrote chunks: their events are added up.
 ///
 /// What cannot be read of a file is named in [`RecordingFile::problems`]; the rest is read.
@@ -122,7 +123,7 @@ fn read_within(
         while let Some(chunk) = reader.next(buffer)? {
             let number = reader.chunks();
             let (place, bytes) = (ChunkPlace { file, number }, chunk.bytes.len());
-            if let Some(read) = places.instead_of(chunk.id, place, bytes) {
+            if let Some(read) = places.instead_of(&chunk, place) {
                 if read.file == file && places.is_shorter(chunk.id, bytes) {
                     reader.problem(longer_copy(number, read.number));
                 }
@@ -164,18 +165,46 @@ fn find_chunks(
     if paths.len() < 2 {
         return Ok(places);
     }
+    each_chunk(paths, progress, &mut |chunk, place| places.add(chunk, place))?;
+    if places.have_differing() {
+        each_chunk(paths, progress, &mut |chunk, place| {
+            if places.is_differing(chunk.id) {
+                places.rank(chunk.id, place, readable(chunk));
+            }
+        })?;
+    }
+    Ok(places)
+}
+
+/// Calls `visit` with each chunk of several files and its place.
+fn each_chunk(
+    paths: &[PathBuf],
+    progress: &mut dyn FnMut() -> ControlFlow<()>,
+    visit: &mut dyn FnMut(&Chunk, ChunkPlace),
+) -> Result<(), EvidenceError> {
     for (file, path) in (0..).zip(paths) {
         let mut reader = ChunkReader::new(Source::open(path)?);
         let mut buffer = Vec::new();
         while let Some(chunk) = reader.next(buffer)? {
-            places.add(chunk.id, ChunkPlace { file, number: reader.chunks() }, chunk.bytes.len());
+            visit(&chunk, ChunkPlace { file, number: reader.chunks() });
             buffer = chunk.bytes;
             if progress().is_break() {
                 return Err(EvidenceError::Interrupted { path: path.clone() });
             }
         }
     }
-    Ok(places)
+    Ok(())
+}
+
+/// Decodes a chunk by itself, to find out how much of it can be read.
+fn readable(chunk: &Chunk) -> Readable {
+    let mut builder = RecordingBuilder::new(None, &MemoryBudget::default());
+    let summary = ChunkDecoder::default().read(chunk, std::slice::from_mut(&mut builder));
+    Readable {
+        is_whole: chunk.problem.is_none() && summary.problems.is_empty(),
+        events: summary.events.unwrap_or(0),
+        bytes: chunk.bytes.len(),
+    }
 }
 
 fn longer_copy(number: u64, read: u64) -> String {

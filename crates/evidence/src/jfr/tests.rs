@@ -449,7 +449,7 @@ fn a_chunk_that_occurs_several_times_is_counted_once() {
 }
 
 #[test]
-fn of_the_copies_of_a_chunk_the_largest_is_read() {
+fn of_the_copies_of_a_chunk_the_one_that_the_jvm_has_finished_is_read() {
     let whole = sample("jdk.", 1).bytes();
     let mut begun = whole[..whole.len() - 7].to_vec();
     begun[8..16].copy_from_slice(&[0; 8]);
@@ -460,6 +460,29 @@ fn of_the_copies_of_a_chunk_the_largest_is_read() {
             (allocations(&read(&whole)), String::new())
         );
         assert_eq!(recording.files.iter().map(|file| file.repeated.len()).sum::<usize>(), 1);
+    }
+}
+
+#[test]
+fn of_the_copies_of_a_chunk_the_one_that_can_be_read_to_its_end_is_read() {
+    let whole = sample("jdk.", 1).bytes();
+    // Longer than the whole one, and as long.
+    let mut longer = [whole.as_slice(), &[0xff; 40]].concat();
+    let size = (longer.len() as u64).to_be_bytes();
+    longer[8..16].copy_from_slice(&size);
+    let mut changed = whole.clone();
+    let end = changed.len();
+    changed[end / 2..end / 2 + 30].fill(0xff);
+    for damaged in [longer, changed] {
+        assert_ne!(problems(&read(&damaged)), "");
+        for files in [vec![&*damaged, &*whole], vec![&*whole, &*damaged], vec![&*damaged, &*whole, &*damaged]]
+        {
+            let recording = read_window(&files, None);
+            let expected = (allocations(&read(&whole)), String::new());
+            assert_eq!((allocations(&recording), problems(&recording)), expected);
+            let left_out = recording.files.iter().map(|file| file.repeated.len()).sum::<usize>();
+            assert_eq!(left_out, files.len() - 1);
+        }
     }
 }
 
