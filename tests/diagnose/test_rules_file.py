@@ -185,3 +185,10 @@ def test_an_own_rule_replaces_the_bundled_one_with_its_id(tmp_path):
     with pytest.raises(RuleFileError, match="refer to others") as caught:
         with_own_rules(bundled, read_rules(tmp_path))
     assert caught.value.problems == ("own.toml: line 2: X1: there is no rule 'Z9'",)
+
+
+@pytest.mark.parametrize("name", ["", "inf", "9" * 401, "stoped"])
+def test_a_needed_name_that_is_no_figure_is_a_mistake(tmp_path, name):
+    (message,) = problems(tmp_path, RULE.replace('["gc.pauses"]', f'["{name}"]'))
+    assert "own.toml" in message
+    assert f"needs: there is no parameter '{name}'" in message

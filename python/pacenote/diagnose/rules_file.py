@@ -300,7 +300,10 @@ class _RuleReader:
 
     def _needs(self) -> tuple[str, ...]:
         for name in (found := self._names("needs")):
-            self._kind_of_name(name, "needs")
+            try:
+                self._kind_of_name(name, "needs")
+            except ExpressionError as error:
+                self._add(f"needs: {error}")
         return found
 
     def _confidence(self) -> float:

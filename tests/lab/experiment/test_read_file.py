@@ -181,3 +181,13 @@ def test_impossible_numbers_of_races_are_refused():
     assert mistakes('design = "matrix"\n' + RACE + levels) == [
         "heap.toml: 49,152 races are too many: at most 10,000"
     ]
+
+
+@pytest.mark.parametrize(
+    "value", ["1979-05-27", "{a = 1979-05-27}", "[07:32:00]", "{a = [{b = 0001-01-01T00:00:00Z}]}"]
+)
+def test_dates_are_no_values_of_options(value):
+    message = "track-params must consist of texts, numbers, true and false, not of dates"
+    assert mistakes(f"{RACE}track-params = {value}\n{VARIANTS}") == [f"heap.toml: line 3: {message}"]
+    text = f"{RACE}[variants.a]\n[variants.b]\ntrack-params = {value}\n"
+    assert mistakes(text) == [f"heap.toml: line 5: {message}"]

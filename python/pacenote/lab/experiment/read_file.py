@@ -256,6 +256,10 @@ class _Reader:
                 self._add((*names, name), f"{name} cannot be given here: {RESERVED[name]}")
             elif name == "user-tags" and not isinstance(value, dict):
                 self._add((*names, name), f"user-tags must be a table, not {preview(value)}")
+            elif not _is_json(value):
+                self._add(
+                    (*names, name), f"{name} must consist of texts, numbers, true and false, not of dates"
+                )
             elif problem := self._check.problem(name, value):
                 self._add((*names, name), problem)
         return table
@@ -354,6 +358,13 @@ def _races_per_block(experiment: Experiment) -> int:
     for factor in experiment.factors:
         count *= len(factor.levels)
     return count if experiment.factors else len(experiment.variants)
+
+
+def _is_json(value: object) -> bool:
+    """Returns whether a value of TOML has no dates and times, which JSON, and so the command line, lacks."""
+    if isinstance(value, dict | list):
+        return all(map(_is_json, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str | int | float)
 
 
 def _tuple(kinds: type | tuple[type, ...]) -> tuple[type, ...]:
