@@ -127,7 +127,7 @@ def _expected(task: TaskResult, target: TargetRate) -> float:
     uncounted_s = mean_service_s(task)
     if task.ended_by == "time":
         uncounted_s = max(0.0, uncounted_s - (task.window_from_s or 0.0))
-    return _operations_per_s(task, target) * max(0.0, task.window_s - uncounted_s)
+    return operations_per_s(task, target) * max(0.0, task.window_s - uncounted_s)
 
 
 def _succeeded(task: TaskResult) -> float:
@@ -140,7 +140,10 @@ def _succeeded(task: TaskResult) -> float:
     return task.window_operations * (1.0 - (task.error_rate or 0.0))
 
 
-def _operations_per_s(task: TaskResult, target: TargetRate) -> float:
+def operations_per_s(task: TaskResult, target: TargetRate) -> float:
+    """Returns the operations per second that a target rate asks for, by the mean work of those that ended if
+    only that is known.
+    """
     if target.operations is not None:
         return target.operations
     ended = task.accounting.succeeded + task.accounting.failed

@@ -19,6 +19,7 @@ from pacenote.model.target_rate import (
     late_share,
     mean_service_s,
     missing_share,
+    operations_per_s,
 )
 from pacenote.model.task_kinds import indexes, searches
 from pacenote.model.task_observations import POOLS, TaskObservation
@@ -180,7 +181,8 @@ def missed_targets(
         else:
             kept = (achieved / target.value * 100.0 for achieved, target in rates)
             what = f"{format_range(kept, _whole_percent)} of their target rates"
-        text = f"{what}: {_reason(slowness, group, delays)}"
+        asked = {task.task: operations_per_s(task, targets[task.task]) for task in group}
+        text = f"{what}: {_reason(slowness, group, asked, delays)}"
         yield Finding(text, slowness.cause, slowness.advice, names(group), slowness.doubtful_from)
 
 
@@ -195,8 +197,10 @@ def unsent(tasks: Iterable[TaskResult], delays: Delays) -> Iterator[Finding]:
             groups.setdefault(_slowness(task, missing, delays), []).append(task)
     for slowness, group in groups.items():
         count, total = sum(map(backlog, group)), sum(map(planned, group))
+        asked = {task.task: planned(task) / task.duration_s if task.duration_s else 0.0 for task in group}
+        reason = _reason(slowness, group, asked, delays)
         yield Finding(
-            f"{count:,} of {total:,} planned operations were not sent: {_reason(slowness, group, delays)}",
+            f"{count:,} of {total:,} planned operations were not sent: {reason}",
             slowness.cause,
             slowness.advice,
             names(group),
@@ -246,16 +250,28 @@ def _slow_replies(task: TaskResult, delays: Delays) -> _Slowness:
     """
     if any(_signs(task, delays)):
         return _SATURATED
-    is_single = task.clients == 1 and task.task not in delays.accompanied
+    is_single = task.clients == 1 and task.task not in delays.accompanied and not _overlaps_itself(task)
     return _FEW_CLIENTS if is_single and _was_always_busy(task) and _is_even(task) else _REPLIES_SLOW
 
 
-def _reason(slowness: _Slowness, tasks: Sequence[TaskResult], delays: Delays) -> str:
-    """Returns the reason of tasks that were slowed alike."""
+def _overlaps_itself(task: TaskResult) -> bool:
+    """Returns whether an operation may have several requests in flight: a composite one, or that of a runner
+    in Python that sends more than one.
+    """
+    sends_more = task.accounting.requests > task.accounting.operations
+    return bool(task.parts) or (task.python_delay is not None and sends_more)
+
+
+def _reason(
+    slowness: _Slowness, tasks: Sequence[TaskResult], asked: Mapping[str, float], delays: Delays
+) -> str:
+    """Returns the reason of tasks that were slowed alike; `asked` has the operations per second of each that
+    were to be done.
+    """
     if slowness is _SATURATED:
         signs = dict.fromkeys(sign for task in tasks for sign in _signs(task, delays))
         return slowness.text.format(signs=" and ".join(signs))
-    return slowness.text.format(replies=_replies(tasks))
+    return slowness.text.format(replies=_replies(tasks, asked))
 
 
 def _signs(task: TaskResult, delays: Delays) -> Iterator[str]:
@@ -285,17 +301,19 @@ def _pools(task: TaskResult) -> tuple[str, ...]:
     return ("search",) if searches(task) else POOLS
 
 
-def _replies(tasks: Sequence[TaskResult]) -> str:
-    """Returns what is known of replies that clients waited for."""
+def _replies(tasks: Sequence[TaskResult], asked: Mapping[str, float]) -> str:
+    """Returns what is known of replies that clients waited for. If these would have allowed the rate, clients
+    that were nearly always busy were not too slow on average, but for a part of the time.
+    """
     means_s = [mean_service_s(task) for task in tasks]
-    if len(tasks) == 1 and _was_always_busy(tasks[0]):
+    if len(tasks) == 1 and _was_always_busy(tasks[0]) and not _allows(tasks[0], asked):
         task, (mean_s,) = tasks[0], means_s
         verb = "was" if task.clients == 1 else "were"
         return (
             f"its {format_count(task.clients, 'client')} {verb} always busy: replies after "
             f"{format_seconds(mean_s)} allow {format_rate(task.clients / mean_s)} ops/s"
         )
-    if all(map(_was_always_busy, tasks)):
+    if len(tasks) > 1 and all(_was_always_busy(task) and not _allows(task, asked) for task in tasks):
         times = format_range(means_s, format_seconds)
         return f"their clients were always busy, with replies after {times}"
     times_ms = [
@@ -306,6 +324,11 @@ def _replies(tasks: Sequence[TaskResult]) -> str:
     ]
     longest = f", the longest for {format_seconds(max(times_ms) / 1000)}" if times_ms else ""
     return f"the clients waited for replies{longest}"
+
+
+def _allows(task: TaskResult, asked: Mapping[str, float]) -> bool:
+    """Returns whether the clients of a task could have done what was asked with its mean service time."""
+    return task.clients >= asked[task.task] * mean_service_s(task)
 
 
 def _was_always_busy(task: TaskResult) -> bool:
