@@ -88,6 +88,13 @@ def test_the_achieved_rate_has_the_unit_of_the_target():
     assert achieved_rate(task(throughput=None), asked) == 0.0
 
 
+def test_the_achieved_rate_of_a_runner_that_reports_its_time_is_that_of_the_window():
+    # Half of 100 documents per second: 3,000 in a minute, for which the runner reports 0.6 s.
+    half = task(unit="docs", window_s=60.0, reported_s=0.6, throughput=Throughput(4_900, 5_000, 5_000, 5_100))
+    assert achieved_rate(half, TargetRate(100.0, "docs", 1.0)) == pytest.approx(50.0)
+    assert achieved_rate(replace(half, window_s=0.0), TargetRate(100.0, "docs", 1.0)) == 0.0
+
+
 def test_a_rate_of_work_is_judged_by_the_work_of_an_operation():
     counts = replace(task().accounting, succeeded=30, failed=0, waited=1)
     indexed = bulk(window_operations=30, window_s=10.0, accounting=counts, work=WorkTotals(150_000, 0))

@@ -39,10 +39,15 @@ class TargetRate(Stored, frozen=True):
 
 
 def achieved_rate(task: TaskResult, target: TargetRate) -> float:
-    """Returns the rate of successful work that a task achieved, in the unit of its target."""
+    """Returns the rate of successful work that a task achieved in its window, in the unit of its target."""
     if target.unit == OPS:
         return _succeeded(task) / task.window_s if task.window_s else 0.0
-    return task.throughput.mean if task.throughput else 0.0
+    if task.throughput is None:
+        return 0.0
+    if task.reported_s is None:
+        return task.throughput.mean
+    # This throughput refers to the time that the engine or a runner reports, but the target to the window.
+    return task.throughput.mean * task.reported_s / task.window_s if task.window_s else 0.0
 
 
 def misses_target(
