@@ -16,6 +16,8 @@ BYTES = "byte"
 """The unit of work of operations that copy data."""
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
+_LEAST_PERCENT, _MORE_DECIMALS = 0.005, range(3, 7)
+"""Percentages below it have as many of these decimals as they need not to look like none."""
 _RATE = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)\s+(\S+)/s\s*")
 
 
@@ -122,11 +124,13 @@ def with_unit(text: str, unit: str) -> str:
 
 
 def format_share(share: float) -> str:
-    """Formats a share as a percentage without exponent: 0.31 %, 8.2 %, 120 %, 1,200 %."""
+    """Formats a share as a percentage without exponent: 0.0004 %, 0.31 %, 8.2 %, 120 %, 1,200 %."""
     percent = share * 100
     if percent >= 1000:
         return f"{percent:,.0f} %"
     decimals = 0 if percent >= 99.95 else 1 if percent >= 1 else 2
+    if 0 < percent < _LEAST_PERCENT:
+        decimals = next((more for more in _MORE_DECIMALS if round(percent, more)), decimals)
     return f"{percent:.{decimals}f} %"
 
 

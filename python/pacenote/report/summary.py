@@ -120,11 +120,14 @@ def _marks(figure: Figure) -> str:
 
 
 def _rounded(value: float | None, unit: str, decimals: int) -> float | None:
-    """Returns a value with the decimals that Rally has. A percentage is not rounded if that would hide all
-    failures or all successes.
+    """Returns a value with the decimals that Rally has, or with as many as it needs for three significant
+    digits: an operation of ten minutes has 0.00167 of a throughput, not 0. A percentage is not rounded if
+    that would hide all failures or all successes.
     """
     if value is None:
         return None
+    if unit != "%" and abs(value) < 1.0:
+        return float(f"{value:.3g}")
     rounded = round(value, decimals)
     hides = unit == "%" and (rounded <= 0.0 < value or value < 100.0 <= rounded)
     return value if hides else rounded
