@@ -22,7 +22,7 @@ from pacenote.model.node_options import NodeGroup, NodeOptions
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient, Verdict
 from pacenote.model.race_state import race_state
-from pacenote.model.race_timeline import RaceObservations, TelemetryLine
+from pacenote.model.race_timeline import GcPause, RaceObservations, TelemetryLine
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import OperationTotals, Throughput, WarmupBacklog, WarmupDrain
 from pacenote.report.race_evidence import RaceEvidence
@@ -340,6 +340,21 @@ def test_merges_of_different_nodes_at_different_moments_are_not_added_up():
     assert said(one) == ["merges: up to 4 at the same time"]
     assert said(merges("b", 0.0, 3.0, 5.0), one) == ["merges: up to 5 at the same time on b"]
     assert said(merges("a", 1.0), merges("b", 1.0)) == []
+
+
+def test_simultaneous_pauses_of_nodes_are_not_added_up():
+    def said(*pauses):
+        groups = engine_paragraph(record(), RaceObservations(pauses=pauses)).groups
+        return [text for group in groups for text in group if text.startswith(("GC", "longest"))]
+
+    of_nodes = [GcPause(10.0, 900.0, "Pause Full", node) for node in ("a", "b", "c")]
+    several = [*of_nodes, GcPause(20.0, 100.0, "Pause Young", "b"), GcPause(20.0, 950.0, "Pause Full", "c")]
+    assert said(*several) == ["GC: 2 pauses of 1.85 s in all on c", "longest 950 ms"]
+    assert said(*of_nodes, GcPause(20.0, 100.0, "Pause Young", "b")) == [
+        "GC: 2 pauses of 1 s in all on b",
+        "longest 900 ms on a",
+    ]
+    assert said(GcPause(10.0, 900.0, "Pause Full")) == ["GC: 1 pause of 900 ms in all", "longest 900 ms"]
 
 
 def test_the_documents_of_indices_that_are_counted_together_are_in_all_of_them():

@@ -10,7 +10,7 @@ from pacenote.figures.of_race import origin_value
 from pacenote.model.headline import main_indexing
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.race_timeline import RaceObservations
+from pacenote.model.race_timeline import GcPause, RaceObservations
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.report.machine_use import (
     GAUGES,
@@ -117,13 +117,19 @@ def _limit(value: object) -> float | None:
 
 def _pauses(observed: RaceObservations) -> Iterator[str]:
     """Yields the pauses of the GC logs, which the counters of the nodes have only rounded and without the
-    longest.
+    longest. Of several nodes, it is the one that paused longest: pauses of nodes may be simultaneous.
     """
-    if observed.pauses:
-        total_s = sum(pause.ms for pause in observed.pauses) / 1000
+    by_node: dict[str, list[GcPause]] = {}
+    for pause in observed.pauses:
+        by_node.setdefault(pause.node, []).append(pause)
+    if by_node:
+        node, own = max(by_node.items(), key=lambda item: sum(pause.ms for pause in item[1]))
+        total_s = sum(pause.ms for pause in own) / 1000
+        most = f" on {node}" if node else ""
+        yield f"GC: {format_count(len(own), 'pause')} of {format_seconds(total_s)} in all{most}"
         longest = max(observed.pauses, key=lambda pause: pause.ms)
-        yield f"GC: {format_count(len(observed.pauses), 'pause')} of {format_seconds(total_s)} in all"
-        yield f"longest {format_seconds(longest.ms / 1000)}"
+        at = f" on {longest.node}" if longest.node != node else ""
+        yield f"longest {format_seconds(longest.ms / 1000)}{at}"
 
 
 def _disks(record: RaceRecord, observed: RaceObservations) -> Iterator[str]:

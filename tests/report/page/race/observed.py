@@ -68,9 +68,9 @@ def observed(lines: RaceTimeline | None, **changes: Any) -> RaceObservations:
     return RaceObservations(timeline=lines, **changes)
 
 
-def pause(at_s: float, ms: float) -> GcPause:
+def pause(at_s: float, ms: float, node: str = "") -> GcPause:
     """Returns a pause of a young collection."""
-    return GcPause(at_s, ms, "Young (Normal)")
+    return GcPause(at_s, ms, "Young (Normal)", node)
 
 
 def arrivals(due: Sequence[int], done: Sequence[int]) -> TaskArrivals:

@@ -136,6 +136,9 @@ def test_seconds_with_few_operations_are_stalls_with_the_pauses_in_them():
         "At 0:08 for 3 s: search at 3.33 of usually 50 operations per second; 1.2 s of garbage collection "
         "pauses."
     )
+    of_nodes = tuple(pause(9.5, ms, node=node) for node, ms in (("a", 900.0), ("b", 950.0), ("c", 900.0)))
+    shown = answer(page_of(seen=replace(seen, pauses=of_nodes)), "stall")
+    assert "per second; 950 ms of garbage collection pauses on b." in shown
     assert page.axis is not None
     assert page.axis.stalls == ((8.0, 11.0),)
     held_up = [point(second, count) for second, count in enumerate(operations) if count]

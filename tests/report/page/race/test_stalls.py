@@ -50,6 +50,14 @@ def test_pauses_that_overlap_all_count() -> None:
         assert stall.gc_ms == pytest.approx(expected, abs=1e-3)
 
 
+def test_simultaneous_pauses_of_nodes_are_not_added_up() -> None:
+    pauses = (pause(8.05, 900.0, node="a"), pause(8.04, 950.0, node="b"), pause(8.05, 900.0, node="c"))
+    operations = [100] * 8 + [0] + [100] * 8
+    seen = observed(timeline(search=line(operations)), pauses=pauses, has_gc_log=True)
+    (stall,) = find_stalls([task(duration_s=17.0)], seen)
+    assert (stall.gc_ms, stall.gc_node) == (pytest.approx(950.0), "b")
+
+
 def test_the_longest_of_many_stalls_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stalls, "MOST_STALLS", 2)
     operations = [100, 0, 100, 0, 0, 0, 100, 0, 100, 0, 0, *[100] * 9]

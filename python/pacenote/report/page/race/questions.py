@@ -125,10 +125,14 @@ def standstills(stalls: Sequence[Stall], tasks: Sequence[TimedTask]) -> Question
     return Question(question, tuple(map(Text, texts)))
 
 
+def _on(node: str) -> str:
+    return f" on {node}" if node else ""
+
+
 def _stall_text(stall: Stall) -> str:
     rate = stall.operations / stall.length_s
     collected = (
-        f"; {format_seconds(stall.gc_ms / 1000)} of garbage collection pauses"
+        f"; {format_seconds(stall.gc_ms / 1000)} of garbage collection pauses{_on(stall.gc_node)}"
         if stall.gc_ms
         else "; no garbage collection pause"
         if stall.gc_ms == 0

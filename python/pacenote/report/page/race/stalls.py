@@ -45,10 +45,15 @@ class Stall:
     """Usual number of operations per second of the task."""
 
     gc_ms: float | None
-    """Time of pauses for garbage collection in it, in milliseconds; None if there is no GC log."""
+    """Time of pauses for garbage collection in it on the node that paused longest, in milliseconds; None if
+    there is no GC log.
+    """
 
     longest_ms: float | None = None
     """The longest operation that ended in it or in the second after, in milliseconds; None if not known."""
+
+    gc_node: str = ""
+    """The node of `gc_ms`; empty for the only one, or if none paused."""
 
     @property
     def length_s(self) -> float:
@@ -85,7 +90,7 @@ def find_stalls(tasks: Sequence[TaskResult], observed: RaceObservations) -> tupl
         (span for task in tasks if (line := timelines.get(task.task)) for span in _spans(task, line)),
         key=lambda span: span.length,
     )
-    pauses = _PausedTime(observed.pauses) if observed.has_gc_log and spans else None
+    pauses = _PausedNodes(observed.pauses) if observed.has_gc_log and spans else None
     length_s = observed.timeline.length_s if observed.timeline else 1
     return tuple(sorted((_stall(span, pauses, length_s) for span in spans), key=lambda stall: stall.from_s))
 
@@ -121,16 +126,18 @@ def _spans(task: TaskResult, line: TaskTimeline) -> Iterator[_Span]:
             begin = None
 
 
-def _stall(span: _Span, pauses: _PausedTime | None, length_s: int) -> Stall:
+def _stall(span: _Span, pauses: _PausedNodes | None, length_s: int) -> Stall:
     from_s, to_s = (span.task.started_s + each for each in (span.begin, span.end))
+    gc_ms, node = (None, "") if pauses is None else pauses.longest(from_s, to_s)
     return Stall(
         span.task.task,
         from_s,
         to_s,
         span.operations,
         span.usual,
-        None if pauses is None else pauses.between_ms(from_s, to_s),
+        gc_ms,
         _longest_ms(span.line.points, span.begin, span.end, length_s),
+        node,
     )
 
 
@@ -142,11 +149,33 @@ def _longest_ms(points: Sequence[TimelinePoint], begin: int, end: int, length_s:
     return max((point.times.max_ms for point in ended if point.times.max_ms is not None), default=None)
 
 
-class _PausedTime:
-    """How long pauses took between two times, without looking at all of them: a log has 200,000."""
+class _PausedNodes:
+    """How long each node paused between two times. The pauses of several nodes are not added up: they may be
+    simultaneous, and a node that pauses does not stop the others.
+    """
 
     def __init__(self, pauses: Sequence[GcPause]) -> None:
-        """Pauses may overlap, as those of several nodes do; each counts."""
+        by_node: dict[str, list[GcPause]] = {}
+        for pause in pauses:
+            by_node.setdefault(pause.node, []).append(pause)
+        self._nodes = {node: _PausedTime(own) for node, own in by_node.items()}
+
+    def longest(self, from_s: float, to_s: float) -> tuple[float, str]:
+        """Returns the time of pauses between two times of the node that paused longest, in milliseconds, and
+        its name.
+        """
+        times = ((paused.between_ms(from_s, to_s), node) for node, paused in self._nodes.items())
+        ms, node = max(times, default=(0.0, ""), key=lambda each: each[0])
+        return ms, node if ms else ""
+
+
+class _PausedTime:
+    """How long the pauses of a node took between two times, without looking at all of them: a log has
+    200,000.
+    """
+
+    def __init__(self, pauses: Sequence[GcPause]) -> None:
+        """Pauses that overlap each count."""
         spans = [(_ns(pause.at_s), _ns(pause.at_s + pause.ms / 1000)) for pause in pauses if pause.ms > 0]
         self._begins, self._ends = (sorted(span[side] for span in spans) for side in (0, 1))
         self._begin_sums, self._end_sums = ([0, *accumulate(times)] for times in (self._begins, self._ends))
