@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from host.test_disks import write
-from pacenote.host.data_devices import DataDevice, data_devices, link_speeds
+from pacenote.host.data_devices import (
+    DataDevice,
+    data_devices,
+    link_speeds,
+    partitions,
+    physical_interfaces,
+)
 
 
 def test_the_device_behind_a_data_path_is_named_with_its_disks(tmp_path: Path) -> None:
@@ -57,9 +63,27 @@ def test_the_device_behind_a_data_path_is_named_with_its_disks(tmp_path: Path) -
     assert (inside.path, inside.device) == (plain, "dm-1")
 
 
-def test_only_interfaces_with_a_speed_have_one(tmp_path: Path) -> None:
+def test_only_physical_interfaces_with_a_speed_have_one(tmp_path: Path) -> None:
+    net = tmp_path / "class/net"
     for name, speed in {"eth0": "1000\n", "down": "-1\n", "odd": "fast\n"}.items():
-        write(tmp_path / "class/net" / name, speed=speed)
-    (tmp_path / "class/net/lo").mkdir()
+        write(net / name, speed=speed)
+        (net / name / "device").mkdir()
+    for name in ("bond0", "eth0.100", "br0", "veth1"):
+        write(net / name, speed="10000\n")
+    (net / "lo").mkdir()
     assert link_speeds(tmp_path) == {"eth0": 1.25e8}
-    assert link_speeds(tmp_path / "none") == {}
+    assert physical_interfaces(tmp_path) == ("down", "eth0", "odd")
+    assert (link_speeds(tmp_path / "none"), physical_interfaces(tmp_path / "none")) == ({}, ())
+
+
+def test_partitions_are_those_of_which_the_kernel_says_so(tmp_path: Path) -> None:
+    devices, blocks = tmp_path / "devices/block", tmp_path / "class/block"
+    for name in ("sda", "dm-1", "dm-10", "nvme0n1"):
+        (devices / name).mkdir(parents=True)
+    write(devices / "sda/sda1", partition="1")
+    write(devices / "nvme0n1/nvme0n1p2", partition="2")
+    blocks.mkdir(parents=True)
+    for path in ("sda", "dm-1", "dm-10", "nvme0n1", "sda/sda1", "nvme0n1/nvme0n1p2"):
+        (blocks / Path(path).name).symlink_to(devices / path)
+    assert partitions(tmp_path) == {"sda1": "sda", "nvme0n1p2": "nvme0n1"}
+    assert partitions(tmp_path / "none") == {}

@@ -219,6 +219,45 @@ def test_a_host_without_counters_or_nodes_has_no_figures_of_them() -> None:
     assert found["network.bytes_per_s"] == pytest.approx((1.25e9 + 2.5e9 + 9e9) / SECONDS)
 
 
+def test_virtual_interfaces_do_not_count_the_packets_of_physical_ones_again() -> None:
+    sizes = {"eth0": 5e8, "eth1": 5e8, "bond0": 1e9, "bond0.100": 1e9, "br0": 1e9, "lo": 9e9}
+    counters = {f"network.received_bytes[interface={name}]": size for name, size in sizes.items()}
+    counters |= {f"network.sent_bytes[interface={name}]": 0 for name in sizes}
+    for speeds in ({"eth0": 1.25e9, "eth1": 1.25e9}, {}):
+        host = SampledHost(link_bytes_per_s=speeds, interfaces=("eth0", "eth1"))
+        found = host_figures(telemetry(counters, {}), TASK, host, HostHistory())
+        assert found["network.bytes_per_s"] == pytest.approx(1e9 / SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("data", "other", "is_other"),
+    [
+        ("dm-1", "dm-10", True),
+        ("md1", "md127", True),
+        ("loop1", "loop10", True),
+        ("nvme0n1", "nvme0n12", True),
+        ("nvme0n1", "nvme0n1p12", False),
+        ("md1", "md1p2", False),
+        ("sda", "sda1", False),
+        ("sda", "sdab", True),
+    ],
+)
+def test_a_busy_device_whose_name_continues_that_of_the_data_is_another_one(data, other, is_other) -> None:
+    per_s = {"reads": 10, "read_time": 20, "read_bytes": 1e6, "writes": 500, "write_time": 40}
+    per_s |= {"write_bytes": 5e7, "busy_time": 980, "weighted_time": 60}
+    counters = {
+        f"disk.{name}[device={device}]": value * SECONDS
+        for name, value in per_s.items()
+        for device in (data, other)
+    }
+    known = {} if is_other else {other: data}
+    for partitions in (None, known):
+        host = SampledHost(("node-0",), {data: ()}, partitions=partitions)
+        found = host_figures(telemetry(counters, {}), TASK, host, HostHistory())
+        expected = pytest.approx(0.98) if is_other else None
+        assert found.get("disk.others_util_share") == expected, partitions
+
+
 def test_the_figures_are_those_of_the_cpus_that_the_nodes_may_use() -> None:
     cpus = {"cpu.user[cpu=0]": 89_000, "cpu.idle[cpu=0]": 7_000, "cpu.iowait[cpu=0]": 3_000}
     for selected, idle, other in (
@@ -345,10 +384,17 @@ def test_the_host_is_read_from_the_race_record() -> None:
             "damaged",
         ],
         "link_bytes_per_s": {"eth0": 1.25e8},
+        "interfaces": ["eth0"],
+        "partitions": {"sda1": "sda"},
         "process_cpus": {"node-0": [2, 3]},
         "exact_interrupts": True,
     }
-    expected = replace(HOST, process_cpus={"node-0": frozenset({2, 3})})
+    expected = replace(
+        HOST,
+        process_cpus={"node-0": frozenset({2, 3})},
+        interfaces=("eth0",),
+        partitions={"sda1": "sda"},
+    )
     assert SampledHost.from_record({"host-sampler": document}) == expected
     for telemetry_values in ({}, {"host-sampler": None}):
         assert SampledHost.from_record(telemetry_values) == SampledHost()

@@ -1,4 +1,4 @@
-"""The block devices behind the data paths of nodes, and the speed of network interfaces."""
+"""The block devices behind the data paths of nodes, partitions, and physical network interfaces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.host.disks import block_device, mount_of, mount_of_changes, parse_mounts, whole_disk
-from pacenote.host.facts import names_in, read_text
+from pacenote.host.facts import exists, names_in, read_text
 
 _MAX_MOUNTS_BYTES = 16 << 20
 """Size up to which the list of mounts is read."""
@@ -85,14 +85,29 @@ def _rotational(device: Path) -> bool | None:
         return None
 
 
+def partitions(sys: Path = Path("/sys")) -> dict[str, str]:
+    """Returns the disk of each partition of this host, by their names."""
+    blocks = sys / "class/block"
+    found = {name: whole_disk((blocks / name).resolve()).name for name in names_in(blocks)}
+    return {name: disk for name, disk in found.items() if disk != name}
+
+
+def physical_interfaces(sys: Path = Path("/sys")) -> tuple[str, ...]:
+    """Returns the network interfaces with a device of their own. Bonds, VLANs, bridges and the ends of
+    tunnels and of containers count the packets of these once more.
+    """
+    net = sys / "class/net"
+    return tuple(name for name in names_in(net) if exists(net / name / "device"))
+
+
 def link_speeds(sys: Path = Path("/sys")) -> dict[str, float]:
-    """Returns the speeds of the network interfaces that report one, in bytes per second."""
+    """Returns the speeds of the physical network interfaces that report one, in bytes per second."""
     speeds = {}
-    for name in names_in(sys / "class/net"):
+    for name in physical_interfaces(sys):
         try:
             megabits = int(read_text(sys / "class/net" / name / "speed"))
         except (OSError, ValueError):
-            continue  # Interfaces without a link, and virtual ones, have none.
+            continue  # Interfaces without a link, and those of virtual machines, may have none.
         if megabits > 0:
             speeds[name] = megabits * 1e6 / 8
     return speeds

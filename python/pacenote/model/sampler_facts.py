@@ -51,6 +51,12 @@ class SamplerFacts:
     if that is not known, as in races of earlier versions.
     """
 
+    interfaces: tuple[str, ...] = ()
+    """The physical network interfaces; empty if they were not recorded, or are not visible."""
+
+    partitions: Mapping[str, str] | None = None
+    """The disk of each partition, by their names; None if they were not recorded."""
+
 
 def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
     """Returns the facts in the telemetry of a record, or None if the host was not sampled."""
@@ -70,6 +76,8 @@ def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
         },
         group_readers=_group_readers(_part(dict[str, str], sampler.get("not_available"), {})),
         exact_interrupts=_part(bool, sampler.get("exact_interrupts"), None),
+        interfaces=_part(tuple[str, ...], sampler.get("interfaces"), ()),
+        partitions=_part(dict[str, str], sampler.get("partitions"), None),
     )
 
 

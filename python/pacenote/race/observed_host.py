@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pacenote.host.data_devices import DataDevice, data_devices, link_speeds
+from pacenote.host.data_devices import (
+    DataDevice,
+    data_devices,
+    link_speeds,
+    partitions,
+    physical_interfaces,
+)
 from pacenote.host.interrupt_times import counts_interrupts_exactly
 from pacenote.model.codec import encode
 from pacenote.provision.cpu_affinity import cpus_of_process, online_cpus, usable_cpus
@@ -36,7 +42,7 @@ class ObservedHost:
     """The devices behind the data paths of these nodes."""
 
     link_bytes_per_s: Mapping[str, float]
-    """Speed of the network interfaces that report one, in bytes per second in each direction."""
+    """Speed of the physical network interfaces that report one, in bytes per second in each direction."""
 
     cpus: tuple[int, ...] = ()
     """CPUs of the sampler: those that neither the driver nor a node uses alone; empty for any."""
@@ -55,6 +61,12 @@ class ObservedHost:
     if that is not known.
     """
 
+    interfaces: tuple[str, ...] = ()
+    """The physical network interfaces; empty if only virtual ones are visible, as in a container."""
+
+    partitions: Mapping[str, str] = field(default_factory=dict)
+    """The disk of each partition, by their names."""
+
     def node_cpus(self) -> tuple[int, ...]:
         """Returns the CPUs that at least one of the nodes may use; empty for all."""
         sets = [self.process_cpus.get(node, ()) for node in self.nodes]
@@ -71,6 +83,8 @@ class ObservedHost:
             "data_devices": [encode(device) for device in self.devices],
             "link_bytes_per_s": dict(self.link_bytes_per_s),
             "exact_interrupts": self.exact_interrupts,
+            "interfaces": list(self.interfaces),
+            "partitions": dict(self.partitions),
         }
 
 
@@ -99,6 +113,8 @@ def observed_host(
         missing_nodes=others.missing,
         process_cpus=_process_cpus(processes, driver_cpus),
         exact_interrupts=counts_interrupts_exactly(),
+        interfaces=physical_interfaces(),
+        partitions=partitions(),
     )
 
 

@@ -7,7 +7,7 @@ kernel does not have is left out; it is never 0 instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pacenote.model.cpu_list import recorded_cpus
@@ -61,6 +61,12 @@ class SampledHost:
     exact_interrupts: bool | None = None
     """Whether the kernel counts the time of interrupts for no process; None if that is not known."""
 
+    interfaces: tuple[str, ...] = ()
+    """The physical network interfaces; empty if they are not known."""
+
+    partitions: Mapping[str, str] | None = None
+    """The disk of each partition, by their names; None if they are not known."""
+
     @classmethod
     def from_record(cls, telemetry: Mapping[str, object], driver_cpus: str | None = None) -> SampledHost:
         """Reads `telemetry` of a race record; a race without the sampler has an empty host. `driver_cpus` are
@@ -82,6 +88,8 @@ class SampledHost:
             process_cpus,
             facts.group_readers,
             facts.exact_interrupts,
+            facts.interfaces,
+            facts.partitions,
         )
 
     def cpu_set(self, cpus: frozenset[int]) -> CpuSet:
@@ -244,7 +252,7 @@ def _disk(
     _add(found, "disk.stripe_imbalance", stripe_imbalance([loads[disk] for disk in disks if disk in loads]))
     # A logical device with all its disks is one device.
     own = {name for device, disks in (host.devices or {}).items() for name in (device, *disks)}
-    others = [each.util_share for name, each in loads.items() if not _belongs(name, own)]
+    others = [each.util_share for name, each in loads.items() if not _belongs(name, own, host.partitions)]
     _add(found, "disk.others_util_share", max(others, default=None))
     return found
 
@@ -259,9 +267,18 @@ def stripe_imbalance(disks: Sequence[DeviceLoad]) -> float | None:
     return max(disk.bytes_per_s for disk in disks) * len(disks) / total
 
 
-def _belongs(name: str, devices: Iterable[str]) -> bool:
-    """Returns whether a device is one of these or a partition of one."""
-    return any(re.fullmatch(rf"{re.escape(device)}(p?\d+)?", name) for device in devices)
+def _belongs(name: str, devices: Collection[str], partitions: Mapping[str, str] | None) -> bool:
+    """Returns whether a device is one of these or a partition of one. If it was not recorded what the
+    partitions are, their names tell: that of the disk and a number, after a `p` if the disk's name ends with
+    a digit. `dm-10` is no partition of `dm-1`.
+    """
+    if name in devices:
+        return True
+    if partitions:
+        return partitions.get(name) in devices
+    return any(
+        re.fullmatch(rf"{re.escape(disk)}{'p' if disk[-1:].isdigit() else ''}\d+", name) for disk in devices
+    )
 
 
 def _network(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
@@ -271,8 +288,11 @@ def _network(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
         {labels["interface"]: _per_s(cut) or 0.0 for labels, cut in telemetry.counters(name)}
         for name in ("network.received_bytes", "network.sent_bytes")
     )
-    # Bridges and virtual interfaces count the packets of physical ones again.
-    names = [name for name in received if name in speeds] or [name for name in received if name != "lo"]
+    # Bonds, bridges and other virtual interfaces count the packets of physical ones again. A record of an
+    # earlier version has only the speeds, which virtual ones may have, too.
+    names = [name for name in received if name in (host.interfaces or speeds)] or [
+        name for name in received if name != "lo"
+    ]
     if names:
         found["network.bytes_per_s"] = sum(received[name] + sent.get(name, 0.0) for name in names)
         drops = [
