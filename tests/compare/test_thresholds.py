@@ -117,13 +117,41 @@ def test_a_task_without_a_target_rate_has_failed_operations_too():
     def bulks(failed: int, unanswered: int = 0) -> TaskResult:
         counts = OperationTotals(5_000, 5_000 - failed, failed, unanswered, 0, 0, 5_000, 5_000)
         return structs.replace(
-            index(), error_rate=failed / 5_000, accounting=counts, service_time=times(5_000)
+            index(),
+            error_rate=failed / 5_000,
+            accounting=counts,
+            service_time=times(5_000 - failed),
+            error_design_effect=1.0,
         )
 
-    assert problems("p99:index-append<1s", tasks=(bulks(45),)) == [""]
+    assert problems("p99:index-append<1s", tasks=(bulks(20),)) == [""]
     for task in (bulks(51), bulks(0, 51)):
         (problem,) = problems("p99:index-append<1s", tasks=(task,))
         assert problem == "more than 1 % of its operations failed or were not answered"
+
+
+def test_failures_that_leave_no_bound_do_so_with_and_without_a_target_rate():
+    """9 of 1,000 failed: less than 1 %, but by chance more of 1 % may fail or be slow."""
+    counts = OperationTotals(1_000, 991, 9, 0, 0, 0, 1_000, 1_000)
+    successes = times(991, 5.0, 9.0)
+    failing = search(
+        latency=successes,
+        service_time=successes,
+        accounting=counts,
+        error_rate=0.009,
+        error_design_effect=1.0,
+        latency_with_failures=with_failures(successes, 9),
+    )
+    unpaced = structs.replace(failing, paced=False, latency=None, latency_with_failures=())
+    for task in (failing, unpaced):
+        (problem,) = problems("p99:term<100ms", tasks=(task,))
+        assert problem.startswith("too many operations failed")
+        assert problem.endswith("for an upper bound of p99")
+    few = structs.replace(counts, succeeded=4_999, failed=1, operations=5_000, normal=5_000)
+    one = structs.replace(unpaced, accounting=few, error_rate=1 / 5_000, service_time=times(4_999, 5.0, 9.0))
+    assert problems("p99:term<100ms", tasks=(one,)) == [""]
+    in_a_row = structs.replace(one, error_design_effect=60.0)
+    assert problems("p99:term<100ms", tasks=(in_a_row,))[0].startswith("too many operations failed")
 
 
 def test_operations_that_were_not_sent_raise_a_percentile_and_its_bound():

@@ -26,6 +26,7 @@ from pacenote.model.result import (
     LEAST_VALUES,
     PERCENTILES,
     CensoredPercentile,
+    DurationSummary,
     Percentile,
     TaskResult,
     ValueSummary,
@@ -52,6 +53,8 @@ HINT = "write it as p99:term<100ms, errors:term<0.1% or recall:knn>0.9, without 
 """How a threshold is written."""
 
 _NAMED = 10
+
+_FAILED = "failed or were not answered"
 
 FEW_STRETCHES = (
     "it is not known how independent its operations are: they ended in fewer than 8 parts of its time, or an "
@@ -135,10 +138,15 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
         problem = problem or f"more than {100 - q:.3g} % of its operations {UNSERVED}"
         return ThresholdResult(threshold, task.task, problem, f"p{q:g} {kind} endless")
     if not task.paced and _failed_share(task) > 1 - q / 100:
-        problem = problem or f"more than {100 - q:.3g} % of its operations failed or were not answered"
+        problem = problem or f"more than {100 - q:.3g} % of its operations {_FAILED}"
     if task.paced and has_unserved(task):
         problem = problem or _unknown_unserved(task, q)
         found = _with_unserved(task, found)
+    if not task.paced and times is not None and _failed_share(task) > 0:
+        bounded = _with_failures(task, times, found)
+        if found.supported and found.high_ms is not None and bounded.high_ms is None:
+            problem = problem or f"too many operations {_FAILED} for an upper bound of p{q:g}"
+        found = bounded
     high = "∞" if found.high_ms is None else f"{format_number(found.high_ms)}"
     low = "0" if found.low_ms is None else f"{format_number(found.low_ms)}"
     value = f"p{q:g} {kind} {format_number(found.ms)} ms (95 % interval {low} … {high} ms)"
@@ -151,6 +159,16 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
     if not problem and not (found.high_ms or 0.0) < threshold.limit:
         problem = f"it is not shown to be below {format_number(threshold.limit)} ms"
     return ThresholdResult(threshold, task.task, problem, value)
+
+
+def _with_failures(task: TaskResult, times: DurationSummary, found: Percentile) -> Percentile:
+    """Returns a percentile of service time with the upper bound that it has if operations that failed or were
+    not answered rank above all others, as those without a latency do in a task with a schedule.
+    """
+    counts = task.accounting
+    bound_ms = _slowest_ms(task, times, counts.normal + counts.unanswered, found.q)
+    high_ms = None if found.high_ms is None or bound_ms is None else max(found.high_ms, bound_ms)
+    return replace(found, high_ms=high_ms)
 
 
 def _failed_share(task: TaskResult) -> float:
@@ -200,12 +218,21 @@ def _bound_ms(task: TaskResult, of_all: CensoredPercentile) -> float | None:
     if effect <= 1 or latency is None or of_all.high_ms is None:
         return of_all.high_ms
     due = counts.normal + counts.unanswered + counts.unsent
-    few = most_failures(int(due / effect), 1 - of_all.q / 100)
-    slower = -1 if few is None else int(few * effect) - (due - latency.count)
+    slowest_ms = _slowest_ms(task, latency, due, of_all.q)
+    return None if slowest_ms is None else max(of_all.high_ms, slowest_ms)
+
+
+def _slowest_ms(task: TaskResult, times: DurationSummary, due: int, q: float) -> float | None:
+    """Returns the upper bound of a percentile, in ms, if those of the `due` operations that have no time rank
+    above all others, by the percentiles of the others; None if there are too many of them.
+    """
+    effect = _unserved_effect(task)
+    few = most_failures(int(due / effect), 1 - q / 100)
+    slower = -1 if few is None else int(few * effect) - (due - times.count)
     if slower < 0:
         return None
-    within = (each.ms for each in latency.percentiles if latency.count * (1 - each.q / 100) <= slower)
-    return max(of_all.high_ms, min(within, default=latency.max_ms))
+    within = (each.ms for each in times.percentiles if times.count * (1 - each.q / 100) <= slower)
+    return min(within, default=times.max_ms)
 
 
 def _unserved_effect(task: TaskResult) -> float:
