@@ -419,6 +419,20 @@ def test_a_defect_of_a_built_in_operation_is_not_blamed_on_the_track():
     assert both.findings[1].text == text
 
 
+def test_failed_documents_do_not_outnumber_failed_operations_of_other_tasks():
+    def failing(name, failed, group):
+        counts = structs.replace(task().accounting, failed=failed, succeeded=100, operations=100 + failed)
+        return task(name, error_rate=0.5, accounting=counts, errors=(group,))
+
+    rejected = FailureGroup("bulk-item", "rejected", 429, 5_000, 0.0, 1.0, "documents")
+    timeouts = FailureGroup("timeout", "no response", None, 90, 0.0, 1.0, "operations")
+    both = record(tasks=(failing("index", 5, rejected), failing("term", 90, timeouts)))
+    (text,) = [
+        str(each) for each in determine_verdict(both).findings if "of the operations failed" in str(each)
+    ]
+    assert "mostly timeout" in text
+
+
 def test_a_slow_parameter_source_makes_a_race_suspect():
     fed = task("fed", clients=4, duration_s=10.0, underruns=7, underrun_s=0.4)
     assert determine_verdict(record(tasks=(fed,))).state == "valid"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -152,10 +151,7 @@ def _indexed_nothing(task: TaskResult) -> bool:
 
 def _error_finding(what: str, rates: Iterable[float], tasks: Sequence[TaskResult], limit: float) -> Finding:
     share = format_range(rates, lambda rate: format_excess(rate, limit, ".4g"))
-    counts: Counter[tuple[str, bool]] = Counter()
-    for group in (group for task in tasks for group in task.errors):
-        counts[group.label, group.is_defect] += group.count
-    (label, is_defect), _ = counts.most_common(1)[0] if counts else (("", False), 0)
+    label, is_defect = _most_frequent(tasks)
     cause: Cause = "track" if label == "plugin" else "engine"
     mostly = f", mostly {label}" if label else ""
     return Finding(
@@ -164,6 +160,21 @@ def _error_finding(what: str, rates: Iterable[float], tasks: Sequence[TaskResult
         "correct the cause, which the errors of the report show, or accept them with --max-error-rate",
         names(tasks),
     )
+
+
+def _most_frequent(tasks: Sequence[TaskResult]) -> tuple[str, bool]:
+    """Returns the label of the most frequent failures, and whether they are a defect of Pacenote. Groups
+    count documents in some tasks and operations in others, so each is taken as its part of the failed
+    operations of its task.
+    """
+    operations: dict[tuple[str, bool], float] = {}
+    for task in tasks:
+        whole = sum(group.count for group in task.errors)
+        for group in task.errors:
+            key = group.label, group.is_defect
+            part = max(task.accounting.failed, 1) * group.count / max(whole, 1)
+            operations[key] = operations.get(key, 0.0) + part
+    return max(operations, key=lambda key: operations[key], default=("", False))
 
 
 def not_measured(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
