@@ -1,7 +1,5 @@
 """The rows of the summary have Rally's names and order, and Pacenote's definitions."""
 
-import csv
-import io
 from typing import Any
 
 import pytest
@@ -26,7 +24,6 @@ from pacenote.model.result import (
 )
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.model.target_rate import TargetRate
-from pacenote.report.render.csv import render_csv
 from pacenote.report.rows import Note
 from pacenote.report.summary import build_report
 from support.records import bulk, paced, part, record, task, times
@@ -275,19 +272,6 @@ def test_documents_that_were_sent_without_a_reply_are_said():
             "that as many lost documents are not noticed",
         )
     ]
-
-
-def test_slow_tasks_do_not_have_a_throughput_of_0():
-    merge = task("force-merge", throughput=Throughput(*[1 / 600] * 4), window_s=600.0)
-    hourly = paced("hourly", throughput=Throughput(*[1 / 300] * 4), window_s=3_600.0)
-    hourly = replace(hourly, window_operations=12, window_succeeded=12)
-    asked = {"hourly": TargetRate(1 / 300, "ops", 1 / 300)}
-    report = build_report(record(tasks=(merge, hourly), targets=asked))
-    assert value(report, "Median Throughput", "force-merge") == 0.00167
-    assert value(report, "Min Throughput", "hourly") == 0.00333
-    assert value(report, "achieved rate", "hourly") == 0.00333
-    rows = {tuple(row[:2]): row[2] for row in csv.reader(io.StringIO(render_csv(report)))}
-    assert rows["Mean Throughput", "force-merge"] == "0.00167"
 
 
 def test_errors_are_reported_with_count_and_example():
