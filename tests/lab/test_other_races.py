@@ -1,11 +1,14 @@
 """What else races on this machine at the same time."""
 
+import contextlib
 import os
+import socket
 import subprocess
 import sys
 
 import pytest
 
+from pacenote.lab.machine_changes import MAX_CHANGES, new_changes
 from pacenote.lab.other_races import announced, other_races
 from pacenote.store.race_store import RaceStore
 from support.records import record
@@ -21,7 +24,7 @@ def test_another_experiment_is_seen_until_its_process_has_ended(tmp_path):
     )
     assert other.stdout is not None
     assert other.stdout.readline()
-    text = f"another experiment runs at the same time (process {other.pid})"
+    text = "another experiment runs at the same time"
     assert text in other_races(RaceStore(tmp_path))
     other.kill()
     other.communicate()
@@ -34,6 +37,62 @@ def test_a_race_that_runs_is_seen_but_not_the_experiment_itself(tmp_path):
     with announced():
         found = other_races(races)
     assert "race night runs at the same time" in found
-    assert not any(str(os.getpid()) in text for text in found)
+    assert not any("experiment" in text for text in found)
     folder.finish(record("night"))
     assert "race night runs at the same time" not in other_races(races)
+
+
+def test_names_that_any_user_can_take_are_at_most_one_text(tmp_path):
+    """The names of processes that do not run count for nothing, whoever has taken them."""
+    with contextlib.ExitStack() as stack:
+        for process in (*range(900_000_000, 900_000_200), os.getppid(), 1):
+            taken = stack.enter_context(socket.socket(socket.AF_UNIX))
+            with contextlib.suppress(OSError):
+                taken.bind(f"\0pacenote-experiment-{process}")
+        texts = other_races(RaceStore(tmp_path))
+    assert len(texts) <= 2
+    assert not any("900" in text for text in texts)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a process of another user")
+def test_an_experiment_of_another_user_is_told_apart(tmp_path):
+    program = (
+        "import os, socket\n"
+        "os.setuid(65534)\n"
+        "taken = socket.socket(socket.AF_UNIX)\n"
+        "taken.bind(f'\\0pacenote-experiment-{os.getpid()}')\n"
+        "print(1, flush=True); input()"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline()
+    texts = other_races(RaceStore(tmp_path))
+    other.kill()
+    other.communicate()
+    assert "an experiment of another user runs at the same time" in texts
+
+
+def test_races_that_run_are_one_text(tmp_path):
+    races = RaceStore(tmp_path)
+    for number in range(5):
+        races.create(record(f"night-{number}", complete=False))
+    (text,) = (text for text in other_races(races) if "night" in text)
+    assert text.startswith("races night-")
+    assert text.endswith(" and 2 more run at the same time")
+
+
+def test_a_journal_notes_no_more_changes_than_it_keeps():
+    """What no journal keeps would be new before each block, and be written each time."""
+    known: list[str] = []
+    for block in range(4):
+        others = [f"race {block}-{number} runs" for number in range(MAX_CHANGES)]
+        new = new_changes(known, [f"cores {block}"], others)
+        assert f"cores {block}" in new
+        known += new
+    assert len(known) < MAX_CHANGES
+    full = [f"cores {number}" for number in range(MAX_CHANGES)]
+    assert new_changes(full, ["kernel"], ["a race runs"]) == []
+    assert new_changes(["kernel"], ["kernel"], ["a race runs", "a race runs"]) == ["a race runs"]

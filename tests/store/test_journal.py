@@ -6,6 +6,7 @@ import pytest
 
 from pacenote.errors import StoreError
 from pacenote.store import file_lock
+from pacenote.store import journal as journal_module
 from pacenote.store.file_lock import file_locked, is_file_locked, is_file_shared, shared_lock
 from pacenote.store.journal import Journal
 
@@ -103,3 +104,12 @@ def test_a_shared_lock_is_held_until_the_last_process_has_ended(tmp_path):
     assert is_file_shared(path)
     os.close(second)
     assert not is_file_shared(path)
+
+
+def test_a_journal_does_not_become_longer_than_one_that_is_read(journal, monkeypatch):
+    size = journal.path.stat().st_size
+    monkeypatch.setattr(journal_module, "MAX_FILE_BYTES", size + len('{"n": 3}\n'))
+    journal.append({"n": 3})
+    with pytest.raises(StoreError, match="could not be read"):
+        journal.append({"n": 4})
+    assert journal.read() == (1, 2, 3)

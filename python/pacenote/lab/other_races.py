@@ -9,13 +9,16 @@ import socket
 from collections.abc import Generator
 from pathlib import Path
 
+from pacenote.model.messages import list_with_rest
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore
 
 _NAME = "pacenote-experiment-"
 _SOCKETS = Path("/proc/net/unix")
-_ANNOUNCED = re.compile(rf"@{_NAME}(\d+)$", re.MULTILINE)
+_ANNOUNCED = re.compile(rf"@{_NAME}(\d+)$")
+_EFFECTIVE_USER = re.compile(r"^Uid:\s+\d+\s+(\d+)", re.MULTILINE)
 _NEWEST = 20
+_MAX_NAMED = 3
 
 
 @contextlib.contextmanager
@@ -29,14 +32,33 @@ def announced() -> Generator[None, None, None]:
 
 
 def other_races(races: RaceStore) -> tuple[str, ...]:
-    """Returns what races on this machine beside the experiment of this process, which runs no race now."""
-    try:
-        text = _SOCKETS.read_text("utf-8", "replace")
-    except OSError:
-        text = ""
-    found = sorted(set(_ANNOUNCED.findall(text)) - {str(os.getpid())})
+    """Returns what races on this machine beside the experiment of this process, which runs no race now: at
+    most one text for experiments of this user or root, one for those of others, and one for races.
+
+    Every user can take any number of names, so that the texts contain none of them.
+    """
+    owners = _announcing_users()
+    trusted = {os.geteuid(), 0}
     running = [race.race_id for race in races.list(RaceFilter(limit=_NEWEST)) if race.state == "running"]
+    verb = "race {} runs" if len(running) == 1 else "races {} run"
     return (
-        *(f"another experiment runs at the same time (process {process})" for process in found),
-        *(f"race {race_id} runs at the same time" for race_id in running),
+        *(["another experiment runs at the same time"] if owners & trusted else []),
+        *(["an experiment of another user runs at the same time"] if owners - trusted else []),
+        *([f"{verb.format(list_with_rest(running, _MAX_NAMED))} at the same time"] if running else []),
     )
+
+
+def _announcing_users() -> set[int]:
+    """Returns the users of the other processes that run and whose ids are announced."""
+    owners = set()
+    try:
+        with _SOCKETS.open(encoding="utf-8", errors="replace") as lines:
+            processes = {match[1] for line in lines if (match := _ANNOUNCED.search(line))}
+    except OSError:
+        return set()
+    for process in processes - {str(os.getpid())}:
+        with contextlib.suppress(OSError):  # It does not run, or is not visible to this user.
+            # The owner of the folder would be root if the process forbade dumps of its memory.
+            status = Path(f"/proc/{process}/status").read_text("utf-8", "replace")
+            owners.update(int(user) for user in _EFFECTIVE_USER.findall(status))
+    return owners

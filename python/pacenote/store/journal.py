@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.store.atomic_files import append_line, store_error, unreadable_path, write_atomically
 from pacenote.store.json_file import parse_stored
-from pacenote.system.regular_files import read_stored_file
+from pacenote.system.regular_files import MAX_FILE_BYTES, read_stored_file
+from pacenote.units import format_bytes
 
 Entry = TypeVar("Entry")
 """The type of the events of a journal."""
@@ -47,8 +48,20 @@ class Journal(Generic[Entry]):
         return tuple(found)
 
     def append(self, document: Mapping[str, object]) -> None:
-        """Adds an event, which is on disk when the function returns. Raises StoreError."""
-        append_line(self.path, json.dumps(document, ensure_ascii=False).encode())
+        """Adds an event, which is on disk when the function returns. Raises StoreError, also if the file
+        would then be longer than one that is read.
+        """
+        line = json.dumps(document, ensure_ascii=False).encode()
+        try:
+            size = self.path.stat().st_size
+        except FileNotFoundError:
+            size = 0
+        except OSError as error:
+            raise store_error("read", self.path, error) from error
+        if size + len(line) + 1 > MAX_FILE_BYTES:
+            limit = format_bytes(MAX_FILE_BYTES)
+            raise StoreError(f"{self.path} would be longer than {limit}, and could not be read")
+        append_line(self.path, line)
 
     def repair(self) -> None:
         """Removes the end of a line that a kill has cut off, and keeps it in a file of its own. Raises

@@ -11,7 +11,8 @@ from lab.experiment.experiments import MACHINE, pair
 from pacenote.errors import PacenoteError
 from pacenote.lab.experiment.design import plan_races
 from pacenote.lab.experiment.evaluate import Evaluation
-from pacenote.lab.experiment.progress import MAX_CHANGES, MAX_RACES, MAX_RESUMED, ExperimentProgress
+from pacenote.lab.experiment.progress import MAX_RACES, MAX_RESUMED, ExperimentProgress
+from pacenote.lab.machine_changes import MAX_CHANGES
 from pacenote.model.experiment import ExperimentPlan, JournalEntry
 from pacenote.store.race_store import RaceStore
 from support.records import record
@@ -25,7 +26,10 @@ PLAN = ExperimentPlan(
 
 def test_work_does_not_grow_with_the_square_of_a_journal() -> None:
     repeated = JournalEntry(event="repeated", at=AT, block=1)
-    ExperimentProgress.of(PLAN, [repeated] * MAX_RESUMED)
+    longest = ExperimentProgress.of(PLAN, [repeated] * MAX_RESUMED)
+    # What is written is checked by the same limits.
+    assert "repeats races more than" in longest.problem(repeated)
+    assert not longest.problem(JournalEntry(event="started", at=AT, race=1))
     for entry in (repeated, JournalEntry(event="retried", at=AT)):
         with pytest.raises(PacenoteError, match="the journal of heap-1 repeats races more than"):
             ExperimentProgress.of(PLAN, [entry] * (MAX_RESUMED + 1))

@@ -1,5 +1,6 @@
 """Searches whose races are stored without an engine, to their confirmed ends."""
 
+import itertools
 import json
 import math
 import os
@@ -15,7 +16,8 @@ from lab.tune.searches import MACHINE, RACE_S, RECORDS, Search, knob, limit, sea
 from pacenote.errors import StoreError
 from pacenote.lab.child_command import ChildExit
 from pacenote.lab.experiment.run import RunEnd
-from pacenote.lab.tune.progress import TuneProgress
+from pacenote.lab.tune import progress
+from pacenote.lab.tune.progress import MAX_EVENTS, TuneProgress
 from pacenote.lab.tune.steps import block_seed
 from pacenote.model.finding import Finding
 from pacenote.model.tune import DEFAULT, TuneEvent, TunePlan
@@ -457,6 +459,24 @@ def test_a_block_that_was_left_on_another_machine_or_long_ago_is_raced_again(tmp
     stopped_at(near, 5)
     near.run()
     assert [event.event for event in near.folder.journal()].count("repeated") == 0
+
+
+def test_a_search_never_writes_what_it_cannot_read(tmp_path, monkeypatch):
+    """However many other races there are, before each block others; the limits of writing are those of
+    reading.
+    """
+    numbers = itertools.count()
+    search = Search.of(tmp_path, SMALL)
+    search.confirm = lambda _folder, _experiment: RunEnd(None, "later")
+    search.run(others=lambda: tuple(f"race {next(numbers)} runs" for _ in range(MAX_EVENTS)))
+    assert search.state.chosen is not None
+    machine = [event for event in search.folder.journal() if event.event == "machine"]
+    assert len(machine) == len(search.state.machine_changes)
+    short = Search.of(tmp_path / "short", SMALL)
+    monkeypatch.setattr(progress, "MAX_EVENTS", 5)
+    with pytest.raises(StoreError, match="cannot go on"):
+        short.run()
+    assert len(short.folder.journal()) == short.state.events == 5
 
 
 def test_a_kill_before_the_confirmation_has_a_plan_does_not_stop_the_search(tmp_path):

@@ -9,16 +9,16 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError
+from pacenote.lab.machine_changes import MAX_CHANGES
 from pacenote.model.experiment import BEST, COMPARING, Experiment, ExperimentPlan, JournalEntry, PlannedRace
 
 MAX_RACES = 20_000
 """Largest number of races of a plan; a file of an experiment may have 10,000, and some that warm up."""
 
-MAX_CHANGES = 100
-"""Largest number of changes of the machine that are kept."""
-
 MAX_RESUMED = 200
 """Largest number of events after which races are repeated: each is looked for among all races."""
+
+_RESUMING = ("repeated", "retried")
 
 MAX_FAILURES = 2
 """Races in a row that a variant may fail before it is left out."""
@@ -120,6 +120,9 @@ class ExperimentProgress:
     disturbed: list[JournalEntry] = field(default_factory=list)
     """The ends of races that were disturbed from outside, and repeated."""
 
+    resumed: int = 0
+    """Number of events after which races are repeated."""
+
     race_seconds: float = 0.0
     """Seconds of all races that have ended, also of those that are repeated."""
 
@@ -134,13 +137,10 @@ class ExperimentProgress:
         """Returns the state after these entries. Raises PacenoteError if no experiment has them."""
         if len(plan.races) > MAX_RACES:
             raise PacenoteError(f"the plan of {plan.experiment_id} has more than {MAX_RACES:,} races")
-        found, resumed = cls(plan), 0
+        found = cls(plan)
         for entry in journal:
-            resumed += entry.event in ("repeated", "retried")
-            if resumed > MAX_RESUMED:
-                raise PacenoteError(
-                    f"the journal of {plan.experiment_id} repeats races more than {MAX_RESUMED} times"
-                )
+            if problem := found.problem(entry):
+                raise PacenoteError(f"the journal of {plan.experiment_id} {problem}")
             # Earlier versions then raced blocks again of an experiment that had ended: its answer had been
             # given, and what follows does not change it.
             if entry.event == "repeated" and entry.text:
@@ -148,8 +148,17 @@ class ExperimentProgress:
             found.apply(entry)
         return found
 
+    def problem(self, entry: JournalEntry) -> str:
+        """Returns why a journal cannot have an entry after those so far; empty if it can. What is written and
+        what is read have the same limits.
+        """
+        if self.resumed >= MAX_RESUMED and entry.event in _RESUMING:
+            return f"repeats races more than {MAX_RESUMED} times"
+        return ""
+
     def apply(self, entry: JournalEntry) -> None:
         """Changes the state according to an entry."""
+        self.resumed += entry.event in _RESUMING
         if entry.event == "started":
             self.attempts.setdefault(entry.race, []).append(entry.race_id)
             self.open_races[entry.race] = entry.race_id

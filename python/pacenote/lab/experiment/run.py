@@ -18,12 +18,14 @@ from typing import Protocol
 
 from msgspec import structs
 
+from pacenote.errors import StoreError
 from pacenote.lab.child_command import ChildExit, Show
 from pacenote.lab.disk_space import missing_space
 from pacenote.lab.experiment.design import race_options
 from pacenote.lab.experiment.kept_engine import starts_engine
 from pacenote.lab.experiment.machine import read_machine
 from pacenote.lab.experiment.progress import ExperimentProgress, hopeless, is_retried
+from pacenote.lab.machine_changes import new_changes
 from pacenote.lab.race_child import RaceCall, race_end, wait_for_races
 from pacenote.lab.race_folders import data_file_folder, written_folders
 from pacenote.model.experiment import (
@@ -429,10 +431,10 @@ def _check_machine(run: ExperimentRun, progress: ExperimentProgress, race: Plann
     """Notes before each block what differs from the machine that the plan was made on."""
     if not _begins_block(progress, race):
         return
-    for text in (*progress.plan.machine.changes(run.machine()), *run.others()):
-        if text not in progress.machine_changes:
-            _note(run, progress, JournalEntry(event="machine", at=_now(), race=race.number, text=text))
-            run.listener.warning(f"the machine is not as it was: {text}")
+    changes = progress.plan.machine.changes(run.machine())
+    for text in new_changes(progress.machine_changes, changes, run.others()):
+        _note(run, progress, JournalEntry(event="machine", at=_now(), race=race.number, text=text))
+        run.listener.warning(f"the machine is not as it was: {text}")
 
 
 def _new_id(run: ExperimentRun, race: PlannedRace) -> str:
@@ -445,7 +447,14 @@ def _new_id(run: ExperimentRun, race: PlannedRace) -> str:
 
 
 def _note(run: ExperimentRun, progress: ExperimentProgress, entry: JournalEntry) -> None:
-    """Adds an entry to the journal, and applies it. Raises StoreError."""
+    """Adds an entry to the journal, and applies it. Raises StoreError, also for one with which the journal
+    could not be read.
+    """
+    if problem := progress.problem(entry):
+        raise StoreError(
+            f"{run.folder.experiment_id} cannot go on: with the next event, its journal {problem}",
+            hint="copy its file, and run it as a new experiment",
+        )
     before = progress.blocks_done() if entry.event == "ended" else ()
     run.folder.append(entry)
     progress.apply(entry)

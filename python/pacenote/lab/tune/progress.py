@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from pacenote.errors import PacenoteError
+from pacenote.lab.machine_changes import MAX_CHANGES
 from pacenote.model.tune import DEFAULT, Candidate, Drop, TuneEvent, TunePlan
 from pacenote.stats.successive_racing import CandidateMeans, RacedValue, candidate_means
 
@@ -15,9 +16,6 @@ MAX_EVENTS = 10_000
 
 MOST_BLOCKS, MOST_CANDIDATES = 200, 1_000
 """Largest numbers of blocks and candidates of a journal: the work of an estimate grows with their cube."""
-
-MAX_CHANGES = 100
-"""Largest number of changes of the machine that are kept."""
 
 REPEATED_SHARE = 5
 """One of so many races is repeated at most, because it was disturbed from outside; at least one."""
@@ -83,6 +81,12 @@ class TuneProgress:
     budget_s: float = 0.0
     """Seconds for all races: those of the plan, unless the user has given others since."""
 
+    events: int = 0
+    """Number of all events."""
+
+    _blocks: set[int] = field(default_factory=set)
+    """The blocks that events belong to."""
+
     _forgiven: int = 0
     """Number of the races that ended before the user resumed a search that could not go on."""
 
@@ -93,17 +97,18 @@ class TuneProgress:
     def of(cls, plan: TunePlan, journal: Iterable[TuneEvent]) -> TuneProgress:
         """Returns the state after these events. Raises PacenoteError if no search has them."""
         found = cls(plan)
-        blocks = set[int]()
-        for number, event in enumerate(journal, 1):
-            blocks.add(event.block)
-            if problem := found._problem(event, number, len(blocks)):
-                raise PacenoteError(f"event {number} of the journal of {plan.tune_id} {problem}")
+        for event in journal:
+            if problem := found.problem(event):
+                raise PacenoteError(f"event {found.events + 1} of the journal of {plan.tune_id} {problem}")
             found.apply(event)
         return found
 
-    def _problem(self, event: TuneEvent, number: int, blocks: int) -> str:
-        """Returns what is wrong with an event that comes from a file; empty if nothing is."""
-        if number > MAX_EVENTS or blocks > MOST_BLOCKS or len(self.candidates) > MOST_CANDIDATES:
+    def problem(self, event: TuneEvent) -> str:
+        """Returns why a journal cannot have an event after those so far; empty if it can. What is written and
+        what is read have the same limits.
+        """
+        is_too_long = self.events >= MAX_EVENTS or len(self._blocks | {event.block}) > MOST_BLOCKS
+        if is_too_long or len(self.candidates) + len(event.candidates) > MOST_CANDIDATES:
             return "is one of more races, blocks or candidates than a search has"
         for candidate in event.candidates:
             levels = zip(candidate.levels, self.plan.knobs, strict=False)
@@ -123,6 +128,8 @@ class TuneProgress:
 
     def apply(self, event: TuneEvent) -> None:
         """Changes the state according to an event."""
+        self.events += 1
+        self._blocks.add(event.block)
         if event.event == "suggested":
             self.candidates |= {each.number: each for each in event.candidates}
             self.suggested_after = event.block

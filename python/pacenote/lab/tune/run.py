@@ -17,6 +17,7 @@ from pacenote.lab.disk_space import missing_space
 from pacenote.lab.experiment.machine import read_machine
 from pacenote.lab.experiment.options import joined
 from pacenote.lab.experiment.run import MAX_ATTEMPTS, NEIGHBOUR_S, RunEnd, seconds_between
+from pacenote.lab.machine_changes import new_changes
 from pacenote.lab.race_child import RaceCall, race_end, wait_for_races
 from pacenote.lab.race_folders import data_file_folder, written_folders
 from pacenote.lab.tune.candidates import candidate_options
@@ -155,9 +156,9 @@ def _check_machine(run: TuneRun, state: TuneProgress, step: Race) -> None:
     """Notes before each block what differs from the machine that the search began on."""
     if any(end.block == step.block for end in state.ends):
         return
-    for text in (*state.plan.machine.changes(run.machine()), *run.others()):
-        if text not in state.machine_changes:
-            _note(run, state, TuneEvent(event="machine", at=_now(), text=text))
+    changes = state.plan.machine.changes(run.machine())
+    for text in new_changes(state.machine_changes, changes, run.others()):
+        _note(run, state, TuneEvent(event="machine", at=_now(), text=text))
 
 
 def _remove_corpora(run: TuneRun, state: TuneProgress) -> None:
@@ -294,7 +295,14 @@ def _confirm(run: TuneRun, state: TuneProgress, candidate: int) -> RunEnd:
 
 
 def _note(run: TuneRun, state: TuneProgress, event: TuneEvent) -> None:
-    """Adds an event to the journal, and applies it. Raises StoreError."""
+    """Adds an event to the journal, and applies it. Raises StoreError, also for one with which the journal
+    could not be read.
+    """
+    if problem := state.problem(event):
+        raise StoreError(
+            f"the search {state.plan.tune_id} cannot go on: its next event {problem}",
+            hint="begin a new search",
+        )
     run.folder.append(event)
     state.apply(event)
     run.listener.changed(event, state)
