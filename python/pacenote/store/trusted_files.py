@@ -92,8 +92,8 @@ def writable_by_others(access: FileAccess) -> str:
     The group may write to it if it is that of the user alone, as some distributions have one for each user.
     """
     status, writers, trusted = access.status, access.writers, {os.geteuid(), 0}
-    if status.st_uid not in trusted:
-        return f"it belongs to another user ({_user_name(status.st_uid)})"
+    if reason := of_another_user(status):
+        return reason
     if status.st_mode & stat.S_IWOTH:
         return "all users may write to it (`chmod o-w`)"
     if writers.owning_group and not _is_own_group(status.st_gid):
@@ -101,6 +101,13 @@ def writable_by_others(access: FileAccess) -> str:
     if writers.users - trusted or any(not _is_own_group(group) for group in writers.groups):
         return "others may write to it by its access control list (`chmod g-w`)"
     return ""
+
+
+def of_another_user(status: os.stat_result) -> str:
+    """Returns that something with this status belongs to another user, or empty text if it does not."""
+    if status.st_uid in {os.geteuid(), 0}:
+        return ""
+    return f"it belongs to another user ({_user_name(status.st_uid)})"
 
 
 def _user_name(user: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,13 +38,25 @@ def read_stored_file(path: Path) -> bytes:
     return _read(path, os.O_NOFOLLOW)
 
 
-def read_with_access(path: Path) -> tuple[bytes, FileAccess]:
+def read_with_access(
+    path: Path, is_read: Callable[[FileAccess], bool] = lambda _: True, flags: int = 0
+) -> tuple[bytes, FileAccess]:
     """Returns the content of a file, and who may write to it: to the file that was read, whatever the path
-    names afterwards. Raises OSError as `read_regular_file` does.
+    names afterwards. What `is_read` rejects is not read, whatever it is, and has no content.
+
+    Raises OSError as `read_regular_file` does; `flags` are further flags of `os.open`.
     """
-    with open_regular_file(path) as file:
-        status = os.fstat(file.fileno())
-        return _content(file, MAX_FILE_BYTES), FileAccess(status, writers_of(file.fileno(), status))
+    descriptor = _opened(path, flags)
+    try:
+        status = os.fstat(descriptor)
+        access = FileAccess(status, writers_of(descriptor, status))
+        if not is_read(access):
+            return b"", access
+        _check_regular(status)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return _content(file, MAX_FILE_BYTES), access
+    finally:
+        os.close(descriptor)
 
 
 def open_regular_file(path: Path | str, flags: int = 0, *, folder: int | None = None) -> BinaryIO:
@@ -51,15 +64,26 @@ def open_regular_file(path: Path | str, flags: int = 0, *, folder: int | None = 
 
     Raises OSError; with EINVAL if it is not a regular file, such as a folder or a pipe.
     """
+    descriptor = _opened(path, flags, folder)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
+        # Before `fdopen`, which refuses a folder and leaves it open.
+        _check_regular(os.fstat(descriptor))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+def _opened(path: Path | str, flags: int, folder: int | None = None) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
     except ValueError as error:  # Its name contains a NUL character, or is not text of the file system.
         raise OSError(errno.EINVAL, "it has no valid name") from error
-    # Before `fdopen`, which refuses a folder and leaves it open.
-    if not is_regular_file(os.fstat(descriptor)):
-        os.close(descriptor)
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if not is_regular_file(status):
         raise OSError(errno.EINVAL, "it is not a regular file")
-    return os.fdopen(descriptor, "rb")
 
 
 def _read(path: Path, flags: int, max_bytes: int = MAX_FILE_BYTES) -> bytes:

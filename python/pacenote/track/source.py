@@ -215,9 +215,20 @@ def boundary_of(root: Path) -> Path:
         shared.add(Path.home().resolve())
     for candidate in (folder, *folder.parents):
         # Some users keep their whole home folder in git.
-        if (candidate / ".git").exists() and candidate not in shared:
+        if candidate not in shared and _is_work_tree(candidate, folder):
             return candidate
     return folder
+
+
+def _is_work_tree(folder: Path, track: Path) -> bool:
+    """Returns whether a folder has git's folder or file, and not one that another user than that of the track
+    has put there, as in `/tmp`.
+    """
+    try:
+        owner = (folder / ".git").lstat().st_uid
+        return owner in {0, os.geteuid(), track.stat().st_uid}
+    except OSError:
+        return False
 
 
 def read_text(path: Path) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
+from pathlib import Path
 
 import pytest
 
 from pacenote.cli.options.command_trust import trusted_for_command
 from pacenote.cli.options.folder_trust import read_folder_file
 from pacenote.lab.child_command import child_environment
+from support.descriptors import unchanged_descriptors
 from support.records import record
 
 
@@ -198,6 +201,55 @@ def test_a_file_of_another_user_is_not_used_at_all(folder, race):
     os.chown(file, 54321, -1)
     request, lines = race("--trust")
     assert request.seed == 42
+    assert lines == [f"warning: {file} is not used: it belongs to another user (uid 54321)"]
+
+
+def _sparse(path):
+    with path.open("wb") as file:
+        file.truncate(65 << 20)
+
+
+def _socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(path.name)  # The working folder; an address is short.
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize(
+    "make",
+    [
+        os.mkfifo,
+        Path.mkdir,
+        _socket,
+        _sparse,
+        lambda path: path.symlink_to(path.name),
+        lambda path: path.symlink_to("/etc/shadow"),
+        lambda path: path.symlink_to("/etc"),
+        lambda path: path.symlink_to("missing"),
+    ],
+)
+def test_whatever_another_user_puts_there_has_no_effect_at_all(folder, race, run, make):
+    file = folder / "pacenote.toml"
+    make(file)
+    os.chown(file, 54321, -1, follow_symlinks=False)
+    with unchanged_descriptors():
+        _, lines = race("--trust")
+    assert lines == [f"warning: {file} is not used: it belongs to another user (uid 54321)"]
+    assert run("list", "races")[0] == 0
+    assert "cannot be trusted: it belongs to another user" in run("trust")[2]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo, _sparse])
+def test_a_link_of_ones_own_leads_only_to_what_is_ones_own(folder, race, make):
+    file, target = folder / "pacenote.toml", folder / "target"
+    file.symlink_to(target)
+    target.write_text("seed = 7\n")
+    assert race()[0].seed == 7
+    target.unlink()
+    make(target)
+    os.chown(target, 54321, -1)
+    _, lines = race()
     assert lines == [f"warning: {file} is not used: it belongs to another user (uid 54321)"]
 
 

@@ -7,13 +7,15 @@ not extend to those below it.
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pacenote.cli.options.command_trust import folder_path, is_trusted_for_command
 from pacenote.cli.options.configured import file_cannot_be_read
-from pacenote.store.trusted_files import Trust, TrustedFiles, writable_by_others
+from pacenote.store.trusted_files import Trust, TrustedFiles, of_another_user, writable_by_others
 from pacenote.system.regular_files import read_with_access
 
 HARMLESS = frozenset({
@@ -83,7 +85,12 @@ def read_folder_file(folder: Path, home: Path) -> FolderConfiguration | None:
     """
     path = folder_path(folder)
     try:
-        content, access = read_with_access(path)
+        name = path.lstat()
+        # Another user may have put anything there: a pipe, a folder, a link to a file of root.
+        if reason := of_another_user(name):
+            return FolderConfiguration(path, trust="refused", refusal=reason)
+        flags = 0 if stat.S_ISLNK(name.st_mode) else os.O_NOFOLLOW
+        content, access = read_with_access(path, lambda access: not writable_by_others(access), flags)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
