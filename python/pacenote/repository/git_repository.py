@@ -36,6 +36,7 @@ from pacenote.repository.git import (
     git,
     strip_credentials,
 )
+from pacenote.repository.repository_urls import refuse_credentials
 from pacenote.system import locks
 from pacenote.system.folder_trees import discard_tree
 from pacenote.system.ownership import create_folder, open_shared_lock, replaceable_folder
@@ -463,23 +464,8 @@ def _named_repository(
 
 
 def _checked_url(kind: RepositoryKind, url: str) -> str:
-    """Rejects a URL with credentials: git would store them in the clone and show them to other processes."""
-    try:
-        parts = urlsplit(url) if "://" in url else None
-    except ValueError:
-        # The message of the error may repeat a part of the URL.
-        raise UsageError(f"the URL of a {kind.noun} is malformed", hint="check its host") from None
-    # The user name of an HTTP URL may be a token; that of SSH selects the account.
-    if parts is not None and parts.scheme in ("http", "https") and "@" in parts.netloc:
-        raise UsageError(
-            f"the URL of a {kind.noun} cannot contain a user name or a password",
-            hint="remove them and use a git credential helper: `git help credentials`",
-        )
-    if parts is not None and parts.password is not None:
-        raise UsageError(
-            f"the URL of a {kind.noun} cannot contain a password",
-            hint="configure it in git: `git help credentials`",
-        )
+    """Returns a URL for git; a relative path becomes absolute. Raises UsageError for one with credentials."""
+    refuse_credentials(url, f"a {kind.noun}")
     if url.startswith((".", "~")):
         return str(Path(os.path.expanduser(url)).absolute())  # noqa: PTH111  # never fails
     return url

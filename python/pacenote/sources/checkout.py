@@ -16,6 +16,7 @@ from pathlib import Path
 from pacenote.errors import EngineError, UsageError
 from pacenote.repository.foreign_checkout import foreign_checkout
 from pacenote.repository.git import GitBlocked, GitError, GitMissingError, commit_of, git, strip_credentials
+from pacenote.repository.repository_urls import refuse_credentials
 from pacenote.sources.recipes import BuildRecipe
 from pacenote.sources.revisions import Revision
 from pacenote.system.folder_trees import discard_tree
@@ -76,7 +77,10 @@ class SourceRepository:
 
 
 def local_checkout(location: str) -> Path | None:
-    """Returns the folder at a location, or None for a URL. Raises UsageError if it does not exist."""
+    """Returns the folder at a location, or None for a URL. Raises UsageError if it does not exist, and for a
+    URL with credentials.
+    """
+    refuse_credentials(location, "the sources")
     if _URL.match(location):
         return None
     path = Path(os.path.expanduser(location)).absolute()  # noqa: PTH111  # Path.expanduser raises for unknown users
@@ -91,7 +95,7 @@ def local_checkout(location: str) -> Path | None:
 def find_repository(location: str, recipe: BuildRecipe, clones: Path) -> SourceRepository:
     """Returns the repository at a location: a folder or a URL, or empty for the repository of the engine.
 
-    Raises UsageError for a folder that does not exist.
+    Raises UsageError for a folder that does not exist, and for a URL with credentials.
     """
     url = location or recipe.url
     path = local_checkout(url)
