@@ -50,7 +50,7 @@ def other_races(races: RaceStore) -> tuple[str, ...]:
 
 def _announcing_users() -> set[int]:
     """Returns the users of the other processes that run and whose ids are announced."""
-    owners = set()
+    owners = set[int]()
     try:
         with _SOCKETS.open(encoding="utf-8", errors="replace") as lines:
             processes = {match[1] for line in lines if (match := _ANNOUNCED.search(line))}
