@@ -26,6 +26,27 @@ def _changed(**changes: object) -> Callable[[Path], object]:
     return write
 
 
+def _encoded(name: str, encoding: str, **changes: object) -> Callable[[Path], object]:
+    """Returns what writes a copy of a good race in another encoding, with numbers and texts that checks of
+    bytes do not find in it.
+    """
+
+    def write(folder: Path) -> None:
+        _changed(race_id=name, **changes)(folder)
+        text = (folder / "race.json").read_text()
+        (folder / "race.json").write_bytes(text.encode(encoding))
+
+    return write
+
+
+def _raw_surrogate(folder: Path) -> None:
+    _changed(race_id="raw-surrogate", track="tr-XX", challenge="XX", user_tags={"XX": "XX"})(folder)
+    text = (folder / "race.json").read_bytes()
+    (folder / "race.json").write_bytes(text.replace(b"XX", b"\xed\xa0\x80"))
+
+
+_HALF_PAIRS = {"track": "\ud800", "challenge": "\udc00", "user_tags": {"\ud800": "\udfff"}}
+
 _NEIGHBOURS: dict[str, Callable[[Path], object]] = {
     "year-1": _changed(race_id="year-1", race_timestamp="00010101T000000Z"),
     "year-9999": _changed(race_id="year-9999", race_timestamp="99991231T235959Z"),
@@ -34,6 +55,12 @@ _NEIGHBOURS: dict[str, Callable[[Path], object]] = {
     "surrogate": _changed(
         race_id="sur\ud800", track="\udc00", car=["\ud800"], user_tags={"\ud800": "\udfff"}
     ),
+    "raw-surrogate": _raw_surrogate,
+    "utf-16": _encoded("utf-16", "utf-16-le", **_HALF_PAIRS),
+    "utf-16-digits": _encoded("utf-16-digits", "utf-16-be", user_tags={"a": 10**4000}),
+    "utf-32": _encoded("utf-32", "utf-32", **_HALF_PAIRS),
+    "utf-32-digits": _encoded("utf-32-digits", "utf-32-le", user_tags={"a": 10**4000}),
+    "mark": _encoded("mark", "utf-8-sig", **_HALF_PAIRS),
     "controls": _changed(
         race_id="a\0\x1b[31m\u202e", track="\0\x1b[31m\r\n", challenge="\u2028", car=["\x9b"]
     ),
@@ -90,6 +117,7 @@ def filled_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["compare", "--baseline=good-0,good-1", "--contender=good-2,good-3"],
         ["compare", "--baseline=good-0", "--contender=controls"],
         ["diff", "good-0", "surrogate"],
+        ["diff", "good-0", "mark"],
         ["report", "surrogate"],
         ["report", "controls"],
     ],

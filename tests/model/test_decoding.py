@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import time
 import tracemalloc
@@ -9,7 +10,7 @@ import tracemalloc
 import pytest
 
 from pacenote.model import decoding
-from pacenote.model.decoding import TooDeep, TooManyValues, UnusableNumber, parse_json, parse_toml
+from pacenote.model.decoding import NotFinite, TooDeep, TooManyValues, UnusableNumber, parse_json, parse_toml
 
 DEEP = 100_000
 
@@ -36,6 +37,27 @@ def test_json_that_cannot_be_used_has_a_reason(
 ) -> None:
     with pytest.raises(kind, match=reason):
         parse_json(text)
+
+
+@pytest.mark.parametrize("not_finite", ["refused", "none", "kept"])
+@pytest.mark.parametrize("digits", [1, 4000])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32-le", "utf-32-be", "utf-32"])
+def test_bytes_must_be_utf_8(encoding: str, digits: int, not_finite: NotFinite) -> None:
+    text = json.dumps({"half": "\ud800", "number": "N"}).replace('"N"', "9" * digits)
+    with pytest.raises(ValueError, match=r"it is not UTF-8 text|Expecting"):
+        parse_json(text.encode(encoding), not_finite)
+
+
+@pytest.mark.parametrize("number", ["1", "1e999", "9" * 4000])
+@pytest.mark.parametrize("half", [b"\xed\xa0\x80", b"\xed\xbf\xbf"])
+def test_bytes_have_no_halves_of_surrogate_pairs(half: bytes, number: str) -> None:
+    with pytest.raises(ValueError, match="it is not UTF-8 text"):
+        parse_json(b'{"a": "' + half + b'", "b": ' + number.encode() + b"}", "kept")
+
+
+@pytest.mark.parametrize("number", ["1", "1e999"])
+def test_bytes_may_have_a_byte_order_mark(number: str) -> None:
+    assert parse_json(codecs.BOM_UTF8 + f"[{number}]".encode(), "kept") == [float(number)]
 
 
 def test_json_that_can_be_used_is_returned() -> None:

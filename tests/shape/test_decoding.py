@@ -14,6 +14,7 @@ TRUSTED = {
     "evidence/gc_log.py": "what the Rust core wrote",
     "lab/experiment/kept_engine.py": "what `pacenote start` prints",
     "metrics_store/metrics_documents.py": "what the Rust core wrote",
+    "model/codec.py": "what the Rust core wrote",
     "model/race_timeline.py": "what the Rust core wrote",
     "model/secrets.py": "redacts what it can, also bodies with numbers that JSON does not have",
     "plugins/rally_api/esrally/driver/runner.py": "a function that the code of tracks calls",
@@ -29,7 +30,7 @@ TRUSTED = {
 }
 """Modules that call a parser themselves, and why they may."""
 
-_PARSER = re.compile(r"\b(?:json|tomllib)\.loads?\(")
+_PARSER = re.compile(r"\b(?:(?:json|tomllib)\.loads?|msgspec\.json\.(?:decode|Decoder))\(")
 
 
 def test_texts_from_outside_are_parsed_in_one_place() -> None:

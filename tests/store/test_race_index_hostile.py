@@ -12,7 +12,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from pacenote.model.race_record import RaceRecord
 from pacenote.store import race_index
 from pacenote.store.race_index import INDEX_FILES, RaceFilter
 from pacenote.store.race_store import RaceStore
@@ -256,3 +258,21 @@ def test_the_whole_index_is_checked_again_only_after_another_process_wrote(
     path.write_bytes(copy)
     os.utime(store.races / "a" / "race.json")
     assert (_ids(store), checks()) == (["b", "a"], 1)
+
+
+@pytest.mark.parametrize("version", ["\ud800", "\0"])
+@pytest.mark.parametrize("tags", [{}, {"a": 10**400}])
+def test_a_row_that_cannot_be_stored_or_read_back_hides_no_other(
+    store: RaceStore, monkeypatch: pytest.MonkeyPatch, version: str, tags: dict[str, object]
+) -> None:
+    reading = race_index._record
+
+    def changed(data: bytes) -> RaceRecord:
+        read = reading(data)
+        return replace(read, cluster=replace(read.cluster, version=version), user_tags=tags)
+
+    store.create(record("odd", timestamp=BEGAN.replace(day=3)))
+    monkeypatch.setattr(race_index, "_record", changed)
+    states = {race.race_id: race.state for race in store.list(RaceFilter())}
+    assert states.keys() == {"a", "b", "odd"}
+    assert (states["odd"] == "unreadable") is ((version, tags) != ("\0", {}))

@@ -9,6 +9,7 @@ A document can take fifty times the memory of its text, so that its values are c
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import math
@@ -74,9 +75,13 @@ infinity.
 def parse_json(text: str | bytes, not_finite: NotFinite = "refused") -> Any:
     """Returns a JSON document. Raises ValueError; it is a JSONDecodeError if the text is not JSON.
 
-    `not_finite` says what becomes of numbers that are not finite.
+    `not_finite` says what becomes of numbers that are not finite. Bytes must be UTF-8, without halves of
+    surrogate pairs, and may have a byte order mark.
     """
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    if isinstance(text, bytes):
+        text = data = text.removeprefix(codecs.BOM_UTF8)
+    else:
+        data = text.encode("utf-8", "replace")
     if sum(cost * data.count(character) for character, cost in _COSTS.items()) > MAX_MEMORY_BYTES:
         raise TooManyValues
     constant, number = _READERS[not_finite]
@@ -93,7 +98,13 @@ def parse_json(text: str | bytes, not_finite: NotFinite = "refused") -> Any:
                 check_depth(document)
             return document
     try:
-        document = json.loads(text, parse_constant=constant, parse_float=number, parse_int=integer)
+        document = json.loads(
+            # It also takes bytes for UTF-16 or UTF-32, which checks of the bytes do not expect.
+            text.decode("utf-8") if isinstance(text, bytes) else text,
+            parse_constant=constant,
+            parse_float=number,
+            parse_int=integer,
+        )
     except (json.JSONDecodeError, UnusableNumber):
         raise
     except (RecursionError, ValueError) as error:

@@ -417,9 +417,12 @@ def _row(folder: Path) -> tuple[str, ...]:
     """Returns the values of `_ALL_COLUMNS` without the last one."""
     try:
         row = _readable_row(folder.name, _record(read_stored_file(folder / "race.json")))
+        # What SQLite cannot store, or what cannot be read back, must not damage the whole index.
+        "".join(row).encode()
+        _summary(row[: len(RaceSummary.__dataclass_fields__)])
         if sum(map(len, row)) <= _MAX_ROW_LENGTH:
             return row
-    except (OSError, ValueError, RecursionError, PacenoteError):
+    except (OSError, ValueError, RecursionError, PacenoteError, _DamagedIndex):
         pass
     return (folder.name, *[""] * 8, "{}", "", "unreadable", "", f"{folder.name}\nunreadable".casefold())
 
