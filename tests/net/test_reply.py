@@ -167,6 +167,9 @@ def test_a_document_that_is_too_deep_is_rejected(server: ScriptedServer, depth: 
         {"n": {"jvm": {"mem": {"heap_max_in_bytes": "much"}}}},
         {"n": {"plugins": 7}},
         {"n": {"os": {"allocated_processors": float("inf")}}},
+        {"n": {"os": {"allocated_processors": 2**63}}},
+        {"n": {"jvm": {"mem": {"heap_max_in_bytes": "9" * 4000}}}},
+        {"n": {"jvm": {"mem": {"heap_max_in_bytes": 10**99}}}},
     ],
 )
 def test_a_reply_of_an_unexpected_form_is_described_in_one_sentence(

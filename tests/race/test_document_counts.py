@@ -1,5 +1,6 @@
 """Documents are counted after a race."""
 
+import math
 import time
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_an_index_is_counted_only_if_all_its_shards_answer(
     assert counted.counts == ({"a": 7} if problem is None else {})
 
 
-@pytest.mark.parametrize("count", [None, "7", {}, True, -5, 7.0])
+@pytest.mark.parametrize("count", [None, "7", {}, True, -5, 7.0, 2**62, 10**30, math.inf])
 def test_a_reply_without_a_number_is_a_problem(count: object):
     counted = count_documents(lambda _: {"count": count}, ["a"])
     assert counted.problems == {

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import math
 import os
 import shutil
 
@@ -10,7 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from pacenote.errors import StoreError
+from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
+from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.task_observations import KEY as OBSERVATIONS
 from pacenote.race.record import recorded_plan
 from pacenote.store import atomic_files, race_folder
@@ -201,6 +204,33 @@ def test_a_record_that_would_be_too_large_to_be_read_is_stored_without_what_the_
     assert stored.telemetry == {OBSERVATIONS: {"term": {}}}
     (problem,) = stored.telemetry_errors
     assert problem.startswith("what the cluster reports is left out: with it, the record exceeds 64")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("telemetry", {"node": 10**400, OBSERVATIONS: {"term": {}}}),
+        ("system", SystemMetrics(store_size=2**70)),
+        ("telemetry", {"node": 10**5000, OBSERVATIONS: {"term": {}}}),
+        ("telemetry", {"node": math.inf, OBSERVATIONS: {"term": {}}}),
+        ("cluster", {"heap_max_bytes": 10**4000}),
+        ("documents", (DocumentCheck("a", 5, 2**64), DocumentCheck("b", 5, 5))),
+    ],
+)
+def test_a_record_with_numbers_that_cannot_be_read_is_stored_without_them(store, name, value):
+    complete = record(tasks=(task(), bulk()), telemetry={OBSERVATIONS: {"term": {}}})
+    reported = replace(complete.cluster, nodes=(value,)) if name == "cluster" else value
+    folder = store.create(unfinished())
+    folder.finish(replace(complete, **{name: reported}))
+    stored = store.load("race-1")
+    assert stored.tasks == complete.tasks
+    assert stored.cluster.nodes == ()
+    assert stored.telemetry == {OBSERVATIONS: {"term": {}}}
+    (problem,) = stored.telemetry_errors
+    assert problem.startswith("what the cluster reports is left out: with it, the record cannot be ")
+    assert stored.system == (SystemMetrics() if name == "system" else complete.system)
+    if name == "documents":
+        assert [check.counted for check in stored.documents] == [None, 5]
 
 
 def test_a_deeply_nested_record_is_an_error(store):

@@ -27,7 +27,10 @@ _MAX_SHOWN = 60
 MAX_NUMBER = 1e75
 """The largest number of a document, and the negative one: it can be raised to the fourth power."""
 
-Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+MAX_INTEGER = 2**63 - 1
+"""The largest whole number of a stored type."""
+
+Integer = Annotated[int, Meta(ge=-MAX_INTEGER - 1, le=MAX_INTEGER)]
 """A whole number of a stored type: of 64 bits with its sign."""
 
 Seed = Annotated[int, Meta(ge=0)]
@@ -61,6 +64,19 @@ class Stored(Struct, frozen=True, forbid_unknown_fields=True):
         names = (name for name in self.__struct_fields__ if name not in self._hidden)
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"{type(self).__name__}({shown})"
+
+
+def whole_number(value: object) -> int:
+    """Returns a number or the text of one, such as an engine reports, as a whole number that can be stored.
+
+    Raises ValueError, TypeError and OverflowError if it is none, or has more than 64 bits.
+    """
+    if not isinstance(value, int | float | str):
+        raise TypeError("not a number")
+    number = int(value)
+    if not -MAX_INTEGER <= number <= MAX_INTEGER:
+        raise OverflowError("a whole number of more than 64 bits")
+    return number
 
 
 def check_seed(seed: int | None) -> None:

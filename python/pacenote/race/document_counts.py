@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pacenote.errors import EngineError, PacenoteError
+from pacenote.model.codec import whole_number
 from pacenote.model.engine import GetJson
 from pacenote.net.reply import FailedStatus, expected_form
 from pacenote.units import format_count
@@ -18,6 +19,9 @@ CHECK_LIMIT_S = 120.0
 
 INDEX_LIMIT_S = 2.0
 """Seconds by which each index that is counted extends the limit: a refresh may have much to write."""
+
+_MAX_COUNT = 2**41
+"""Documents of an index, at most: engines store up to 2**31 in a shard, and 1,024 shards of an index."""
 
 MAX_CHECK_S = 3_600.0
 """The longest limit, in seconds, however many indices there are."""
@@ -88,16 +92,17 @@ def _count(get: GetJson, name: str) -> int:
     """Returns the number of documents of an index, whatever its refresh interval. Raises PacenoteError."""
     refreshed = get(f"/{name}/_refresh")
     with expected_form("a refresh"):
-        if failed := int(refreshed.get("_shards", {}).get("failed", 0)):
+        if failed := whole_number(refreshed.get("_shards", {}).get("failed", 0)):
             raise PacenoteError(f"{format_count(failed, 'shard')} could not be refreshed")
     reply = get(f"/{name}/_count")
     with expected_form("the number of documents"):
         shards = reply.get("_shards", {})
         # A shard without a running copy is neither successful nor failed.
-        unanswered = int(shards.get("total", 0)) - int(shards.get("successful", shards.get("total", 0)))
-        if failed := max(int(shards.get("failed", 0)), unanswered):
+        total = whole_number(shards.get("total", 0))
+        unanswered = total - whole_number(shards.get("successful", total))
+        if failed := max(whole_number(shards.get("failed", 0)), unanswered):
             raise PacenoteError(f"{format_count(failed, 'shard')} failed")
         count = reply["count"]
-        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MAX_COUNT:
             raise ValueError(count)
         return count

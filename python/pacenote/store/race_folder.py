@@ -37,6 +37,8 @@ from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.figures.rally_results import stored_document
+from pacenote.model.codec import Stored, decode, encode
+from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.headline import early_end
 from pacenote.model.messages import list_with_rest
 from pacenote.model.printable import encodable
@@ -46,6 +48,7 @@ from pacenote.model.result import TaskResult
 from pacenote.model.saturation import SaturationResult
 from pacenote.model.secrets import redact_value
 from pacenote.model.snapshot import RaceSnapshot
+from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.task_observations import KEY as OBSERVATIONS
 from pacenote.store.atomic_files import append_line, remove_abandoned, store_error, write_atomically
 from pacenote.store.json_file import parse_stored, read_json
@@ -256,21 +259,15 @@ class RaceFolder:
         write_atomically(self.race_json, text)
 
     def _text(self, record: RaceRecord) -> bytes:
-        """Returns the content of the file of a record: without what a cluster reports, if it would otherwise
-        be too large to be read.
+        """Returns the content of the file of a record: without what a cluster reports, if it could otherwise
+        not be read.
         """
-        text = self._complete_text(record)
-        if len(text) <= MAX_FILE_BYTES:
-            return text
-        size = format_bytes(MAX_FILE_BYTES)
-        reported = replace(
-            record,
-            cluster=replace(record.cluster, nodes=()),
-            # What the verdict depends on is Pacenote's own.
-            telemetry={key: value for key, value in record.telemetry.items() if key == OBSERVATIONS},
-            telemetry_errors=(f"what the cluster reports is left out: with it, the record exceeds {size}",),
-        )
-        return self._complete_text(reported)
+        try:
+            text = self._complete_text(record)
+            problem = _unreadable(text)
+        except ValueError as error:
+            problem = f"cannot be written: {error}"
+        return text if not problem else self._complete_text(_without_reported(record, problem))
 
     def _complete_text(self, record: RaceRecord) -> bytes:
         document = stored_document(redact_record(record, self.secrets))
@@ -499,6 +496,46 @@ def reached_step(record: RaceRecord, steps: Sequence[Sequence[str]]) -> ReachedS
         tuple(name for name in steps[before] if name not in ended),
         tuple(name for step in steps for name in step if name not in begun),
     )
+
+
+def _unreadable(text: bytes) -> str:
+    """Returns why the content of the file of a record cannot be read; empty if it can."""
+    if len(text) > MAX_FILE_BYTES:
+        return f"exceeds {format_bytes(MAX_FILE_BYTES)}"
+    try:
+        RaceRecord.from_document(parse_stored(text))
+    except (ValueError, RecursionError, PacenoteError) as error:
+        return f"cannot be read: {error}"
+    return ""
+
+
+def _without_reported(record: RaceRecord, problem: str) -> RaceRecord:
+    """Returns a record without what a cluster reports, with the problem of a record that has it; figures and
+    documents stay if they can be read.
+    """
+    return replace(
+        record,
+        cluster=replace(record.cluster, nodes=()),
+        system=record.system if _can_be_read(record.system) else SystemMetrics(),
+        documents=tuple(map(_readable_check, record.documents)),
+        # What the verdict depends on is Pacenote's own.
+        telemetry={key: value for key, value in record.telemetry.items() if key == OBSERVATIONS},
+        telemetry_errors=(f"what the cluster reports is left out: with it, the record {problem}",),
+    )
+
+
+def _readable_check(check: DocumentCheck) -> DocumentCheck:
+    if _can_be_read(check):
+        return check
+    return replace(check, counted=None, count_problem="the number of documents cannot be stored")
+
+
+def _can_be_read(value: Stored) -> bool:
+    try:
+        decode(type(value), encode(value), "value")
+    except PacenoteError:
+        return False
+    return True
 
 
 def _losses(folder: Path) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.codec import decode, encode
+from pacenote.model.decoding import parse_json
 from pacenote.model.engine import GetJson
 from pacenote.model.printable import shortened
 from pacenote.model.system_metrics import SystemMetrics
@@ -337,7 +338,9 @@ def _storable(reading: DeviceReading) -> tuple[DeviceReading, tuple[str, ...]]:
             problems.append(f"{brief_text(error)}; it is ignored")
     for key, value in reading.values.items():
         try:
-            sizes[key], values[key] = len(key) + len(json.dumps(encode(value), allow_nan=False)), value
+            text = json.dumps(encode(value), allow_nan=False)
+            parse_json(text)
+            sizes[key], values[key] = len(key) + len(text), value
         except (TypeError, ValueError, RecursionError) as error:
             problems.append(f"{key} is not JSON and is ignored: {brief_text(error)}")
     kept = _smallest(sizes)

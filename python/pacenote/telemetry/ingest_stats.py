@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pacenote.model.codec import whole_number
 from pacenote.telemetry.device import DeviceReading
 from pacenote.telemetry.node_changes import ComparedNode, NodeCountersDevice
 
@@ -27,7 +28,7 @@ class IngestStats(NodeCountersDevice[int]):
     def counters(self, node: Mapping[str, Any]) -> Mapping[str, int]:
         """Returns the counters of a node: of all pipelines, of each pipeline and of its processors."""
         ingest = node["ingest"]
-        found = {key: int(ingest["total"][name]) for key, name in _COUNTERS.items()}
+        found = {key: whole_number(ingest["total"][name]) for key, name in _COUNTERS.items()}
         for pipeline, stats in ingest.get("pipelines", {}).items():
             found |= _named(("pipeline", pipeline), stats)
             for position, processors in enumerate(stats.get("processors", ())):
@@ -70,7 +71,9 @@ class IngestStats(NodeCountersDevice[int]):
 
 def _named(parts: tuple[str, ...], stats: Mapping[str, Any]) -> dict[str, int]:
     return {
-        _BETWEEN.join((*parts, key)): int(stats[name]) for key, name in _COUNTERS.items() if name in stats
+        _BETWEEN.join((*parts, key)): whole_number(stats[name])
+        for key, name in _COUNTERS.items()
+        if name in stats
     }
 
 

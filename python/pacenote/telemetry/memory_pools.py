@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pacenote.model.codec import whole_number
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
 
 _PATH = "/_nodes/stats/jvm?filter_path=nodes.*.name,nodes.*.jvm.mem.pools"
@@ -22,7 +23,7 @@ class MemoryPools(TelemetryDevice):
         with expected_form('"jvm.mem.pools" with "peak_used_in_bytes" for each node'):
             values = {
                 f"node.{node.get('name', node_id)}.jvm_memory_pool_stats": {
-                    pool: int(stats["peak_used_in_bytes"])
+                    pool: whole_number(stats["peak_used_in_bytes"])
                     for pool, stats in node["jvm"]["mem"]["pools"].items()
                 }
                 for node_id, node in reply.get("nodes", {}).items()
