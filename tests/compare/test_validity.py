@@ -23,7 +23,14 @@ from pacenote.model.race_record import (
     Verdict,
 )
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import LevelChange, Steadiness, WarmupBacklog, WarmupDrain, WorkTotals
+from pacenote.model.result import (
+    LevelChange,
+    OperationTotals,
+    Steadiness,
+    WarmupBacklog,
+    WarmupDrain,
+    WorkTotals,
+)
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.task_observations import TaskObservation, with_observations
@@ -228,7 +235,8 @@ def test_tasks_without_a_primary_metric_void_nothing():
     sides = contender(verdict=Verdict("suspect", (late,)))
     for side in sides:
         for number, own in enumerate(side):
-            created = replace(own.tasks[1], task="create-index", operation_type="create-index")
+            created = replace(own.tasks[1], task="create-index", operation_type="create-index", paced=False)
+            created = replace(created, accounting=OperationTotals(1, 1, 0, 0, 0, 0, 1, 1))
             side[number] = replace(own, tasks=(created, *own.tasks))
     found = of(sides)
     assert "create-index: replies were read late (in 3 of 6 races: b0, b1 and b2)" in texts(found)

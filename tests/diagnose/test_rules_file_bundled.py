@@ -14,10 +14,11 @@ from diagnose.everyday_rule_cases import EVERYDAY_CASES
 from diagnose.rule_cases import Figures, RuleCase
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.catalogue import FIGURES
-from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window, WorkKind
+from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.rule import NOT_OBSERVED, Rule
 from pacenote.diagnose.rules_file import bundled_rules, with_own_rules
 from pacenote.model.diagnosis import RuleAnswer
+from pacenote.model.task_kinds import WorkKind
 
 RULES = {rule.id: rule for rule in bundled_rules() if rule.kind == "diagnosis"}
 CASES: Mapping[str, RuleCase] = {

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from compare.races import unserved
-from pacenote.model.headline import headline, slowest_search
+from pacenote.model.headline import headline, slowest_task
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog, WarmupDrain
 from pacenote.model.target_rate import TargetRate
@@ -81,9 +81,9 @@ def test_the_advice_does_not_depend_on_the_number_of_connections():
     assert backlog_advice(one) == "raise the warmup-iterations of all clients together to at least 704"
 
 
-def test_it_is_neither_the_slowest_search_nor_the_headline():
+def test_it_is_neither_the_slowest_task_nor_the_headline():
     slow, other = delayed(), task("other", service_time=times(p50=1.0))
-    assert slowest_search([slow, other]) is other
+    assert slowest_task([slow, other]) is other
     assert headline(record(tasks=(slow, other))) == "p50 1 ms"
     assert headline(record(tasks=(slow,))) == ""
 
@@ -161,5 +161,5 @@ def test_a_race_says_that_the_option_had_no_effect(changes):
 
 def test_a_search_that_mostly_was_not_sent_is_not_the_slowest():
     hung, other = unserved(0.6), paced(latency=times(p50=0.1))
-    assert slowest_search([hung, other]) is other
-    assert slowest_search([unserved(0.4), other]) is not other
+    assert slowest_task([hung, other]) is other
+    assert slowest_task([unserved(0.4), other]) is not other

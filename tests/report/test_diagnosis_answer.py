@@ -11,7 +11,7 @@ from diagnose import rule_cases as cases
 from diagnose.everyday_rule_cases import EVERYDAY_CASES
 from diagnose.rule_cases import RuleCase
 from pacenote.diagnose.answers import diagnose
-from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window, WorkKind
+from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.model.diagnosis import (
     Diagnosis,
@@ -23,6 +23,7 @@ from pacenote.model.diagnosis import (
     TimeShare,
 )
 from pacenote.model.race_record import Verdict
+from pacenote.model.task_kinds import WorkKind
 from pacenote.report.diagnosis_answer import diagnosis_answer
 from pacenote.report.render.diagnosis import diagnosis_lines
 from pacenote.report.screen.text import plain_text

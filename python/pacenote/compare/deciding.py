@@ -14,15 +14,15 @@ from pacenote.model.imported import ImportedResults, ImportedTask, imported_task
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import DurationSummary, TaskResult, percentiles_for
 from pacenote.model.target_rate import leaves_unsent, misses_target
-from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
+from pacenote.model.task_kinds import reported_tasks, runs_once
 
 
 def deciding_metrics(
     records: Sequence[RaceRecord], metrics: Collection[MetricId]
 ) -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
     """Returns the labels of the metrics that decide a comparison of races that have all of these metrics:
-    those that the metadata of their tasks names or, if there are none, one of each task that indexes or
-    searches, and its error rate. Also returns the names in the metadata that select no metric, by task.
+    those that the metadata of their tasks names or, if there are none, one of each task that does not run
+    only once, and its error rate. Also returns the names in the metadata that select no metric, by task.
 
     That one is throughput unless all races keep a target rate; then it is the highest percentile of latency
     of `DECIDING_PERCENTILES` that the samples of all races carry.
@@ -118,8 +118,7 @@ class _RacedTask:
 
 
 def _deciding_tasks(record: RaceRecord) -> list[TaskResult]:
-    tasks = [task for task in reported_tasks(record) if indexes(task) or searches(task)]
-    return tasks or [task for task in reported_tasks(record) if not runs_once(task)]
+    return [task for task in reported_tasks(record) if not runs_once(task)]
 
 
 def _keys(tasks: Sequence[_RacedTask]) -> tuple[str, ...]:

@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
 
 from pacenote.diagnose.catalogue import FIGURES, SOURCES
 from pacenote.diagnose.expression import Scalar, Unknown, Value
 from pacenote.diagnose.figure_units import KINDS
 from pacenote.model.race_record import Verdict
+from pacenote.model.task_kinds import WorkKind
 from pacenote.units import format_count
 
 NOT_RECORDED = "it was not recorded"
@@ -31,9 +31,6 @@ for each of them.
 """
 
 _VALID = Verdict("valid")
-
-WorkKind = Literal["indexing", "searching", "other"]
-"""What a task does."""
 
 
 @dataclass(frozen=True, slots=True)

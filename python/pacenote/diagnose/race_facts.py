@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pacenote.diagnose.facts import MOST_BESIDE, EvidenceBuilder, TaskFacts, Window, WorkKind
+from pacenote.diagnose.facts import MOST_BESIDE, EvidenceBuilder, TaskFacts, Window
 from pacenote.figures.of_race import Figure, engine_figures, task_figures
 from pacenote.model.driver_facts import listed, number, part, threads_of
 from pacenote.model.engine_time import SHORT_MS, EngineTime
@@ -14,7 +14,7 @@ from pacenote.model.imported import ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import achieved_rate
-from pacenote.model.task_kinds import diagnosed_tasks, indexes, searches
+from pacenote.model.task_kinds import WorkKind, diagnosed_tasks, indexes, work_kind
 
 _MS = 1000.0
 _REJECTED = 429
@@ -86,14 +86,10 @@ def _task_facts(task: TaskResult, together: tuple[str, ...]) -> TaskFacts:
     beside = [name for name in together[: MOST_BESIDE + 1] if name != task.task]
     return TaskFacts(
         task.task,
-        _kind(task),
+        work_kind(task),
         beside=tuple(beside[:MOST_BESIDE]),
         warmup_share=max(0.0, 1 - task.window_s / task.duration_s) if task.duration_s > 0 else 0.0,
     )
-
-
-def _kind(task: TaskResult) -> WorkKind:
-    return "indexing" if indexes(task) else "searching" if searches(task) else "other"
 
 
 def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, float | str | None]]:

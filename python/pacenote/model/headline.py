@@ -1,4 +1,4 @@
-"""The figures that say most about a race: how fast it indexed, and its slowest search."""
+"""The figures that say most about a race: how fast it indexed, and its slowest task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pacenote.model.imported import ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
-from pacenote.model.task_kinds import indexes, reported_tasks, searches
+from pacenote.model.task_kinds import indexes, reported_tasks, runs_once
 from pacenote.model.unserved import is_endless
 from pacenote.model.warmup_backlog import has_sound_latency
 from pacenote.units import format_rate, format_seconds
@@ -19,15 +19,15 @@ def main_indexing(tasks: Iterable[TaskResult]) -> TaskResult | None:
     return max(indexing, key=lambda task: task.work.done, default=None)
 
 
-def slowest_search(tasks: Iterable[TaskResult]) -> TaskResult | None:
-    """Returns the search with the longest median latency, or None if there is no search. One whose latency
-    includes the backlog of its warm-up does not stand for the race, nor one of which most operations have
-    no latency.
+def slowest_task(tasks: Iterable[TaskResult]) -> TaskResult | None:
+    """Returns the task with the longest median latency, or None if there is none: one that neither indexes
+    nor runs only once. One whose latency includes the backlog of its warm-up does not stand for the race, nor
+    one of which most operations have no latency.
     """
     found = (
         task
         for task in tasks
-        if searches(task)
+        if not (indexes(task) or runs_once(task))
         and has_sound_latency(task)
         and not is_endless(task, 50.0)
         and median_latency_ms(task) is not None
@@ -63,7 +63,7 @@ def headline(record: RaceRecord) -> str:
     tasks = reported_tasks(record)
     if task := main_indexing(tasks):
         return indexing_rate(task)
-    if (task := slowest_search(tasks)) and (ms := median_latency_ms(task)) is not None:
+    if (task := slowest_task(tasks)) and (ms := median_latency_ms(task)) is not None:
         return f"p50 {format_seconds(ms / 1000)}"
     return ""
 

@@ -1,13 +1,47 @@
-"""What the tasks of a report do. Reports do not know operation types, only their names and units."""
+"""What the tasks of a report do: what their operation types do, of which this package knows the names."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 
+WorkKind = Literal["indexing", "searching", "other"]
+"""What a task does."""
+
+COMPOSITE = "composite"
+"""The operation type whose kind is that of its sub-operations."""
+
+KINDS: Mapping[str, WorkKind] = {
+    "bulk": "indexing",
+    **dict.fromkeys(("search", "paginated-search", "scroll-search", "composite-agg"), "searching"),
+    **dict.fromkeys(("sql", "esql", "esql-profile"), "searching"),
+    **dict.fromkeys(("submit-async-search", "get-async-search"), "searching"),
+    # Their names and units are like those of types that search or index.
+    **dict.fromkeys(("delete-async-search", "wait-for-transform", COMPOSITE), "other"),
+}
+"""What built-in operation types do; of the others, the name and the unit say that they do something else."""
+
 _DOCUMENTS = "docs"
-_SEARCH_WORDS = ("search", "sql", "agg")
-"""Parts of the names of the operation types that search."""
+
+_BULK = "bulk"
+"""The word in the name of a type of a plug-in that indexes."""
+
+_SEARCHES = frozenset({"search", "msearch", "query", "queries", "searches", "sql", "agg", "aggs"})
+"""Last words of the names of types of plug-ins that search."""
+
+_CHANGES = frozenset({"by", "cancel", "clear", "close", "create", "delete", "put", "register", "update"})
+"""Words in the names of types that do not search although their last word is one of `_SEARCHES`."""
+
+_SENT_SHARE = 1 / 3
+"""A runner of a plug-in that counts documents indexes them if it sent at least this share of the bytes that
+it received: the reply to a bulk is hardly larger than its documents, while a scan receives documents.
+"""
+
+_WORDS = re.compile("[^a-z0-9]+")
 
 
 def reported_tasks(record: RaceRecord) -> tuple[TaskResult, ...]:
@@ -20,20 +54,43 @@ def has_failed(task: TaskResult) -> bool:
     return bool(task.error_rate or task.accounting.failed)
 
 
+def work_kind(task: TaskResult) -> WorkKind:
+    """Returns what a task does. A composite searches if one of its sub-operations does, and what a runner of
+    a plug-in does is derived from the name of its type and from the bytes that it sent.
+    """
+    if task.operation_type == COMPOSITE:
+        return "searching" if _any_searches(part.operation_type for part in task.parts) else "other"
+    if (known := KINDS.get(task.operation_type)) is not None:
+        return known
+    words = _WORDS.split(task.operation_type.lower())
+    if _names_search(words):
+        return "searching"
+    is_sent = task.content_in > 0 and task.content_out >= _SENT_SHARE * task.content_in
+    return "indexing" if task.unit == _DOCUMENTS and (_BULK in words or is_sent) else "other"
+
+
+def _any_searches(operation_types: Iterable[str]) -> bool:
+    return any(KINDS.get(name) == "searching" for name in operation_types)
+
+
+def _names_search(words: list[str]) -> bool:
+    return words[-1] in _SEARCHES and _CHANGES.isdisjoint(words)
+
+
 def indexes(task: TaskResult) -> bool:
     """Returns whether a task indexes documents."""
-    return task.unit == _DOCUMENTS
+    return work_kind(task) == "indexing"
 
 
 def searches(task: TaskResult) -> bool:
     """Returns whether a task searches."""
-    named = any(word in task.operation_type for word in _SEARCH_WORDS)
-    return named and not indexes(task) and not task.operation_type.startswith("delete-")
+    return work_kind(task) == "searching"
 
 
 def runs_once(task: TaskResult) -> bool:
     """Returns whether a task has so few operations that a rate says nothing, such as a force merge."""
-    return not (indexes(task) or searches(task) or task.paced) and task.accounting.operations <= task.clients
+    is_other = work_kind(task) == "other" and not task.paced
+    return is_other and task.accounting.operations <= task.clients
 
 
 def diagnosed_tasks(record: RaceRecord) -> tuple[TaskResult, ...]:

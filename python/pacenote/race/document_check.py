@@ -13,6 +13,7 @@ from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments
 from pacenote.model.engine import GetJson
 from pacenote.model.finding import Cause
 from pacenote.model.result import TaskResult
+from pacenote.model.task_kinds import indexes
 from pacenote.model.work import (
     ActionInFile,
     ActionLine,
@@ -139,10 +140,10 @@ def _why_unchecked(task: PlannedTask, result: TaskResult) -> str:
     if isinstance(task.work, BulkWork):
         return "the action lines of its files name the indices" if _has_own_actions(task.work) else ""
     found = find_type(task.operation_type)
-    indexes = result.unit == "docs" if found is None else found.indexes_documents
-    if indexes and isinstance(task.work, PythonSource):
+    sends = indexes(result) if found is None else found.indexes_documents
+    if sends and isinstance(task.work, PythonSource):
         return "a parameter source written in Python supplies its bulks"
-    return "a runner written in Python sends them" if indexes and isinstance(task.work, PythonRunner) else ""
+    return "a runner written in Python sends them" if sends and isinstance(task.work, PythonRunner) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pacenote.model.headline import indexing_rate, main_indexing, median_latency_ms, slowest_search
+from pacenote.model.headline import indexing_rate, main_indexing, median_latency_ms, slowest_task
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
@@ -35,7 +35,7 @@ def _indexing(reported: Sequence[TaskResult]) -> Iterator[Answer]:
 
 
 def _slowest(reported: Sequence[TaskResult]) -> Iterator[Answer]:
-    task = slowest_search(reported)
+    task = slowest_task(reported)
     if task and (ms := median_latency_ms(task)) is not None:
         yield Answer("Slowest p50", f"{single_line(task.task)} {format_seconds(ms / 1000)}")
 
