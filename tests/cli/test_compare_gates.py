@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
-from compare.races import index, race, search
+from compare.races import many_bulks, race, search
 from pacenote.model.result import DurationSummary, percentiles_for
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
@@ -30,7 +30,7 @@ def store_races(order: str, change: float, drift: float = 0.0, without_search: i
             race(
                 f"{side}{at:02}",
                 at,
-                tasks=(index(rate), *(() if at == without_search else searches)),
+                tasks=(many_bulks(rate), *(() if at == without_search else searches)),
                 user_tags={"experiment": "loop", "block": at // 2, "variant": side},
                 car_params={"heap": side},
             )

@@ -450,6 +450,19 @@ def test_that_no_operation_failed_is_neither_a_verdict_nor_an_answer():
     assert errors.reason.startswith("0 in all races")
 
 
+@pytest.mark.parametrize(("races", "is_shown"), [(3, False), (10, True)])
+def test_that_few_operations_did_not_fail_does_not_show_that_few_fail(races, is_shown):
+    """Each race has 500 operations; that fewer than 0.1 points fail takes 3,688 of them."""
+    found = of(blocks(races, noise=0.002))
+    errors = metric(found, "error-rate:index-append")
+    expected = 100 * (1 - 0.025 ** (1 / (500 * races)))
+    assert errors.possible_rise == pytest.approx(expected)
+    assert metric(found, "throughput:index-append").possible_rise is None
+    text = gate_result(found, None, parse_requirements("no-worse:5%:error-rate:index-append")).text
+    assert (text == "") is is_shown
+    assert is_shown or "so few operations do not exclude a rise by 0.25 points" in text
+
+
 def test_ranks_that_disagree_are_shown():
     """One slow race of fourteen widens the interval of the mean, but hardly that of the ranks."""
     label, sides = "throughput:index-append", blocks(14, factor=1.2, noise=0.002)

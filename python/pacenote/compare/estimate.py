@@ -145,7 +145,8 @@ def decided(
     found = []
     for each, effect in zip(metrics, effects, strict=True):
         if effect is None:
-            found.append(_decided(each, None, None))
+            undecided = _decided(each, None, None)
+            found.append(replace(undecided, possible_rise=_possible_rise(each, alone)))
         elif each.metric.role in families:
             found.append(_decided(each, effect, next(families[each.metric.role])))
         else:
@@ -157,6 +158,18 @@ def decided(
         replace(each, usual_change=_usual_change(each, options), shift=_shift(own))
         for own, each in zip(metrics, found, strict=True)
     )
+
+
+def _possible_rise(each: Measured, confidence: float) -> float | None:
+    """Returns by how many points an error rate that is 0 in all races may have risen: the upper bound of that
+    of the contender, whose operations are counted (Clopper and Pearson).
+    """
+    if each.failures is None or not each.metric.is_zero or each.is_void:
+        return None
+    if each.races.design == "one race each":
+        return None
+    operations = total(each.failures.contender).operations
+    return -100 * math.expm1(math.log((1 - confidence) / 2) / operations)
 
 
 _FAMILIES: tuple[MetricRole, ...] = ("primary", "quality")

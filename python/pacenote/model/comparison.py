@@ -239,6 +239,12 @@ class MetricComparison:
     in every block, …`; empty if the order of its races excludes that, and without a change.
     """
 
+    possible_rise: float | None = None
+    """Of an error rate that is 0 in all races, by how many points of a percentage it may have risen
+    nevertheless, with the confidence of an interval: so few operations of the contender do not exclude more.
+    None for other metrics, and if their number is not known.
+    """
+
     @property
     def is_zero(self) -> bool:
         """Whether it is 0 in all races, such as the error rate of operations that did not fail."""

@@ -61,8 +61,8 @@ class NoWorse:
         return f"--require={self} is not shown of {list_with_rest(texts, _NAMED)}" if texts else ""
 
     def _is_shown(self, each: MetricComparison) -> bool:
-        if each.is_zero:
-            return True
+        if each.possible_rise is not None:
+            return each.possible_rise < each.smallest_effect
         alone = each.change.alone if each.change else None
         if each.change is None or alone is None:
             return False
@@ -80,6 +80,10 @@ def unmet_text(each: MetricComparison) -> str:
     """Returns what is known of a metric that is not shown to be no worse."""
     from pacenote.report.comparison_rows import alone_text
 
+    if each.possible_rise is not None:
+        return (
+            f"0 in all races, but so few operations do not exclude a rise by {each.possible_rise:.2g} points"
+        )
     if each.change is None or each.change.alone is None:
         reason = each.order_problem or each.reason
         return f"{each.word}: {reason}" if reason else each.word
