@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from pacenote.model.comparison import Comparison
+from compare.quality_races import quality_blocks
+from compare.races import compared
+from pacenote.compare.groups import compare_groups
+from pacenote.model.comparison import Comparison, ComparisonOptions
 from pacenote.report.page.comparison.build import build_comparison_page
 from pacenote.report.page.comparison.races import compared_races
 from report.page import examples
@@ -148,3 +151,10 @@ def test_percentiles_keep_their_names_at_the_beginning_of_a_figure():
     times = tuple(each for each in found.metrics if each.metric.kind == "percentile")
     page = build_comparison_page(examples.comparison_page(replace(found, metrics=times)))
     assert page.figures[0].label.startswith("p"), page.figures[0]
+
+
+def test_a_number_without_a_direction_is_not_said_to_be_better_in_one():
+    sides = quality_blocks({"hits": 10.0}, {"hits": 12.0})
+    found = compare_groups(*(compared(*side) for side in sides), ComparisonOptions(("hits:knn",)))
+    assert drawings(page_of(found))["dots-0"].summary.startswith("Neither direction is better.")
+    assert drawings(page_of(examples.comparison()))["dots-0"].summary.startswith("Higher is better.")

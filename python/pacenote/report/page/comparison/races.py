@@ -167,6 +167,9 @@ def style(number: int) -> MarkStyle:
     return "accent" if number else "quiet"
 
 
+_DIRECTIONS = {True: "Higher is better.", False: "Lower is better.", None: "Neither direction is better."}
+
+
 def _strip(name: str, metric: MetricId, races: Sequence[ShownRace], variants: Sequence[str]) -> Drawing:
     """Returns the values of one metric, a row for each variant, and in it the first race at the top."""
     scale = scale_of(value for race in races if (value := race.values.get(metric)) is not None)
@@ -187,7 +190,7 @@ def _strip(name: str, metric: MetricId, races: Sequence[ShownRace], variants: Se
             found.append(f"{single_line(variant)} {note}")
             marks.append(Stroke(scale.at(middle), 0.0, scale.at(middle), 1.0, "", is_thin=True, title=note))
         rows.append(DrawingRow(single_line(variant), tuple(marks), note, height_px=40))
-    text = f"{'Higher' if metric.higher_is_better else 'Lower'} is better."
+    text = _DIRECTIONS[metric.higher_is_better]
     if len(found) <= _MOST_NAMED:
         text += f" Medians: {', '.join(found)}."
     key: tuple[KeyEntry, ...] = (KeyEntry("", "median", "line"),)
