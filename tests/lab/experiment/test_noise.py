@@ -12,6 +12,7 @@ from pacenote.model.experiment_result import NoiseValue
 from pacenote.stats.blocks import detectable_effect
 from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.file_lock import is_file_locked
+from support.records import times
 
 
 def test_the_spread_is_that_of_the_logarithms():
@@ -163,3 +164,13 @@ def test_other_experiments_store_no_noise(tmp_path):
     lab = Lab.of(tmp_path, pair())
     lab.evaluation.store_noise(lab.run().progress, ExperimentStore(tmp_path))
     assert ExperimentStore(tmp_path).noise() == {}
+
+
+def test_percentiles_that_the_samples_do_not_carry_have_no_noise():
+    races = [
+        race(f"r{at}", at, tasks=(index(), search(latency=times(1_500, 20.0, 80.0 + at)))) for at in range(8)
+    ]
+    labels = {value.metric.label for value in noise_values(races)}
+    assert {"p50-latency:term", "p99-latency:term"} <= labels
+    assert "p99.9-latency:term" in {metric.label for metric in race_metrics(races[0])}
+    assert "p99.9-latency:term" not in labels

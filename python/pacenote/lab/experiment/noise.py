@@ -98,9 +98,8 @@ def noise_values(races: Sequence[RaceRecord | None]) -> tuple[NoiseValue, ...]:
 
 
 def _counts(doubts: RaceDoubts, datum: Datum | None, metric: MetricId) -> bool:
-    """Returns whether a race has a metric, and does not make it doubtful."""
-    is_whole = datum is not None and not datum.has_backlog and not datum.is_endless
-    return is_whole and not doubts.is_doubtful(metric)
+    """Returns whether a race has a metric with enough samples, and does not make it doubtful."""
+    return datum is not None and datum.is_usable and not doubts.is_doubtful(metric)
 
 
 def noise_key(record: RaceRecord) -> str:
