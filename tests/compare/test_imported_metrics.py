@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import force_setattr, replace
 
 from compare.races import race as own_race
+from pacenote.cli.gates.comparison import gate_result
+from pacenote.cli.gates.requirements import parse_requirements
 from pacenote.compare.groups import compare_groups
 from pacenote.compare.metrics import expanded_primary, race_metrics
 from pacenote.model.comparison import ComparedRace, ComparisonOptions
@@ -195,3 +197,32 @@ def test_counts_have_the_key_that_their_name_gives():
         == {metric.name: metric.key}
         == {value.metric: "cumulative-merge-count-of-primary-shards"}
     )
+
+
+def test_an_unknown_error_rate_is_not_said_to_be_zero():
+    def with_errors(compared_race, rate):
+        race = compared_race.record
+        known = [each for each in race.imported.values if (each.metric, each.task) != ("error rate", "term")]
+        if rate is not None:
+            known.append(ImportedValue("error rate", "term", rate, "%"))
+        return ComparedRace(replace(race, imported=replace(race.imported, values=tuple(known))))
+
+    def said(*rates):
+        numbers = iter(range(99))
+        sides = [[with_errors(imported(next(numbers)), rate) for rate in side] for side in rates]
+        texts = [each.text for each in compare_groups(*sides).findings]
+        return [text for text in texts if "operations failed" in text]
+
+    assert said([None], [0.5]) == [
+        "an unknown share of the operations failed in the baseline, and 0.5 % in the contender"
+    ]
+    (partly,) = said([0.5, None, 0.5], [0.0, 0.0, 0.0])
+    assert partly.startswith("0.5 % (in 2 of 3 races; the others are not known) of the operations failed")
+    assert said([None], [None]) == []
+
+
+def test_without_the_number_of_operations_nothing_is_shown_of_an_error_rate():
+    found, metrics = compared(*([imported(at) for at in range(first, 12, 2)] for first in (0, 1)))
+    assert metrics["error-rate:term"].possible_rise is None
+    text = gate_result(found, None, parse_requirements("no-worse:5%:error-rate:term")).text
+    assert "is not shown of error-rate:term (no verdict: 0 in all races" in text

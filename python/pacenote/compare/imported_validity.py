@@ -49,7 +49,7 @@ def imported_findings(races: PairedRaces) -> Iterator[Finding]:
         units = dict.fromkeys(tasks[name].unit for tasks in every if tasks[name].unit)
         if len(units) > 1:
             yield Finding(f"the unit differs: {', '.join(units)}", "user", "", (name,), EVERYTHING)
-        yield from error_findings(name, [[tasks[name].error_rate or 0.0 for tasks in side] for side in sides])
+        yield from error_findings(name, [[tasks[name].error_rate for tasks in side] for side in sides])
     yield from _equal_times(sides, common)
     yield from _missing_documents(every, common)
     yield from store_findings([
@@ -86,8 +86,9 @@ def _missing_documents(every: Sequence[_Tasks], common: Sequence[str]) -> Iterat
     to index them failed.
     """
     indexing = [name for name in common if any(tasks[name].indexes for tasks in every)]
-    shares = [[1 - (tasks[name].error_rate or 0.0) for tasks in every] for name in indexing]
-    difference = max((1 - min(own) / max(own) for own in shares if max(own) > 0), default=0.0)
+    rates = [[tasks[name].error_rate for tasks in every] for name in indexing]
+    shares = [[1 - rate for rate in own if rate is not None] for own in rates]
+    difference = max((1 - min(own) / max(own) for own in shares if own and max(own) > 0), default=0.0)
     if difference > MAX_DATA_CHANGE and len(indexing) < len(common):
         yield Finding(
             f"operations that index failed, so that up to {difference * 100:.3g} % fewer documents were "

@@ -49,7 +49,7 @@ def task_findings(races: PairedRaces) -> Iterator[Finding]:
     yield from missing_tasks(every)
     yield from _changed(every, common)
     for name in common:
-        yield from error_findings(name, [[tasks[name].error_rate or 0.0 for tasks in side] for side in sides])
+        yield from error_findings(name, [[tasks[name].error_rate for tasks in side] for side in sides])
     yield from _drained(sides, common)
     yield from _unsteady(sides, common)
     yield from _not_judged(every, common)
@@ -86,11 +86,13 @@ def _changed(every: Sequence[_Tasks], common: Iterable[str]) -> Iterator[Finding
                 yield Finding(text, "user", "", (name,), EVERYTHING)
 
 
-def error_findings(task: str, sides: Sequence[Sequence[float]]) -> Iterator[Finding]:
-    """Yields whether operations of a task failed; `sides` has the error rates of both sides."""
-    worst = max(max(side) for side in sides)
+def error_findings(task: str, sides: Sequence[Sequence[float | None]]) -> Iterator[Finding]:
+    """Yields whether operations of a task failed; `sides` has the error rates of both sides, of which None is
+    one that is not known.
+    """
+    worst = max((rate for side in sides for rate in side if rate is not None), default=0.0)
     if worst > 0:
-        old, new = (format_range((rate * 100 for rate in side), "{:.4g} %".format) for side in sides)
+        old, new = map(_rates_text, sides)
         is_excessive = worst > MAX_ERROR_RATE
         limit = f" (limit {MAX_ERROR_RATE * 100:g} %)" if is_excessive else ""
         yield Finding(
@@ -100,6 +102,18 @@ def error_findings(task: str, sides: Sequence[Sequence[float]]) -> Iterator[Find
             (task,),
             EVERYTHING if is_excessive else None,
         )
+
+
+def _rates_text(rates: Sequence[float | None]) -> str:
+    known = [rate * 100 for rate in rates if rate is not None]
+    if not known:
+        return "an unknown share"
+    text = format_range(known, "{:.4g} %".format)
+    return (
+        text
+        if len(known) == len(rates)
+        else f"{text} (in {len(known)} of {len(rates)} races; the others are not known)"
+    )
 
 
 def _drained(sides: tuple[list[_Tasks], list[_Tasks]], common: Iterable[str]) -> Iterator[Finding]:

@@ -68,10 +68,18 @@ def headline(record: RaceRecord) -> str:
     return ""
 
 
+def main_imported_indexing(tasks: Iterable[ImportedTask]) -> ImportedTask | None:
+    """Returns the imported task that indexed at the highest rate, or None if none did: its file does not say
+    which one indexed most.
+    """
+    indexing = (task for task in tasks if task.indexes and task.rate is not None)
+    return max(indexing, key=lambda task: task.rate or 0.0, default=None)
+
+
 def _imported_headline(tasks: Iterable[ImportedTask]) -> str:
     """Returns the highest rate at which an imported race indexed or, without one, its slowest median."""
     tasks = tuple(tasks)
-    if rates := [task.rate for task in tasks if task.indexes and task.rate is not None]:
-        return f"{format_rate(max(rates))} docs/s"
+    if indexing := main_imported_indexing(tasks):
+        return f"{format_rate(indexing.rate or 0.0)} docs/s"
     medians = [task.times[50.0] for task in tasks if 50.0 in task.times]
     return f"p50 {format_seconds(max(medians) / 1000)}" if medians else ""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pacenote.figures.percentiles import TABLE_PERCENTILES
+from pacenote.model.headline import main_imported_indexing
 from pacenote.model.imported import ImportedResults, ImportedTask, imported_tasks
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.user_tags import tag_texts
 from pacenote.report.rows import UNKNOWN_SAMPLES_MARK
 from pacenote.report.screen.screen import Answer, Cell, Column, Paragraph, TaskRow, TaskTable
-from pacenote.units import format_range, format_rate, format_seconds
+from pacenote.units import format_count, format_range, format_rate, format_seconds
 
 _RATE, _ERRORS, _SERVICE = "rate", "errors", "service p50"
 _PERCENTILES = {**{f"p{q:g}": q for q in TABLE_PERCENTILES}, "max": 100.0}
@@ -44,7 +45,7 @@ def imported_tables(record: RaceRecord, imported: ImportedResults) -> tuple[Task
             title,
             heads=tuple(_head(column, found) for column in COLUMNS),
             lines=tuple(
-                _line(task, record.max_error_rate, is_doubtful=task.task in doubtful) for task in found
+                _line(task, found, record.max_error_rate, is_doubtful=task.task in doubtful) for task in found
             ),
         )
         for title, found in kinds
@@ -53,17 +54,22 @@ def imported_tables(record: RaceRecord, imported: ImportedResults) -> tuple[Task
 
 
 def imported_answers(imported: ImportedResults) -> tuple[Answer, ...]:
-    """Returns the rate of the first task that indexes, the slowest median latency, and the error rates."""
+    """Returns the highest rate of a task that indexes, the slowest median latency, and the error rates."""
     tasks = imported_tasks(imported.values)
     answers = []
-    if indexing := next((task for task in tasks if task.indexes and task.rate is not None), None):
-        answers.append(Answer("Indexing", f"{format_rate(indexing.rate or 0.0)} docs/s"))
+    if indexing := main_imported_indexing(tasks):
+        rate = f"{format_rate(indexing.rate or 0.0)} docs/s"
+        is_one_of_several = sum(task.indexes for task in tasks) > 1
+        text = f"{rate} ({indexing.task})" if is_one_of_several else rate
+        answers.append(Answer("Indexing", single_line(text)))
     others = [task for task in tasks if not task.indexes and 50.0 in task.times]
     if slowest := max(others, key=lambda task: task.times[50.0], default=None):
         answers.append(Answer("Slowest p50", f"{single_line(slowest.task)} {_ms(slowest.times[50.0])}"))
     if rates := [task.error_rate for task in tasks if task.error_rate is not None]:
         failing = [rate for rate in rates if rate > 0]
         text = format_range((rate * 100 for rate in failing), "{:.4g} %".format) if failing else "0"
+        if unknown := len(tasks) - len(rates):
+            text += f" (not known of {format_count(unknown, 'task')})"
         answers.append(Answer("Errors", text, is_wrong=bool(failing)))
     return tuple(answers)
 
@@ -88,16 +94,30 @@ def _tags(record: RaceRecord) -> Iterator[str]:
 
 def _head(column: Column, tasks: Sequence[ImportedTask]) -> str:
     if column.name == _RATE:
-        return f"{single_line(tasks[0].unit)}/s" if tasks[0].unit else _RATE
+        units = _units(tasks)
+        return (units.pop() or _RATE) if len(units) == 1 else _RATE
     return column.heading or column.name
 
 
-def _line(task: ImportedTask, limit: float, *, is_doubtful: bool) -> TaskRow:
+def _units(tasks: Sequence[ImportedTask]) -> set[str]:
+    """Returns the units of the rates of tasks; empty text for those whose unit is not known."""
+    return {f"{single_line(task.unit)}/s" if task.unit else "" for task in tasks if task.rate is not None}
+
+
+def _rate(task: ImportedTask, *, with_unit: bool) -> str:
+    if task.rate is None:
+        return ""
+    unit = f" {single_line(task.unit)}/s" if task.unit and with_unit else ""
+    return f"{format_rate(task.rate)}{unit}"
+
+
+def _line(task: ImportedTask, found: Sequence[ImportedTask], limit: float, *, is_doubtful: bool) -> TaskRow:
+    """Returns the row of a task in the table of these tasks."""
     kind = "latency" if task.percentiles.get("latency") else "service time"
     service = task.percentiles.get("service time", {})
     rate = task.error_rate
     cells = {
-        _RATE: Cell("" if task.rate is None else format_rate(task.rate)),
+        _RATE: Cell(_rate(task, with_unit=len(_units(found)) > 1)),
         **{name: Cell(_percentile(task, kind, q)) for name, q in _PERCENTILES.items()},
         _ERRORS: Cell("" if rate is None else f"{rate * 100:.4g} %", is_wrong=(rate or 0.0) > limit),
         _SERVICE: Cell(_ms(service[50.0]) if 50.0 in service else ""),
