@@ -136,6 +136,13 @@ def test_throughput_is_that_of_each_whole_second_with_its_sample_type():
     assert rates(found) == [(1000, 5.0, "warmup"), (2000, 50.0, "normal"), (3000, 60.0, "normal")]
 
 
+def test_seconds_without_an_operation_have_a_throughput_of_0():
+    """Replies of 2.5 s: the mean of all values is that of the task."""
+    points = (point(2, 1), point(5, 1), point(7, 1))
+    found = MetricsDocuments(race(tasks=(paced(duration_s=8.0),)), None).of_throughput(timeline(*points))
+    assert [value for _, value, _ in rates(found)] == [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
+
+
 def test_parts_of_several_seconds_have_their_mean():
     tasks = (paced(duration_s=20.0),)
     found = MetricsDocuments(race(tasks=tasks), None).of_throughput(

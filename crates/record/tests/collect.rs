@@ -6,7 +6,7 @@ mod support;
 
 use pacenote_record::{
     DrainSummary, DrainedWindow, EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow, OperationTimes,
-    RetentionPolicy, Sample, SampleResult, SampleType, SubOperationName, TaskInfo, Traffic,
+    RetentionPolicy, Sample, SampleResult, SampleType, SubOperationName, TaskInfo, Throughput, Traffic,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use support::{
@@ -196,6 +196,26 @@ fn seconds_with_little_of_the_work_do_not_represent_the_window() {
         let mean = throughput.mean;
         let shown = (throughput.min, throughput.median, throughput.max);
         assert_eq!(shown, spread.unwrap_or((mean, mean, mean)), "{ends:?}");
+    }
+}
+
+#[test]
+fn operations_slower_than_a_second_have_the_mean_for_all_figures() {
+    // Replies of 2.5 s and of 1.9 s to one client, and of 2.5 s to eight clients at once.
+    for (clients, service_ms, rate) in [(1, 2500, 0.4), (1, 1900, 1.0 / 1.9), (8, 2500, 3.2)] {
+        let mut race = Race::new(info(), 1);
+        let mut recorder = race.recorder(false);
+        for number in 0..8 {
+            for _ in 0..clients {
+                let (sent, done) = (number * service_ms * MS, (number + 1) * service_ms * MS);
+                record(&mut recorder, weighing(1, sample(sent, done)));
+            }
+        }
+        end(&mut recorder, EndedBy::Iterations, 8 * clients);
+        let Throughput { min, mean, median, max } = race.result().throughput.unwrap();
+        for figure in [min, mean, median, max] {
+            assert!((figure - rate).abs() < 1e-9, "{clients} × {service_ms} ms: {figure}");
+        }
     }
 }
 

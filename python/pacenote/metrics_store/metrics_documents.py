@@ -261,7 +261,8 @@ def _outcome(sample: StoredSample) -> dict[str, Any]:
 
 
 def _rates(task: TaskResult, timeline: RaceTimeline | None) -> Sequence[tuple[float, float, str]]:
-    """Returns the throughput of a task over time: seconds since it began, work per second, sample type.
+    """Returns the throughput of a task over time: seconds since it began, work per second, sample type. Parts
+    without an operation have 0, so that the mean of all is that of the task.
 
     A task shorter than a part, or one whose throughput the engine or a runner reports, has one value.
     """
@@ -270,11 +271,12 @@ def _rates(task: TaskResult, timeline: RaceTimeline | None) -> Sequence[tuple[fl
     if timeline is not None and own is not None and task.reported_s is None:
         length_s = timeline.length_s
         measured_s = own.measured_from_s
-        for point in own.points:
-            end_s = point.from_s + length_s
-            if end_s <= task.duration_s:
-                is_warmup = measured_s is None or point.from_s < measured_s
-                rates.append((float(end_s), point.work / length_s, "warmup" if is_warmup else "normal"))
+        work = {point.from_s: point.work for point in own.points}
+        end_s = min(max(work, default=-length_s) + length_s, int(task.duration_s))
+        for from_s in range(0, end_s - length_s + 1, length_s):
+            is_warmup = measured_s is None or from_s < measured_s
+            rate = work.get(from_s, 0) / length_s
+            rates.append((float(from_s + length_s), rate, "warmup" if is_warmup else "normal"))
     if not any(kind == "normal" for _, _, kind in rates) and task.throughput is not None:
         rates.append((task.duration_s, task.throughput.mean, "normal"))
     return rates

@@ -336,13 +336,14 @@ impl TaskTotals {
     ///
     /// All four values are the mean if there is only one whole second, which has no spread, or if the whole seconds
     /// contain less than half of the work and do not represent the window: with a single operation of 1.7 s, the
-    /// maximum would be 0.
+    /// maximum would be 0. So they are if there are fewer operations than seconds, or most seconds have none: with
+    /// operations of 2.5 s, the median would be 0, and the maximum more than twice the rate.
     fn throughput(&self) -> Option<Throughput> {
         let Range { start: begin, end } = self.window_ns();
         if end <= begin {
             return None;
         }
-        let WindowCounts { weight, .. } = self.window_counts();
+        let WindowCounts { weight, succeeded, .. } = self.window_counts();
         if weight == u64::MAX {
             // The work of the task exceeds what can be counted.
             return None;
@@ -354,8 +355,10 @@ impl TaskTotals {
         let mut rates: Vec<u64> = whole.map(weight_in).collect();
         rates.sort_unstable();
         let inside = rates.iter().copied().fold(0, u64::saturating_add);
+        let idle = rates.partition_point(|rate| *rate == 0);
+        let is_slow = succeeded < rates.len() as u64 || idle > rates.len() / 2;
         Some(match rates[..] {
-            [min, .., max] if inside >= weight.div_ceil(2) => {
+            [min, .., max] if inside >= weight.div_ceil(2) && !is_slow => {
                 let median = (rates[(rates.len() - 1) / 2] + rates[rates.len() / 2]) as f64 / 2.0;
                 Throughput { min: min as f64, mean, median, max: max as f64 }
             }
