@@ -27,7 +27,17 @@ def test_series_are_found_by_all_of_their_labels() -> None:
 def test_a_counter_that_is_hardly_known_is_not_known() -> None:
     cuts = telemetry("host", counter("a", 5, covered_s=4), counter("b", 5, covered_s=6))
     found = TaskSeries(cuts.of_source("host", TASK), 10)
-    assert (found.per_s("a"), found.per_s("b"), found.increase("b")) == (None, 5, 50)
+    assert (found.per_s("a"), found.per_s("b"), found.increase("b")) == (None, 5, 30)
+
+
+def test_a_counter_has_counted_nothing_only_if_nearly_all_of_the_task_is_known() -> None:
+    """Rejections while the statistics failed may have been all there were."""
+    part, whole = counter("part", 0, covered_s=8.9), counter("whole", 0, covered_s=9.0)
+    reset, some = counter("reset", 0), counter("some", 5, covered_s=8.9)
+    reset["cuts"][0]["resets"] = 1
+    found = TaskSeries(telemetry("host", part, whole, reset, some).of_source("host", TASK), 10)
+    names = ("part", "whole", "reset", "some")
+    assert [found.increase(name) for name in names] == [None, 0, None, 44.5]
 
 
 def test_a_counter_of_other_tasks_is_not_that_of_a_short_one() -> None:

@@ -67,10 +67,10 @@ pub struct GaugeCut {
 /// Cuts a series, whose points are in the order of time, to tasks. A cut is `None` if it says nothing about the task.
 #[must_use]
 pub fn cuts(kind: SeriesKind, points: &[Point], tasks: &[TaskWindow]) -> Vec<Option<SeriesCut>> {
-    let usual_ns = usual_interval_ns(points);
+    let longest_ns = longest_known_ns(points);
     let cut = |task: &TaskWindow| match kind {
         SeriesKind::Gauge => cut_gauge(points, task).map(SeriesCut::Gauge),
-        SeriesKind::Counter => cut_counter(points, usual_ns?, task).map(SeriesCut::Counter),
+        SeriesKind::Counter => cut_counter(points, longest_ns?, task).map(SeriesCut::Counter),
     };
     tasks.iter().map(cut).collect()
 }
@@ -96,21 +96,22 @@ fn cut_gauge(points: &[Point], task: &TaskWindow) -> Option<GaugeCut> {
     })
 }
 
-fn cut_counter(points: &[Point], usual_ns: i64, task: &TaskWindow) -> Option<CounterCut> {
+fn cut_counter(points: &[Point], longest_ns: i64, task: &TaskWindow) -> Option<CounterCut> {
     let inside = within(points, task.begin_ns, task.end_ns);
     let samples = inside.iter().filter(|point| point.value.is_some()).count() as u64;
     let mut cut = CounterCut { samples, gaps: inside.len() as u64 - samples, ..CounterCut::default() };
-    let longest_ns = usual_ns.saturating_mul(MAX_INTERVALS).max(ALWAYS_KNOWN_NS);
-    let before = points.partition_point(|point| point.time_ns < task.begin_ns).saturating_sub(1);
-    for pair in points[before..].windows(2) {
-        let [from, to] = pair else { continue };
-        if from.time_ns >= task.end_ns {
+    let begin = points.partition_point(|point| point.time_ns < task.begin_ns);
+    let before = points[..begin].iter().rposition(|point| point.value.is_some()).unwrap_or(begin);
+    let known = points[before..].iter().filter_map(|point| point.value.map(|value| (point.time_ns, value)));
+    // Whatever was not read meanwhile, a counter has counted it by the next time.
+    for ((from_ns, old), (to_ns, new)) in known.clone().zip(known.skip(1)) {
+        if from_ns >= task.end_ns {
             break;
         }
-        let (Some(old), Some(new)) = (from.value, to.value) else { continue };
-        let length_ns = to.time_ns - from.time_ns;
-        let overlap_ns = to.time_ns.min(task.end_ns) - from.time_ns.max(task.begin_ns);
-        if overlap_ns <= 0 || length_ns > longest_ns {
+        let length_ns = to_ns - from_ns;
+        let overlap_ns = to_ns.min(task.end_ns) - from_ns.max(task.begin_ns);
+        // How much of a long time outside and within the task it has counted is not known.
+        if overlap_ns <= 0 || (overlap_ns < length_ns && length_ns > longest_ns) {
             continue;
         }
         if new < old {
@@ -127,6 +128,11 @@ fn cut_counter(points: &[Point], usual_ns: i64, task: &TaskWindow) -> Option<Cou
         }
     }
     (cut.covered_s > 0.0 || cut.resets > 0).then_some(cut)
+}
+
+/// Returns how far two samples may be apart for the time between them to be known, or `None` if there are fewer than two.
+pub(crate) fn longest_known_ns(points: &[Point]) -> Option<i64> {
+    usual_interval_ns(points).map(|usual_ns| usual_ns.saturating_mul(MAX_INTERVALS).max(ALWAYS_KNOWN_NS))
 }
 
 /// Returns the median of the intervals between samples, or `None` if there are fewer than two.
@@ -188,7 +194,7 @@ mod tests {
         let steady = [some(0.0), some(10.0), some(20.0), some(30.0), some(40.0)];
         let reset = [some(100.0), some(110.0), some(5.0), some(25.0), some(35.0)];
         let gap = [some(0.0), some(10.0), none, some(90.0), some(100.0)];
-        let cases: [Case<'_>; 9] = [
+        let cases: [Case<'_>; 10] = [
             (&steady, 1.0, 3.0, 20.0, [2.0, 2.0], some(10.0), [3, 0, 0]),
             // Both edges are between samples.
             (&steady, 0.5, 3.25, 27.5, [2.75, 4.0], some(10.0), [3, 0, 0]),
@@ -197,7 +203,9 @@ mod tests {
             // Before the first and after the last sample, nothing is known.
             (&steady, -5.0, 9.0, 40.0, [4.0, 4.0], some(10.0), [5, 0, 0]),
             (&reset, 0.0, 4.0, 40.0, [3.0, 3.0], some(20.0), [5, 0, 1]),
-            (&gap, 0.0, 4.0, 20.0, [2.0, 2.0], some(10.0), [4, 1, 0]),
+            // What was counted while it could not be read is known afterwards.
+            (&gap, 0.0, 4.0, 100.0, [4.0, 4.0], some(40.0), [4, 1, 0]),
+            (&gap, 2.5, 4.0, 30.0, [1.5, 3.0], some(10.0), [2, 0, 0]),
             (&[some(7.0), some(7.0)], 0.0, 1.0, 0.0, [1.0, 1.0], some(0.0), [2, 0, 0]),
             // A counter above 2^53 is as exact as a double.
             (&[some(1e16), some(1e16 + 64.0)], 0.0, 1.0, 64.0, [1.0, 1.0], some(64.0), [2, 0, 0]),
@@ -226,13 +234,24 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_nothing_was_sampled_is_not_covered() {
+    fn a_long_time_without_samples_is_covered_if_it_is_within_the_task() {
         let mut points = every_second(&[Some(0.0), Some(1.0), Some(2.0), Some(3.0)]);
         points.push(Point { time_ns: 60 * S, value: Some(1_000.0) });
-        let Some(SeriesCut::Counter(cut)) = cut(SeriesKind::Counter, &points, &task(0.0, 60.0)) else {
-            panic!()
-        };
-        assert!(close(cut.increase, 3.0) && close(cut.covered_s, 3.0), "{cut:?}");
+        for (end_s, expected, covered_s) in [(60.0, 1_000.0, 60.0), (50.0, 3.0, 3.0)] {
+            let Some(SeriesCut::Counter(cut)) = cut(SeriesKind::Counter, &points, &task(0.0, end_s)) else {
+                panic!()
+            };
+            assert!(close(cut.increase, expected) && close(cut.covered_s, covered_s), "{cut:?}");
+        }
+    }
+
+    #[test]
+    fn rejections_while_the_statistics_failed_are_counted() {
+        let mut values = vec![Some(0.0); 20];
+        values.extend([None; 7]);
+        values.extend([Some(1_000.0); 20]);
+        let cut = counter(&values, 0.0, 46.0).unwrap();
+        assert!(close(cut.increase, 1_000.0) && close(cut.covered_s, 46.0), "{cut:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::error::RecordError;
 use crate::telemetry::{Point, SeriesKind, TelemetrySeries};
+use crate::telemetry_cut::longest_known_ns;
 use crate::telemetry_reader::{MOST_POINTS, telemetry_points};
 use crate::units::SECOND_NS;
 
@@ -33,7 +34,7 @@ pub struct SeriesTimeline {
 }
 
 /// Returns the series of a `telemetry.parquet` file that `is_wanted` selects, in the parts of a race. Between two
-/// samples, a value is assumed to change evenly; a counter that becomes smaller has begun again.
+/// samples that are not much further apart than usual, a value is assumed to change evenly; a counter that becomes smaller has begun again.
 ///
 /// # Errors
 ///
@@ -57,10 +58,12 @@ struct Part {
 
 fn in_parts(series: TelemetrySeries, points: &[Point], grid: TimeGrid) -> SeriesTimeline {
     let mut parts = vec![Part::default(); grid.parts];
+    let longest_ns = longest_known_ns(points).unwrap_or_default();
     for pair in points.windows(2) {
         let (Some(old), Some(new)) = (pair[0].value, pair[1].value) else { continue };
         let is_counter = series.kind == SeriesKind::Counter;
-        if pair[1].time_ns <= pair[0].time_ns || (is_counter && new < old) {
+        let length_ns = pair[1].time_ns.saturating_sub(pair[0].time_ns);
+        if length_ns <= 0 || length_ns > longest_ns || (is_counter && new < old) {
             continue;
         }
         let (mean, max) = if is_counter {
@@ -138,6 +141,17 @@ mod tests {
         let reset =
             counter(&[(0.0, Some(50.0)), (2.0, Some(0.0)), (4.0, Some(4.0)), (5.0, None), (6.0, Some(9.0))]);
         assert_eq!(reset.mean, [None, Some(2.0), None]);
+    }
+
+    #[test]
+    fn minutes_without_samples_are_not_known() {
+        let points: Vec<_> = [(-3.0, 1.0), (-2.0, 1.0), (-1.0, 1.0), (0.0, 1.0), (1.0, 1.0), (200.0, 90.0)]
+            .map(|(seconds, value)| (seconds, Some(value)))
+            .to_vec();
+        for kind in [SeriesKind::Counter, SeriesKind::Gauge] {
+            let timeline = found(kind, &points);
+            assert!(timeline.mean[0].is_some() && timeline.mean[1..] == [None, None], "{timeline:?}");
+        }
     }
 
     #[test]

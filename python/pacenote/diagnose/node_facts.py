@@ -77,10 +77,10 @@ def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: Node
 
 def _replica_share(series: TaskSeries, nodes: Sequence[str], sent: float) -> float | None:
     """Returns which part of what the nodes indexed was not sent by the driver, but copied to replicas."""
-    indexed = [series.increase("indices.indexing.index_total", node=node) for node in nodes]
+    indexed = [series.per_s("indices.indexing.index_total", node=node) for node in nodes]
     if len(nodes) < 2 or None in indexed or not (whole := total(indexed)):
         return None
-    return max(0.0, 1 - sent / whole)
+    return max(0.0, 1 - sent / (whole * series.duration_s))
 
 
 def _node_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figures:

@@ -11,6 +11,9 @@ LEAST_COVERAGE = 0.5
 fill.
 """
 
+_MISSING_SHARE, _MISSING_S = 0.05, 1.0
+"""Part of a task, or seconds of it, for which a counter need not be known to have counted nothing."""
+
 
 class TaskSeries:
     """What the series of one source say about one task. Values that are not known are None."""
@@ -47,9 +50,14 @@ class TaskSeries:
         return cut.per_s
 
     def increase(self, name: str, **labels: str) -> float | None:
-        """Returns the increase of a counter during the whole task, as far as it is known."""
-        per_s = self.per_s(name, **labels)
-        return None if per_s is None else per_s * self.duration_s
+        """Returns by how much a counter has grown during the task, at least. None has grown only if nearly
+        all of the task is known: what happened in the rest may have been all there was.
+        """
+        if self.per_s(name, **labels) is None or (cut := self._telemetry.counter(name, **labels)) is None:
+            return None
+        missing_s = self.duration_s - cut.covered_s
+        is_whole = not cut.resets and missing_s <= max(_MISSING_SHARE * self.duration_s, _MISSING_S)
+        return cut.increase if is_whole or cut.increase else None
 
     def share(self, name: str, **labels: str) -> float | None:
         """Returns the increase of a counter of milliseconds, as a part of the time."""
