@@ -78,7 +78,7 @@ fn run_and_kill_host(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Du
 #[test]
 fn a_host_that_is_killed_while_no_request_is_in_flight_is_detected() {
     let mut seldom = request_task("seldom", 1, 2);
-    seldom["pace"] = json!({"kind": "deterministic", "interval_s": LONG_S});
+    seldom["pacing"] = json!({"kind": "deterministic", "interval_s": LONG_S});
     seldom["ramp_up_s"] = LONG_S.into();
     for task in [sleep_task("nap", LONG_S), seldom] {
         let (race, took) = run_and_kill_host(&task, |_| ());
@@ -250,7 +250,7 @@ fn the_wait_for_a_connection_that_fails_is_not_lateness_of_the_retry_that_succee
     });
     server.open();
     let mut task = request_task("retried", 1, 2);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.01});
     task["work"]["retry"] = json!({"retries": 99, "until_success": true, "limit_s": 600.0, "wait_s": 0.0, "on_timeout": true, "on_unsuccess": true});
     let mut plan = plan(server.port, &[task]);
     plan["target"]["timeout_ms"] = 300.into();

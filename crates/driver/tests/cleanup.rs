@@ -27,9 +27,9 @@ fn change_setting(
         request
     };
     let mut read = request("GET", "/_cluster/settings");
-    read["remember"] = json!({"name": "prior", "path": "transient.a.name"});
+    read["capture"] = json!({"name": "prior", "path": "transient.a.name"});
     let mut restore = setting(Value::Null);
-    restore["recall"] = json!({"name": "prior", "marker": "null", "optional": true});
+    restore["placeholder"] = json!({"name": "prior", "marker": "null", "optional": true});
     restore["cleanup"] = true.into();
     let calls = [read, setting(false.into()), request("DELETE", "/logs-*"), restore];
     let mut task = request_task("delete", 1, 1);

@@ -96,7 +96,7 @@ fn a_runner_is_given_time_until_its_requests_in_flight_have_ended() {
 fn a_scheduler_that_hangs_fails_when_the_time_of_its_task_is_over() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut task = short(request_task("search", 1, 1));
-    task["pace"] = json!({"kind": "scheduled"});
+    task["pacing"] = json!({"kind": "scheduled"});
     let finished = race(&in_parallel(server.port, &[task]), prepared);
     let result = finished.task("search");
     assert_eq!((result.operation_totals.failed, result.ended_by), (1, EndedBy::Time));
@@ -113,7 +113,7 @@ fn slower_than_its_scheduler(bound: Value, completed_by: Value) -> (TaskResult, 
         Answer::from(success_response()).after(Duration::from_millis(after))
     });
     let mut task = request_task("search", 1, 1);
-    (task["pace"], task["bound"]) = (json!({"kind": "scheduled"}), bound);
+    (task["pacing"], task["bound"]) = (json!({"kind": "scheduled"}), bound);
     let mut other = request_task("other", 1, 1);
     other["work"]["calls"][0]["path"] = "/other".into();
     let mut plan = in_parallel(server.port, &[task, other]);
@@ -163,7 +163,7 @@ fn a_scheduler_is_asked_for_the_operations_that_were_due_when_its_task_ended() {
 /// A plan of a task that lasts 0.2 s, whose scheduler wants an operation that its source does not supply.
 fn with_an_operation_that_does_not_begin(port: u16, timeout_ms: u64) -> Value {
     let mut task = short(queued_task("search", 4));
-    task["pace"] = json!({"kind": "scheduled"});
+    task["pacing"] = json!({"kind": "scheduled"});
     let mut plan = plan(port, &[task]);
     plan["target"]["timeout_ms"] = timeout_ms.into();
     plan
@@ -223,7 +223,7 @@ fn an_operation_that_was_due_is_unsent_beside_those_that_its_scheduler_counts() 
 fn operations_of_the_warm_up_that_a_scheduler_counts_are_not_measured_ones() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut task = request_task("search", 1, 1);
-    task["pace"] = json!({"kind": "scheduled"});
+    task["pacing"] = json!({"kind": "scheduled"});
     task["bound"] = json!({"kind": "time", "warmup_s": 0.03, "measured_s": 0.12});
     for (warmup, is_endless) in [(500, false), (0, true)] {
         let mut scheduled = 0;
@@ -305,7 +305,7 @@ fn stopped_after(
 fn the_traffic_of_an_operation_without_a_result_is_counted_if_its_scheduler_is_asked_after_it() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut task = runner_task("own");
-    task["pace"] = json!({"kind": "scheduled"});
+    task["pacing"] = json!({"kind": "scheduled"});
     let plan = in_parallel(server.port, &[task]);
     let finished = stopped_after(&plan, StopLevel::Finish, |bridge, event| {
         match event {
@@ -332,7 +332,7 @@ fn a_source_that_fails_leaves_nothing_unsent_that_is_due_after_the_end_of_the_ra
     for open_loop in [false, true] {
         let mut task = python_task("broken", 1, json!({"kind": "supplied", "ahead": 4}));
         task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 3600.0});
-        task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+        task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.01});
         task["open_loop"] = open_loop.into();
         let mut plan = plan(server.port, &[task]);
         plan["driver"]["on_error"] = "abort".into();

@@ -28,7 +28,7 @@ const MS: i64 = 1_000_000;
 /// client.
 fn open(name: &str, clients: u32, rate: f64, each: u64) -> Value {
     let mut task = request_task(name, clients, each);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
     task["open_loop"] = true.into();
     task
 }
@@ -218,7 +218,7 @@ fn clients_that_share_a_schedule_post_every_document_once() {
         }))
     });
     let mut task = bulk_task("index", 3, &file, 700);
-    task["pace"] = json!({"kind": "uniform", "interval_s": 0.002});
+    task["pacing"] = json!({"kind": "uniform", "interval_s": 0.002});
     task["open_loop"] = true.into();
     for threads in THREADS {
         let before = server.requests().len();
@@ -244,7 +244,7 @@ fn a_client_that_waits_for_its_source_takes_no_operation_from_other_clients() {
     let server = Server::start(|_, _| success_response());
     let mut task = queued_task("search", 32);
     task["clients"] = 2.into();
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.005});
     task["open_loop"] = true.into();
     for threads in THREADS {
         let finished = race(&on_threads(threads, &server, task.clone()), |bridge, event| match event {
@@ -274,7 +274,7 @@ fn operations_of_ended_runners_are_executed_by_another_runner_and_counted_once()
     let server = Server::start(|_, _| success_response());
     let mut task = runner_task("own");
     task["clients"] = 3.into();
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.005});
     task["open_loop"] = true.into();
     task["bound"] = json!({"kind": "iterations", "warmup": 0, "measured": 5});
     for threads in THREADS {
@@ -301,7 +301,7 @@ fn an_operation_that_its_runner_returns_after_the_others_have_left_is_unsent() {
     let server = Server::start(|_, _| success_response());
     let mut task = runner_task("own");
     task["clients"] = 2.into();
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.005});
     task["open_loop"] = true.into();
     task["bound"] = json!({"kind": "iterations", "warmup": 0, "measured": 1});
     for threads in THREADS {
@@ -332,7 +332,7 @@ fn a_client_that_enters_a_task_late_serves_the_same_schedule() {
     for threads in THREADS {
         let mut plan = plan(server.port, &tasks);
         plan["driver"]["threads"] = threads.into();
-        plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
+        plan["steps"] = json!([{"name": "both", "completed_by": null, "client_allocations": [
             {"client": 0, "allocations": [{"task": 1, "client": 0}]},
             {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
         let finished = run(&plan);

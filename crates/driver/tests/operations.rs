@@ -220,7 +220,7 @@ fn clearing_a_scroll_does_not_count_as_lateness() {
     let first = request("GET", "/logs/_search?scroll=10s");
     let call = paged(first, json!({"kind": "scroll", "keep_alive": "10s"}), 1, Value::Null);
     let mut task = calls_task("scroll", 6, &[call]);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.001});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.001});
     let result = run(&plan(server.port, &[task])).task("scroll").clone();
     assert_eq!(result.operation_totals.requests, 12);
     assert!(result.latency.unwrap().max_ms >= 200.0, "the next operations must wait for the clearing");
@@ -312,11 +312,11 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
     let capturing = |line: (&str, &str), name: &str| {
         let mut one = request(line.0, line.1);
         one["check"] = json!({"kind": "status"});
-        one["remember"] = json!({"name": name, "path": "id"});
+        one["capture"] = json!({"name": name, "path": "id"});
         one
     };
     let filled = |mut one: Value, name: &str| {
-        one["recall"] = json!({"name": name, "marker": "@ID@", "optional": false});
+        one["placeholder"] = json!({"name": name, "marker": "@ID@", "optional": false});
         one
     };
     let plain = |mut one: Value| {
@@ -325,7 +325,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
     };
     let search = with_body("GET", "/_search", &json!({"pit": {"id": "@ID@", "keep_alive": "1m"}}));
     let mut get = filled(plain(request("GET", "/_async_search/@ID@")), "submit");
-    get["recall"]["optional"] = true.into();
+    get["placeholder"]["optional"] = true.into();
     let items = [
         operation("open", &[capturing(("POST", "/logs/_pit"), "open")]),
         operation("inspect", &[filled(plain(request("GET", "/pit/@ID@")), "open")]),
@@ -362,7 +362,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
 fn values_captured_by_a_different_operation_are_not_available() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut get = request("GET", "/_async_search/@ID@");
-    get["recall"] = json!({"name": "submit", "marker": "@ID@", "optional": false});
+    get["placeholder"] = json!({"name": "submit", "marker": "@ID@", "optional": false});
     let items = [operation("get", &[get])];
     let race = run(&plan(server.port, &[calls_task("async", 1, &[composite(&items, Value::Null)])]));
     let result = race.task("async");

@@ -147,7 +147,7 @@ fn run_with_failing_sources(bound: Value, open_loop: bool) -> TaskResult {
     let server = Server::start(|_, _| Some(success_response()));
     let mut task = python_task("broken", 2, json!({"kind": "supplied", "ahead": 4}));
     task["bound"] = bound;
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.01});
     task["open_loop"] = open_loop.into();
     let finished = race(&plan(server.port, &[task]), |bridge, event| {
         if let PythonEvent::PrepareStep { .. } = event {
@@ -195,7 +195,7 @@ fn a_scheduler_decides_when_operations_are_due_and_receives_their_outcomes() {
     });
     let mut task = request_task("search", 1, 1);
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": null});
-    task["pace"] = json!({"kind": "scheduled"});
+    task["pacing"] = json!({"kind": "scheduled"});
     let received: Arc<Mutex<Vec<OperationEnded>>> = Arc::default();
     let (outcomes, mut scheduled) = (Arc::clone(&received), 0);
     let finished = race(&plan(server.port, &[task]), move |bridge, event| match event {
@@ -488,7 +488,7 @@ fn a_stopped_race_waits_neither_for_preparation_nor_for_sources() {
     );
     assert_eq!(events.iter().collect::<Vec<_>>(), [PythonEvent::RaceEnded]);
     let mut scheduled = request_task("scheduled", 1, 1);
-    scheduled["pace"] = json!({"kind": "scheduled"});
+    scheduled["pacing"] = json!({"kind": "scheduled"});
     let tasks = [queued_task("starved", 1), scheduled];
     let mut plan = plan(server.port, &tasks);
     plan["steps"] = json!([step(&tasks, &[0, 1])]);
@@ -529,7 +529,7 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut queued = queued_task("queued", 8);
     queued["bound"] = json!({"kind": "iterations", "warmup": 2, "measured": 6});
-    let mut own = python_task("own", 2, json!({"kind": "lane"}));
+    let mut own = python_task("own", 2, json!({"kind": "python_runner"}));
     own["bound"] = json!({"kind": "iterations", "warmup": 1, "measured": 4});
     let tasks = [queued, own, request_task("native", 2, 50)];
     let mut plan = plan(server.port, &tasks);

@@ -42,7 +42,7 @@ fn a_hanging_runner_does_not_delay_an_aborted_race() {
 fn a_scheduler_is_queried_exactly_once_per_operation() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut task = request_task("search", 1, 3);
-    task["pace"] = json!({"kind": "scheduled"});
+    task["pacing"] = json!({"kind": "scheduled"});
     let queries = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&queries);
     let finished = race(&plan(server.port, &[task]), move |bridge, event| match event {

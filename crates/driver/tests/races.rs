@@ -91,7 +91,7 @@ fn failures_are_counted_and_kept_out_of_the_service_times_of_successes() {
 fn a_schedule_sends_every_operation_that_is_due() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut task = request_task("search", 2, 1);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.01});
     task["bound"] = json!({"kind": "time", "warmup_s": 0.2, "measured_s": 0.3});
     let race = run(&plan(server.port, &[task]));
     let result = race.task("search");
@@ -111,7 +111,7 @@ fn a_schedule_that_exceeds_the_capacity_of_the_engine_ends_on_time_and_counts_un
         Some(success_response())
     });
     let mut task = request_task("search", 1, 1);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.01});
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 0.5});
     let result = run(&plan(server.port, &[task])).task("search").clone();
     let accounting = result.operation_totals;
@@ -185,10 +185,10 @@ fn a_client_that_comes_from_another_task_does_not_catch_up() {
     let mut long = request_task("long", 1, 1);
     long["work"] = json!({"kind": "sleep", "seconds": 0.5});
     let mut paced = request_task("paced", 2, 20);
-    paced["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    paced["pacing"] = json!({"kind": "deterministic", "interval_s": 0.01});
     let tasks = [long, paced];
     let mut plan = plan(server.port, &tasks);
-    plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
+    plan["steps"] = json!([{"name": "both", "completed_by": null, "client_allocations": [
         {"client": 0, "allocations": [{"task": 1, "client": 0}]},
         {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
     let race = run(&plan);
@@ -395,7 +395,7 @@ fn one_client_runs_its_tasks_one_after_another() {
     let server = Server::start(|_, _| Some(success_response()));
     let tasks = [request_task("one", 1, 4), request_task("two", 1, 6)];
     let mut plan = plan(server.port, &tasks);
-    plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
+    plan["steps"] = json!([{"name": "both", "completed_by": null, "client_allocations": [
         {"client": 0, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 0}]}]}]);
     let race = run(&plan);
     assert_eq!(

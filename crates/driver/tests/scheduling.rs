@@ -155,7 +155,7 @@ fn spin_waits_count_as_cpu_time() {
     let _alone = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Server::start(|_, _| Some(success_response()));
     let mut task = request_task("search", 1, 3);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.4});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.4});
     let mut plan = plan(server.port, &[task]);
     plan["driver"]["spin_us"] = 1_000_000.into();
     plan["driver"]["scheduling"] = "realtime".into();
@@ -173,7 +173,7 @@ fn the_tasks_during_which_a_worker_lost_its_priority_are_known() {
     let server = Server::start(|_, _| Some(success_response()));
     // The second task spins while it waits, the others end at once.
     let [before, mut long, after] = ["before", "long", "after"].map(|name| request_task(name, 1, 3));
-    long["pace"] = json!({"kind": "deterministic", "interval_s": 0.4});
+    long["pacing"] = json!({"kind": "deterministic", "interval_s": 0.4});
     let mut plan = plan(server.port, &[before, long, after]);
     plan["driver"]["spin_us"] = 1_000_000.into();
     plan["driver"]["scheduling"] = "realtime".into();

@@ -115,7 +115,7 @@ fn a_host_that_is_killed_is_left_out_until_it_is_back() {
     let servers = servers(2);
     let (kept, ports) = (&servers[0], ports(&servers));
     let mut task = request_task("search", 2, 1);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.005});
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 600.0});
     let race = run_with(&plan_for(&ports, &[task]), |race| {
         wait_until(|| servers[1].requests().len() > 3);

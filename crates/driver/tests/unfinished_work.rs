@@ -20,7 +20,7 @@ fn plain(method: &str, path: &str) -> Value {
 /// Returns a request for the value that an earlier one captured.
 fn about(method: &str, path: &str, optional: bool) -> Value {
     let mut request = plain(method, path);
-    request["recall"] = json!({"name": "work", "marker": "@ID@", "optional": optional});
+    request["placeholder"] = json!({"name": "work", "marker": "@ID@", "optional": optional});
     request
 }
 
@@ -35,7 +35,7 @@ fn operation(name: &str, call: Value) -> Value {
 fn async_search() -> Value {
     let mut submit = request("POST", "/submit");
     submit["check"] = json!({"kind": "submitted_search"});
-    submit["remember"] = json!({"name": "work", "path": "id"});
+    submit["capture"] = json!({"name": "work", "path": "id"});
     let mut get = about("GET", "/get/@ID@", true);
     get["check"] = json!({"kind": "async_search", "path": "state", "expected": "STORE_RESIDENT"});
     get["poll"] = json!({"every_s": 0.01});
@@ -162,7 +162,7 @@ fn a_search_whose_result_will_never_be_available_is_not_polled_again() {
 /// Returns a request that starts a force merge, and one that polls its task.
 fn polled_merge() -> [Value; 2] {
     let mut start = plain("POST", "/_forcemerge");
-    start["remember"] = json!({"name": "work", "path": "task"});
+    start["capture"] = json!({"name": "work", "path": "task"});
     let mut poll = about("GET", "/_tasks/@ID@", false);
     poll["check"] = json!({"kind": "task"});
     poll["poll"] = json!({"every_s": 0.001});
@@ -224,7 +224,7 @@ fn an_operation_that_is_retried_until_it_succeeds_ignores_ten_busy_replies_in_a_
 #[test]
 fn a_task_that_cannot_be_polled_is_a_failure() {
     let mut start = plain("POST", "/_forcemerge");
-    start["remember"] = json!({"name": "work", "path": "task"});
+    start["capture"] = json!({"name": "work", "path": "task"});
     let calls = [start, about("GET", "/_tasks/@ID@", false)];
     let (result, requests) =
         run_task(calls_task(&calls, None), 60_000, |_, _| (200, json!({"acknowledged": true})));
@@ -235,7 +235,7 @@ fn a_task_that_cannot_be_polled_is_a_failure() {
 #[test]
 fn a_point_in_time_is_closed_once_even_if_the_composite_fails() {
     let mut open = plain("POST", "/open");
-    open["remember"] = json!({"name": "work", "path": "id"});
+    open["capture"] = json!({"name": "work", "path": "id"});
     let mut close = about("DELETE", "/close", false);
     close["body"] = json!({"id": "@ID@"}).to_string().into();
     close["cleanup"] = true.into();

@@ -126,10 +126,8 @@ pub struct Request {
     /// Assertions of the track about the response, beyond its check; a failed assertion ends the race.
     pub assertions: Vec<Assertion>,
     /// Captures a value from the response for later requests of the same operation.
-    #[serde(rename = "remember")]
     pub capture: Option<Capture>,
     /// Inserts a captured value into the path and body.
-    #[serde(rename = "recall")]
     pub placeholder: Option<Placeholder>,
     /// Whether the request is sent even if an earlier request of the sequence or operation of the composite failed, to
     /// undo what came before.

@@ -9,7 +9,7 @@ use crate::step::Step;
 use crate::work::TaskWork;
 
 /// The version of the document that this crate reads and writes.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// A race as data: everything that the driver needs to run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -230,7 +230,6 @@ pub struct PlannedTask {
     /// Number of clients that run the task, at least 1.
     pub clients: u32,
     /// When operations are due.
-    #[serde(rename = "pace")]
     pub pacing: TaskPacing,
     /// Whether the task runs in an open loop: the clients on one worker share a schedule, and a free client takes the
     /// operation that is due next, so a slow client does not delay other operations; `clients` limits the connections

@@ -9,7 +9,6 @@ pub struct Step {
     /// The name of the task or of the parallel element, for messages.
     pub name: String,
     /// The allocations of each client of the step, in ascending order of clients.
-    #[serde(rename = "slots")]
     pub client_allocations: Vec<ClientAllocation>,
     /// Ends the step before all its tasks have ended; `null` if the step ends with its last task.
     pub completed_by: Option<CompletedBy>,

@@ -82,7 +82,7 @@ impl Plan {
             return Err("a client has no allocations".into());
         }
         if step.client_allocations.windows(2).any(|pair| pair[0].race_client >= pair[1].race_client) {
-            return Err("its slots are not sorted by client".into());
+            return Err("its client_allocations are not sorted by client".into());
         }
         for allocation in step.task_allocations() {
             let task = self.tasks.get(allocation.task_index as usize);
@@ -110,7 +110,7 @@ fn check_task(task: &PlannedTask) -> Result<(), String> {
         TaskPacing::Deterministic { interval_s }
         | TaskPacing::Poisson { interval_s }
         | TaskPacing::Uniform { interval_s } => {
-            positive(interval_s, "pace.interval_s")?;
+            positive(interval_s, "pacing.interval_s")?;
         }
         TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} if task.open_loop => {
             return Err("open_loop requires a schedule that the driver computes".into());
@@ -264,7 +264,7 @@ mod tests {
 
     fn document() -> serde_json::Value {
         serde_json::json!({
-            "version": 5, "race_id": "r", "seed": 7,
+            "version": 6, "race_id": "r", "seed": 7,
             "target": {"hosts": [{"scheme": "http", "host": "::1", "port": 9200, "path": "", "proxy": null}],
                        "headers": [], "timeout_ms": 60000, "compress": false,
                        "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
@@ -274,12 +274,12 @@ mod tests {
             "scheduling": "normal", "warmup_drain": false},
             "tasks": [{
                 "name": "nap", "operation": "nap", "operation_type": "sleep", "clients": 1,
-                "pace": {"kind": "unpaced"}, "open_loop": false, "bound": {"kind": "iterations", "warmup": 0, "measured": 1},
+                "pacing": {"kind": "unpaced"}, "open_loop": false, "bound": {"kind": "iterations", "warmup": 0, "measured": 1},
                 "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false, "must_succeed": false,
                 "work": {"kind": "sleep", "seconds": 0.5}
             }],
             "steps": [{"name": "nap", "completed_by": null,
-                       "slots": [{"client": 0, "allocations": [{"task": 0, "client": 0}]}]}]
+                       "client_allocations": [{"client": 0, "allocations": [{"task": 0, "client": 0}]}]}]
         })
     }
 
@@ -301,7 +301,7 @@ mod tests {
     fn an_unknown_field_is_rejected_by_name() {
         assert!(refused(|plan| plan["tasks"][0]["colour"] = "red".into()).contains("colour"));
         assert!(refused(|plan| plan["tasks"][0]["work"]["hurry"] = true.into()).contains("hurry"));
-        assert!(refused(|plan| plan["tasks"][0]["pace"]["hurry"] = true.into()).contains("hurry"));
+        assert!(refused(|plan| plan["tasks"][0]["pacing"]["hurry"] = true.into()).contains("hurry"));
     }
 
     #[test]
@@ -326,16 +326,16 @@ mod tests {
         assert!(refused(|plan| plan["tasks"][0]["clients"] = 0.into()).contains("tasks[0] (nap)"));
         assert!(
             refused(
-                |plan| plan["tasks"][0]["pace"] = serde_json::json!({"kind": "poisson", "interval_s": 0.0})
+                |plan| plan["tasks"][0]["pacing"] = serde_json::json!({"kind": "poisson", "interval_s": 0.0})
             )
             .contains("interval_s")
         );
         assert!(refused(|plan| plan["tasks"][0]["work"]["seconds"] = 1e300.into()).contains("work.seconds"));
-        let pointer = "/steps/0/slots/0/allocations/0/client";
+        let pointer = "/steps/0/client_allocations/0/allocations/0/client";
         assert!(refused(|plan| *plan.pointer_mut(pointer).unwrap() = 3.into()).contains("no client 3"));
         assert!(
             refused(|plan| {
-                let allocations = &mut plan["steps"][0]["slots"][0]["allocations"];
+                let allocations = &mut plan["steps"][0]["client_allocations"][0]["allocations"];
                 *allocations = serde_json::json!([{"task": 0, "client": 0}, {"task": 0, "client": 0}]);
             })
             .contains("client 0 of task 0 runs twice")

@@ -26,6 +26,5 @@ pub enum TaskWork {
         ahead: u32,
     },
     /// Every operation is executed by a runner written in Python, which sends its requests through the driver.
-    #[serde(rename = "lane")]
     PythonRunner {},
 }

@@ -1,8 +1,7 @@
 """What one operation sends: the Python mirror of `crates/plan/src/{work,bulk,call,supply}.rs`.
 
 An operation compiles to one of the `TaskWork` types. Every type with a `kind` is a variant of a Rust enum.
-Its fields are written to the plan document in the order given here, under their own names unless the metadata
-of a field gives another key.
+Its fields are written to the plan document in the order given here, under their own names.
 """
 
 from __future__ import annotations
@@ -20,11 +19,6 @@ Headers = tuple[tuple[str, str], ...]
 
 UNTAGGED = {"untagged": True}
 """Metadata of a field with a single possible variant, whose `kind` is therefore not written."""
-
-
-def written_as(key: str) -> dict[str, str]:
-    """Returns the metadata of a field whose key in the plan document differs from its name."""
-    return {"key": key}
 
 
 class HealthStatus(enum.Enum):
@@ -217,9 +211,9 @@ class Request:
     """Repeats the request until its check succeeds; None means that it is sent once."""
     assertions: tuple[Assertion, ...] = ()
     """Assertions of the track about the response, in addition to the check."""
-    capture: Capture | None = field(default=None, metadata=written_as("remember"))
+    capture: Capture | None = None
     """Captures a value of the response."""
-    placeholder: Placeholder | None = field(default=None, metadata=written_as("recall"))
+    placeholder: Placeholder | None = None
     """Inserts a captured value into path and body."""
     cleanup: bool = False
     """Whether it is sent even if an earlier request of the sequence or operation of the composite failed, to
@@ -528,7 +522,7 @@ class PythonSource:
 class PythonRunner:
     """Operations are executed by a runner written in Python, which sends requests through the driver."""
 
-    kind: ClassVar[str] = "lane"
+    kind: ClassVar[str] = "python_runner"
 
 
 TaskWork = BulkWork | CallSequence | Sleep | PythonSource | PythonRunner
@@ -588,7 +582,7 @@ def document_data(value: object) -> Any:
             data = document_data(getattr(value, field.name))
             if field.metadata.get("untagged"):
                 del data["kind"]
-            fields[field.metadata.get("key", field.name)] = data
+            fields[field.name] = data
         kind = getattr(type(value), "kind", None)
         return fields if kind is None else {"kind": kind, **fields}
     if isinstance(value, tuple):

@@ -1,7 +1,7 @@
 """The plan document: the Python mirror of `crates/plan`, and its JSON.
 
 The driver rejects documents with unknown fields. Fields are written in the order of their definition, under
-their own names unless the metadata of a field specifies another key, so that equal plans have equal text.
+their own names, so that equal plans have equal text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -30,10 +30,9 @@ from pacenote.model.work import (
     TaskWork,
     document_data,
     requests_of,
-    written_as,
 )
 
-VERSION = 5
+VERSION = 6
 """The version of the document; the driver rejects all others."""
 
 _PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent", "x-opaque-id"})
@@ -239,7 +238,7 @@ class PlannedTask:
     """The operation's type, such as `bulk`."""
     clients: int
     """Number of clients of the task; at least 1."""
-    pacing: TaskPacing = field(metadata=written_as("pace"))
+    pacing: TaskPacing
     """When the operations of the task are due."""
     bound: TaskBound
     """When the task ends."""
@@ -308,7 +307,7 @@ class Step:
 
     name: str
     """The name of the task or of the parallel element, for messages."""
-    client_allocations: tuple[ClientAllocation, ...] = field(metadata=written_as("slots"))
+    client_allocations: tuple[ClientAllocation, ...]
     """What each client of the step runs, by ascending client."""
     completed_by: CompletedBy | None
     """Condition that ends the step early; None means that it ends with its last task."""

@@ -6,18 +6,6 @@ from dataclasses import dataclass
 
 from pacenote.model.telemetry_cuts import TaskTelemetry
 
-_MIN_QUEUE = 0.5
-"""Requests in flight below which both ways to compute them say little."""
-
-_MAX_DEVIATION = 0.3
-"""By how much both may differ, as a share of the one by Little's law."""
-
-BUSY_SHARE = 0.9
-"""Share of the time in which a device has requests from which on it is busy."""
-
-_SLOWER = 2.0
-"""How many times as long requests must take as on the quiet device, on one that is saturated."""
-
 
 @dataclass(frozen=True, slots=True)
 class DirectionLoad:
@@ -44,12 +32,6 @@ class DirectionLoad:
     def request_bytes(self) -> float | None:
         """Mean size of a request; None without requests."""
         return self.bytes_per_s / self.per_s if self.per_s > 0 else None
-
-    @property
-    def merged_share(self) -> float | None:
-        """Share of the requests that were merged, `%rrqm` and `%wrqm`; None without requests."""
-        total = self.per_s + self.merged_per_s
-        return self.merged_per_s / total if total > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +66,6 @@ class DeviceLoad:
         return sum(load.time_share for load in loads if load is not None)
 
     @property
-    def is_queue_doubtful(self) -> bool:
-        """Whether the kernel's requests in flight contradict Little's law: its counters are then wrong, as
-        those of some drivers are.
-        """
-        expected = self.little_queue
-        return expected > _MIN_QUEUE and abs(expected - self.queue) > _MAX_DEVIATION * expected
-
-    @property
     def per_s(self) -> float:
         """Reads and writes per second."""
         return self.reads.per_s + self.writes.per_s
@@ -105,23 +79,6 @@ class DeviceLoad:
     def await_ms(self) -> float | None:
         """Mean time of a read or write in milliseconds, waiting included; None without any."""
         return 1e3 * (self.reads.time_share + self.writes.time_share) / self.per_s if self.per_s > 0 else None
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether it has requests nearly all the time, which alone does not limit it: most devices serve
-        several at a time.
-        """
-        return self.util_share > BUSY_SHARE
-
-    def is_saturated(self, quiet_await_ms: float, lanes: int = 1, *, rotational: bool = False) -> bool:
-        """Returns whether it is the limit: busy, with a queue on each lane, and much slower than when quiet.
-
-        `lanes` is the number of requests that it can serve at a time. Source: reference of the project, a
-        score of utilization, Little's law and the time of requests.
-        """
-        expected = lanes * (1 if rotational else 2)
-        is_slow = self.await_ms is not None and self.await_ms > _SLOWER * quiet_await_ms
-        return self.is_busy and self.little_queue > expected and is_slow
 
 
 def device_load(telemetry: TaskTelemetry, device: str) -> DeviceLoad | None:

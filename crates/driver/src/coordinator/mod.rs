@@ -203,18 +203,18 @@ mod tests {
     fn plan(port: u16, long_s: f64) -> Arc<Plan> {
         let task = |name: &str, seconds: f64| {
             json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,
-                "pace": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
+                "pacing": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
                 "bound": {"kind": "iterations", "warmup": 0, "measured": 3}, "tolerates_errors": false, "must_succeed": false,
                 "work": {"kind": "sleep", "seconds": seconds}})
         };
         let step = |task: u32| -> Value {
             json!({"name": format!("step {task}"), "completed_by": null,
-                "slots": [{"client": 0, "allocations": [{"task": task, "client": 0}]}]})
+                "client_allocations": [{"client": 0, "allocations": [{"task": task, "client": 0}]}]})
         };
         let host = json!({"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null});
         let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
             "verify_host": true, "server_name": null});
-        let plan = json!({"version": 5, "race_id": "r", "seed": 1, "others": [],
+        let plan = json!({"version": 6, "race_id": "r", "seed": 1, "others": [],
             "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
             "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all",
             "scheduling": "normal", "warmup_drain": false},

@@ -22,7 +22,7 @@ pub use server::{LoggedRequest, Server, json_response, success_response};
 pub fn plan(port: u16, tasks: &[Value]) -> Value {
     let steps: Vec<Value> = (0..tasks.len()).map(|index| step(tasks, &[index])).collect();
     json!({
-        "version": 5, "race_id": "test", "seed": 1,
+        "version": 6, "race_id": "test", "seed": 1,
         "target": {"hosts": [{"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null}],
                    "headers": [["x-test", "yes"]], "timeout_ms": 5000, "compress": false,
                    "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
@@ -36,21 +36,21 @@ pub fn plan(port: u16, tasks: &[Value]) -> Value {
 
 /// Builds a step that runs the tasks at these indices in parallel.
 pub fn step(tasks: &[Value], members: &[usize]) -> Value {
-    let mut slots = Vec::new();
+    let mut client_allocations = Vec::new();
     for task in members {
         for client in 0..tasks[*task]["clients"].as_u64().unwrap() {
-            let row = slots.len();
-            slots.push(json!({"client": row, "allocations": [{"task": task, "client": client}]}));
+            let row = client_allocations.len();
+            client_allocations.push(json!({"client": row, "allocations": [{"task": task, "client": client}]}));
         }
     }
-    json!({"name": "step", "slots": slots, "completed_by": null})
+    json!({"name": "step", "client_allocations": client_allocations, "completed_by": null})
 }
 
 /// Builds an unpaced task whose operation is one search request.
 pub fn request_task(name: &str, clients: u32, iterations: u64) -> Value {
     json!({
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
-        "pace": {"kind": "unpaced"}, "open_loop": false, "bound": {"kind": "iterations", "warmup": 0, "measured": iterations},
+        "pacing": {"kind": "unpaced"}, "open_loop": false, "bound": {"kind": "iterations", "warmup": 0, "measured": iterations},
         "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false, "must_succeed": false,
         "work": {"kind": "calls", "calls": [request("GET", "/_search")],
                  "retry": {"retries": 0, "until_success": false, "limit_s": 600.0, "wait_s": 0.01, "on_timeout": true,
@@ -61,7 +61,7 @@ pub fn request_task(name: &str, clients: u32, iterations: u64) -> Value {
 pub fn request(method: &str, path: &str) -> Value {
     json!({"kind": "request", "method": method, "path": path, "headers": [], "body": null, "check": {"kind": "search"}, "ignore": [],
            "weight": 1, "ignored_weight": 0, "timeout_ms": null, "poll": null,
-           "assertions": [], "remember": null, "recall": null, "cleanup": false})
+           "assertions": [], "capture": null, "placeholder": null, "cleanup": false})
 }
 
 /// Builds a task that indexes a file.

@@ -28,7 +28,7 @@ pub fn queued_task(name: &str, ahead: u32) -> Value {
 
 /// Builds a task with one client whose operations are executed by a runner.
 pub fn runner_task(name: &str) -> Value {
-    python_task(name, 1, json!({"kind": "lane"}))
+    python_task(name, 1, json!({"kind": "python_runner"}))
 }
 
 /// Builds a `SuppliedOperation` document with one search.

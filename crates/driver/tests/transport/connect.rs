@@ -138,7 +138,7 @@ fn a_closed_connection_is_reopened_but_a_failed_request_is_not_repeated() {
     let server =
         Server::start(|_, _| Answer::from(response_with(200, "", b"{\"took\": 1}")).then(End::Close));
     let mut task = request_task("search", 1, 20);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.02});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.02});
     let result = run(&plan(server.port, &[task])).task("search").clone();
     let accounting = result.operation_totals;
     assert_eq!(server.requests().len() as u64, accounting.succeeded);

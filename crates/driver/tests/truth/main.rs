@@ -43,7 +43,7 @@ const MS: i64 = 1_000_000;
 /// and measurement.
 fn paced(name: &str, clients: u32, rate: f64, seconds: (f64, f64)) -> Value {
     let mut task = request_task(name, clients, 1);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
     task["bound"] = json!({"kind": "time", "warmup_s": seconds.0, "measured_s": seconds.1});
     task
 }

@@ -136,7 +136,7 @@ fn a_client_that_begins_a_task_after_another_one_sends_its_first_operation() {
         }
         let mut plan = plan(server.port, &tasks);
         let allocations = [0, 1, 2].map(|task| json!({"task": task, "client": 0}));
-        plan["steps"] = json!([{"name": "step", "slots": [{"client": 0, "allocations": allocations}], "completed_by": null}]);
+        plan["steps"] = json!([{"name": "step", "client_allocations": [{"client": 0, "allocations": allocations}], "completed_by": null}]);
         let race = run(&plan);
         let due: Vec<i64> =
             race.samples.iter().filter(|one| one.task == "counted").map(|one| one.due).collect();

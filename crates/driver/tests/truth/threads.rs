@@ -40,7 +40,7 @@ fn a_hung_connection_of_eight_delays_no_other_operation() {
                 response_with_took(before)
             });
             let mut task = counted("search", 8, 200.0, 10);
-            task["pace"]["kind"] = arrivals.into();
+            task["pacing"]["kind"] = arrivals.into();
             let race = run_open(&server, task, threads);
             let result = race.task("search");
             let totals = result.operation_totals;

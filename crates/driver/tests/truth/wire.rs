@@ -100,7 +100,7 @@ fn opened_late(server: &Server, task: &Value, shut: impl FnOnce()) -> (Finished,
 
 fn every_millisecond(iterations: u64) -> Value {
     let mut task = request_task("search", 1, iterations);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.001});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.001});
     task
 }
 

@@ -94,12 +94,6 @@ def copy_tree(source: Path, target: Path, *, without: tuple[str, ...] = ()) -> N
             _copy(Path(entry.path), target / entry.name, link=link)
 
 
-def copy_contents(source: Path, target: Path) -> None:
-    """Copies what is in a folder into an existing one. Raises OSError."""
-    for entry in os.scandir(source):
-        _copy(Path(entry.path), target / entry.name, link=False)
-
-
 def _copy(source: Path, target: Path, *, link: bool) -> None:
     if source.is_symlink():
         target.symlink_to(source.readlink())

@@ -283,7 +283,7 @@ fn a_dropped_operation_that_was_due_before_its_client_was_free_has_waited() {
 #[test]
 fn tasks_that_a_stopped_client_has_not_begun_end_without_an_operation() {
     let mut plan = plan(&[task("first", 1, 10), task("second", 1, 10)]);
-    plan["steps"][0]["slots"] = json!([
+    plan["steps"][0]["client_allocations"] = json!([
         {"client": 0, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 0}]},
     ]);
     let simulation = Simulation::new(&plan, |_| Response::success(TIMEOUT));

@@ -48,7 +48,7 @@ fn a_hung_connection_of_eight_delays_no_other_operation() {
     };
     for kind in ["deterministic", "uniform"] {
         let mut task = timed(open(8, 10 * MS, 1), 0, 10 * SECOND);
-        task["pace"]["kind"] = kind.into();
+        task["pacing"]["kind"] = kind.into();
         for recorded in on_all(&plan(&[task]), script) {
             assert!(recorded.of(0).all(|one| one.times.service_start_ns == one.times.due_ns), "{kind}");
             assert_eq!((latency(&recorded, 99), latency(&recorded, 100)), (10 * MS, 3 * SECOND));
@@ -63,7 +63,7 @@ fn a_hung_connection_of_eight_delays_no_other_operation() {
 #[test]
 fn random_arrivals_wait_in_one_queue_on_any_number_of_workers() {
     let mut task = timed(open(16, MS / 2, 1), 0, 3 * SECOND);
-    task["pace"]["kind"] = "poisson".into();
+    task["pacing"]["kind"] = "poisson".into();
     let plan = plan(&[task]);
     // Service times of 1 to 11.8 ms, 6.4 ms on average, in an order that does not depend on the workers.
     let script = |attempt: Attempt| {
@@ -87,11 +87,11 @@ fn the_highest_rate_within_an_objective_does_not_depend_on_the_number_of_workers
         let slow = attempt.number % 8 == u64::from(attempt.id.client_number);
         Response::success(if slow { 50 * MS } else { 10 * MS })
     };
-    for pace in ["deterministic", "poisson"] {
+    for pacing in ["deterministic", "poisson"] {
         let mut highest = [0; WORKERS.len()];
         for rate in (250..650).step_by(50) {
             let mut task = timed(open(8, SECOND / rate, 1), 0, SECOND);
-            task["pace"]["kind"] = pace.into();
+            task["pacing"]["kind"] = pacing.into();
             for (highest, recorded) in highest.iter_mut().zip(on_all(&plan(&[task]), script)) {
                 if latency(&recorded, 99) < 80 * MS && recorded.ended[&0].unsent.total == 0 {
                     *highest = rate;
@@ -99,8 +99,8 @@ fn the_highest_rate_within_an_objective_does_not_depend_on_the_number_of_workers
             }
         }
         // 15 ms on average: the capacity is 533/s.
-        assert!((300..=560).contains(&highest[0]), "{pace}: {highest:?}");
-        assert_eq!(highest, [highest[0]; WORKERS.len()], "{pace}");
+        assert!((300..=560).contains(&highest[0]), "{pacing}: {highest:?}");
+        assert_eq!(highest, [highest[0]; WORKERS.len()], "{pacing}");
     }
 }
 
@@ -147,12 +147,12 @@ fn operations_queue_for_a_saturated_engine_and_all_clients_take_them_in_order() 
 
 #[test]
 fn random_arrivals_are_sent_when_due_while_a_client_is_free() {
-    for pace in ["uniform", "poisson"] {
+    for pacing in ["uniform", "poisson"] {
         let mut random = open(50, 10 * MS, 20);
-        random["pace"]["kind"] = pace.into();
+        random["pacing"]["kind"] = pacing.into();
         for recorded in on_all(&plan(&[random]), |_| Response::success(20 * MS)) {
             assert_eq!(recorded.of(0).count(), 1000);
-            assert!(recorded.of(0).all(|one| one.times.service_start_ns == one.times.due_ns), "{pace}");
+            assert!(recorded.of(0).all(|one| one.times.service_start_ns == one.times.due_ns), "{pacing}");
         }
     }
 }
@@ -172,7 +172,7 @@ fn ramp_up_adds_the_rate_of_one_client_after_another() {
 #[test]
 fn a_task_that_all_clients_enter_late_does_not_catch_up() {
     let mut plan = plan(&[task("long", 1, 1), open(1, 10 * MS, 3)]);
-    plan["steps"][0]["slots"] = json!([
+    plan["steps"][0]["client_allocations"] = json!([
         {"client": 0, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 0}]},
     ]);
     for recorded in on_all(&plan, |_| Response::success(25 * MS)) {
@@ -187,7 +187,7 @@ fn a_task_that_all_clients_enter_late_does_not_catch_up() {
 #[test]
 fn a_client_that_enters_late_serves_the_same_schedule() {
     let mut plan = plan(&[task("long", 1, 1), timed(open(2, 10 * MS, 1), 0, 300 * MS)]);
-    plan["steps"][0]["slots"] = json!([
+    plan["steps"][0]["client_allocations"] = json!([
         {"client": 0, "allocations": [{"task": 1, "client": 0}]},
         {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]},
     ]);

@@ -42,20 +42,20 @@ fn operations_within_capacity_are_sent_in_the_nanosecond_in_which_they_are_due()
 
 #[test]
 fn every_operation_is_sent_at_its_due_time_or_when_its_client_is_free() {
-    for pace in ["deterministic", "uniform", "poisson"] {
+    for pacing in ["deterministic", "uniform", "poisson"] {
         let mut random = paced("search", 3, 10 * MS, 300);
-        random["pace"]["kind"] = pace.into();
+        random["pacing"]["kind"] = pacing.into();
         // The average load is 70 % of capacity, so that some operations wait for the previous one and some do not.
         let recorded = Simulation::new(&plan(&[random]), |_| Response::success(21 * MS)).run();
         let times = || recorded.of(0).map(|sample| sample.times);
         assert!(
             times().all(|times| times.service_start_ns == times.due_ns.max(times.free_since_ns)),
-            "{pace}"
+            "{pacing}"
         );
-        assert!(times().all(|times| times.done_ns == times.service_start_ns + 21 * MS), "{pace}");
-        assert!(recorded.of(0).all(|sample| sample.times.lateness_ns() == 0), "{pace}");
+        assert!(times().all(|times| times.done_ns == times.service_start_ns + 21 * MS), "{pacing}");
+        assert!(recorded.of(0).all(|sample| sample.times.lateness_ns() == 0), "{pacing}");
         let waited = recorded.of(0).filter(|sample| sample.times.waited()).count();
-        assert_eq!((times().count(), waited > 100), (900, pace != "deterministic"), "{pace}");
+        assert_eq!((times().count(), waited > 100), (900, pacing != "deterministic"), "{pacing}");
     }
 }
 
@@ -146,7 +146,7 @@ fn without_a_schedule_a_client_starts_at_its_time_in_the_ramp_up() {
 fn a_client_that_comes_from_another_task_skips_operations_that_were_due_before() {
     let tasks = [task("long", 1, 1), paced("paced", 2, 10 * MS, 20)];
     let mut plan = plan(&tasks);
-    plan["steps"][0]["slots"] = json!([
+    plan["steps"][0]["client_allocations"] = json!([
         {"client": 0, "allocations": [{"task": 1, "client": 0}]},
         {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]},
     ]);
@@ -181,7 +181,7 @@ fn a_client_that_is_busy_in_another_task_until_the_end_has_missed_all_of_a_task(
         let paced = timed(paced("paced", 2, 10 * MS, 1), 60 * MS, length - 60 * MS);
         let mut plan = plan(&[task("long", 1, 1), paced, task("longer", 1, 1)]);
         plan["steps"][0]["completed_by"] = completed_by;
-        plan["steps"][0]["slots"] = json!([
+        plan["steps"][0]["client_allocations"] = json!([
             {"client": 0, "allocations": [{"task": 1, "client": 0}]},
             {"client": 1, "allocations": [{"task": 2, "client": 0}, {"task": 1, "client": 1}]},
             {"client": 2, "allocations": [{"task": 0, "client": 0}]},

@@ -189,7 +189,7 @@ impl ClientOperations for ScriptedOperations {
 pub fn task(name: &str, clients: u32, iterations: u64) -> Value {
     json!({
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
-        "pace": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
+        "pacing": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
         "tolerates_errors": false, "must_succeed": false,
         "bound": {"kind": "iterations", "warmup": 0, "measured": iterations},
         "work": {"kind": "sleep", "seconds": 0.0},
@@ -199,7 +199,7 @@ pub fn task(name: &str, clients: u32, iterations: u64) -> Value {
 /// Builds a closed-loop task with one operation every `interval` nanoseconds over all clients.
 pub fn paced(name: &str, clients: u32, interval: u64, iterations: u64) -> Value {
     let mut task = task(name, clients, iterations);
-    task["pace"] = json!({"kind": "deterministic", "interval_s": interval as f64 / 1e9});
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": interval as f64 / 1e9});
     task
 }
 
@@ -222,11 +222,11 @@ pub fn plan(tasks: &[Value]) -> Value {
     let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
         "verify_host": true, "server_name": null});
     json!({
-        "version": 5, "race_id": "paused", "seed": 1, "others": [],
+        "version": 6, "race_id": "paused", "seed": 1, "others": [],
         "target": {"hosts": [host], "headers": [], "timeout_ms": 200, "compress": false, "tls": tls},
         "driver": {"threads": 1, "on_error": "continue-on-network", "spin_us": 0, "samples": "all",
             "scheduling": "normal", "warmup_drain": false},
-        "tasks": tasks, "steps": [{"name": "step", "completed_by": null, "slots": rows}],
+        "tasks": tasks, "steps": [{"name": "step", "completed_by": null, "client_allocations": rows}],
     })
 }
 
