@@ -40,7 +40,8 @@ pub fn step(tasks: &[Value], members: &[usize]) -> Value {
     for task in members {
         for client in 0..tasks[*task]["clients"].as_u64().unwrap() {
             let row = client_allocations.len();
-            client_allocations.push(json!({"client": row, "allocations": [{"task": task, "client": client}]}));
+            client_allocations
+                .push(json!({"client": row, "allocations": [{"task": task, "client": client}]}));
         }
     }
     json!({"name": "step", "client_allocations": client_allocations, "completed_by": null})
