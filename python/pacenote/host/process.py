@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from pacenote.host.facts import Facts, exists, read_text
+from pacenote.host.facts import MAX_FACT_BYTES, Facts, exists, read_text
 from pacenote.model.secrets import REDACTED, is_secret, redact, redact_urls
+from pacenote.system.process_memory import read_process_memory
 
 _LIMIT = re.compile(r"^Max (.+?)\s{2,}(\S+)\s+(\S+)", re.MULTILINE)
 
@@ -61,8 +62,13 @@ def read_process(facts: Facts, proc: Path, sys: Path, key: str, pid: int | None)
 
 def read_process_environment(facts: Facts, proc: Path, key: str, pid: int) -> None:
     """Adds the environment variables of a process, without secrets."""
-    text = facts.text(f"{key}.environment.*", proc / str(pid) / "environ")
-    for entry in (text or "").split("\0"):
+    file = proc / str(pid) / "environ"
+    try:
+        text = read_process_memory(file, MAX_FACT_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        facts.unread(f"{key}.environment.*", f"{file}: {error.strerror or error}")
+        return
+    for entry in text.split("\0"):
         name, equals, value = entry.partition("=")
         if equals:
             public = REDACTED if is_secret(name) else redact_urls(redact(value, ()))

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.system.process import ProcessIdentity, process_identity, send_signal
+from pacenote.system.process_memory import read_process_memory
 from pacenote.units import format_bytes
 
 _POLL_S = 0.005
@@ -170,13 +171,10 @@ def _find_jvm(pid: int) -> _Jvm:
 
 
 def _read(file: Path) -> str:
-    """Returns the text of a file in /proc, which the process can make long. Raises OSError."""
-    with file.open("rb", buffering=0) as stream:
-        data = bytearray()
-        while part := stream.read(1 << 20):
-            data += part
-            if len(data) > _MAX_PROC_BYTES:
-                raise OSError(errno.EFBIG, f"{file} is longer than {format_bytes(_MAX_PROC_BYTES)}")
+    """Returns the text of a file in /proc, which the process can make long, or withhold. Raises OSError."""
+    data = read_process_memory(file, _MAX_PROC_BYTES + 1)
+    if len(data) > _MAX_PROC_BYTES:
+        raise OSError(errno.EFBIG, f"{file} is longer than {format_bytes(_MAX_PROC_BYTES)}")
     return data.decode("utf-8", "replace")
 
 
