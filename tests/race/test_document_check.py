@@ -268,7 +268,8 @@ def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
         ("bulk", bulk(file("a", 7), file(None, 3)), "docs", "the action lines of its files name the indices"),
         ("bulk", PythonSource(4), "docs", "a parameter source written in Python supplies its bulks"),
         ("bulk", PythonRunner(), "docs", "a runner written in Python sends them"),
-        ("own-runner", PythonRunner(), "docs", "a runner written in Python sends them"),
+        ("own-bulk", PythonRunner(), "docs", "a runner written in Python sends them"),
+        ("own-scan", PythonRunner(), "docs", ""),
         ("own-runner", PythonRunner(), "ops", ""),
         ("search", PythonSource(4), "ops", ""),
         ("bulk", bulk(file("a", 10)), "docs", ""),
@@ -276,7 +277,7 @@ def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
 )
 def test_documents_whose_index_the_plan_does_not_show_are_said_to_be_unchecked(kind, work, unit, reason):
     tasks = plan(DELETE, (kind, work))
-    results = [structs.replace(result(1, 10), unit=unit)]
+    results = [structs.replace(result(1, 10), unit=unit, operation_type=kind)]
     expected = [UncheckedDocuments("task1", 10, reason)] if reason else []
     assert list(unchecked_documents(tasks, results)) == expected
     assert list(unchecked_documents(tasks, [])) == []

@@ -126,8 +126,8 @@ def _rules(rules: _ResponseRules) -> str:
         ("timeout_ms", rules.timeout_ms),
         ("poll", rules.poll),
         ("assertions", ()),
-        ("remember", rules.capture),
-        ("recall", rules.placeholder),
+        ("capture", rules.capture),
+        ("placeholder", rules.placeholder),
         ("cleanup", rules.cleanup),
         ("details", rules.details),
     )
