@@ -33,7 +33,6 @@ from pacenote.model.result import (
 )
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.model.system_metrics import SystemMetrics
-from pacenote.model.task_observations import TaskObservation, with_observations
 from pacenote.report.comparison_texts import answer_sentence
 from support.records import record
 
@@ -561,48 +560,3 @@ def test_a_task_during_which_the_driver_lost_its_priority_is_named():
     sides[0][1] = replace(sides[0][1], driver=lost, tasks=tasks)
     assert f"real-time priority for half or less of {tasks[0].task} in the baseline" in texts(of(sides))
     assert {each.cause for each in of(sides).findings if "scheduled differently" in each.text} == {"driver"}
-
-
-def drifting(step: float):
-    """Blocks of which each race is faster than the one before it by this factor."""
-    return tuple(
-        [
-            replace(
-                each, tasks=(index(1e4 * step ** ((each.timestamp - race("a").timestamp).seconds / 600)),)
-            )
-            for each in side
-        ]
-        for side in blocks(6)
-    )
-
-
-def test_a_drift_that_is_larger_than_the_change_is_a_limit():
-    (found,) = [each.text for each in of(drifting(1.17)).findings if "drifted" in each.text]
-    assert found.startswith(
-        "throughput:index-append drifted by +17.0 % from each race to the next, more than"
-    )
-    assert "drifted" not in texts(of(drifting(1.002)))
-    assert "drifted" not in texts(of(blocks(6, noise=0.03)))
-
-
-@pytest.mark.parametrize(("window_s", "state"), [(0.31, "steady"), (60.0, "unknown"), (60.0, "steady")])
-def test_what_was_measured_briefly_or_not_judged_is_a_limit(window_s, state):
-    own = index(window_s=window_s, steady=Steadiness(state))
-    found = texts(of([[replace(each, tasks=(own,)) for each in side] for side in blocks(5)]))
-    assert ("measured for 0.31 s in most races, which is less than 5 s" in found) == (window_s < 1)
-    assert ("not known in most races whether it was in a steady state" in found) == (state == "unknown")
-
-
-def at_frequency(race: Any, hertz: float) -> Any:
-    return with_observations(race, {"index-append": TaskObservation(busy_frequency_hz=hertz)})
-
-
-def test_processors_that_were_slower_on_one_side_limit_the_comparison() -> None:
-    baseline, slower = blocks(5, factor=1.1)
-    same = [at_frequency(each, 3e9) for each in baseline]
-    text = "the processors of the engine ran at 3 GHz in the baseline and at 2.7 GHz in the contender"
-    found = of((same, [at_frequency(each, 2.7e9) for each in slower]))
-    assert text in texts(found)
-    assert not any(each.makes_doubtful for each in found.findings if text in each.text)
-    assert "processors of the engine" not in texts(of((same, [at_frequency(each, 2.9e9) for each in slower])))
-    assert "processors of the engine" not in texts(of((same, slower)))
