@@ -163,3 +163,16 @@ def test_no_part_of_a_secret_is_shown_where_a_message_is_cut(place):
     assert "HORSE" not in out.getvalue()
     assert "STAPLE" not in out.getvalue()
     assert "CORRECT" not in out.getvalue()
+
+
+@pytest.mark.parametrize(("length", "times"), [(800, 100), (1_500, 60), (4_000, 20)])
+def test_no_part_of_a_secret_that_a_message_repeats_is_shown(length, times):
+    """Redacted, it is short enough to be shown as a whole."""
+    secret = ("0123456789abcdef" * length)[:length]
+    out = io.StringIO()
+    console = Console(io.StringIO(), out)
+    console.hide(frozenset({secret}))
+    console.error(PacenoteError("proxy " + " ".join([secret] * times)))
+    console.close()
+    assert "<hidden>" in out.getvalue()
+    assert "0123" not in out.getvalue()

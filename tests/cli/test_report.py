@@ -65,10 +65,10 @@ def test_the_screen_names_the_state_of_a_race_as_the_list_does(run, changes, bad
 def plan_of(*steps):
     """Returns a plan with these steps, each with the names of its tasks."""
     names = [name for step in steps for name in step]
-    slots = [[{"allocations": [{"task": names.index(name)} for name in step]}] for step in steps]
+    clients = [[{"allocations": [{"task": names.index(name)} for name in step]}] for step in steps]
     return json.dumps({
         "tasks": [{"name": name} for name in names],
-        "steps": [{"slots": one} for one in slots],
+        "steps": [{"client_allocations": allocations} for allocations in clients],
     })
 
 

@@ -68,6 +68,11 @@ def test_an_engine_that_stops_as_a_whole_is_the_limit() -> None:
         assert limit_at(50.0, search(PASSED, stopped)) == limit
 
 
+def test_a_stop_that_chance_explains_is_not_one_of_the_engine() -> None:
+    nearly = replace(HELD, achieved=49.9, silent_share=0.005)
+    assert limit_at(50.0, search(PASSED, nearly)) == "connections"
+
+
 @pytest.mark.parametrize("slots", [1, 4, 6])
 def test_an_engine_that_serves_some_at_a_time_is_the_limit(slots: int) -> None:
     """Each takes 10 ms, and what the engine cannot serve waits in it."""

@@ -218,7 +218,9 @@ def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: Saturation
     def clients_now() -> int:
         folder = max(probes.iterdir())
         if folder.name not in clients:
-            clients[folder.name] = len(json.loads((folder / "plan.json").read_text())["steps"][0]["slots"])
+            clients[folder.name] = len(
+                json.loads((folder / "plan.json").read_text())["steps"][0]["client_allocations"]
+            )
         return clients[folder.name]
 
     def respond(request: HttpRequest) -> HttpResponse:

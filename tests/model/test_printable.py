@@ -2,7 +2,8 @@
 
 import pytest
 
-from pacenote.model.printable import shortened, shortened_alike
+from pacenote.model.printable import shortened, shortened_alike, single_line
+from pacenote.model.secrets import REDACTED, redact
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,11 @@ def test_a_text_is_cut_off_after_a_whole_word(text, expected):
 )
 def test_texts_are_shortened_to_what_differs(texts, shown):
     assert shortened_alike(texts, 30) == shown
+
+
+def test_what_a_line_lacks_is_told_by_an_ellipsis() -> None:
+    """Its beginning may end within a secret, which is recognised before an ellipsis."""
+    secret = "correct-horse-battery-staple" * 5
+    line = single_line(f"{' ' * 16_300}{secret} tail")
+    assert line.endswith("…")
+    assert redact(line, {secret}) == f"{REDACTED}…"

@@ -93,3 +93,19 @@ def test_every_secret_name_has_a_mark() -> None:
     found = [name for name in names if is_secret(name)]
     assert len(found) > 1000
     assert [name for name in found if not any(part in name.lower() for part in secrets.NAME_PARTS)] == []
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_each_line_of_a_secret_with_several_lines_is_redacted(newline: str) -> None:
+    lines = [f"{number}MIIEvQIBADANBgkqhkiG9w0BAQEFAASC{number}" for number in range(3)]
+    key = newline.join(["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----"])
+    text = f"[info] the key is{newline}{key}{newline}[info] 7 ms".encode()
+    redacted = SecretLines({key}).redact(text).data.decode()
+    assert not any(line in redacted for line in lines)
+    assert redacted.endswith("[info] 7 ms")
+
+
+def test_a_secret_within_the_lines_of_another_one_is_redacted() -> None:
+    secrets_ = {"abcdefgh12\nijklmnop34", "ijklmnop34"}
+    redacted = SecretLines(secrets_).redact(b"x abcdefgh12\nijklmnop34 y\n").data
+    assert b"ijklmnop34" not in redacted

@@ -20,11 +20,12 @@ def test_each_built_in_type_has_the_kind_that_the_registry_says() -> None:
         found = find_type(name)
         assert found is not None
         searching = found.searches or name in _QUERIES
-        kinds[name] = "indexing" if found.indexes_documents else "searching" if searching else "other"
-    assert set(kinds.values()) == {"indexing", "searching", "other"}
+        other = "waiting" if name == "sleep" else "other"
+        kinds[name] = "indexing" if found.indexes_documents else "searching" if searching else other
+    assert set(kinds.values()) == {"indexing", "searching", "waiting", "other"}
     # Whatever they send and receive, also in units that others share.
     for name, kind in kinds.items():
-        for unit in {"docs", "ops", find_type(name).unit}:  # type: ignore[union-attr]
+        for unit in {"ops", find_type(name).unit}:  # type: ignore[union-attr]
             own = task(operation_type=name, unit=unit)
             assert work_kind(own) == kind, name
     assert {name for name in _QUERIES if kinds.get(name) != "searching"} == set()
@@ -55,7 +56,8 @@ def test_whole_words_say_what_a_type_of_a_plugin_does(operation_type: str, kind:
         ("own", 2_000, 2_000, "indexing"),
         ("own", 8_000, 17_000, "indexing"),
         ("scan", 100, 100_000, "other"),
-        ("own", 0, 0, "other"),
+        ("own", 0, 0, "indexing"),
+        ("own", 40, 200, "indexing"),
         ("bulk-vector-data-set", 0, 0, "indexing"),
         ("vector-search", 2_000, 1_000, "searching"),
     ],
@@ -83,6 +85,12 @@ def test_a_transform_is_not_the_indexing_of_a_race() -> None:
     )
     assert headline(record("a", tasks=(bulk(), transform))).endswith("docs/s")
     assert headline(record("a", tasks=(bulk(), transform))) == headline(record("a", tasks=(bulk(),)))
+
+
+def test_a_task_that_only_waits_is_not_the_slowest() -> None:
+    pause = task("pause", operation_type="sleep", unit="ops", service_time=times(3, 60_000.0, 60_000.0))
+    assert runs_once(pause)
+    assert slowest_task([pause, task("term")]).task == "term"  # type: ignore[union-attr]
 
 
 def test_the_slowest_task_is_any_that_does_not_index_or_run_once() -> None:

@@ -18,6 +18,9 @@ _REFUSED = (
     "HTTPS://TOKEN@host/engine.git",
     "ssh://git:TOKEN@host/engine.git",
     "ftp://deploy:TOKEN@host/engine.git",
+    "git+https://TOKEN@host/engine.git",
+    "ftps://TOKEN@host/engine.git",
+    "https://host/engine.git?token=abc",
     "http://deploy:TOKEN@[host/engine.git",
 )
 

@@ -27,7 +27,7 @@ TASK = TaskProgress("term", "ops", False, 0.25, 49.0, 4.5, 9.5, 500, 2, 30.0, ta
 PROGRESS = RaceProgress(2, 3, 12.0, (TASK,), left=TimeLeft(90.0, complete=False))
 PLAN = {
     "tasks": [{"name": "index-append"}, {"name": "term"}, {"name": "sort"}],
-    "steps": [{"slots": [{"allocations": [{"task": task}]}]} for task in range(3)],
+    "steps": [{"client_allocations": [{"allocations": [{"task": task}]}]} for task in range(3)],
 }
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -233,6 +234,13 @@ def test_a_record_with_numbers_that_cannot_be_read_is_stored_without_them(store,
         assert [check.counted for check in stored.documents] == [None, 5]
 
 
+def test_a_record_that_the_cluster_did_not_spoil_keeps_what_it_reports(store):
+    impossible = record(tasks=(replace(task(), clients=2**70),), telemetry={"node": "n"})
+    folder = store.create(unfinished())
+    folder.finish(impossible)
+    assert json.loads(folder.race_json.read_text())["telemetry"] == {"node": "n"}
+
+
 def test_a_deeply_nested_record_is_an_error(store):
     folder = store.create(unfinished())
     for depth in range(100, 2000, 100):
@@ -336,10 +344,24 @@ def test_a_plan_that_was_changed_is_stated(store):
     assert folder.plan_problem(started) == f"{folder.plan_json} is missing"
 
 
+@pytest.mark.parametrize("key", ["client_allocations", "slots"])
+def test_the_steps_of_the_plan_are_known_in_each_version(store, key):
+    """Until version 5, the clients of a step had another name."""
+    golden = Path(__file__).parents[1] / "plan/golden/http_logs.json"
+    plan = json.loads(golden.read_text())
+    for step in plan["steps"]:
+        step[key] = step.pop("client_allocations")
+    folder = store.create(unfinished())
+    folder.write_plan(json.dumps(plan))
+    steps = folder.planned_steps()
+    assert len(steps) == len(plan["steps"]) > 10
+    assert steps[3] == ("index-append",)
+
+
 @pytest.mark.parametrize("name", [5, None, True, ["a"], {"a": 1}])
 def test_a_plan_whose_tasks_have_no_names_is_not_used(store, name):
     folder = store.create(unfinished())
-    allocation = {"slots": [{"allocations": [{"task": 0}]}]}
+    allocation = {"client_allocations": [{"allocations": [{"task": 0}]}]}
     plan = {"tasks": [{"name": name}], "steps": [allocation]}
     folder.plan_json.write_text(json.dumps(plan))
     assert folder.planned_steps() == ()

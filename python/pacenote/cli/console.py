@@ -378,8 +378,10 @@ class _MessageStream(_SafeStream):
 
 
 def _searched(text: str) -> str:
-    """Returns what is searched for secrets of a text, of which less is shown."""
-    return _without_middle(text, _MAX_SEARCHED_CHARS)
+    """Returns what is searched for secrets of a text, of which less is shown: its beginning, since its end
+    may begin within a secret, which could not be found.
+    """
+    return text if len(text) <= _MAX_SEARCHED_CHARS else f"{text[:_MAX_SEARCHED_CHARS]}…"
 
 
 def _without_middle(line: str, length: int) -> str:

@@ -14,6 +14,11 @@ AS_FAST = 1.2
 could have served more at a time.
 """
 
+SILENT_SHARE = 0.01
+"""Share of the window in which no operation ends from which on the engine stopped: it is at most 0.3 % by
+chance if service times of four connections are exponential (`MIN_SILENT_CONNECTIONS`).
+"""
+
 FEWER_SHARE = 0.75
 """How many connections another probe uses at most, on average, as a share of those of a probe that failed. An
 engine that is saturated with both serves both at the same rate, so that replies would take 1 / 0.75 times as
@@ -56,7 +61,7 @@ def _stopped(probe: Probe) -> bool:
     have kept the rate without its pauses.
     """
     silent = probe.silent_share or 0.0
-    return probe.achieved >= (1 - silent) * probe.rate and silent > 0
+    return silent > SILENT_SHARE and probe.achieved >= (1 - silent) * probe.rate
 
 
 def _connections_in_use(probe: Probe) -> float:

@@ -26,6 +26,12 @@ MIN_COMPLETED_SHARE = 0.99
 CHANCE_DEVIATIONS = 3.0
 """Standard deviations by which the number of operations in flight differs by chance between two times."""
 
+MIN_SILENT_CONNECTIONS = 4
+"""Number of connections from which on it is hardly chance if all of them are busy for several rounds: if
+service times are exponential, c connections end no operation for two rounds in (1 + 2c) exp(-2c) of the time,
+41 % for one and 0.3 % for four.
+"""
+
 SILENT_ROUNDS = 2.0
 """How many times as long as all connections need for one operation each a pause without any reply is at least
 if the engine stopped as a whole.
@@ -279,9 +285,11 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
 
 def _silent_share(result: TaskResult, evidence: RunEvidence) -> float | None:
     """Returns for which share of the window no operation ended although all connections waited: as many
-    operations as there are connections ended in half of each pause on average. None if that is not known.
+    operations as there are connections ended in half of each pause on average. None if that is not known, as
+    with few connections: all of them are often busy for longer by chance.
     """
-    if not evidence.seconds.ended_ns or not result.window_operations:
+    is_known = evidence.seconds.ended_ns and result.window_operations
+    if not is_known or result.clients < MIN_SILENT_CONNECTIONS:
         return None
     round_s = result.clients * result.window_s / result.window_operations
     return min(1.0, evidence.seconds.silent_s(SILENT_ROUNDS * round_s) / result.window_s)

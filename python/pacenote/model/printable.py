@@ -97,4 +97,5 @@ def whole_line(text: str) -> str:
 
 def single_line(text: str) -> str:
     """Returns the text as one line of at most 300 characters, without control characters."""
-    return shortened(whole_line(text[:_MAX_READ]), _MAX_LENGTH)
+    read = text if len(text) <= _MAX_READ else f"{text[:_MAX_READ]}…"
+    return shortened(whole_line(read), _MAX_LENGTH)

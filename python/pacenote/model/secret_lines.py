@@ -43,7 +43,8 @@ class SecretLines:
         forms = secret_forms(self._secrets).search.texts if secrets else ()
         marks = {*NAME_PARTS, *SCHEMES, *_OTHER_CASES, *_QUERY, "://"}
         self._marks = _shortest(_encoded(marks))
-        self._forms = TextSearch(_encoded(forms))
+        # A line has no form of several lines, but those of the lines of such a secret.
+        self._forms = TextSearch(form for form in _encoded(forms) if b"\n" not in form)
         self._ellipses = _encoded(ELLIPSES)
 
     def redact(self, text: bytes) -> RedactedText:
@@ -62,10 +63,9 @@ class SecretLines:
         lower = text.lower()
         for mark in self._marks:
             _add_lines(text, lower, mark, lines)
-        stop = 0
-        for start, _ in self._forms.spans(text):
-            if start >= stop:
-                stop = _add_line(text, start, lines)
+        position = self._forms.find(text)
+        while position >= 0:
+            position = self._forms.find(text, _add_line(text, position, lines))
         # The beginning of a secret is redacted before an ellipsis.
         shortened = dict[int, int]()
         beginnings = self._forms.beginnings

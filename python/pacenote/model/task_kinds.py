@@ -9,7 +9,7 @@ from typing import Literal
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 
-WorkKind = Literal["indexing", "searching", "other"]
+WorkKind = Literal["indexing", "searching", "waiting", "other"]
 """What a task does."""
 
 COMPOSITE = "composite"
@@ -20,6 +20,7 @@ KINDS: Mapping[str, WorkKind] = {
     **dict.fromkeys(("search", "paginated-search", "scroll-search", "composite-agg"), "searching"),
     **dict.fromkeys(("sql", "esql", "esql-profile"), "searching"),
     **dict.fromkeys(("submit-async-search", "get-async-search"), "searching"),
+    "sleep": "waiting",
     # Their names and units are like those of types that search or index.
     **dict.fromkeys(("delete-async-search", "wait-for-transform", COMPOSITE), "other"),
 }
@@ -36,9 +37,10 @@ _SEARCHES = frozenset({"search", "msearch", "query", "queries", "searches", "sql
 _CHANGES = frozenset({"by", "cancel", "clear", "close", "create", "delete", "put", "register", "update"})
 """Words in the names of types that do not search although their last word is one of `_SEARCHES`."""
 
-_SENT_SHARE = 1 / 3
-"""A runner of a plug-in that counts documents indexes them if it sent at least this share of the bytes that
-it received: the reply to a bulk is hardly larger than its documents, while a scan receives documents.
+_SENT_SHARE = 1 / 20
+"""A runner of a plug-in that counts documents does not index them if it sent less than this share of the
+bytes that it received: the reply to a bulk has about 200 bytes for each document, while a scan receives
+documents.
 """
 
 _WORDS = re.compile("[^a-z0-9]+")
@@ -65,8 +67,8 @@ def work_kind(task: TaskResult) -> WorkKind:
     words = _WORDS.split(task.operation_type.lower())
     if _names_search(words):
         return "searching"
-    is_sent = task.content_in > 0 and task.content_out >= _SENT_SHARE * task.content_in
-    return "indexing" if task.unit == _DOCUMENTS and (_BULK in words or is_sent) else "other"
+    is_sent = _BULK in words or task.content_out >= _SENT_SHARE * task.content_in
+    return "indexing" if task.unit == _DOCUMENTS and is_sent else "other"
 
 
 def _any_searches(operation_types: Iterable[str]) -> bool:
@@ -88,9 +90,12 @@ def searches(task: TaskResult) -> bool:
 
 
 def runs_once(task: TaskResult) -> bool:
-    """Returns whether a task has so few operations that a rate says nothing, such as a force merge."""
-    is_other = work_kind(task) == "other" and not task.paced
-    return is_other and task.accounting.operations <= task.clients
+    """Returns whether a task has so few operations that a rate says nothing, such as a force merge, or sends
+    none, however often it waits.
+    """
+    kind = work_kind(task)
+    is_other = kind == "other" and not task.paced
+    return kind == "waiting" or (is_other and task.accounting.operations <= task.clients)
 
 
 def diagnosed_tasks(record: RaceRecord) -> tuple[TaskResult, ...]:

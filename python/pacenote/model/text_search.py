@@ -27,15 +27,23 @@ class TextSearch(Generic[AnyStr]):
 
     def spans(self, text: AnyStr) -> Iterator[tuple[int, int]]:
         """Yields where the texts are in another one: the first, and the longest of several at a position."""
+        start = self.find(text)
+        while start >= 0:
+            end = self._end_at(text, start)
+            yield start, end
+            start = self.find(text, end)
+
+    def find(self, text: AnyStr, position: int = 0) -> int:
+        """Returns where the first of the texts begins at or after a position of another one, or -1."""
         if self.beginnings is None:
-            return
-        candidate = self.beginnings.search(text)
+            return -1
+        candidate = self.beginnings.search(text, position)
         while candidate is not None:
             start = candidate.start()
-            end = self._end_at(text, start)
-            if end > start:
-                yield start, end
-            candidate = self.beginnings.search(text, max(end, start + 1))
+            if self._end_at(text, start) > start:
+                return start
+            candidate = self.beginnings.search(text, start + 1)
+        return -1
 
     def replace(self, text: AnyStr, replacement: AnyStr) -> AnyStr:
         """Returns a text with a replacement for each of the texts in it."""

@@ -17,11 +17,16 @@ def refuse_credentials(url: str, content: str) -> None:
     except ValueError:
         # The message of the error may repeat a part of the URL.
         raise UsageError(f"the URL of {content} is malformed", hint="check its host") from None
-    # The user name of an HTTP URL may be a token; that of SSH selects the account.
-    if parts is not None and parts.scheme in ("http", "https") and "@" in parts.netloc:
+    # A user name may be a token; that of SSH selects the account.
+    if parts is not None and not parts.scheme.endswith("ssh") and "@" in parts.netloc:
         raise UsageError(
             f"the URL of {content} cannot contain a user name or a password",
             hint="remove them and use a git credential helper: `git help credentials`",
+        )
+    if parts is not None and parts.query:
+        raise UsageError(
+            f"the URL of {content} cannot contain a query, which may be a secret",
+            hint="remove it and use a git credential helper: `git help credentials`",
         )
     if password is not None:
         raise UsageError(

@@ -28,9 +28,10 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -262,12 +263,16 @@ class RaceFolder:
         """Returns the content of the file of a record: without what a cluster reports, if it could otherwise
         not be read.
         """
+        text = b""
         try:
             text = self._complete_text(record)
             problem = _unreadable(text)
         except ValueError as error:
             problem = f"cannot be written: {error}"
-        return text if not problem else self._complete_text(_without_reported(record, problem))
+        if not problem:
+            return text
+        reduced = self._complete_text(_without_reported(record, problem))
+        return text if text and _unreadable(reduced) else reduced
 
     def _complete_text(self, record: RaceRecord) -> bytes:
         document = stored_document(redact_record(record, self.secrets))
@@ -440,9 +445,7 @@ class RaceFolder:
             plan = read_json(self.plan_json)
             names = [task["name"] for task in plan["tasks"]]
             steps = tuple(
-                tuple(
-                    dict.fromkeys(names[one["task"]] for slot in step["slots"] for one in slot["allocations"])
-                )
+                tuple(dict.fromkeys(names[position] for position in _planned_tasks(step)))
                 for step in plan["steps"]
             )
         except (OSError, ValueError, RecursionError, LookupError, TypeError):
@@ -496,6 +499,14 @@ def reached_step(record: RaceRecord, steps: Sequence[Sequence[str]]) -> ReachedS
         tuple(name for name in steps[before] if name not in ended),
         tuple(name for step in steps for name in step if name not in begun),
     )
+
+
+def _planned_tasks(step: Mapping[str, Any]) -> Iterator[int]:
+    """Yields the positions of the tasks that the clients of a step run, in any version of the plan."""
+    allocations = step["client_allocations"] if "client_allocations" in step else step["slots"]
+    for client in allocations:
+        for allocation in client["allocations"]:
+            yield allocation["task"]
 
 
 def _unreadable(text: bytes) -> str:
