@@ -120,7 +120,7 @@ def test_the_plans_of_probes_contain_no_secret_and_use_the_chosen_arrivals(
     for plan in folder.glob("probes/*/plan.json"):
         assert SECRET not in plan.read_text()
         (task,) = json.loads(plan.read_text())["tasks"]
-        assert (task["pace"]["kind"], task["open_loop"]) == ("poisson", True)
+        assert (task["pacing"]["kind"], task["open_loop"]) == ("poisson", True)
 
 
 def test_the_engine_rests_before_the_first_task_and_before_each_probe(
