@@ -190,14 +190,17 @@ def test_pauses_of_the_whole_engine_are_those_in_which_nothing_ends():
     steady = [number * 10_000_000 for number in range(2_000)]
     # Replies that come together, whenever all connections were sent an operation.
     together = [number // 10 * 100_000_000 for number in range(2_000)]
-    for ended, share in ((stops, 19 * 0.604 / 20), (steady, 0.0), (together, 0.0)):
+    # The last replies come after the window, seconds apart.
+    late = [*steady, 23_000_000_000, 29_000_000_000]
+    own = result(clients=10, window_from_s=0.0)
+    for ended, share in ((stops, 20 * 0.604 / 20), (steady, 0.0), (together, 0.0), (late, 0.0)):
         seconds = MeasuredSeconds((), array("q", ended))
-        found = evaluate_probe(7, 100.0, result(clients=10), UNLIMITED, RunEvidence(QUIET, seconds=seconds))
+        found = evaluate_probe(7, 100.0, own, UNLIMITED, RunEvidence(QUIET, seconds=seconds))
         assert found.silent_share == pytest.approx(share)
     assert probe(result()).silent_share is None
     # All of few connections are often busy by chance.
     few = MeasuredSeconds((), array("q", stops))
-    found = evaluate_probe(7, 100.0, result(clients=3), UNLIMITED, RunEvidence(QUIET, seconds=few))
+    found = evaluate_probe(7, 100.0, replace(own, clients=3), UNLIMITED, RunEvidence(QUIET, seconds=few))
     assert found.silent_share is None
 
 

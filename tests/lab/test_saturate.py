@@ -252,6 +252,29 @@ def test_a_search_whose_operations_all_fail_ends_soon(request_: SaturationReques
     assert not saturation.result.complete
 
 
+def test_rates_of_which_only_the_warmup_is_sent_do_not_end_a_search(request_: SaturationRequest) -> None:
+    """The engine serves 20 requests per second, one after another: all that it serves of the first five rates
+    was due in the warm-up.
+    """
+    turn = threading.Lock()
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.path == "/x":
+            with turn:
+                time.sleep(0.05)
+        return json_response(engine_document(request.target))
+
+    with http_server(respond) as server:
+        race = replace(request_.race, target_hosts=(server.address,))
+        within = RateRange(1000.0, 10.0, 1000.0, repeats=0)
+        found = saturate(replace(request_, race=race, within=within, warmup_s=0.3), Listener()).result
+    unmeasured = [probe for probe in found.probes if "no operation was measured" in probe.reasons]
+    assert len(unmeasured) >= 3
+    assert all(probe.operations for probe in unmeasured)
+    assert found.ended_early == ""
+    assert len(found.probes) > len(unmeasured)
+
+
 class EngineThatStops:
     """Answers a number of requests; then it keeps all others waiting, or is gone."""
 

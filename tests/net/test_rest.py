@@ -186,6 +186,15 @@ def test_a_path_that_the_server_lacks_leads_to_that_of_the_hosts(
     assert caught.value.hint.startswith(hint)
 
 
+def test_an_error_of_the_engine_does_not_accuse_the_path_of_the_hosts() -> None:
+    error = {"error": {"type": "index_not_found_exception", "reason": "no such index [logs]"}, "status": 404}
+    with http_server(lambda _: json_response(error, 404)) as server:
+        rest = RestClient(parse_hosts(f"{server.address}/es").hosts)
+        with pytest.raises(FailedStatus) as caught:
+            rest.get("/logs/_stats")
+    assert caught.value.hint == "see the log of the engine"
+
+
 @pytest.mark.parametrize("path", ["/index/_doc/..", "/../_all", "/index/./x?y=..", "/index/%2e%2E", "/.."])
 def test_a_name_that_would_be_removed_from_a_path_is_not_requested(path: str) -> None:
     with http_server(lambda _: HttpResponse(200, b"{}")) as server:

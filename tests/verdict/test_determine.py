@@ -61,6 +61,14 @@ def test_a_reported_task_without_a_measured_operation_voids_a_race():
             "the task more to do",
         ),
     )
+    late = structs.replace(warming, accounting=structs.replace(warming.accounting, unsent=700))
+    (finding, *_) = determine_verdict(record(tasks=(late,))).findings
+    assert (finding.text, finding.cause, finding.advice) == (
+        "nothing was measured: all operations that were sent until the end were due in the warm-up, and 700 "
+        "later ones were not sent",
+        "unknown",
+        "use a lower rate",
+    )
     idle = structs.replace(warming, accounting=counts(warmup=0, measured=0, failed=0))
     assert determine_verdict(record(tasks=(idle,))).reasons == (
         "search: nothing was measured: no operation ended",

@@ -540,3 +540,12 @@ def test_time_stolen_from_other_cores_does_not_matter_to_the_driver() -> None:
     assert not [*suspect_findings({"machine": machine, "cpus": own})]
     # If that of its own cores is not known, that of all is what is known.
     assert len([*suspect_findings({"machine": machine, "cpus": None})]) == 1
+
+
+def test_a_worker_that_lost_its_priority_for_a_while_is_no_sign_of_a_starved_driver() -> None:
+    """The threads without real-time priority wait, and are not timed."""
+    collect = {"name": "collect", "run_queue_s": 6.5, "wall_s": 60.0}
+    lost = [{"index": 2, "workers": 1, "unreadable": 0, "demoted_s": 0.3, "share": 0.06}]
+    scheduling = {"asked": "auto", "workers": "realtime", "health": "realtime", "tasks": lost}
+    assert list(suspect_findings({"threads": [collect], "scheduling": scheduling})) == []
+    assert list(suspect_findings({"threads": [collect], "scheduling": {"workers": "short_slice"}})) != []

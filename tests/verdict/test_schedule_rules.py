@@ -8,7 +8,14 @@ from msgspec.structs import replace
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import DriverTime, DurationSummary, PythonDelay, SubOperationResult, TaskResult
+from pacenote.model.result import (
+    DriverTime,
+    DurationSummary,
+    PythonDelay,
+    SubOperationResult,
+    TaskResult,
+    Throughput,
+)
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_observations import TaskObservation, with_observations
 from pacenote.verdict.determine import determine_verdict
@@ -157,6 +164,20 @@ def test_a_rate_that_the_clients_cannot_reach_is_not_blamed_on_the_engine():
         )
         assert (finding.cause, finding.doubtful_from) == ("track", None)
         assert finding.advice.startswith("use more clients, because these replies are as fast as with one")
+
+
+@pytest.mark.parametrize(("clients", "target"), [(1, 50.0), (4, 200.0)])
+def test_clients_are_busy_with_operations_of_the_warmup_too(clients: int, target: float) -> None:
+    """After 60 s of warm-up at 40 of 50 ops/s, the window begins with 600 operations that were late."""
+    replies = DurationSummary(count=1_800, min_ms=24.5, mean_ms=25.0, max_ms=26.2, percentiles=())
+    slow = behind(clients, service_time=replies, window_s=60.0, window_from_s=60.0, duration_s=120.0)
+    slow = replace(
+        slow,
+        window_operations=2_400 * clients,
+        accounting=replace(slow.accounting, normal=1_800 * clients, warmup=3_000 * clients),
+        throughput=Throughput(*[40.0 * clients] * 4),
+    )
+    assert "always busy" in missed(slow, target=target).text
 
 
 def test_replies_that_allow_the_rate_are_not_called_too_slow_for_it():

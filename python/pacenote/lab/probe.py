@@ -289,10 +289,11 @@ def _silent_share(result: TaskResult, evidence: RunEvidence) -> float | None:
     with few connections: all of them are often busy for longer by chance.
     """
     is_known = evidence.seconds.ended_ns and result.window_operations
-    if not is_known or result.clients < MIN_SILENT_CONNECTIONS:
+    if not is_known or result.window_from_s is None or result.clients < MIN_SILENT_CONNECTIONS:
         return None
     round_s = result.clients * result.window_s / result.window_operations
-    return min(1.0, evidence.seconds.silent_s(SILENT_ROUNDS * round_s) / result.window_s)
+    silent_s = evidence.seconds.silent_s(SILENT_ROUNDS * round_s, result.window_from_s, result.window_s)
+    return min(1.0, silent_s / result.window_s)
 
 
 def _missing(result: TaskResult) -> float:

@@ -359,9 +359,10 @@ class _Search:
         return window_s(self._request.objective, rate, self._request.window_s, mean_effect(self._effects))
 
     def _check_success(self, result: TaskResult) -> None:
-        """Raises _StoppedSearch if no measured operation of several probes in a row has succeeded."""
-        # Service times are those of measured successes.
-        self._failed_probes = 0 if result.service_time else self._failed_probes + 1
+        """Raises _StoppedSearch if no operation of several probes in a row has succeeded. Of a rate that is
+        much too high, only operations that were due in the warm-up are sent.
+        """
+        self._failed_probes = 0 if result.accounting.succeeded else self._failed_probes + 1
         if self._failed_probes == MAX_FAILED_PROBES:
             first = f" ({result.errors[0].reason})" if result.errors else ""
             raise _StoppedSearch(

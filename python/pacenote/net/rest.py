@@ -154,7 +154,8 @@ class RestClient:
         if status == _PROXY_AUTHENTICATION_REQUIRED:
             return PROXY_CREDENTIALS_HINT
         if status not in (401, 403):
-            return self._path_hint(status, path) or "see the log of the engine"
+            hint = "" if _is_of_engine(response.body) else self._path_hint(status, path)
+            return hint or "see the log of the engine"
         if self._config.has_credentials:
             return "the credentials of --client-options or --target-hosts are wrong, expired or insufficient"
         return (
@@ -246,6 +247,12 @@ def _texts(params: Params) -> dict[str, str]:
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in params.items()
     }
+
+
+def _is_of_engine(body: Any) -> bool:
+    """Returns whether an engine replied that a request failed, not that it does not have its path."""
+    error = body.get("error") if isinstance(body, dict) else None
+    return isinstance(error, dict) and isinstance(error.get("type"), str) and "reason" in error
 
 
 def _reason(body: Any) -> str:

@@ -31,11 +31,16 @@ class MeasuredSeconds:
     ended_ns: array[int] = field(default_factory=lambda: array("q"))
     """When each operation that succeeded ended, in ns since the task began, in any order."""
 
-    def silent_s(self, least_s: float) -> float:
-        """Returns for how many seconds no operation succeeded, in pauses longer than `least_s` seconds."""
+    def silent_s(self, least_s: float, from_s: float, length_s: float) -> float:
+        """Returns for how many seconds of a window no operation succeeded, in pauses longer than `least_s`
+        seconds. The window begins `from_s` after the task; the last replies come after it, and far apart.
+        """
         import numpy as np
 
-        pauses_ns = np.diff(np.sort(np.asarray(self.ended_ns)))
+        first_ns, last_ns = from_s * _NS_PER_S, (from_s + length_s) * _NS_PER_S
+        ended_ns = np.asarray(self.ended_ns)
+        within = ended_ns[(ended_ns > first_ns) & (ended_ns < last_ns)]
+        pauses_ns = np.diff(np.sort(np.concatenate(([first_ns], within, [last_ns]))))
         return float(pauses_ns[pauses_ns > least_s * _NS_PER_S].sum()) / _NS_PER_S
 
     def failed(self) -> tuple[Block, ...]:

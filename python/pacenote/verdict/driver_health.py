@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.driver_facts import listed, number, own_cores, part, threads_of
-from pacenote.model.driver_scheduling import REALTIME, core_advice, obtained_scheduling
+from pacenote.model.driver_scheduling import core_advice, granted_scheduling
 from pacenote.model.finding import EVERYTHING, Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_excess, format_rate, format_share
@@ -406,8 +406,10 @@ def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 
 def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
-    """Checks threads that measure nothing themselves: if they hardly get a core, others do not either."""
-    names = _REALTIME_THREADS if obtained_scheduling(driver) == REALTIME else _UNTIMED_THREADS
+    """Checks threads that measure nothing themselves: if they hardly get a core, others do not either, unless
+    these have real-time priority; workers that lost it for a while are checked by themselves.
+    """
+    names = _REALTIME_THREADS if granted_scheduling(driver) == "realtime" else _UNTIMED_THREADS
     shares = [
         number(thread, "run_queue_s") / lasted_s
         for _, thread in threads_of(driver)

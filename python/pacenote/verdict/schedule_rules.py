@@ -332,9 +332,12 @@ def _allows(task: TaskResult, asked: Mapping[str, float]) -> bool:
 
 
 def _was_always_busy(task: TaskResult) -> bool:
-    """Returns whether the clients of a task waited for replies nearly all the time while it was measured."""
+    """Returns whether the clients of a task waited for replies nearly all the time while it was measured,
+    also for those of operations that were due in the warm-up.
+    """
     available_s = task.clients * task.window_s
-    return mean_service_s(task) * task.accounting.normal >= BUSY_SHARE * available_s > 0
+    operations = max(task.window_operations, task.accounting.normal)
+    return mean_service_s(task) * operations >= BUSY_SHARE * available_s > 0
 
 
 def _is_even(task: TaskResult) -> bool:

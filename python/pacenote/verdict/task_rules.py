@@ -180,7 +180,14 @@ def _most_frequent(tasks: Sequence[TaskResult]) -> tuple[str, bool]:
 def not_measured(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     """Yields findings about tasks without a measured operation, unless another task ended them."""
     empty = [task for task in tasks if not task.accounting.normal and task.ended_by != "completed-by"]
-    if warming := [task for task in empty if task.accounting.warmup]:
+    if behind := [task for task in empty if task.accounting.warmup and task.accounting.unsent]:
+        yield Finding(
+            "nothing was measured: all operations that were sent until the end were due in the warm-up, and "
+            f"{sum(task.accounting.unsent for task in behind):,} later ones were not sent",
+            advice="use a lower rate",
+            tasks=names(behind),
+        )
+    if warming := [task for task in empty if task.accounting.warmup and not task.accounting.unsent]:
         yield Finding(
             f"nothing was measured: the warm-up took all {sum(task.accounting.warmup for task in warming):,} "
             "operations",
