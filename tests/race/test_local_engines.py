@@ -96,6 +96,12 @@ def test_a_race_samples_the_process_of_an_engine_that_it_did_not_start(
     assert "node-0.process.environment" not in snapshot
 
 
+def test_processes_of_a_cluster_of_very_many_nodes_are_not_looked_for() -> None:
+    nodes = {str(number): node(str(number), 2**22 + 1) for number in range(1_001)}
+    with cluster(nodes, {}) as client:
+        assert find_local_engines(client).missing == {"*": "the cluster has more than 1,000 nodes"}
+
+
 def test_paths_that_no_file_system_has_and_very_many_are_left_out(tmp_path: Path) -> None:
     paths = ["/with\0nul", "/" + "x" * 5_000, str(tmp_path), *(f"/{number}" for number in range(60_000))]
     name = "n" * 400

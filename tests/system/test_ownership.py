@@ -95,6 +95,26 @@ def test_the_folders_to_which_a_link_leads_are_checked(inner: Path, tmp_path: Pa
     assert replaceable_folder(tmp_path / "absolute") == f"{inner.parent} can be written by other users"
 
 
+@pytest.mark.parametrize("link", ["", "link"])
+def test_the_folder_to_which_two_dots_lead_is_shared(tmp_path: Path, give: Give, link: str) -> None:
+    """As /tmp is: there, another user may have created the next folder, or the file."""
+    shared, mine, evil = (tmp_path / name for name in ("shared", "shared/mine", "shared/evil"))
+    for folder in (shared, mine, evil):
+        folder.mkdir()
+    give(shared, mode=0o1777)
+    give(evil, OTHER)
+    (mine / "link").symlink_to("../evil")
+    path = mine / link if link else mine / ".." / "evil"
+    assert replaceable_folder(path).startswith(f"{evil} belongs to user {OTHER}")
+    assert replaceable_file(path / "file").startswith(f"{evil} belongs to user {OTHER}")
+    assert planted_path(path / "file").startswith(f"{evil} belongs to user {OTHER}")
+    assert create_folder(path / "new").startswith(f"{evil} belongs to user {OTHER}")
+    assert not (evil / "new").exists()
+    # The same of a group that trusts its members elsewhere.
+    give(evil, OTHER, GROUP, 0o775)
+    assert replaceable_folder(path).startswith(f"{evil} belongs to user {OTHER}")
+
+
 def test_a_loop_of_links_ends(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")

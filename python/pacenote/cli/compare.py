@@ -22,6 +22,7 @@ from pacenote.cli.parser import EachGiven, Parser, Several
 from pacenote.cli.program import program
 from pacenote.errors import StoreError, UsageError, VoidRace
 from pacenote.store.race_store import RaceStore, check_home
+from pacenote.system.real_paths import real_path
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.comparison import (
@@ -394,7 +395,7 @@ def _commands(
     store = RaceStore()
     first = [side.races[0] for side in (comparison.baseline, comparison.contender)]
     # `pacenote diff` reads stored races only.
-    if all(folders[race.key] == (store.races / race.race_id).resolve() for race in first):
+    if all(folders[race.key] == real_path(store.races / race.race_id) for race in first):
         short = shlex.join(map(store.short_id_maker(), [race.race_id for race in first]))
         commands.append(Command(f"{program()} diff {short}", "what differs between the first races"))
     return commands

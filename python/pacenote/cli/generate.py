@@ -11,6 +11,7 @@ from pacenote.cli.options import values
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.output.plain_progress import PlainListener
 from pacenote.cli.parser import Parser
+from pacenote.system.real_paths import real_path
 from pacenote.units import format_count
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     generated = importlib.import_module("pacenote.race.generated_corpora")
     listener = PlainListener(console)
     generated.generate(options.name, options.documents, options.seed, options.output_path, listener.preparing)
-    folder = options.output_path.resolve()
+    folder = real_path(options.output_path)
     console.progress(f"{format_count(options.documents, 'document')} of {options.name} in {folder}")
     console.progress(_usage(options.name, folder))
     return 0

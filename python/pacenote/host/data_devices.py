@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pacenote.host.disks import block_device, mount_of, mount_of_changes, parse_mounts, whole_disk
 from pacenote.host.facts import exists, names_in, read_text
+from pacenote.system.real_paths import real_path
 
 _MAX_MOUNTS_BYTES = 16 << 20
 """Size up to which the list of mounts is read."""
@@ -58,7 +59,7 @@ def data_devices(
         mounts = ()
     found = []
     for node, path in ((node, path) for node, own in paths.items() for path in own):
-        mount = mount_of(path.resolve() if pid is None else path, mounts)
+        mount = mount_of(real_path(path) if pid is None else path, mounts)
         device = None if mount is None else block_device(sys, mount_of_changes(mount, mounts) or mount)
         kind = None if mount is None else mount.kind
         if device is None:
@@ -75,7 +76,7 @@ def _disks(device: Path, depth: int) -> Iterator[str]:
     if not parts:
         yield device.name
     for part in parts:
-        yield from _disks(whole_disk((device / "slaves" / part).resolve()), depth - 1)
+        yield from _disks(whole_disk(real_path(device / "slaves" / part)), depth - 1)
 
 
 def _rotational(device: Path) -> bool | None:
@@ -88,7 +89,7 @@ def _rotational(device: Path) -> bool | None:
 def partitions(sys: Path = Path("/sys")) -> dict[str, str]:
     """Returns the disk of each partition of this host, by their names."""
     blocks = sys / "class/block"
-    found = {name: whole_disk((blocks / name).resolve()).name for name in names_in(blocks)}
+    found = {name: whole_disk(real_path(blocks / name)).name for name in names_in(blocks)}
     return {name: disk for name, disk in found.items() if disk != name}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pacenote.host.facts import Facts, exists, names_in, selected
 from pacenote.model.secrets import redact, redact_urls
+from pacenote.system.real_paths import real_path
 
 _MAX_DEPTH = 4
 """How many devices may be stacked, such as encryption on a logical volume on a RAID."""
@@ -101,7 +102,7 @@ def _read_disk(facts: Facts, sys: Path, key: str, path: Path, mounts: tuple[Moun
     facts.set(f"{key}.device", device.name)
     _read_device(facts, f"{key}.device", device, _MAX_DEPTH)
     if mount.kind == "btrfs":
-        _read_btrfs(facts, sys, f"{key}.device", Path(mount.source).resolve().name)
+        _read_btrfs(facts, sys, f"{key}.device", real_path(Path(mount.source)).name)
 
 
 def _own_options(mount: Mount) -> str:
@@ -136,9 +137,9 @@ def block_device(sys: Path, mount: Mount) -> Path | None:
     folder = sys / "dev/block" / mount.device
     if not exists(folder) and mount.source.startswith("/dev/"):
         # Btrfs has a device number of its own for each volume.
-        folder = sys / "class/block" / Path(mount.source).resolve().name
+        folder = sys / "class/block" / real_path(Path(mount.source)).name
     try:
-        device = folder.resolve(strict=True)
+        device = real_path(folder, strict=True)
     except (OSError, RuntimeError):
         return None
     return whole_disk(device)
@@ -159,7 +160,7 @@ def _read_device(facts: Facts, key: str, device: Path, depth: int) -> None:
     parts = names_in(device / "slaves")
     facts.set(f"{key}.made_of", " ".join(parts) or None)
     for part in parts if depth > 0 else ():
-        below = whole_disk((device / "slaves" / part).resolve())
+        below = whole_disk(real_path(device / "slaves" / part))
         _read_device(facts, f"{key}.{part}", below, depth - 1)
 
 
@@ -179,7 +180,7 @@ def _existing(path: Path) -> Path:
     path = path.absolute()
     while not exists(path) and path != path.parent:
         path = path.parent
-    return path.resolve()
+    return real_path(path)
 
 
 def _unescaped(text: str) -> str:

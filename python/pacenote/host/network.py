@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.host.facts import Facts, combined, exists, names_in, read_text
+from pacenote.system.real_paths import real_path
 
 _SIOCETHTOOL = 0x8946
 _ETHTOOL_GRINGPARAM = 0x10
@@ -39,7 +40,7 @@ def _read_interface(facts: Facts, interface: Path) -> None:
         facts.optional(f"{key}.{name}", interface / name)
     driver = interface / "device/driver"
     if exists(driver):
-        facts.set(f"{key}.driver", driver.resolve().name)
+        facts.set(f"{key}.driver", real_path(driver).name)
     queues = names_in(interface / "queues")
     facts.set(f"{key}.rx_queues", sum(queue.startswith("rx-") for queue in queues))
     facts.set(f"{key}.tx_queues", sum(queue.startswith("tx-") for queue in queues))

@@ -98,7 +98,7 @@ def _lines(secret: str) -> Iterator[str]:
     yield printable(secret)
     if len(line := whole_line(secret)) >= MIN_LENGTH:
         yield line
-    yield from (line for line in secret.split("\n") if len(line) >= _MIN_LINE_LENGTH)
+    yield from (line for line in secret.splitlines() if len(line) >= _MIN_LINE_LENGTH)
 
 
 def _base64_forms(secret: bytes) -> Iterator[str]:

@@ -21,6 +21,7 @@ from pacenote.provision import resources
 from pacenote.provision.layout import EngineLayout, reachable
 from pacenote.system.folder_trees import remove_tree
 from pacenote.system.ownership import replaceable_folder
+from pacenote.system.real_paths import real_path
 
 _MARKER = "pacenote-node.json"
 _DATA = "data"
@@ -38,7 +39,7 @@ def indices_folder(folder: Path) -> Path:
 
 def mount_point(path: Path) -> Path:
     """Returns where the disk of a folder is mounted."""
-    path = path.resolve()
+    path = real_path(path)
     return next(each for each in (path, *path.parents) if os.path.ismount(each))
 
 
@@ -54,7 +55,7 @@ def check_data_paths(paths: Iterable[Path], layout: EngineLayout) -> None:
             raise EngineError(
                 f"--data-paths: {path} cannot be written", hint="choose a folder that you can write"
             )
-        if layout.user is not None and not reachable(path.resolve()):
+        if layout.user is not None and not reachable(real_path(path)):
             raise EngineError(
                 f"--data-paths: the user {layout.user.name}, which nodes run as, cannot enter {path}",
                 hint="chmod o+x this folder and those above it",

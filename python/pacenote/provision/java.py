@@ -19,6 +19,7 @@ from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.layout import EngineLayout, reachable
 from pacenote.system.folder_trees import discard_tree, walk_folders
+from pacenote.system.real_paths import real_path
 from pacenote.units import whole_number
 
 JvmVariant = Literal["hotspot", "openj9"]
@@ -205,7 +206,7 @@ def read_java(home: Path, origin: str) -> JavaRuntime:
             f"no Java in {home} ({origin}): bin/java is missing or not accessible",
             hint="set it to the folder of a JDK, or unset it to use the bundled Java",
         )
-    java = JavaRuntime(home.resolve(), "", "", frozenset(), origin)
+    java = JavaRuntime(real_path(home), "", "", frozenset(), origin)
     try:
         release = (home / "release").read_text("utf-8", "replace")
     except OSError:

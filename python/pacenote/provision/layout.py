@@ -25,6 +25,7 @@ from pacenote.fetch.disk import disk_error
 from pacenote.provision.public_files import make_public_dir
 from pacenote.system.child_process import ProcessUser
 from pacenote.system.ownership import is_writable_by_others, replaceable_folder
+from pacenote.system.real_paths import real_path
 
 # This folder survives reboots, is on a disk (unlike /tmp on many systems), and is open to every user.
 _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for their owner
@@ -120,7 +121,7 @@ def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED)
     the folder of engines is one that another user has made.
     """
     is_root = os.geteuid() == 0 if root is None else root
-    home = home.expanduser().absolute().resolve()
+    home = real_path(home.expanduser().absolute())
     user = node_user() if is_root else None
     if user is None or reachable(next(each for each in (home, *home.parents) if each.exists())):
         return EngineLayout(home, home / "engines", user)

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from pacenote.system.folder_trees import open_folder, opened_folder, remove_tree
+from pacenote.system.real_paths import real_path
 from pacenote.system.sparse_files import copy_content
 
 MAX_DEPTH = 64
@@ -110,7 +111,7 @@ def _copy_folder(source: int, target: int, depth: int = 0) -> None:
 
 def _check_links(folder: Path) -> None:
     """Raises OSError if a link leads out of a folder, which only the current user may change."""
-    top = folder.resolve()
+    top = real_path(folder)
     for path in folder.rglob("*"):
         if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(top):
             raise OSError(errno.EPERM, f"{path.relative_to(folder)} is a link that leads out of its folder")

@@ -19,6 +19,7 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
 from pacenote.operations.base import DataFile
 from pacenote.race.data_folder import WriteError, atomic_file, call_core, check_data_file, exclusive_folder
+from pacenote.system.real_paths import real_path
 from pacenote.units import format_bytes
 
 AS_IS_HINT = "use the file unchanged with --corpus=as-is, or replace it"
@@ -73,8 +74,8 @@ class DataDirs:
             check_data_file(path)
         elif path is not None and not self._is_allowed(path, documents):
             raise CorpusError(
-                f"{documents.source_file} leads to {path.resolve()}, outside of the folders of the track and "
-                "its data",
+                f"{documents.source_file} leads to {real_path(path)}, outside of the folders of the track "
+                "and its data",
                 hint=f"put it or a link to it into {self.cache}, or use --allow-outside-paths if you trust "
                 "the track",
             )
@@ -91,8 +92,8 @@ class DataDirs:
     def _is_allowed(self, path: Path, documents: Documents) -> bool:
         if self.allowed is None or (documents.is_local and documents.source_file in self.named_by_user):
             return True
-        folders = (*(cache.resolve() for cache in self._caches), *self.allowed)
-        return any(path.resolve().is_relative_to(folder) for folder in folders)
+        folders = (*(real_path(cache) for cache in self._caches), *self.allowed)
+        return any(real_path(path).is_relative_to(folder) for folder in folders)
 
 
 def _is_below(folder: Path, path: Path) -> bool:

@@ -60,6 +60,11 @@ NO_ENGINES = LocalEngines()
 """Of a cluster that the race started, whose nodes are known."""
 
 
+_MAX_NODES = 1_000
+"""Nodes of which processes are looked for: each takes about 0.1 ms, and more on a host with many
+addresses.
+"""
+
 _MAX_PATHS = 100
 """Data folders of a node."""
 
@@ -86,6 +91,8 @@ def find_local_engines(client: RestClient, proc: Path = Path("/proc")) -> LocalE
 
 
 def _reported(reply: Mapping[str, Any]) -> Iterator[ReportedProcess]:
+    if len(reply["nodes"]) > _MAX_NODES:
+        raise EngineError(f"the cluster has more than {_MAX_NODES:,} nodes")
     for node in reply["nodes"].values():
         started_s = node["jvm"]["start_time_in_millis"] / 1e3
         yield ReportedProcess(_name(node), int(node["process"]["id"]), started_s, str(node["ip"]))

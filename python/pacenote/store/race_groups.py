@@ -22,6 +22,7 @@ from pacenote.store.json_file import read_json
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore, is_race_id
+from pacenote.system.real_paths import real_path
 from pacenote.system.regular_files import read_stored_file
 
 TAG = "tag:"
@@ -77,7 +78,7 @@ def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
             left_out.append(f"not compared: {folder.path} is a copy of race {race.record.race_id}")
         else:
             races[race.key] = race
-            folders[race.key] = folder.path.resolve()
+            folders[race.key] = real_path(folder.path)
     left_out += [f"not compared: {text}" for text in _of_unknown_tags(store, references)]
     if not races:
         raise StoreError(f"no race of {', '.join(references)} can be compared", hint=left_out[0])
@@ -139,7 +140,7 @@ def _each_folder(store: RaceStore, references: Sequence[str]) -> Iterator[tuple[
     for reference in references:
         found, is_one = _find(store, reference)
         for folder in found:
-            path = folder.path.resolve()
+            path = real_path(folder.path)
             if path not in seen:
                 seen.add(path)
                 yield folder, is_one

@@ -122,7 +122,9 @@ def _steps(path: Path, *, with_file: bool = False) -> Iterator[tuple[Path, os.st
     while waiting:
         name = waiting.pop()
         if name == "..":
+            # What follows is in another folder, in which others may create files.
             current = current.parent
+            yield current, current.lstat()
             continue
         step = current / name
         try:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from pacenote.system.real_paths import real_path
+
 _FLOCK = re.compile(r"^lock:.*\bFLOCK\b", re.MULTILINE)
 
 _ENDING_S = 10.0
@@ -115,7 +117,7 @@ def works_below(pid: int, folder: Path) -> bool:
     current = Path(f"/proc/{pid}/cwd")
     try:
         path = current.readlink()
-        return path.is_relative_to(folder.resolve()) and current.samefile(path)
+        return path.is_relative_to(real_path(folder)) and current.samefile(path)
     except OSError:
         return False
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.system.ownership import replaceable_folder
+from pacenote.system.real_paths import real_path
 
 ENTRY_FILES = ("track.json", "workload.json")
 """Names of a track's entry file: Rally's, and OpenSearch Benchmark's."""
@@ -58,10 +59,10 @@ class TrackSource:
 
     def check(self, path: Path) -> None:
         """Raises `TrackError` if a path or the target of its links is outside of the boundary."""
-        if self.boundary is not None and not path.resolve().is_relative_to(self.boundary):
+        if self.boundary is not None and not real_path(path).is_relative_to(self.boundary):
             raise TrackError(
-                f"track {quoted(self.name)}: {self.display_path(path)} leads to {path.resolve()}, outside of "
-                f"{self.boundary}",
+                f"track {quoted(self.name)}: {self.display_path(path)} leads to {real_path(path)}, outside "
+                f"of {self.boundary}",
                 hint=OUTSIDE_HINT,
             )
 
@@ -113,7 +114,7 @@ class FolderRepository:
 
 _MAX_LISTED = 12
 
-BUNDLED_TRACKS = FolderRepository(Path(__file__).resolve().parents[1] / "tracks")
+BUNDLED_TRACKS = FolderRepository(real_path(Path(__file__)).parents[1] / "tracks")
 """The tracks that come with Pacenote."""
 
 BUNDLED_REPOSITORY = "bundled"
@@ -167,7 +168,7 @@ def open_track(path: Path) -> TrackSource:
             raise TrackError(f"{path} is not a track", hint="name the track's folder or its .json file")
         name = path.parent.name if path.name in ENTRY_FILES else path.stem
         # The user named this file, so a link is followed.
-        file = path.resolve() if path.is_symlink() else path
+        file = real_path(path) if path.is_symlink() else path
         return TrackSource(name=name, root=file.parent, file=file, boundary=boundary_of(file.parent))
     if not path.exists():
         raise TrackError(
@@ -175,7 +176,7 @@ def open_track(path: Path) -> TrackSource:
         )
     for entry in ENTRY_FILES:
         if (path / entry).is_file():
-            return TrackSource(path.resolve().name, path, path / entry, boundary_of(path))
+            return TrackSource(real_path(path).name, path, path / entry, boundary_of(path))
     raise TrackError(
         f"{path} does not contain track.json", hint="--track-path names the track's folder or its .json file"
     )
@@ -209,10 +210,10 @@ def boundary_of(root: Path) -> Path:
     This is the git work tree that contains it, because the tracks of a repository share files, otherwise the
     track's own folder.
     """
-    folder, shared = root.resolve(), {Path("/")}
+    folder, shared = real_path(root), {Path("/")}
     # Without HOME, an unknown user has no home folder.
     with contextlib.suppress(RuntimeError):
-        shared.add(Path.home().resolve())
+        shared.add(real_path(Path.home()))
     for candidate in (folder, *folder.parents):
         # Some users keep their whole home folder in git.
         if candidate not in shared and _is_work_tree(candidate, folder):

@@ -15,6 +15,7 @@ from pacenote.errors import EngineError
 from pacenote.provision.distributions.official import OFFICIAL_ARCHIVES, OfficialArchive
 from pacenote.provision.install import MARKER
 from pacenote.provision.public_files import copy_file, make_public_dir
+from pacenote.system.real_paths import real_path
 
 COPIED_FOLDERS = ("bin", "config", "plugins")
 """Folders of an engine whose files a node may change."""
@@ -39,7 +40,7 @@ class EngineTree:
     @property
     def bundled_java(self) -> Path | None:
         """The folder of the Java that is part of the archive, or None."""
-        java = (self.folder / "jdk").resolve()
+        java = real_path(self.folder / "jdk")
         return java if (java / "bin" / "java").is_file() else None
 
     @property

@@ -13,6 +13,7 @@ from pacenote.errors import EngineError, UsageError
 from pacenote.model.decoding import parse_json
 from pacenote.model.engine import DEFAULT_CLUSTER_NAME
 from pacenote.provision.distributions.images import ENGINE_IMAGES, EngineImage
+from pacenote.system.real_paths import real_path
 
 SERVICE = "engine"
 """The name of the service in a compose file."""
@@ -92,7 +93,7 @@ def compose_document(spec: ContainerSpec) -> dict[str, Any]:
 def compose_text(spec: ContainerSpec, home: Path) -> str:
     """Returns the text of the compose file for a container of a home folder. Raises UsageError."""
     # JSON is valid YAML, and needs no rules for quoting.
-    return json.dumps({**compose_document(spec), _HOME: str(home.resolve())}, indent=2) + "\n"
+    return json.dumps({**compose_document(spec), _HOME: str(real_path(home))}, indent=2) + "\n"
 
 
 @dataclass(frozen=True, slots=True)

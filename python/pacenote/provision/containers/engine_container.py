@@ -34,6 +34,7 @@ from pacenote.provision.containers.compose import (
 from pacenote.provision.containers.docker import ComposeProject, check_docker
 from pacenote.system.folder_trees import discard_tree
 from pacenote.system.locks import lock, open_lock
+from pacenote.system.real_paths import real_path
 
 CONTAINERS = "containers"
 """Name of the folder with compose files in a home folder."""
@@ -173,7 +174,7 @@ def cleanup_containers(home: Path) -> tuple[str, ...]:
             continue  # The command that started it still runs.
         try:
             owner = home_of_compose_file(folder / COMPOSE_FILE)
-            if owner not in (None, home.resolve()) or (owner and shutil.which("docker") is None):
+            if owner not in (None, real_path(home)) or (owner and shutil.which("docker") is None):
                 continue
             # Without a compose file, no container was started.
             if owner:
@@ -205,7 +206,7 @@ def running_containers(home: Path) -> tuple[RunningContainer, ...]:
     found = []
     for folder in sorted((home / CONTAINERS).glob("*/")):
         engine = read_compose_file(folder / COMPOSE_FILE)
-        if engine is not None and home_of_compose_file(folder / COMPOSE_FILE) == home.resolve():
+        if engine is not None and home_of_compose_file(folder / COMPOSE_FILE) == real_path(home):
             try:
                 os.close(_locked(folder))
             except BlockingIOError:
