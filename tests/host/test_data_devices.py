@@ -87,3 +87,9 @@ def test_partitions_are_those_of_which_the_kernel_says_so(tmp_path: Path) -> Non
         (blocks / Path(path).name).symlink_to(devices / path)
     assert partitions(tmp_path) == {"sda1": "sda", "nvme0n1p2": "nvme0n1"}
     assert partitions(tmp_path / "none") == {}
+
+
+def test_a_data_path_that_leads_nowhere_has_a_device(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    [device] = data_devices({"node": (tmp_path / "loop",)})
+    assert device.path == str(tmp_path / "loop")

@@ -22,7 +22,7 @@ from pacenote.cli.parser import EachGiven, Parser, Several
 from pacenote.cli.program import program
 from pacenote.errors import StoreError, UsageError, VoidRace
 from pacenote.store.race_store import RaceStore, check_home
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.comparison import (

@@ -22,6 +22,7 @@ from pacenote.cli.output.report_file import check_report_file
 from pacenote.cli.parser import EachGiven, Parser, Several, validate_choice
 from pacenote.errors import Interrupted, UsageError
 from pacenote.store.home import default_home
+from pacenote.system.paths import exists
 
 if TYPE_CHECKING:
     from pacenote.lab.experiment.run import RunEnd
@@ -235,7 +236,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     experiment, text = with_planned_blocks(experiment, text, console)
     if options.dry_run:
         return show_plan(experiment, console)
-    if file.startswith("recipe ") and Path(f"{name}.toml").exists():
+    if file.startswith("recipe ") and exists(Path(f"{name}.toml")):
         console.warning(f"the bundled recipe runs: `pacenote experiment run {name}.toml` runs the file here")
     if text_of_budget := budget_warning(experiment):
         console.warning(text_of_budget)

@@ -11,7 +11,7 @@ from pacenote.cli.options import values
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.output.plain_progress import PlainListener
 from pacenote.cli.parser import Parser
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 from pacenote.units import format_count
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}

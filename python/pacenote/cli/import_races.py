@@ -21,6 +21,7 @@ from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.printable import shortened, single_line
 from pacenote.model.user_tags import tag_texts
 from pacenote.store.race_store import RaceStore, is_race_id
+from pacenote.system.paths import is_dir
 from pacenote.units import format_count
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -132,7 +133,7 @@ def _paths(given: Path) -> tuple[Path, ...]:
     """Returns the files to read. Raises PacenoteError if a folder has none."""
     from pacenote.importers.files import race_files
 
-    return race_files(given) if given.is_dir() else (given,)
+    return race_files(given) if is_dir(given) else (given,)
 
 
 def _show_failure(error: PacenoteError, console: Console, *, is_given: bool) -> None:
@@ -183,7 +184,7 @@ def _import_file(path: Path, target: _Target, console: Console) -> list[_Importe
 
 def _stored(store: RaceStore, record: RaceRecord) -> RaceRecord | None:
     """Returns the race that is stored under the id of a record, or None. Raises StoreError."""
-    return store.load(record.race_id) if (store.races / record.race_id).is_dir() else None
+    return store.load(record.race_id) if is_dir(store.races / record.race_id) else None
 
 
 def _stored_line(race: NewRace, short_id: str, told: dict[str, str]) -> str:

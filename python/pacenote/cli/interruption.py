@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pacenote.errors import Interrupted, StoreError
 from pacenote.race.stop_signals import interrupting, postponed
+from pacenote.system.paths import exists
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
@@ -71,6 +72,6 @@ def _folder(request: RaceRequest) -> RaceFolder:
 
 
 def _interrupted(request: RaceRequest) -> Interrupted:
-    stored = _folder(request).race_json.exists()
+    stored = exists(_folder(request).race_json)
     hint = "results so far are kept: see `pacenote list races`" if stored else ""
     return Interrupted("interrupted", hint=hint)

@@ -68,6 +68,7 @@ from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.model.track import BUILT_IN_SCHEDULES
 from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 from pacenote.store.home import RACES, default_home
+from pacenote.system.paths import exists
 
 UNAVAILABLE_OPTIONS = unavailable_options((
     "--source-build-method",
@@ -167,7 +168,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         )
     home = default_home()
     check_home(home)
-    if (RaceStore(home).races / race_id).exists():
+    if exists(RaceStore(home).races / race_id):
         raise UsageError(f"race '{race_id}' already exists", hint="choose another --race-id")
     pipeline = _pipeline(options)
     return RaceRequest(

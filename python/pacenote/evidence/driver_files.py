@@ -13,6 +13,7 @@ from pacenote.model.codec import decode
 from pacenote.model.engine_time import EngineTime
 from pacenote.model.merged_series import MergedSeries, UnreadSeries
 from pacenote.model.race_timeline import RaceTimeline, TaskArrivals, TelemetryLine
+from pacenote.system.paths import exists
 
 MOST_POINTS = 600
 """The most points of the operations of a race, unless it has more tasks."""
@@ -73,7 +74,7 @@ def telemetry_lines(
 
 def merged_series(files: Sequence[Path]) -> MergedSeries:
     """Returns the merged times of `series.parquet` files, and which of the files cannot be read."""
-    if not any(file.exists() for file in files):
+    if not any(exists(file) for file in files):
         missing = (UnreadSeries(index, "does not exist") for index in range(len(files)))
         return MergedSeries(unread=tuple(missing))
     from pacenote import _core

@@ -19,6 +19,7 @@ from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TaskTimes, TelemetryCuts
 from pacenote.store.node_files import RECORDINGS, node_files
+from pacenote.system.paths import exists
 
 _GC_LOG = re.compile(r"gc\.log(\.\d+)?(\.gz)?")
 _NO_TIMES = "the race does not state when its tasks ran"
@@ -42,7 +43,7 @@ def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: P
     except PacenoteError as error:
         for source in ("node counters", "host sampler"):
             builder.miss(source, error.message)
-        if file.exists():
+        if exists(file):
             builder.damaged(error.message)
     else:
         of_nodes = node_figures_by_task(cuts, record.telemetry, driver_cpus)
@@ -65,7 +66,7 @@ def _add_engine_times(builder: EvidenceBuilder, samples: Path) -> None:
         add_engine_times(builder, engine_times(samples))
     except PacenoteError as error:
         builder.miss("task.took_share", error.message)
-        if samples.exists():
+        if exists(samples):
             builder.damaged(error.message)
 
 

@@ -20,6 +20,7 @@ from pacenote.model.race_record import RaceRecord, VerdictState
 from pacenote.model.race_state import RaceState
 from pacenote.model.result import EndedBy, SteadyState
 from pacenote.model.user_tags import tag_texts
+from pacenote.system.paths import is_file
 
 EXPORT_FORMAT = 1
 """Version of the JSON document: it grows when a field changes or goes, not when one or a metric is added."""
@@ -272,6 +273,6 @@ def _plain(values: Mapping[str, object]) -> Mapping[str, object]:
 def _files(folder: Path) -> ExportedFiles:
     def found(name: str) -> str | None:
         path = folder / f"{name}.parquet"
-        return str(path) if path.is_file() else None
+        return str(path) if is_file(path) else None
 
     return ExportedFiles(str(folder), found("samples"), found("series"), found("telemetry"))

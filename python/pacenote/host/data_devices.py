@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.host.disks import block_device, mount_of, mount_of_changes, parse_mounts, whole_disk
-from pacenote.host.facts import exists, names_in, read_text
-from pacenote.system.real_paths import real_path
+from pacenote.host.facts import names_in, read_text
+from pacenote.system.paths import exists, real_path
 
 _MAX_MOUNTS_BYTES = 16 << 20
 """Size up to which the list of mounts is read."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.host.facts import Facts, exists, names_in, selected
+from pacenote.host.facts import Facts, names_in, selected
 from pacenote.model.secrets import redact, redact_urls
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import exists, real_path
 
 _MAX_DEPTH = 4
 """How many devices may be stacked, such as encryption on a logical volume on a RAID."""
@@ -138,11 +138,8 @@ def block_device(sys: Path, mount: Mount) -> Path | None:
     if not exists(folder) and mount.source.startswith("/dev/"):
         # Btrfs has a device number of its own for each volume.
         folder = sys / "class/block" / real_path(Path(mount.source)).name
-    try:
-        device = real_path(folder, strict=True)
-    except (OSError, RuntimeError):
-        return None
-    return whole_disk(device)
+    device = real_path(folder)
+    return whole_disk(device) if exists(device) else None
 
 
 def whole_disk(device: Path) -> Path:

@@ -76,11 +76,6 @@ def read_text(path: Path, max_bytes: int = MAX_FACT_BYTES) -> str:
     return data.decode("utf-8", "replace").strip()
 
 
-def exists(path: Path) -> bool:
-    """Returns whether a path exists; False also below a folder that cannot be entered, unlike pathlib."""
-    return os.path.exists(path)  # noqa: PTH110
-
-
 def selected(text: str) -> str:
     """Returns the word in brackets, as the kernel marks the selected one of several values."""
     before, _, rest = text.partition("[")

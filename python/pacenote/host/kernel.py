@@ -5,8 +5,9 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-from pacenote.host.facts import Facts, exists, names_in, selected
+from pacenote.host.facts import Facts, names_in, selected
 from pacenote.model.secrets import redact, redact_urls
+from pacenote.system.paths import exists
 
 _SYSCTLS = (
     *("fs.aio-max-nr", "fs.file-max", "fs.nr_open"),

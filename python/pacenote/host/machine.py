@@ -13,12 +13,13 @@ from pathlib import Path
 
 from pacenote.host.cpu import read_cpu
 from pacenote.host.disks import read_disks
-from pacenote.host.facts import Facts, exists, read_text
+from pacenote.host.facts import Facts, read_text
 from pacenote.host.kernel import read_kernel
 from pacenote.host.network import read_network
 from pacenote.host.process import read_process, read_process_environment
 from pacenote.host.readings import read_readings, read_stolen_time
 from pacenote.model.snapshot import Snapshot
+from pacenote.system.paths import exists
 
 _CONTAINER_FILES = {"docker": Path("/.dockerenv"), "podman": Path("/run/.containerenv")}
 """Files that only exist in containers, by the kind of container."""

@@ -9,8 +9,8 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from pacenote.host.facts import Facts, combined, exists, names_in, read_text
-from pacenote.system.real_paths import real_path
+from pacenote.host.facts import Facts, combined, names_in, read_text
+from pacenote.system.paths import exists, real_path
 
 _SIOCETHTOOL = 0x8946
 _ETHTOOL_GRINGPARAM = 0x10

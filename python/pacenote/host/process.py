@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from pacenote.host.facts import MAX_FACT_BYTES, Facts, exists, read_text
+from pacenote.host.facts import MAX_FACT_BYTES, Facts, read_text
 from pacenote.model.secrets import REDACTED, is_secret, redact, redact_urls
+from pacenote.system.paths import exists
 from pacenote.system.process_memory import read_process_memory
 
 _LIMIT = re.compile(r"^Max (.+?)\s{2,}(\S+)\s+(\S+)", re.MULTILINE)

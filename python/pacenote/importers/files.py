@@ -16,6 +16,7 @@ from pacenote.importers.documents import FILE_NAMES, MAX_FIGURES, is_race_docume
 from pacenote.importers.found_race import FoundRace
 from pacenote.importers.table_races import MAX_RACES, races_in_text
 from pacenote.model.decoding import parse_json
+from pacenote.system.paths import is_link
 from pacenote.system.regular_files import read_regular_file
 
 _BEGINS_WITH_TAG = re.compile(r"\s*<[!?a-z]", re.IGNORECASE)
@@ -72,7 +73,7 @@ def race_files(folder: Path) -> tuple[Path, ...]:
     """
     found, links = list[Path](), list[Path]()
     for path in _documents(folder):
-        (links if path.is_symlink() else found).append(path)
+        (links if is_link(path) else found).append(path)
     if not found and links:
         raise PacenoteError(
             f"{folder} has only links to races, such as {links[0]}", hint="name the files themselves"

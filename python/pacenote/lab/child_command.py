@@ -20,6 +20,7 @@ from pacenote.race.stop_signals import counting
 from pacenote.store.atomic_files import PRIVATE_FILE, store_error
 from pacenote.store.file_lock import shared_lock
 from pacenote.store.home import default_home
+from pacenote.system.paths import is_dir
 
 Show = Callable[[str], None]
 """Shows what a child reports."""
@@ -202,7 +203,7 @@ def _new_log(path: Path) -> BinaryIO:
 
 def _started(call: ChildCall) -> subprocess.Popen[bytes]:
     """Starts a process, and sends it what to do. Raises StoreError."""
-    if not call.folder.is_dir():
+    if not is_dir(call.folder):
         raise StoreError(f"{call.folder} is gone", hint="paths of the options are relative to it")
     lock, gate = (None if path is None else shared_lock(path) for path in (call.lock, call.gate))
     held = [descriptor for descriptor in (lock, gate) if descriptor is not None]

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from pacenote.system.paths import exists
 from pacenote.units import format_bytes
 
 MIN_FREE_BYTES = 1 << 30
@@ -18,7 +19,7 @@ def missing_space(folders: Iterable[Path]) -> str:
     """
     seen = set()
     for folder in folders:
-        existing = next((one for one in (folder, *folder.absolute().parents) if one.exists()), Path("/"))
+        existing = next((one for one in (folder, *folder.absolute().parents) if exists(one)), Path("/"))
         try:
             device, free = existing.stat().st_dev, shutil.disk_usage(existing).free
         except OSError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from pacenote.errors import StoreError
@@ -16,6 +15,7 @@ from pacenote.model.race_state import race_state
 from pacenote.store.file_lock import is_file_shared
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
+from pacenote.system.paths import written_at
 
 _ENDING_S = 120.0
 """Seconds within which races end whose parent was killed."""
@@ -98,10 +98,10 @@ def race_end(races: RaceStore, race_id: str) -> RaceEnd:
     folder = RaceFolder(races.races / race_id)
     try:
         record = folder.read()
-        written = folder.race_json.stat().st_mtime
+        written = written_at(folder.race_json.stat())
     except (StoreError, OSError):
         return RaceEnd("failed")
-    ended_at = datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds")
+    ended_at = written.isoformat(timespec="seconds")
     outcome: RaceOutcome = "interrupted" if record.interrupted else "failed"
     if race_state(record) == "complete":
         outcome = "raced"

@@ -21,7 +21,7 @@ from pacenote.provision import resources
 from pacenote.provision.layout import EngineLayout, reachable
 from pacenote.system.folder_trees import remove_tree
 from pacenote.system.ownership import replaceable_folder
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 
 _MARKER = "pacenote-node.json"
 _DATA = "data"

@@ -19,7 +19,7 @@ from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.layout import EngineLayout, reachable
 from pacenote.system.folder_trees import discard_tree, walk_folders
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 from pacenote.units import whole_number
 
 JvmVariant = Literal["hotspot", "openj9"]

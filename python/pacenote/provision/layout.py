@@ -25,7 +25,7 @@ from pacenote.fetch.disk import disk_error
 from pacenote.provision.public_files import make_public_dir
 from pacenote.system.child_process import ProcessUser
 from pacenote.system.ownership import is_writable_by_others, replaceable_folder
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 
 # This folder survives reboots, is on a disk (unlike /tmp on many systems), and is open to every user.
 _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for their owner

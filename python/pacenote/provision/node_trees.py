@@ -10,7 +10,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from pacenote.system.folder_trees import open_folder, opened_folder, remove_tree
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 from pacenote.system.sparse_files import copy_content
 
 MAX_DEPTH = 64

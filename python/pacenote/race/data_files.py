@@ -19,7 +19,7 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
 from pacenote.operations.base import DataFile
 from pacenote.race.data_folder import WriteError, atomic_file, call_core, check_data_file, exclusive_folder
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 from pacenote.units import format_bytes
 
 AS_IS_HINT = "use the file unchanged with --corpus=as-is, or replace it"

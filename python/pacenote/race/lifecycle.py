@@ -55,6 +55,7 @@ from pacenote.race.team import TeamMessages, located_engine
 from pacenote.store.atomic_files import store_error
 from pacenote.store.home import RACES
 from pacenote.store.installation_store import InstallationStore, InstalledEngine, is_installation_id
+from pacenote.system.paths import is_dir
 
 _LAST_PORT = FIRST_HTTP_PORT + TRANSPORT_OFFSET - 1
 _MAX_NAMED = 5
@@ -421,7 +422,7 @@ def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
     if facts is None or not facts.race_id:
         return ""
     artifacts = home / RACES / facts.race_id / "artifacts"
-    if not artifacts.is_dir():
+    if not is_dir(artifacts):
         return ""
     # Several nodes have folders of their own.
     logs = facts.log_file.parent

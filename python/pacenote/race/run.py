@@ -30,6 +30,7 @@ from pacenote.race.targets import check_clusters
 from pacenote.race.team import TeamMessages, with_team
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
+from pacenote.system.paths import exists
 from pacenote.track.locate import check_track
 from pacenote.track.prepare import PreparedTrack
 
@@ -97,7 +98,7 @@ def _with_stored_race(
     """Stores why the process of a race ended, and returns the error with a hint if the race had begun."""
     folder = RaceFolder(RaceStore(request.home).races / request.race_id)
     # Another process may have started a race with the same id in the meantime.
-    if not folder.race_json.exists() or folder.is_in_use():
+    if not exists(folder.race_json) or folder.is_in_use():
         return error
     record_failure(folder, error)
     # The process that has ended could not do this itself.

@@ -11,6 +11,7 @@ from pacenote.errors import StoreError
 from pacenote.serve.live_page import running_parts, settled_parts
 from pacenote.serve.live_race import LiveRace, LiveReader
 from pacenote.store.race_folder import RaceFolder
+from pacenote.system.paths import is_file
 
 INTERVAL_S = 1.0
 """Seconds between two readings of a race."""
@@ -134,4 +135,4 @@ class _Poller:
         elif self._ended_at is None:
             self._ended_at = now
         is_late = self._ended_at is not None and now - self._ended_at >= _PAGE_S
-        self.has_ended = not race.is_running and (is_late or self._page.is_file())
+        self.has_ended = not race.is_running and (is_late or is_file(self._page))

@@ -10,6 +10,7 @@ from pacenote.errors import StoreError
 from pacenote.model.damaged_race import DamagedRace
 from pacenote.model.decoding import parse_json
 from pacenote.store.race_folder import RaceFolder
+from pacenote.system.paths import exists, written_at
 from pacenote.system.regular_files import read_stored_file
 
 # Keys of the record itself are indented by one space; those in it, such as tags of users, by more.
@@ -22,7 +23,7 @@ def damaged_race(folder: RaceFolder) -> DamagedRace | None:
     try:
         folder.read()
     except StoreError as error:
-        advice = error.hint if folder.race_json.exists() else ""
+        advice = error.hint if exists(folder.race_json) else ""
     else:
         return None
     try:
@@ -30,8 +31,8 @@ def damaged_race(folder: RaceFolder) -> DamagedRace | None:
     except OSError:
         text = ""
     try:
-        file = folder.race_json if folder.race_json.exists() else folder.path
-        written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        file = folder.race_json if exists(folder.race_json) else folder.path
+        written = written_at(file.stat())
     except OSError:
         return None
     known = DamagedRace(folder.path.name, _began(text) or written, _track(text))

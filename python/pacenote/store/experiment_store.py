@@ -36,6 +36,7 @@ from pacenote.store.installation_store import InstallationStore
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
 from pacenote.system.folder_trees import delete_tree, discard_tree
+from pacenote.system.paths import exists, is_dir, is_file, paths_in
 from pacenote.system.regular_files import read_stored_file
 
 EXPERIMENTS = "experiments"
@@ -70,7 +71,7 @@ class ExperimentFolder:
     @property
     def is_search(self) -> bool:
         """Whether it is the folder of a search."""
-        return (self.path / TUNE_PLAN).exists()
+        return exists(self.path / TUNE_PLAN)
 
     @property
     def kind(self) -> str:
@@ -220,17 +221,14 @@ class ExperimentStore:
         have the tags of those of a new one.
         """
         own = re.compile(rf"{re.escape(name)}-(\d{{1,9}})-\d{{3,}}(?:\.\d+)?")
-        try:
-            found = [own.fullmatch(path.name) for path in (self.home / RACES).iterdir()]
-        except OSError:
-            return frozenset()
+        found = [own.fullmatch(path.name) for path in paths_in(self.home / RACES)]
         return frozenset(int(each[1]) for each in found if each is not None)
 
     def _remove_abandoned(self) -> None:
         """Removes folders of an hour ago that contain only what an experiment or a search has before it has a
         plan: their process was killed. Any other folder may be damaged, or not be ours.
         """
-        for path in self.experiments.glob("*"):
+        for path in paths_in(self.experiments):
             # Another process may have removed it.
             with contextlib.suppress(OSError):
                 is_old = path.lstat().st_mtime < time.time() - _ABANDONED_S
@@ -280,10 +278,7 @@ class ExperimentStore:
 
     def list(self) -> list[ExperimentFolder]:
         """Returns all experiments, newest first, and last those without a plan; no searches."""
-        try:
-            paths = [path for path in self.experiments.iterdir() if Path(path).is_dir()]  # never raises
-        except OSError:
-            return []
+        paths = filter(is_dir, paths_in(self.experiments))
         folders = [folder for folder in map(ExperimentFolder, paths) if not folder.is_search]
         dated = [(_created(folder), folder) for folder in folders]
         return [folder for _, folder in sorted(dated, key=lambda one: one[0], reverse=True)]
@@ -291,8 +286,9 @@ class ExperimentStore:
     def folder(self, reference: str) -> ExperimentFolder:
         """Returns an experiment by its id, a unique prefix of it, or `latest`. Raises StoreError."""
         known = self.list()
-        if reference == LATEST and known and known[0].plan_json.is_file():
-            return known[0]
+        planned = (folder for folder in known if is_file(folder.plan_json))
+        if reference == LATEST and (newest := next(planned, None)) is not None:
+            return newest
         if (exact := self._exact(reference)) is not None:
             if exact.is_search:
                 hint = f"see `pacenote tune report {reference}`"
@@ -315,10 +311,7 @@ class ExperimentStore:
 
     def _exact(self, experiment_id: str) -> ExperimentFolder | None:
         """Returns the experiment or the search with an id."""
-        try:
-            known = [path for path in self.experiments.iterdir() if path.is_dir()]
-        except OSError:
-            return None
+        known = filter(is_dir, paths_in(self.experiments))
         return next((ExperimentFolder(path) for path in known if path.name == experiment_id), None)
 
     def _unknown(self, reference: str) -> StoreError:
@@ -365,7 +358,7 @@ def _created(folder: ExperimentFolder) -> tuple[float, str]:
 def _remove_empty(path: Path) -> None:
     """Removes the folder of an experiment that has no plan. Raises OSError if `logs` has files."""
     logs = path / "logs"
-    if logs.exists():
+    if exists(logs):
         logs.rmdir()
     for name in _BEFORE_PLAN - {logs.name}:
         (path / name).unlink(missing_ok=True)

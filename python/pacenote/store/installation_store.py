@@ -23,6 +23,7 @@ from pacenote.model.messages import list_with_rest, similar_names
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.json_file import read_json
 from pacenote.system.folder_trees import discard_tree
+from pacenote.system.paths import exists, paths_in
 
 INSTALLATIONS = "installations"
 """Name of the folder with all installations in a home folder."""
@@ -113,7 +114,7 @@ class InstallationStore:
 
         Raises UsageError if there is none, with similar ids, and StoreError for a file that cannot be read.
         """
-        if not is_installation_id(installation_id) or not (self.folder(installation_id) / _FILE).exists():
+        if not is_installation_id(installation_id) or not exists(self.folder(installation_id) / _FILE):
             known = self.ids()
             meant = similar_names(installation_id, known)
             listed = f"installations: {list_with_rest(known, _MAX_NAMED)}" if known else "there are none"
@@ -125,7 +126,7 @@ class InstallationStore:
 
     def ids(self) -> list[str]:
         """Returns the ids of all installations, sorted."""
-        return sorted(file.parent.name for file in self._root.glob(f"*/{_FILE}"))
+        return [path.name for path in paths_in(self._root) if exists(path / _FILE)]
 
     def all(self) -> list[InstalledEngine]:
         """Returns all installations whose state can be read, sorted by id."""
@@ -146,10 +147,10 @@ class InstallationStore:
         """Removes folders without a state that were last written more than an hour ago: the logs of engines
         that did not start.
         """
-        for folder in self._root.glob("*"):
-            # Another command may have removed it.
-            with contextlib.suppress(FileNotFoundError):
-                if not (folder / _FILE).exists() and folder.stat().st_mtime < time.time() - _ABANDONED_S:
+        for folder in paths_in(self._root):
+            # Another command may have removed it, and a link may lead to nothing.
+            with contextlib.suppress(OSError):
+                if not exists(folder / _FILE) and folder.stat().st_mtime < time.time() - _ABANDONED_S:
                     discard_tree(folder)
 
     def _read(self, installation_id: str) -> InstalledEngine:

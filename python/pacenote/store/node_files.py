@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pacenote.system.paths import is_dir, is_file, is_link, paths_in
+
 RECORDINGS = re.compile(r".*\.jfr(\.gz)?")
 """Names of Flight Recorder recordings."""
 
@@ -16,20 +18,18 @@ def node_files(artifacts: Path, names: re.Pattern[str]) -> Mapping[str, Sequence
     Links are left out: a race folder of someone else may have one to a file that is not part of the race.
     """
     found = {
-        node: sorted(path for path in folder.glob("*") if names.fullmatch(path.name) and _is_file(path))
+        node: [path for path in paths_in(folder) if names.fullmatch(path.name) and _is_file(path)]
         for node, folder in _node_folders(artifacts)
     }
     return {node: files for node, files in found.items() if files}
 
 
 def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+    return is_file(path) and not is_link(path)
 
 
 def _node_folders(artifacts: Path) -> Iterator[tuple[str, Path]]:
-    if artifacts.is_symlink():
+    if is_link(artifacts):
         return
     yield "", artifacts
-    if artifacts.is_dir():
-        folders = (path for path in sorted(artifacts.iterdir()) if path.is_dir() and not path.is_symlink())
-        yield from ((path.name, path) for path in folders)
+    yield from ((path.name, path) for path in paths_in(artifacts) if is_dir(path) and not is_link(path))

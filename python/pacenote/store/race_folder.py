@@ -56,6 +56,7 @@ from pacenote.store.json_file import parse_stored, read_json
 from pacenote.store.progress_file import PROGRESS_FILE
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
+from pacenote.system.paths import is_dir, is_link, paths_in
 from pacenote.system.regular_files import MAX_FILE_BYTES, read_stored_file
 from pacenote.units import format_bytes, format_count
 from pacenote.verdict.unfinished import with_journal
@@ -200,11 +201,8 @@ class RaceFolder:
 
         Links in a race folder are not followed, because files are written to these folders.
         """
-        try:
-            probes = () if self.probes.is_symlink() else sorted(self.probes.iterdir())
-        except OSError:
-            probes = ()
-        return (self.path, *(probe for probe in probes if not probe.is_symlink()))
+        probes = () if is_link(self.probes) else paths_in(self.probes)
+        return (self.path, *(probe for probe in probes if not is_link(probe)))
 
     def unfinished_files(self) -> tuple[Path, ...]:
         """Returns the driver's files that exist only while it runs, and after it was killed."""
@@ -364,9 +362,10 @@ class RaceFolder:
         """
         problems = list[str]()
         # What is behind a link is not written to.
-        nodes = () if self.artifacts.is_symlink() else sorted(self.artifacts.glob("*/"))
+        nodes = () if is_link(self.artifacts) else filter(is_dir, paths_in(self.artifacts))
         for folder in (self.artifacts, *nodes):
-            for path in () if folder.is_symlink() else sorted(folder.glob("*.log")):
+            logs = () if is_link(folder) else paths_in(folder)
+            for path in (log for log in logs if log.name.endswith(".log")):
                 try:
                     redact_file(path, self.secrets)
                 except StoreError as error:

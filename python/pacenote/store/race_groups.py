@@ -22,7 +22,7 @@ from pacenote.store.json_file import read_json
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore, is_race_id
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import exists, is_dir, real_path
 from pacenote.system.regular_files import read_stored_file
 
 TAG = "tag:"
@@ -150,9 +150,9 @@ def _find(store: RaceStore, reference: str) -> tuple[list[RaceFolder], bool]:
     """Returns the folders that a reference names, and whether it names one race."""
     if reference.startswith(TAG):
         return _tagged(store, reference.removeprefix(TAG)), False
-    is_stored = is_race_id(reference) and (store.races / reference).is_dir()
+    is_stored = is_race_id(reference) and is_dir(store.races / reference)
     path = Path(os.path.expanduser(reference))  # noqa: PTH111  # Path.expanduser raises for unknown users
-    if not is_stored and ("/" in reference or path.is_dir()):
+    if not is_stored and ("/" in reference or is_dir(path)):
         return _in_folder(path)
     return [store.folder(reference)], True
 
@@ -194,18 +194,18 @@ def _tag_pattern(tag: str) -> re.Pattern[str]:
 
 
 def _in_folder(path: Path) -> tuple[list[RaceFolder], bool]:
-    if not path.is_dir():
+    if not is_dir(path):
         raise StoreError(
             f"there is no folder {path}", hint="give the folder of a race, or one that contains such"
         )
     own = RaceFolder(path)
-    if own.race_json.exists():
+    if exists(own.race_json):
         return [own], True
     try:
         found = [RaceFolder(folder) for folder in sorted(path.iterdir())]
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
-    races = [folder for folder in found if folder.race_json.exists()]
+    races = [folder for folder in found if exists(folder.race_json)]
     if not races:
         raise StoreError(f"no race.json in {path}, nor in a folder in it")
     return races, False

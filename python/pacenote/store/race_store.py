@@ -27,6 +27,7 @@ from pacenote.store.home import RACES, default_home
 from pacenote.store.race_folder import ExpectedResult, RaceFolder
 from pacenote.store.race_index import INDEX_FILES, FoundRaces, RaceFilter, RaceIndex, RaceSummary
 from pacenote.system.folder_trees import delete_tree, discard_tree
+from pacenote.system.paths import is_dir, is_file, is_link
 
 LATEST = "latest"
 """Refers to the newest race instead of an id; therefore, it is not a valid race id."""
@@ -121,7 +122,7 @@ class RaceStore:
     def folder(self, reference: str) -> RaceFolder:
         """Returns the folder of a race, by its id, a unique prefix of it, or `latest`. Raises StoreError."""
         check_home(self.home)
-        if is_race_id(reference) and (self.races / reference).is_dir():
+        if is_race_id(reference) and is_dir(self.races / reference):
             return RaceFolder(self.races / reference)
         return RaceFolder(self.races / self._resolve(reference))
 
@@ -132,7 +133,7 @@ class RaceStore:
         if race_id not in ("", ".", "..") and race_id.isprintable() and "/" not in race_id:
             folder = RaceFolder(self.races / race_id)
             with contextlib.suppress(OSError):  # The name is too long.
-                if folder.race_json.is_file():
+                if is_file(folder.race_json):
                     return folder
         raise StoreError(f"no race '{printable(race_id)}' in {self.races}")
 
@@ -250,7 +251,7 @@ def _removed_on_failure(folder: Path) -> Generator[None, None, None]:
 def _delete(folder: RaceFolder) -> None:
     """Deletes a race, or the link to it. Raises StoreError."""
     try:
-        if folder.path.is_symlink():
+        if is_link(folder.path):
             folder.path.unlink()
             return
         # If deleting is interrupted, what is left is not listed as a race.

@@ -25,6 +25,7 @@ from pacenote.store.experiment_store import LATEST, TUNE_PLAN, ExperimentFolder,
 from pacenote.store.file_lock import file_locked
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
+from pacenote.system.paths import is_file, paths_in
 
 _NAME = "tune"
 
@@ -105,15 +106,11 @@ def find_tune(store: ExperimentStore, reference: str) -> TuneFolder:
 
 def list_tunes(store: ExperimentStore) -> list[TuneFolder]:
     """Returns all searches, newest first."""
-    try:
-        plans = [path / TUNE_PLAN for path in store.experiments.iterdir()]
-    except OSError:
-        return []
     known = []
-    for path in plans:
+    for path in (folder / TUNE_PLAN for folder in paths_in(store.experiments)):
         # One that cannot be looked at hides no other one.
         with contextlib.suppress(OSError):
-            if path.is_file():
+            if is_file(path):
                 known.append((path.stat().st_mtime_ns, path.parent))
     known.sort()
     return [TuneFolder(path) for _, path in reversed(known)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 
 _FLOCK = re.compile(r"^lock:.*\bFLOCK\b", re.MULTILINE)
 

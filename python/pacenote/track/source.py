@@ -13,7 +13,7 @@ from typing import Protocol
 from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.system.ownership import replaceable_folder
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 
 ENTRY_FILES = ("track.json", "workload.json")
 """Names of a track's entry file: Rally's, and OpenSearch Benchmark's."""

@@ -13,6 +13,7 @@ from pacenote.host.disks import read_disks
 from pacenote.host.facts import Facts
 from pacenote.lab.experiment.design import all_variants
 from pacenote.lab.experiment.options import joined
+from pacenote.system.paths import is_dir
 
 if TYPE_CHECKING:
     from pacenote.model.experiment import Experiment
@@ -30,7 +31,7 @@ def check_compared_paths(
         return
     paths = list(dict.fromkeys(itertools.chain(*compared)))
     for path in paths:
-        if not path.is_dir():
+        if not is_dir(path):
             raise UsageError(
                 f"{_OPTION}: {path} is not a folder",
                 hint="give a folder on each disk that is compared; `pacenote experiment init` writes a "

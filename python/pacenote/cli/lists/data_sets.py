@@ -12,6 +12,7 @@ from pacenote.model.output_text import json_text
 from pacenote.provision.data_sets import DataSet, delete_data_set, get_data_set, list_data_sets
 from pacenote.provision.layout import plan_layout
 from pacenote.store.home import default_home
+from pacenote.system.paths import is_dir
 from pacenote.units import format_bytes
 
 _COLUMNS = ("Name", "Engine", "Nodes", "Size", "Track", "Challenge", "Stored", "Race Id")
@@ -34,7 +35,7 @@ def delete_data(ids: Sequence[str], options: argparse.Namespace, console: Consol
     known = {data.name for data in list_data_sets(layout)}
     for name in names:
         # A damaged one can be deleted, too.
-        if name not in known and not (layout.data / name).is_dir():
+        if name not in known and not is_dir(layout.data / name):
             get_data_set(layout, name)
     for name in names:
         if not options.dry_run:

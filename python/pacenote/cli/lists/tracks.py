@@ -14,6 +14,7 @@ from pacenote.model.messages import quoted
 from pacenote.model.output_text import json_text
 from pacenote.repository.git_repository import DEFAULT_REPOSITORY, Checkout, GitRepository
 from pacenote.store.home import default_home
+from pacenote.system.paths import exists, is_dir
 from pacenote.track.repository import open_repository, tracks_of
 from pacenote.track.source import BUNDLED_REPOSITORY, BUNDLED_TRACKS, FolderRepository, is_track
 from pacenote.track.summary import TrackSummary, summarize_track, summarize_tracks
@@ -72,8 +73,8 @@ def _cells(track: TrackSummary) -> list[str]:
 def _repositories(options: argparse.Namespace, console: Console) -> list[FolderRepository]:
     check_source(vars(options), _REPOSITORY_OPTIONS)
     if options.track_path is not None:
-        if not options.track_path.is_dir():
-            what = "is not a folder" if options.track_path.exists() else "does not exist"
+        if not is_dir(options.track_path):
+            what = "is not a folder" if exists(options.track_path) else "does not exist"
             raise UsageError(
                 f"--track-path {options.track_path} {what}",
                 hint="name the folder that contains the tracks, or one track",

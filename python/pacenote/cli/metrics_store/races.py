@@ -11,6 +11,7 @@ from pacenote.cli.console import Console
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.messages import DEFECT
 from pacenote.store.race_folder import RaceFolder
+from pacenote.system.paths import is_file
 from pacenote.units import format_count
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -27,7 +28,7 @@ if TYPE_CHECKING:  # Not needed for --help.
 def add_to_store(folder: Path, settings: StoreSettings, console: Console) -> None:
     """Writes a race that has just ended to the metrics store; a failure is a warning."""
     race = RaceFolder(folder)
-    if not race.race_json.is_file():
+    if not is_file(race.race_json):
         return
     try:
         written = race_to_store(race, settings, console)
@@ -146,7 +147,7 @@ def _add_missing_annotations(settings: StoreSettings, console: Console) -> int:
 
 
 def _samples(race: RaceFolder, problems: list[str]) -> Iterator[StoredSample]:
-    if not race.samples.is_file():
+    if not is_file(race.samples):
         return
     from pacenote.metrics_store.samples import SampleFile
 
@@ -158,7 +159,7 @@ def _samples(race: RaceFolder, problems: list[str]) -> Iterator[StoredSample]:
 
 
 def _timeline(race: RaceFolder, problems: list[str]) -> RaceTimeline | None:
-    if not race.series.is_file():
+    if not is_file(race.series):
         return None
     from pacenote.evidence.driver_files import race_timeline
 
@@ -170,7 +171,7 @@ def _timeline(race: RaceFolder, problems: list[str]) -> RaceTimeline | None:
 
 
 def _telemetry(race: RaceFolder, problems: list[str]) -> Iterator[TelemetrySample]:
-    if not race.telemetry.is_file():
+    if not is_file(race.telemetry):
         return
     from pacenote.evidence.telemetry_values import device_readings
     from pacenote.metrics_store.metrics_documents import DEVICES

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.lab.experiment.options import REPEATED
+from pacenote.system.paths import exists
 
 _PATHS_IN_TEXT = ("distribution-archive", "source-path")
 """Options whose text may be a path or an address."""
@@ -46,7 +47,7 @@ def _value(name: str, value: Any, texts: Sequence[str]) -> object:
         return {key: list(item) if isinstance(item, tuple) else item for key, item in value.items()}
     if name == "data-paths":
         return ";".join(",".join(str(path.absolute()) for path in paths) for paths in value)
-    if name in _PATHS_IN_TEXT and "://" not in texts[-1] and Path(texts[-1]).exists():
+    if name in _PATHS_IN_TEXT and "://" not in texts[-1] and exists(Path(texts[-1])):
         return str(Path(texts[-1]).absolute())
     if name == _PLUGINS or (name in _LISTS and texts[-1].strip().endswith(".json")):
         return _list(name, texts[-1])

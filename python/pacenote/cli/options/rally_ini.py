@@ -15,6 +15,7 @@ from pacenote.cli.options.values import path
 from pacenote.errors import UsageError
 from pacenote.model.engine import SERVERLESS
 from pacenote.store.home import user_home
+from pacenote.system.paths import exists, is_dir
 
 _TRACKS = "tracks"
 _DISTRIBUTIONS = "distributions"
@@ -117,7 +118,7 @@ def show_rally_settings(options: argparse.Namespace, console: Console, *, builds
     if team in rally.team_urls and options.team_urls[team] == rally.team_urls[team]:
         used.append(f"team repository '{team}'")
     if used:
-        source = f"settings of {rally.file}" if rally.file.exists() else f"found in {rally.file.parent}"
+        source = f"settings of {rally.file}" if exists(rally.file) else f"found in {rally.file.parent}"
         console.progress(f"{source}: {', '.join(used)}")
 
 
@@ -194,7 +195,7 @@ def _clones(root: Path, content: str) -> Path | None:
 
 def _is_folder(path: Path) -> bool:
     with contextlib.suppress(OSError):
-        return path.is_dir()
+        return is_dir(path)
     return False
 
 

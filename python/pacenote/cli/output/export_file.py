@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.system.ownership import planted_path
+from pacenote.system.paths import exists, is_dir, is_file
 
 
 @contextlib.contextmanager
@@ -22,7 +23,7 @@ def replaced_file(file: Path) -> Generator[Path]:
     # A link stays, and what it leads to is replaced.
     target = Path(os.path.realpath(file))
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
+        if exists(target) and not is_file(target) and not is_dir(target):
             yield target
             return
         target.parent.mkdir(parents=True, exist_ok=True)

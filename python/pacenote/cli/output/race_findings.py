@@ -12,6 +12,7 @@ from pacenote.errors import PacenoteError
 from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.race_folder import RaceFolder
+from pacenote.system.paths import is_file
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.diagnosis import Diagnosis
@@ -39,7 +40,7 @@ def race_evidence(record: RaceRecord, folder: Path, console: Console) -> RaceEvi
     from pacenote.report.race_evidence import RaceEvidence
 
     evidence, race = RaceEvidence(), RaceFolder(folder)
-    if record.imported is not None or not race.race_json.is_file():
+    if record.imported is not None or not is_file(race.race_json):
         return evidence
     try:
         evidence = replace(evidence, observed=race_observations(record, race, WANTED))

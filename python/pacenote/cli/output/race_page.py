@@ -12,6 +12,7 @@ from pacenote.cli.output.page_file import add_page_file, write_page_file
 from pacenote.errors import PacenoteError, StoreError, UsageError
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.race_folder import RaceFolder
+from pacenote.system.paths import is_file
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.saturation import SaturationResult
@@ -36,7 +37,7 @@ def add_page(folder: Path, evidence: RaceEvidence | None, console: Console) -> N
     was already read about the race, if anything.
     """
     race = RaceFolder(folder)
-    if not race.race_json.is_file():
+    if not is_file(race.race_json):
         return
 
     def write() -> Path:

@@ -17,6 +17,7 @@ from pathlib import Path
 from pacenote.cli.output.named_file import opened_named_file
 from pacenote.errors import StoreError, UsageError
 from pacenote.system.ownership import planted_path
+from pacenote.system.paths import exists, is_file
 
 _APPENDED = (None, "markdown")
 """Values of `--report-format` of which a file may contain several reports."""
@@ -44,12 +45,12 @@ def check_report_file(file: Path | None) -> Path | None:
     if file is None:
         return None
     file = file.absolute()
-    is_new = not file.exists()
+    is_new = not exists(file)
     # What is created behind a link is removed, not the link.
     target = Path(os.path.realpath(file)) if is_new else file
     if problem := planted_path(file):
         raise UsageError(f"--report-file {file} cannot be written: {problem}", hint=_ELSEWHERE)
-    created = [folder for folder in target.parents if not folder.exists()]
+    created = [folder for folder in target.parents if not exists(folder)]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _check_writable(target)
@@ -97,7 +98,7 @@ def write_report_file(file: Path, text: str, report_format: str | None) -> Path:
 
 def _has_report(file: Path) -> bool:
     """Returns whether a regular file is not empty; a terminal or a pipe takes any number of reports."""
-    return file.is_file() and file.stat().st_size > 0
+    return is_file(file) and file.stat().st_size > 0
 
 
 def _numbered(file: Path) -> Iterator[Path]:

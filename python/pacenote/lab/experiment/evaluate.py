@@ -53,6 +53,7 @@ from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_groups import read_compared_race
 from pacenote.store.race_store import RaceStore, is_race_id
+from pacenote.system.paths import exists
 from pacenote.units import format_change, format_count
 from pacenote.verdict.outside_disturbances import outside_disturbance
 
@@ -467,7 +468,7 @@ class Evaluation:
         """Returns the last race of a variant that failed if it was stored; otherwise empty text."""
         failed = [progress.race_id(race) for race in progress.failed if race.variant == name]
         last = failed[-1] if failed else ""
-        return last if is_race_id(last) and (self.races.races / last).exists() else ""
+        return last if is_race_id(last) and exists(self.races.races / last) else ""
 
     def _counted(self, progress: ExperimentProgress) -> list[ComparedRace]:
         """Returns the races of the blocks that are not void."""

@@ -17,6 +17,7 @@ from pacenote.lab.race_child import RaceCall, run_races
 from pacenote.model.experiment import Options
 from pacenote.store.atomic_files import write_atomically
 from pacenote.store.json_file import read_json
+from pacenote.system.paths import exists
 
 _CONNECT_S = 5.0
 
@@ -79,7 +80,7 @@ class ChildRaces:
 
     def engine_problem(self, options: Options) -> str:
         """Returns what is wrong with the engine that is kept; empty if it can be raced."""
-        if not self.state.exists():
+        if not exists(self.state):
             return ""
         for address in str(options["target-hosts"]).split(","):
             host, _, port = address.rpartition(":")

@@ -41,6 +41,7 @@ from pacenote.race.generated_corpora import remove_generated
 from pacenote.store.experiment_store import ExperimentFolder
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
+from pacenote.system.paths import exists
 from pacenote.units import format_seconds
 
 MAX_ATTEMPTS = 3
@@ -254,7 +255,7 @@ def _is_kept_out(run: ExperimentRun, call: RaceCall, exit_: ChildExit) -> bool:
     """
     if not any(text in exit_.error for text in _DISK_FULL):
         return False
-    return not RaceFolder(run.races.races / call.race_id).race_json.exists()
+    return not exists(RaceFolder(run.races.races / call.race_id).race_json)
 
 
 def _begun(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace) -> RaceCall:
@@ -441,7 +442,7 @@ def _new_id(run: ExperimentRun, race: PlannedRace) -> str:
     """Returns an id that no race has: that of an earlier attempt is taken."""
     race_id = f"{run.folder.experiment_id}-{race.number:03}"
     attempt = 1
-    while (run.races.races / (race_id if attempt == 1 else f"{race_id}.{attempt}")).exists():
+    while exists(run.races.races / (race_id if attempt == 1 else f"{race_id}.{attempt}")):
         attempt += 1
     return race_id if attempt == 1 else f"{race_id}.{attempt}"
 

@@ -29,6 +29,7 @@ from pacenote.model.tune import (
 )
 from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.race_store import RaceStore
+from pacenote.system.paths import is_file
 
 _MOST_LOG = 200.0
 """Logarithm of the largest ratio that is shown."""
@@ -108,7 +109,7 @@ def _confirmation(state: TuneProgress, races: RaceStore) -> ExperimentResult | N
     # The journal may name anything, also a path to another folder.
     known = ExperimentStore(races.home).list()
     folder = next((one for one in known if one.experiment_id == state.confirmation), None)
-    if folder is None or not folder.plan_json.is_file():
+    if folder is None or not is_file(folder.plan_json):
         return None
     progress = ExperimentProgress.of(folder.plan(), folder.journal())
     experiment = confirmation(state.plan, state.candidates[state.chosen.candidate].levels)

@@ -33,6 +33,7 @@ from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from pacenote.store.tune_store import TuneFolder
+from pacenote.system.paths import exists
 
 
 class TuneListener(Protocol):
@@ -184,7 +185,7 @@ def _race(run: TuneRun, state: TuneProgress, step: Race) -> bool:
     """Runs one race, and returns whether the user stopped it."""
     plan = state.plan
     number = state.started + 1
-    while (run.races.races / (race_id := f"{plan.tune_id}-{number:03}")).exists():
+    while exists(run.races.races / (race_id := f"{plan.tune_id}-{number:03}")):
         number += 1
     event = TuneEvent(
         event="started", at=_now(), candidate=step.candidate, block=step.block, race=number, race_id=race_id

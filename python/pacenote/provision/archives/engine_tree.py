@@ -15,7 +15,7 @@ from pacenote.errors import EngineError
 from pacenote.provision.distributions.official import OFFICIAL_ARCHIVES, OfficialArchive
 from pacenote.provision.install import MARKER
 from pacenote.provision.public_files import copy_file, make_public_dir
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 
 COPIED_FOLDERS = ("bin", "config", "plugins")
 """Folders of an engine whose files a node may change."""

@@ -13,7 +13,7 @@ from pacenote.errors import EngineError, UsageError
 from pacenote.model.decoding import parse_json
 from pacenote.model.engine import DEFAULT_CLUSTER_NAME
 from pacenote.provision.distributions.images import ENGINE_IMAGES, EngineImage
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 
 SERVICE = "engine"
 """The name of the service in a compose file."""

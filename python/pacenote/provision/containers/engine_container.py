@@ -34,7 +34,7 @@ from pacenote.provision.containers.compose import (
 from pacenote.provision.containers.docker import ComposeProject, check_docker
 from pacenote.system.folder_trees import discard_tree
 from pacenote.system.locks import lock, open_lock
-from pacenote.system.real_paths import real_path
+from pacenote.system.paths import real_path
 
 CONTAINERS = "containers"
 """Name of the folder with compose files in a home folder."""
