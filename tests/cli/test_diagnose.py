@@ -15,6 +15,7 @@ from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.model.started_node import StartedNode
 from pacenote.store.race_store import RaceStore
+from support.planted_links import planted_link
 from support.records import bulk, paced, record
 
 RULES = """
@@ -114,6 +115,14 @@ def test_json_has_the_answer_of_every_rule(run, stored, own, tmp_path):
         "car-params": {"heap_size": "512m"},
         "jvm": ["-Xss2m"],
     }
+
+
+@pytest.mark.parametrize("name", ["heap.toml", "folder/heap.toml"])
+def test_no_experiment_is_written_where_a_link_of_another_user_leads(run, stored, own, tmp_path, name):
+    link, target = planted_link(tmp_path)
+    code, _, err = run("diagnose", "race-a", f"--rules={own}", f"--write-experiment={link / name}")
+    assert (code, f"{link / name} cannot be written: {link} belongs to user 54321" in err) == (64, True)
+    assert list(target.iterdir()) == []
 
 
 def test_the_experiment_of_the_first_advice_can_be_run(run, stored, own, tmp_path):

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from pacenote.model.recording import LockKind, RecordedJvm
 from pacenote.store.race_store import RaceStore
+from support.planted_links import planted_link
 from support.recordings import SECOND, START_NS, RecordingBuilder, without
 from support.records import record as race
 
@@ -75,6 +76,14 @@ def test_stacks_are_written_instead_of_tables(run, reader, tmp_path):
     assert json.loads(files["speedscope"].read_text())["profiles"][0]["weights"] == [3, 1]
     assert files["flame-graph"].read_text().startswith("<!DOCTYPE html>")
     assert f"{files['folded']}: 2 different stacks, 29 B\n" in err
+
+
+def test_no_stacks_are_written_where_a_link_of_another_user_leads(run, reader, tmp_path):
+    link, target = planted_link(tmp_path)
+    for name in ("flame-graph", "folded", "speedscope"):
+        code, _, err = run("jfr", "race.jfr", f"--{name}={link / name}")
+        assert (code, f"{link / name} cannot be written: {link} belongs to user 54321" in err) == (64, True)
+    assert list(target.iterdir()) == []
 
 
 def test_stacks_go_to_standard_output_by_event_thread_and_class(run, reader):

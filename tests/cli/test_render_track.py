@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from support.planted_links import planted_link
+
 
 def test_a_track_is_rendered(run, books, tmp_path):
     arguments = ("render-track", f"--track-path={books}", "--track-params=about:Mine")
@@ -57,3 +59,11 @@ def test_a_track_of_too_many_values_is_not_a_bug_of_pacenote(run, books):
     code, _, err = run("info", f"--track-path={books}")
     assert code == 64
     assert "its values take more than 512 MiB of memory" in err
+
+
+def test_nothing_is_written_where_a_link_of_another_user_leads(run, books, tmp_path):
+    link, target = planted_link(tmp_path)
+    code, _, err = run("render-track", f"--track-path={books}", f"--output-path={link / 'out.json'}")
+    problem = f"{link} belongs to user 54321"
+    assert (code, err) == (2, f"error: --output-path {link / 'out.json'} cannot be written: {problem}\n")
+    assert list(target.iterdir()) == []

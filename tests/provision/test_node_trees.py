@@ -21,9 +21,9 @@ from pacenote.provision.data_folders import (
     indices_folder,
 )
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.node_trees import give_tree, take_tree, walk_files
+from pacenote.provision.node_trees import give_tree, take_tree
 from pacenote.provision.page_cache import measure_page_cache
-from pacenote.system.folder_trees import remove_tree
+from pacenote.system.folder_trees import remove_tree, walk_files
 from provision.nested import DEEP, nested, shallow_stack
 
 

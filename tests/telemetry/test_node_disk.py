@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from pacenote.telemetry.device import ObservedNode
 from pacenote.telemetry.node_disk import DiskIo, IndexSize
 from telemetry.sampling import run_device
@@ -38,6 +40,53 @@ def test_the_size_of_all_data_folders_is_added_up(tmp_path):
     run = run_device(IndexSize, {}, nodes=(node(tmp_path),))
     assert run.result.system.index_size == 1024
     assert run.result.values == {"node.node-0.final_index_size_bytes": 1024}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_what_takes_the_place_of_a_folder_meanwhile_is_not_followed(tmp_path, monkeypatch, kind):
+    """The user of the engine exchanges it after it was listed, and before it is opened. `os.scandir` is
+    replaced, because only so does the exchange always happen in between.
+    """
+    folder, private = tmp_path / "a" / "indices", tmp_path / "private"
+    folder.mkdir(parents=True)
+    (tmp_path / "a" / "state").write_bytes(b"x" * 24)
+    private.mkdir(mode=0o700)
+    (private / "large").write_bytes(b"x" * 1000)
+    list_folder = os.scandir
+
+    class Exchanging:
+        def __init__(self, path):
+            self.entries = list_folder(path)
+
+        def __enter__(self):
+            return self.entries
+
+        def __exit__(self, *_):
+            self.entries.close()
+            if folder.is_dir() and not folder.is_symlink():
+                folder.rename(tmp_path / "moved")
+                folder.symlink_to(private) if kind == "link" else os.mkfifo(folder)
+                if os.geteuid() == 0:
+                    os.lchown(folder, 54321, 54321)
+
+    monkeypatch.setattr(os, "scandir", Exchanging)
+    run = run_device(IndexSize, {}, nodes=(node(tmp_path),))
+    assert (tmp_path / "moved").exists()
+    assert (run.result.errors, run.result.system.index_size) == ((), 24)
+
+
+def test_a_link_in_the_place_of_the_data_folder_is_not_followed(tmp_path):
+    (tmp_path / "private").mkdir()
+    (tmp_path / "a").symlink_to(tmp_path / "private")
+    result = run_device(IndexSize, {}, nodes=(node(tmp_path),)).result
+    assert result.system.index_size is None
+    assert f"{tmp_path / 'a'} cannot be read: Not a directory" in result.errors[0]
+
+
+def test_folders_that_are_nested_without_end_are_an_error(tmp_path):
+    (tmp_path / "a" / "/".join("d" * 70)).mkdir(parents=True)
+    (error,) = run_device(IndexSize, {}, nodes=(node(tmp_path),)).result.errors
+    assert f"{tmp_path / 'a'} cannot be read: folders are nested more than 64 times" in error
 
 
 def test_an_existing_cluster_has_neither(tmp_path):

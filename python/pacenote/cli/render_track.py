@@ -37,6 +37,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     Raises TrackError and UsageError.
     """
+    from pacenote.cli.output.named_file import opened_named_file
     from pacenote.track.load import render_track
     from pacenote.track.locate import locate_track
     from pacenote.track.prepare import render_options
@@ -56,7 +57,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.result(text)
         return code
     try:
-        options.output_path.write_text(text, "utf-8")
+        with opened_named_file(options.output_path, "w") as file:
+            file.write(text)
     except OSError as error:
         raise UsageError(
             f"--output-path {options.output_path} cannot be written: {error.strerror}"

@@ -10,7 +10,7 @@ install.py assembly_steps.py java_module_descriptor.py supplied/    the folder o
 java.py java_wheel.py layout.py resources.py public_files.py cleanup.py    requirements of a node
 fleet.py node_plan.py node_spec.py    the nodes of a cluster, started and stopped together
 node.py node_files.py node_health.py node_logs.py process.py engine_log.py    a running node
-node_trees.py        folders that a node has written: walked, taken and given
+node_trees.py        folders that a node has written: taken and given
 node_registry.py node_facts.py    the nodes that run, and what is known about them
 control_groups.py cpu_affinity.py data_folders.py ports.py    what a node may use
 containers/          engines in containers

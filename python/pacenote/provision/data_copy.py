@@ -18,8 +18,8 @@ from pathlib import Path
 from pacenote.errors import DiskError
 from pacenote.fetch.disk import check_free_space, disk_error
 from pacenote.model.codec import Integer, Stored
-from pacenote.provision.node_trees import MAX_DEPTH, too_deep, walk_files
 from pacenote.system.child_process import ProcessUser
+from pacenote.system.folder_trees import MAX_DEPTH, too_deep, walk_files
 from pacenote.system.regular_files import open_regular_file
 from pacenote.system.sparse_files import copy_content, data_bytes
 

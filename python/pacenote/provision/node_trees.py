@@ -1,4 +1,4 @@
-"""Walks, takes and gives folders that the user of a node has written, which may be nested without end."""
+"""Takes and gives folders that the user of a node has written, which may be nested without end."""
 
 from __future__ import annotations
 
@@ -6,53 +6,11 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Generator
 from pathlib import Path
 
-from pacenote.system.folder_trees import open_folder, opened_folder, remove_tree
+from pacenote.system.folder_trees import MAX_DEPTH, opened_folder, remove_tree, too_deep
 from pacenote.system.paths import real_path
 from pacenote.system.sparse_files import copy_content
-
-MAX_DEPTH = 64
-"""Largest depth of folders that are read: engines need about ten."""
-
-
-def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None]:
-    """Yields each folder below one as its name, the names of its regular files, and its descriptor, which is
-    open until the next one is yielded. Does not follow links. Raises OSError, also for folders that are
-    nested too deeply.
-    """
-    with opened_folder(folder) as descriptor:
-        yield from _walk(folder.name, descriptor)
-
-
-def _walk(name: str, descriptor: int, depth: int = 0) -> Generator[tuple[str, list[str], int], None, None]:
-    if depth > MAX_DEPTH:
-        raise too_deep()
-    folders: list[str] = []
-    files: list[str] = []
-    with os.scandir(descriptor) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.name)
-            elif entry.is_file(follow_symlinks=False):
-                files.append(entry.name)
-    yield name, files, descriptor
-    for inner in folders:
-        try:
-            opened = open_folder(inner, descriptor)
-        except (FileNotFoundError, NotADirectoryError):
-            # A running engine removes folders; its user may have put a pipe or a link in the place of one.
-            continue
-        try:
-            yield from _walk(inner, opened, depth + 1)
-        finally:
-            os.close(opened)
-
-
-def too_deep() -> OSError:
-    """Returns the error for folders that are nested too deeply."""
-    return OSError(errno.ELOOP, f"folders are nested more than {MAX_DEPTH} times")
 
 
 def take_tree(folder: Path) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.provision.node_trees import walk_files
+from pacenote.system.folder_trees import walk_files
 from pacenote.system.sparse_files import data_ranges
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")

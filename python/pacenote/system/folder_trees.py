@@ -14,6 +14,9 @@ import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+MAX_DEPTH = 64
+"""Largest depth of folders that are read: engines need about ten."""
+
 _REMOVAL_TIMEOUT_S = 60.0
 """Seconds after which a folder to which others still add folders is left as it is."""
 
@@ -47,6 +50,44 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None]:
+    """Yields each folder below one as its name, the names of its regular files, and its descriptor, which is
+    open until the next one is yielded. Does not follow links. Raises OSError, also for folders that are
+    nested too deeply.
+    """
+    with opened_folder(folder) as descriptor:
+        yield from _walk(folder.name, descriptor)
+
+
+def _walk(name: str, descriptor: int, depth: int = 0) -> Generator[tuple[str, list[str], int], None, None]:
+    if depth > MAX_DEPTH:
+        raise too_deep()
+    folders: list[str] = []
+    files: list[str] = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+    yield name, files, descriptor
+    for inner in folders:
+        try:
+            opened = open_folder(inner, descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            # A running engine removes folders; its user may have put a pipe or a link in the place of one.
+            continue
+        try:
+            yield from _walk(inner, opened, depth + 1)
+        finally:
+            os.close(opened)
+
+
+def too_deep() -> OSError:
+    """Returns the error for folders that are nested too deeply."""
+    return OSError(errno.ELOOP, f"folders are nested more than {MAX_DEPTH} times")
 
 
 def delete_tree(folder: Path) -> None:

@@ -5,10 +5,12 @@ IndexSize).
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from pacenote.errors import EngineError
+from pacenote.system.folder_trees import walk_files
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, ObservedNode, TelemetryDevice
 
 _COUNTERS = {"write_bytes": "disk_io_write_bytes", "read_bytes": "disk_io_read_bytes"}
@@ -73,25 +75,23 @@ def _read_io(node: ObservedNode) -> Mapping[str, int]:
 
 
 def _folder_size(folder: Path) -> int:
-    """Returns the size of all files; one that the engine deletes meanwhile does not count."""
-    total, folders = 0, [folder]
-    while folders:
-        try:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(Path(entry.path))
-                    elif entry.is_file(follow_symlinks=False):
-                        total += _file_size(entry)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise EngineError(f"{error.filename} cannot be read: {error.strerror}") from error
+    """Returns the size of all files in bytes; one that the engine deletes meanwhile does not count. Links are
+    not followed, because the user of the engine may put one in the place of a folder. Raises EngineError.
+    """
+    total = 0
+    try:
+        for _, names, descriptor in walk_files(folder):
+            total += sum(_file_size(name, descriptor) for name in names)
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise EngineError(f"{folder} cannot be read: {error.strerror}") from error
     return total
 
 
-def _file_size(entry: os.DirEntry[str]) -> int:
+def _file_size(name: str, folder: int) -> int:
     try:
-        return entry.stat(follow_symlinks=False).st_size
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.cli.lab.experiment_check import RaceOptionCheck
+from pacenote.cli.output.named_file import create_parents, opened_named_file
 from pacenote.cli.output.race_options import race_options
 from pacenote.errors import StoreError, UsageError
 from pacenote.lab.experiment.read_file import read_experiment
@@ -109,8 +110,8 @@ def _no_advice(diagnosis: Diagnosis, only: str) -> str:
 
 def _write(file: Path, text: str) -> None:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8") as stream:
+        create_parents(file)
+        with opened_named_file(file, "x") as stream:
             stream.write(text)
     except FileExistsError as error:
         raise StoreError(f"{file} exists already", hint="give another path to --write-experiment") from error

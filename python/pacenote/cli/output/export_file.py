@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from collections.abc import Generator
 from pathlib import Path
 
+from pacenote.cli.output.named_file import create_parents
 from pacenote.errors import StoreError
-from pacenote.system.ownership import planted_path
 from pacenote.system.paths import exists, is_dir, is_file
 
 
@@ -20,15 +19,15 @@ def replaced_file(file: Path) -> Generator[Path]:
 
     Raises StoreError, also for an OSError in the block.
     """
-    # A link stays, and what it leads to is replaced.
-    target = Path(os.path.realpath(file))
     try:
+        # Once they exist, no other user can change where they lead.
+        create_parents(file)
+        # A link stays, and what it leads to is replaced.
+        target = Path(os.path.realpath(file))
         if exists(target) and not is_file(target) and not is_dir(target):
             yield target
             return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if problem := planted_path(file):
-            raise PermissionError(errno.EPERM, problem)
+        create_parents(target)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         with _removed(temporary):
             # One that was left behind is not written to, because it may be a link.

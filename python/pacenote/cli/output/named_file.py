@@ -1,21 +1,48 @@
-"""A file that the user names, and that Pacenote writes as it is."""
+"""A file that the user names, and that Pacenote creates with its folder, or writes as it is."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
+import os
+import stat
 from pathlib import Path
 from typing import Literal, TextIO
 
 from pacenote.system.ownership import planted_path
 
+_FLAGS = {"a": os.O_APPEND, "w": 0, "x": os.O_EXCL}
 
-def opened_named_file(file: Path, mode: Literal["a", "w"]) -> TextIO:
-    """Opens a file to append to it or to replace its content. Raises OSError, also if another user has put
-    it, or a link, in a folder such as /tmp.
+
+def create_parents(file: Path) -> None:
+    """Creates the folders that lead to a file, as far as they are missing. Raises OSError, also if another
+    user has put one of them, or a link, in a folder such as /tmp: then nothing is created behind it.
     """
-    with contextlib.suppress(FileExistsError):
-        return file.open("x", encoding="utf-8")
-    if problem := planted_path(file):
+    _refuse_planted(file)
+    missing = [folder for folder in file.parents if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        # Another user could have been faster; nobody can exchange one that belongs to this user.
+        _refuse_planted(folder)
+
+
+def opened_named_file(file: Path, mode: Literal["a", "w", "x"]) -> TextIO:
+    """Opens a file to append to it, to replace its content, or to create it. Raises OSError, also if another
+    user has put it, a folder that leads to it, or a link in a folder such as /tmp.
+    """
+    # One that is created is not a link, and one that exists is an error of its own.
+    _refuse_planted(file.parent if mode == "x" else file)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | _FLAGS[mode], 0o666)
+    try:
+        # What did not exist a moment ago may be a link of another user: its content stays.
+        _refuse_planted(file)
+        if mode == "w" and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.ftruncate(descriptor, 0)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "a" if mode == "a" else "w", encoding="utf-8")
+
+
+def _refuse_planted(path: Path) -> None:
+    if problem := planted_path(path):
         raise PermissionError(errno.EPERM, problem)
-    return file.open(mode, encoding="utf-8")

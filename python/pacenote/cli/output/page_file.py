@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pacenote.cli.console import Console
-from pacenote.cli.output.named_file import opened_named_file
+from pacenote.cli.output.named_file import create_parents, opened_named_file
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.messages import DEFECT
 
@@ -17,7 +17,7 @@ IN_FOLDER = ""
 def write_page_file(path: Path, text: str) -> None:
     """Writes a page to a file, in a new folder if needed. Raises StoreError."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_parents(path)
         with opened_named_file(path, "w") as stream:
             stream.write(text)
     except OSError as error:

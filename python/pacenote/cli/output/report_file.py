@@ -11,10 +11,10 @@ import contextlib
 import errno
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pacenote.cli.output.named_file import opened_named_file
+from pacenote.cli.output.named_file import create_parents, opened_named_file
 from pacenote.errors import StoreError, UsageError
 from pacenote.system.ownership import planted_path
 from pacenote.system.paths import exists, is_file
@@ -52,18 +52,24 @@ def check_report_file(file: Path | None) -> Path | None:
         raise UsageError(f"--report-file {file} cannot be written: {problem}", hint=_ELSEWHERE)
     created = [folder for folder in target.parents if not exists(folder)]
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        create_parents(target)
         _check_writable(target)
     except OSError as error:
         raise UsageError(f"--report-file {file} cannot be written: {error.strerror}") from error
     finally:
-        if is_new:
-            with contextlib.suppress(OSError):
-                target.unlink()
-        for folder in created:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        # What another user has put there meanwhile may lead to a file that was not created here.
+        if not planted_path(file):
+            _remove_created(([target] if is_new else []), created)
     return file
+
+
+def _remove_created(files: Iterable[Path], folders: Iterable[Path]) -> None:
+    for file in files:
+        with contextlib.suppress(OSError):
+            file.unlink()
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def _check_writable(file: Path) -> None:
@@ -72,23 +78,23 @@ def _check_writable(file: Path) -> None:
         if not os.access(file, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return
-    with file.open("a", encoding="utf-8"):
+    with opened_named_file(file, "a"):
         pass
 
 
 def write_report_file(file: Path, text: str, report_format: str | None) -> Path:
     """Writes a report and returns the file that has it. Raises StoreError."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
         # The race has taken long since the path was checked.
         if problem := planted_path(file):
             raise StoreError(f"cannot write the report to {file}: {problem}", hint=_ELSEWHERE)
+        create_parents(file)
         if report_format in _APPENDED or not _has_report(file):
             with opened_named_file(file, "a") as stream:
                 stream.write(text)
             return file
         for other in _numbered(file):
-            with contextlib.suppress(FileExistsError), other.open("x", encoding="utf-8") as stream:
+            with contextlib.suppress(FileExistsError), opened_named_file(other, "x") as stream:
                 stream.write(text)
                 return other
     except OSError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
+from pacenote.cli.output.named_file import opened_named_file
 from pacenote.errors import DiskError, EvidenceError, UsageError
 from pacenote.model.recording import EventState, Recording
 from pacenote.report.recording.build import (
@@ -163,7 +164,7 @@ def _write(path: Path, parts: Iterator[str]) -> int:
     """
     size = 0
     try:
-        with path.open("w", encoding="utf-8") as file:
+        with opened_named_file(path, "w") as file:
             for part in parts:
                 size += len(part.encode())
                 file.write(part)
