@@ -43,7 +43,7 @@ impl Kind {
 pub fn plan(port: u16, kind: Kind, operations: u64, folder: &Path) -> Result<Plan, Box<dyn Error>> {
     let row = |client: u32| json!({"client": client, "allocations": [{"task": 0, "client": client}]});
     let rows: Vec<Value> = (0..kind.clients).map(row).collect();
-    let pace = match kind.interval_s {
+    let pacing = match kind.interval_s {
         None => json!({"kind": "unpaced"}),
         Some(interval_s) => json!({"kind": "deterministic", "interval_s": interval_s}),
     };
@@ -62,11 +62,11 @@ pub fn plan(port: u16, kind: Kind, operations: u64, folder: &Path) -> Result<Pla
             "scheduling": "normal", "warmup_drain": false},
         "tasks": [{
             "name": kind.name, "operation": kind.name, "operation_type": operation_type,
-            "clients": kind.clients, "pace": pace, "open_loop": false,
+            "clients": kind.clients, "pacing": pacing, "open_loop": false,
             "bound": {"kind": "iterations", "warmup": 0, "measured": operations},
             "ramp_up_s": 0.0, "unit": unit, "tolerates_errors": false, "must_succeed": false, "work": work,
         }],
-        "steps": [{"name": kind.name, "slots": rows, "completed_by": null}],
+        "steps": [{"name": kind.name, "client_allocations": rows, "completed_by": null}],
     });
     Ok(Plan::from_json(&plan.to_string())?)
 }
@@ -76,7 +76,7 @@ fn search() -> Value {
         "kind": "request", "method": "POST", "path": "/logs/_search",
         "headers": [["content-type", "application/json"]], "body": "{\"query\":{\"match\":{\"a\":\"b\"}}}",
         "check": {"kind": "search"}, "ignore": [], "weight": 1, "ignored_weight": 0, "timeout_ms": null,
-        "poll": null, "assertions": [], "remember": null, "recall": null, "cleanup": false,
+        "poll": null, "assertions": [], "capture": null, "placeholder": null, "cleanup": false,
     });
     let retry = json!({"retries": 0, "until_success": false, "limit_s": 600.0, "wait_s": 0.5, "on_timeout": true, "on_unsuccess": false});
     json!({"kind": "calls", "calls": [request], "retry": retry})
