@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from pacenote.system.ownership import planted_path
+from pacenote.system.paths import exists
 
 _FLAGS = {"a": os.O_APPEND, "w": 0, "x": os.O_EXCL}
 
@@ -18,7 +19,7 @@ def create_parents(file: Path) -> None:
     user has put one of them, or a link, in a folder such as /tmp: then nothing is created behind it.
     """
     _refuse_planted(file)
-    missing = [folder for folder in file.parents if not folder.exists()]
+    missing = [folder for folder in file.parents if not exists(folder)]
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)
         # Another user could have been faster; nobody can exchange one that belongs to this user.
