@@ -43,7 +43,7 @@ def test_a_race_that_runs_is_seen_but_not_the_experiment_itself(tmp_path):
 
 
 def test_names_that_any_user_can_take_are_at_most_one_text(tmp_path):
-    """The names of processes that do not run count for nothing, whoever has taken them."""
+    """A name is ignored if its process does not run, whichever user has taken it."""
     with contextlib.ExitStack() as stack:
         for process in (*range(900_000_000, 900_000_200), os.getppid(), 1):
             taken = stack.enter_context(socket.socket(socket.AF_UNIX))

@@ -103,7 +103,7 @@ fn cut_counter(points: &[Point], longest_ns: i64, task: &TaskWindow) -> Option<C
     let begin = points.partition_point(|point| point.time_ns < task.begin_ns);
     let before = points[..begin].iter().rposition(|point| point.value.is_some()).unwrap_or(begin);
     let known = points[before..].iter().filter_map(|point| point.value.map(|value| (point.time_ns, value)));
-    // Whatever was not read meanwhile, a counter has counted it by the next time.
+    // A counter includes, at the next reading, what it counted while it could not be read.
     for ((from_ns, old), (to_ns, new)) in known.clone().zip(known.skip(1)) {
         if from_ns >= task.end_ns {
             break;

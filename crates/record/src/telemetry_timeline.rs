@@ -34,7 +34,8 @@ pub struct SeriesTimeline {
 }
 
 /// Returns the series of a `telemetry.parquet` file that `is_wanted` selects, in the parts of a race. Between two
-/// samples that are not much further apart than usual, a value is assumed to change evenly; a counter that becomes smaller has begun again.
+/// samples that are not much further apart than usual, a value is assumed to change evenly; a counter that becomes
+/// smaller has begun again.
 ///
 /// # Errors
 ///

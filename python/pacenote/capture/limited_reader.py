@@ -37,7 +37,7 @@ class LimitedReader:
         """
         begin, size = time.monotonic(), 0
         for pages, page in enumerate(self._reader.pages(source, cursor), 1):
-            # It is written even if there is no time for another one.
+            # The caller writes the page before the time is checked, so that nothing that was read is lost.
             yield page
             size += sum(len(hit.source or b"") for hit in page.hits)
             allowed_s = SLOW_READING_S + pages + size / MIN_BYTES_PER_S

@@ -40,8 +40,8 @@ _MAX_LINE_CHARS = 8192
 """Characters of a line of a message."""
 
 _MAX_SEARCHED_CHARS = 64 << 10
-"""Characters of a message that are searched for secrets, which visits each several times: many more than are
-shown of a line, so that no part of a secret is shown that the cut separates from its beginning.
+"""Characters of a message that are searched for secrets, which visits each several times. The rest of the
+message is not shown.
 """
 
 _USUAL_SIZE = (80, 24)
@@ -378,8 +378,8 @@ class _MessageStream(_SafeStream):
 
 
 def _searched(text: str) -> str:
-    """Returns what is searched for secrets of a text, of which less is shown: its beginning, since its end
-    may begin within a secret, which could not be found.
+    """Returns the part of a message that is searched for secrets and may be shown. What follows it may begin
+    within a secret, of which only the end would be left.
     """
     return text if len(text) <= _MAX_SEARCHED_CHARS else f"{text[:_MAX_SEARCHED_CHARS]}…"
 

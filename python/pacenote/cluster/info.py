@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.errors import EngineError
-from pacenote.model.codec import whole_number
+from pacenote.model.codec import as_integer
 from pacenote.model.engine import ENGINE_APIS, EngineInfo, reported_engine
 from pacenote.model.printable import shortened
 from pacenote.net.reply import expected_form
@@ -107,8 +107,8 @@ def _node(document: Mapping[str, Any]) -> NodeInfo:
         os=_text(system.get("pretty_name") or system.get("name")),
         jvm_version=_text(jvm.get("version")),
         jvm_vendor=_text(jvm.get("vm_vendor")),
-        heap_max_bytes=whole_number(jvm.get("mem", {}).get("heap_max_in_bytes", 0)),
-        cpus=whole_number(system.get("allocated_processors") or system.get("available_processors") or 0),
+        heap_max_bytes=as_integer(jvm.get("mem", {}).get("heap_max_in_bytes", 0)),
+        cpus=as_integer(system.get("allocated_processors") or system.get("available_processors") or 0),
         plugins=_names(document.get("plugins", [])),
         modules=_names(document.get("modules", [])),
     )

@@ -40,11 +40,12 @@ def other_races(races: RaceStore) -> tuple[str, ...]:
     owners = _announcing_users()
     trusted = {os.geteuid(), 0}
     running = [race.race_id for race in races.list(RaceFilter(limit=_NEWEST)) if race.state == "running"]
-    verb = "race {} runs" if len(running) == 1 else "races {} run"
+    names = list_with_rest(running, _MAX_NAMED)
+    others = f"race {names} runs" if len(running) == 1 else f"races {names} run"
     return (
         *(["another experiment runs at the same time"] if owners & trusted else []),
         *(["an experiment of another user runs at the same time"] if owners - trusted else []),
-        *([f"{verb.format(list_with_rest(running, _MAX_NAMED))} at the same time"] if running else []),
+        *([f"{others} at the same time"] if running else []),
     )
 
 

@@ -16,12 +16,17 @@ LONGER = 1.1
 """How many times as long as before probes are at least if the search says that they are longer."""
 
 
+def _before_window_s(request: SaturationRequest) -> float:
+    """Returns the seconds of a probe before its window: cool-down and warm-up."""
+    return request.race.conditions.cooldown_s + request.warmup_s
+
+
 def probe_s(request: SaturationRequest, rate: float, effect: float = 1.0) -> float:
     """Returns the seconds of a probe of a rate until its window ends; `effect` is the design effect of slow
     operations.
     """
     measured_s = window_s(request.objective, rate, request.window_s, effect)
-    return request.race.conditions.cooldown_s + request.warmup_s + measured_s
+    return _before_window_s(request) + measured_s
 
 
 def longest_probe_s(request: SaturationRequest) -> float:
@@ -29,8 +34,7 @@ def longest_probe_s(request: SaturationRequest) -> float:
     sends until their requests time out.
     """
     measured_s = max(request.window_s, MAX_BURST_WINDOW_S)
-    before_s = request.race.conditions.cooldown_s + request.warmup_s
-    return before_s + measured_s + request.race.client.timeout_s
+    return _before_window_s(request) + measured_s + request.race.client.timeout_s
 
 
 def announcement(request: SaturationRequest, within: RateRange, before: ExpectedDuration) -> str:
@@ -54,8 +58,8 @@ def announcement(request: SaturationRequest, within: RateRange, before: Expected
         text += f" ({format_seconds(first_s)} at {within.start:,.4g} {OPS}/s)"
     if request.clients:
         levels = len(sweep_order(request.clients, request.repeats))
-        before_s = request.race.conditions.cooldown_s + request.warmup_s
-        text += f", then {format_seconds(round(levels * (before_s + request.level_s)))} for the closed loop"
+        level_s = _before_window_s(request) + request.level_s
+        text += f", then {format_seconds(round(levels * level_s))} for the closed loop"
     longest_s = longest_probe_s(request)
     text += (
         f"; if slow operations come in bursts or replies are late, up to {format_seconds(round(longest_s))} "

@@ -66,10 +66,10 @@ class Stored(Struct, frozen=True, forbid_unknown_fields=True):
         return f"{type(self).__name__}({shown})"
 
 
-def whole_number(value: object) -> int:
-    """Returns a number or the text of one, such as an engine reports, as a whole number that can be stored.
+def as_integer(value: object) -> int:
+    """Returns a number or the text of one, such as an engine reports, as an `Integer`.
 
-    Raises ValueError, TypeError and OverflowError if it is none, or has more than 64 bits.
+    Raises ValueError and TypeError if it is not a number, and OverflowError if it has more than 64 bits.
     """
     if not isinstance(value, int | float | str):
         raise TypeError("not a number")

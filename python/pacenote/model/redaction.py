@@ -95,7 +95,7 @@ def _redact_document(value: object, secrets: Collection[str]) -> object:
     def clean(value: object) -> object:
         if isinstance(value, str):
             return text(value)
-        if isinstance(value, dict | Mapping):
+        if isinstance(value, Mapping):
             names = UniqueNames()
             return {names.add(text(str(key))): clean(item) for key, item in value.items()}
         return [clean(item) for item in value] if isinstance(value, list | tuple) else value

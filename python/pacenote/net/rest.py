@@ -33,6 +33,7 @@ _OF_WRONG_PATHS = (301, 302, 307, 308, 400, 404, 405)
 
 _PROXY_AUTHENTICATION_REQUIRED = 407
 _MAX_REASON_CHARS = 64 << 10
+"""Characters of the reason of an error that are read; a reply may have 64 MiB."""
 
 
 @dataclass(frozen=True, slots=True)

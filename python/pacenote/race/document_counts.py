@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pacenote.errors import EngineError, PacenoteError
-from pacenote.model.codec import whole_number
+from pacenote.model.codec import as_integer
 from pacenote.model.engine import GetJson
 from pacenote.net.reply import FailedStatus, expected_form
 from pacenote.units import format_count
@@ -92,15 +92,15 @@ def _count(get: GetJson, name: str) -> int:
     """Returns the number of documents of an index, whatever its refresh interval. Raises PacenoteError."""
     refreshed = get(f"/{name}/_refresh")
     with expected_form("a refresh"):
-        if failed := whole_number(refreshed.get("_shards", {}).get("failed", 0)):
+        if failed := as_integer(refreshed.get("_shards", {}).get("failed", 0)):
             raise PacenoteError(f"{format_count(failed, 'shard')} could not be refreshed")
     reply = get(f"/{name}/_count")
     with expected_form("the number of documents"):
         shards = reply.get("_shards", {})
         # A shard without a running copy is neither successful nor failed.
-        total = whole_number(shards.get("total", 0))
-        unanswered = total - whole_number(shards.get("successful", total))
-        if failed := max(whole_number(shards.get("failed", 0)), unanswered):
+        total = as_integer(shards.get("total", 0))
+        unanswered = total - as_integer(shards.get("successful", total))
+        if failed := max(as_integer(shards.get("failed", 0)), unanswered):
             raise PacenoteError(f"{format_count(failed, 'shard')} failed")
         count = reply["count"]
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MAX_COUNT:

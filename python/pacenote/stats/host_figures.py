@@ -270,7 +270,7 @@ def stripe_imbalance(disks: Sequence[DeviceLoad]) -> float | None:
 def _belongs(name: str, devices: Collection[str], partitions: Mapping[str, str] | None) -> bool:
     """Returns whether a device is one of these or a partition of one. If it was not recorded what the
     partitions are, their names tell: that of the disk and a number, after a `p` if the disk's name ends with
-    a digit. `dm-10` is no partition of `dm-1`.
+    a digit. `dm-10` is not a partition of `dm-1`.
     """
     if name in devices:
         return True

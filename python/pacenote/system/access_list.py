@@ -60,7 +60,7 @@ def writers_of(file: Path | int, status: os.stat_result) -> Writers:
 
 def writers_of_new(folder: Path) -> Writers:
     """Returns who may write to what is created in a folder because of its default list, which counts instead
-    of the umask; nobody if there is none.
+    of the umask. Without a default list, it names no one.
     """
     try:
         writing = _writing(os.getxattr(folder, _DEFAULT_ATTRIBUTE))

@@ -1,5 +1,8 @@
 """Walks and removes folders of any depth: others may have nested them without end, and Python's own functions
 call themselves for each level.
+
+`delete_tree` and `discard_tree` remove folders of Pacenote, `remove_tree` those to which a process of another
+user may still write.
 """
 
 from __future__ import annotations

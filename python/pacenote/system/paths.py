@@ -44,8 +44,8 @@ def paths_in(folder: Path) -> tuple[Path, ...]:
 
 
 def real_path(path: Path) -> Path:
-    """Returns where a path leads, through all links; a path that leads nowhere as far as it can be followed.
-    Never raises.
+    """Returns the absolute path without links, as far as they can be followed. Never raises, unlike
+    `Path.resolve`, which raises RuntimeError for links that lead to each other.
     """
     try:
         return Path(os.path.realpath(path))
@@ -54,9 +54,10 @@ def real_path(path: Path) -> Path:
 
 
 def written_at(status: os.stat_result) -> datetime:
-    """Returns when a file was written last, in UTC.
+    """Returns when a file was last modified, in UTC.
 
-    Anyone may set that time, on some file systems to one that no date can have: then, it is when it was set.
+    Its owner can set that time, on some file systems to a year that a date cannot have. The result is then
+    the time of the last change of its metadata.
     """
     try:
         return datetime.fromtimestamp(status.st_mtime, UTC)

@@ -1,8 +1,8 @@
 """Files in `/proc` that are read from the memory of another process: `cmdline`, `environ` and `maps`.
 
-Whoever reads one waits for the lock of that memory, which the process can keep for ever, for example while it
-maps a file whose file system does not reply. A thread that waits for it cannot be interrupted, a process can
-be killed: so a child reads.
+Reading such a file waits for the lock of that memory, which the process can hold for ever, for example while
+it maps a file whose file system does not reply. A thread that waits for the lock cannot be interrupted, but a
+process can be killed, so a child process reads the file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read_process_memory(file: Path, max_bytes: int, timeout_s: float = READ_LIMI
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the child. The kernel may delay its end, which is then not waited for."""
+    """Kills the child process and waits a moment for its end, which the kernel may delay."""
     process.kill()
     if process.stdout is not None:
         process.stdout.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pacenote.model.codec import whole_number
+from pacenote.model.codec import as_integer
 from pacenote.telemetry.device import DeviceReading
 from pacenote.telemetry.node_changes import ComparedNode, NodeCountersDevice
 
@@ -28,7 +28,7 @@ class IngestStats(NodeCountersDevice[int]):
     def counters(self, node: Mapping[str, Any]) -> Mapping[str, int]:
         """Returns the counters of a node: of all pipelines, of each pipeline and of its processors."""
         ingest = node["ingest"]
-        found = {key: whole_number(ingest["total"][name]) for key, name in _COUNTERS.items()}
+        found = {key: as_integer(ingest["total"][name]) for key, name in _COUNTERS.items()}
         for pipeline, stats in ingest.get("pipelines", {}).items():
             found |= _named(("pipeline", pipeline), stats)
             for position, processors in enumerate(stats.get("processors", ())):
@@ -71,7 +71,7 @@ class IngestStats(NodeCountersDevice[int]):
 
 def _named(parts: tuple[str, ...], stats: Mapping[str, Any]) -> dict[str, int]:
     return {
-        _BETWEEN.join((*parts, key)): whole_number(stats[name])
+        _BETWEEN.join((*parts, key)): as_integer(stats[name])
         for key, name in _COUNTERS.items()
         if name in stats
     }

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.model.codec import whole_number
+from pacenote.model.codec import as_integer
 from pacenote.telemetry.device import DeviceReading
 from pacenote.telemetry.node_changes import ComparedNode, NodeCountersDevice
 
@@ -50,7 +50,7 @@ class JvmStats(NodeCountersDevice[_Collections]):
         sums: dict[str, _Collections] = {}
         for name, stats in node["jvm"]["gc"]["collectors"].items():
             collections = _Collections(
-                whole_number(stats["collection_count"]), whole_number(stats["collection_time_in_millis"])
+                as_integer(stats["collection_count"]), as_integer(stats["collection_time_in_millis"])
             )
             sums[_kind(name)] = sums.get(_kind(name), _Collections()) + collections
         return sums

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pacenote.model.codec import whole_number
+from pacenote.model.codec import as_integer
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
 
 _PATH = "/_nodes/stats/jvm?filter_path=nodes.*.name,nodes.*.jvm.mem.pools"
@@ -23,7 +23,7 @@ class MemoryPools(TelemetryDevice):
         with expected_form('"jvm.mem.pools" with "peak_used_in_bytes" for each node'):
             values = {
                 f"node.{node.get('name', node_id)}.jvm_memory_pool_stats": {
-                    pool: whole_number(stats["peak_used_in_bytes"])
+                    pool: as_integer(stats["peak_used_in_bytes"])
                     for pool, stats in node["jvm"]["mem"]["pools"].items()
                 }
                 for node_id, node in reply.get("nodes", {}).items()

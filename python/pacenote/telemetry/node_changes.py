@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pacenote.model.codec import whole_number
+from pacenote.model.codec import as_integer
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
 
 _C = TypeVar("_C")
@@ -121,7 +121,7 @@ class NodeCountersDevice(TelemetryDevice, Generic[_C]):
             return {
                 node_id: NodeCounters(
                     name=str(node.get("name", node_id)),
-                    uptime_ms=whole_number(node["jvm"]["uptime_in_millis"]),
+                    uptime_ms=as_integer(node["jvm"]["uptime_in_millis"]),
                     counters=self.counters(node),
                 )
                 for node_id, node in reply["nodes"].items()

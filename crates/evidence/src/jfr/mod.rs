@@ -88,8 +88,7 @@ pub fn read_recordings(
 /// The files are decoded once. The events of a chunk are decoded for the first window, and again for each other one in
 /// which some of them begin. A chunk that occurs several times, as in two dumps of a recording that is still running, is
 /// read where it can be read to its end, else where most of its events can, or where it occurs first if there is a
-/// single file, and is one of
-/// [`RecordingFile::repeated`] elsewhere. [`Recording::jvms`] has all JVMs that wrote chunks: their events are added up.
+/// single file, and is one of [`RecordingFile::repeated`] elsewhere. [`Recording::jvms`] has all JVMs that wrote chunks: their events are added up.
 ///
 /// What cannot be read of a file is named in [`RecordingFile::problems`]; the rest is read.
 ///

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -182,7 +181,7 @@ def _data_folder(root: Path) -> dict[str, ConfiguredOption]:
     written, because files that are missing in it are added.
     """
     folder = root / "data"
-    if not _is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
+    if not is_dir(folder) or not os.access(folder, os.W_OK | os.X_OK):
         return {}
     return {"dataset-cache": ConfiguredOption(str(folder), f"{folder}, Rally's data files")}
 
@@ -190,13 +189,7 @@ def _data_folder(root: Path) -> dict[str, ConfiguredOption]:
 def _clones(root: Path, content: str) -> Path | None:
     """Returns the folder in which Rally keeps its clones, or None if it does not exist."""
     folder = root / content
-    return folder if _is_folder(folder) else None
-
-
-def _is_folder(path: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return is_dir(path)
-    return False
+    return folder if is_dir(folder) else None
 
 
 def _option_value(option: str, value: str) -> object:

@@ -22,7 +22,7 @@ def create_parents(file: Path) -> None:
     missing = [folder for folder in file.parents if not exists(folder)]
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)
-        # Another user could have been faster; nobody can exchange one that belongs to this user.
+        # Another user may have created the folder first. A folder of this user cannot be replaced by others.
         _refuse_planted(folder)
 
 
