@@ -55,6 +55,9 @@ SLOW_WRITES_PER_S = 20
 
 SLOW_REFRESH = "--set=index.refresh_interval=30s"
 
+QUICKLY_COMPILED = "--jvm=-XX:TieredStopAtLevel=1"
+"""Otherwise a slow machine compiles Java for a minute, and has no idle core meanwhile."""
+
 HTTP_LOGS = (
     "--track=http_logs",
     "--track-repository=bundled",
@@ -206,6 +209,7 @@ class Racer:
             f"--track-path={self.folder / 'phases.json'}",
             f"--track-params=seconds:{SECONDS}",
             SLOW_REFRESH,
+            QUICKLY_COMPILED,
         )
         process = self.start("race", f"--race-id={race_id}", *options)
         try:

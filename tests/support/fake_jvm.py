@@ -13,6 +13,9 @@ import mmap, os, signal, socket, sys
 library = open(sys.argv[1], "rb")
 mapped = mmap.mmap(library.fileno(), 0, prot=mmap.PROT_READ)
 path = f"/tmp/.java_pid{os.getpid()}"
+# A killed JVM leaves its socket, and the kernel gives its id to another process.
+if os.path.exists(path):
+    os.unlink(path)
 
 def serve(*_):
     if not os.path.exists(f".attach_pid{os.getpid()}"):
