@@ -265,6 +265,14 @@ def test_records_are_not_written_through_links(store, tmp_path):
     assert target.read_bytes() == b"content"
 
 
+def test_a_few_of_many_losses_are_named(store):
+    folder = store.create(unfinished())
+    (folder.path / "recovery.json").write_text(json.dumps({"losses": ["a row is lost"] * 450_000}))
+    losses = folder.losses()
+    assert losses[:-1] == (f"{folder.path}: a row is lost",) * 20
+    assert losses[-1] == f"{folder.path}: 449,980 others, listed in recovery.json"
+
+
 def test_files_of_a_race_are_not_read_through_links(store, tmp_path):
     folder = store.create(unfinished())
     folder.append(task())

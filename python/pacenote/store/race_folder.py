@@ -82,6 +82,9 @@ _INDENTATION = 1.5
 _MAX_NAMED_LOGS = 3
 """Largest number of logs that a message names."""
 
+_MAX_NAMED_LOSSES = 20
+"""Largest number of losses that are named of a folder; others may write any number."""
+
 _MAX_DAMAGED_LINES = 1_000
 """Damaged lines of a journal after which it is not read any further: a race writes a line for each task."""
 
@@ -551,7 +554,9 @@ def _can_be_read(value: Stored) -> bool:
 def _losses(folder: Path) -> Iterator[str]:
     try:
         losses = read_json(folder / "recovery.json")["losses"]
-        yield from (f"{folder}: {loss}" for loss in losses)
+        yield from (f"{folder}: {loss}" for loss in losses[:_MAX_NAMED_LOSSES])
+        if len(losses) > _MAX_NAMED_LOSSES:
+            yield f"{folder}: {len(losses) - _MAX_NAMED_LOSSES:,} others, listed in recovery.json"
     except FileNotFoundError:
         return
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
