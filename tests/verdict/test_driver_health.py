@@ -501,15 +501,33 @@ def test_late_readings_are_time_without_the_driver_only_if_it_was_stopped_or_tim
 ) -> None:
     noticed = {"paused_s": 0.1 + 20 * 0.002, "short": 20, "short_s": 20 * 0.002}
     second = {"from_s": 1.0, "to_s": 2.0} | noticed | evidence
-    assert paused_s({"clock": {"paused": [second]}}, 0, 10) == pytest.approx(expected_s)
+    driver = {"clock": {"paused": [second]}, "cpus": {"numbers": None, "count": 1}}
+    assert paused_s(driver, 0, 10) == pytest.approx(expected_s)
 
 
 def test_what_was_stolen_of_all_cpus_is_shared_among_them() -> None:
     stolen = {"stopped": 0, "stopped_s": 0.0, "stolen_s": 0.8}
     second = {"from_s": 1.0, "to_s": 2.0, "paused_s": 0.04, "short": 20, "short_s": 0.04} | stolen
-    clock = {"paused": [second]}
-    assert paused_s({"clock": clock}, 0, 10) == pytest.approx(0.4)
-    assert paused_s({"clock": clock, "cpus": {"numbers": [*range(64)]}}, 0, 10) == pytest.approx(0.8 / 64)
+    for cpus, expected_s in (
+        ({"numbers": None, "count": 1}, 0.4),
+        ({"numbers": None, "count": 64}, 0.8 / 64),
+        ({"numbers": [*range(64)], "count": 64}, 0.8 / 64),
+        # Earlier versions recorded only the numbers, and none if the driver could use all CPUs.
+        ({"numbers": [*range(64)]}, 0.8 / 64),
+        ({"numbers": None}, 0.0),
+        ({}, 0.0),
+    ):
+        driver = {"clock": {"paused": [second]}, "cpus": cpus}
+        assert paused_s(driver, 0, 10) == pytest.approx(expected_s), cpus
+
+
+def test_what_is_stolen_from_one_of_many_cpus_does_not_pause_the_driver() -> None:
+    """Of 16 CPUs, 0.6 % are stolen; five readings of a second are late by 2 ms."""
+    late = {"paused_s": 0.01, "short": 5, "short_s": 0.01, "stopped": 0, "stopped_s": 0.0}
+    seconds = [{"from_s": s, "to_s": s + 1, "stolen_s": 0.1, **late} for s in range(60)]
+    driver = {"wall_s": 60.0, "clock": {"paused": seconds}, "cpus": {"numbers": None, "count": 16}}
+    assert paused_s(driver, 0, 60) == pytest.approx(60 * 0.1 / 16)
+    assert not [each for each in suspect_findings(driver) if "did not run" in each.text]
 
 
 def test_pauses_with_their_times_are_not_reported_for_the_race_too() -> None:

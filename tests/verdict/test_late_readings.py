@@ -27,7 +27,8 @@ def second(at_s: int, count: int, longest_ms: float = 2.0, **evidence: float) ->
 
 def driver(seconds: list[dict[str, object]]) -> dict[str, object]:
     paused = sum(float(str(each["paused_s"])) for each in seconds)
-    return {"wall_s": 60.0, "clock": {"pauses": len(seconds), "paused_s": paused, "paused": seconds}}
+    clock = {"pauses": len(seconds), "paused_s": paused, "paused": seconds}
+    return {"wall_s": 60.0, "clock": clock, "cpus": {"numbers": None, "count": 1}}
 
 
 IDLE = driver([second(at_s, 3) for at_s in range(60)])

@@ -257,6 +257,16 @@ def test_an_engine_is_called_saturated_if_something_shows_it(observed: TaskObser
     assert finding.advice.startswith("use a lower rate; `pacenote saturate`")
 
 
+def test_signs_of_saturation_are_told_of_the_tasks_that_show_them():
+    tasks = tuple(replace(behind(), task=name) for name in ("busy", "queued", "busy-too"))
+    race = record(tasks=tasks, targets={each.task: TargetRate(50.0, operations=50.0) for each in tasks})
+    busy, queued = TaskObservation(used_share=0.97), TaskObservation(used_share=0.12, queued={"search": 7.0})
+    race = with_observations(race, {"busy": busy, "queued": queued, "busy-too": busy})
+    found = {finding.tasks: finding.text for finding in determine_verdict(race).findings}
+    assert "queued" not in found["busy", "busy-too"]
+    assert found["queued",] == "33.3 of 50 ops/s: the engine is saturated: requests queued for its threads"
+
+
 @pytest.mark.parametrize(
     ("operation_type", "unit", "pools"),
     [("search", "ops", "search"), ("bulk", "docs", "write"), ("raw-request", "ops", "search write")],

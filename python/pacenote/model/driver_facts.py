@@ -100,6 +100,14 @@ def started_ns(driver: Mapping[str, object]) -> int | None:
     return value if type(value) is int and 0 <= value < _LAST_NS else None
 
 
+def cpu_count(driver: Mapping[str, object]) -> int:
+    """Returns the number of CPUs that the driver may use; 0 if it is unknown. Earlier versions recorded only
+    the numbers of CPUs that are not all of the machine.
+    """
+    cores = part(driver, "cpus")
+    return int(number(cores, "count")) or len(listed(cores, "numbers"))
+
+
 def own_cores(driver: Mapping[str, object]) -> OwnCores:
     """Returns what happened to the cores that the driver may use. Earlier versions recorded it of all cores
     of the machine.

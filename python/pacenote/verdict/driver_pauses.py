@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from pacenote.model.driver_facts import listed, number, part
+from pacenote.model.driver_facts import cpu_count, listed, number, part
 from pacenote.model.finding import Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_rate
@@ -207,21 +207,23 @@ class _PausedSecond:
 
 def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) -> Iterator[_PausedSecond]:
     """Yields the seconds with noticed pauses between two times of the race."""
-    cpus = len(listed(part(driver, "cpus"), "numbers"))
+    cpus = cpu_count(driver)
     for second in listed(part(driver, "clock"), "paused"):
         if not isinstance(second, Mapping):
             continue
         began_s, ended_s = number(second, "from_s"), number(second, "to_s")
         within_s = min(to_s, ended_s) - max(from_s, began_s)
         if within_s > 0:
-            yield _paused_second(second, within_s / (ended_s - began_s), max(cpus, 1))
+            yield _paused_second(second, within_s / (ended_s - began_s), cpus)
 
 
 def _paused_second(second: Mapping[str, object], share: float, cpus: int) -> _PausedSecond:
+    """Returns a part of a second; what was stolen from 0 CPUs, if their number is unknown, is unknown."""
     short, short_s = number(second, "short"), number(second, "short_s")
     # The others of them lasted at least 1 ms.
     longest_s = min(READING_INTERVAL_S, max(0.0, short_s - max(short - 1, 0.0) * _SHORTEST_S))
-    stolen_s = number(second, "stolen_s") * share / cpus if second.get("stolen_s") is not None else None
+    is_known = cpus > 0 and second.get("stolen_s") is not None
+    stolen_s = number(second, "stolen_s") * share / cpus if is_known else None
     return _PausedSecond(
         long_s=(number(second, "paused_s") - short_s) * share,
         short=short * share,

@@ -90,7 +90,7 @@ class _Slowness:
     """A reason why a task did not keep to its schedule."""
 
     text: str
-    """The reason; `{replies}` and `{signs}` are what is known of the replies, and the signs of saturation."""
+    """The reason; `{replies}` is what is known of the replies."""
 
     cause: Cause
     """What caused it."""
@@ -112,7 +112,8 @@ _NO_ANSWER = _Slowness("no operation was answered", "engine", "look for the reas
 _SATURATE = (
     "`pacenote saturate` with --task and the track of this race finds the highest rate that it sustains"
 )
-_SATURATED = _Slowness("the engine is saturated: {signs}", "engine", f"use a lower rate; {_SATURATE}")
+_SATURATED = _Slowness("the engine is saturated", "engine", f"use a lower rate; {_SATURATE}")
+"""Without the signs of it. Tasks with different signs have reasons of their own."""
 _FEW_CLIENTS = _Slowness(
     "{replies}",
     "track",
@@ -182,7 +183,7 @@ def missed_targets(
             kept = (achieved / target.value * 100.0 for achieved, target in rates)
             what = f"{format_range(kept, _whole_percent)} of their target rates"
         asked = {task.task: operations_per_s(task, targets[task.task]) for task in group}
-        text = f"{what}: {_reason(slowness, group, asked, delays)}"
+        text = f"{what}: {slowness.text.format(replies=_replies(group, asked))}"
         yield Finding(text, slowness.cause, slowness.advice, names(group), slowness.doubtful_from)
 
 
@@ -198,7 +199,7 @@ def unsent(tasks: Iterable[TaskResult], delays: Delays) -> Iterator[Finding]:
     for slowness, group in groups.items():
         count, total = sum(map(backlog, group)), sum(map(planned, group))
         asked = {task.task: planned(task) / task.duration_s if task.duration_s else 0.0 for task in group}
-        reason = _reason(slowness, group, asked, delays)
+        reason = slowness.text.format(replies=_replies(group, asked))
         yield Finding(
             f"{count:,} of {total:,} planned operations were not sent: {reason}",
             slowness.cause,
@@ -248,8 +249,8 @@ def _slow_replies(task: TaskResult, delays: Delays) -> _Slowness:
     """Returns why the clients waited for replies: that the engine could not do more is only said if there are
     signs of it.
     """
-    if any(_signs(task, delays)):
-        return _SATURATED
+    if signs := " and ".join(_signs(task, delays)):
+        return replace(_SATURATED, text=f"{_SATURATED.text}: {signs}")
     is_single = task.clients == 1 and task.task not in delays.accompanied and not _overlaps_itself(task)
     return _FEW_CLIENTS if is_single and _was_always_busy(task) and _is_even(task) else _REPLIES_SLOW
 
@@ -260,18 +261,6 @@ def _overlaps_itself(task: TaskResult) -> bool:
     """
     sends_more = task.accounting.requests > task.accounting.operations
     return bool(task.parts) or (task.python_delay is not None and sends_more)
-
-
-def _reason(
-    slowness: _Slowness, tasks: Sequence[TaskResult], asked: Mapping[str, float], delays: Delays
-) -> str:
-    """Returns the reason of tasks that were slowed alike; `asked` has the operations per second of each that
-    were to be done.
-    """
-    if slowness is _SATURATED:
-        signs = dict.fromkeys(sign for task in tasks for sign in _signs(task, delays))
-        return slowness.text.format(signs=" and ".join(signs))
-    return slowness.text.format(replies=_replies(tasks, asked))
 
 
 def _signs(task: TaskResult, delays: Delays) -> Iterator[str]:

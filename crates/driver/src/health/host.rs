@@ -29,6 +29,8 @@ pub struct HostUsage {
 pub struct DriverCoreUsage {
     /// Their numbers; `null` if they are all that are online.
     pub numbers: Option<Vec<usize>>,
+    /// How many they are.
+    pub count: usize,
     /// Their usage.
     #[serde(flatten)]
     pub usage: CoreUsage,
@@ -60,6 +62,8 @@ pub struct StolenTime {
 pub struct HostMonitor {
     /// The CPUs that the driver may use; `None` for all that are online.
     driver_cpus: Option<Vec<usize>>,
+    /// How many CPUs the driver may use.
+    driver_cpu_count: usize,
     machine: CoreMonitor,
     driver: CoreMonitor,
     /// When the next reading is due, since the first one.
@@ -153,7 +157,8 @@ impl HostMonitor {
     fn from(text: &str, driver_cpus: Option<Vec<usize>>) -> Self {
         let (machine, driver) = Self::ticks(text, driver_cpus.as_deref());
         let (machine, driver) = (CoreMonitor::from(machine), CoreMonitor::from(driver));
-        Self { driver_cpus, machine, driver, due: INTERVAL }
+        let driver_cpu_count = driver_cpus.as_ref().map_or_else(|| online_count(text), Vec::len);
+        Self { driver_cpus, driver_cpu_count, machine, driver, due: INTERVAL }
     }
 
     /// Returns the counters of all CPUs, and of those of the driver.
@@ -197,10 +202,10 @@ impl HostMonitor {
 
     fn ended_with(self, at: Duration, text: &str) -> HostUsage {
         let (machine, driver) = Self::ticks(text, self.driver_cpus.as_deref());
-        let numbers = self.driver_cpus;
+        let (numbers, count) = (self.driver_cpus, self.driver_cpu_count);
         HostUsage {
             machine: self.machine.ended_with(at, machine),
-            driver: self.driver.ended_with(at, driver).map(|usage| DriverCoreUsage { numbers, usage }),
+            driver: self.driver.ended_with(at, driver).map(|usage| DriverCoreUsage { numbers, count, usage }),
         }
     }
 }
@@ -311,14 +316,15 @@ mod tests {
             let percent = |usage: CoreUsage| {
                 [usage.busy_share, usage.stolen_share].map(|share| format!("{:.1} %", share * 100.0))
             };
-            let driver = usage.driver.map(|driver| (driver.numbers, percent(driver.usage)));
+            let driver = usage.driver.map(|driver| (driver.numbers, driver.count, percent(driver.usage)));
             (percent(usage.machine.unwrap()), driver)
         };
         let shown = |busy: &str, stolen: &str| [busy, stolen].map(|percent| format!("{percent} %"));
         let machine = || shown("50.0", "20.0");
-        assert_eq!(shares(None), (machine(), Some((None, machine()))));
+        assert_eq!(shares(None), (machine(), Some((None, 3, machine()))));
         for (cpus, of_driver) in [(vec![0], shown("10.0", "10.0")), (vec![1, 10], shown("70.0", "25.0"))] {
-            assert_eq!(shares(Some(cpus.clone())), (machine(), Some((Some(cpus), of_driver))));
+            let count = cpus.len();
+            assert_eq!(shares(Some(cpus.clone())), (machine(), Some((Some(cpus), count, of_driver))));
         }
         // Another name of a CPU, as in some containers: its usage is not that of all.
         assert_eq!(shares(Some(vec![0, 2])), (machine(), None));

@@ -96,9 +96,7 @@ def build_saturation_page(sources: SaturationPageSources) -> ReportPage:
 
 def _figures(found: SaturationResult) -> Iterator[KeyFigure]:
     if found.stable is not None:
-        yield KeyFigure(
-            "Highest rate that passed", rate_text(found.stable, found), "every probe of it passed"
-        )
+        yield KeyFigure("Highest rate that passed", rate_text(found.stable, found), "no probe of it failed")
     if found.unstable is not None:
         yield KeyFigure("Lowest rate that did not", rate_text(found.unstable, found), "no probe of it passed")
     if found.fit is not None and found.fit.peak_clients is not None:
