@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from pacenote.host.disks import mount_of, parse_mounts, read_disks
+from pacenote.host.disks import Mount, mount_of, parse_mounts, read_disks
 from pacenote.host.facts import Facts
 
 MOUNTINFO = """\
@@ -24,6 +25,28 @@ def test_the_lowest_mount_above_a_path_contains_it() -> None:
         found = mount_of(Path(path), mounts)
         assert found is not None
         assert found.kind == kind
+
+
+class OnlyLookedUp(dict[str, Mount]):
+    """Mounts that cannot be walked through."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("a path takes a look-up for each of its parts, not a comparison for each mount")
+
+
+def test_the_time_to_find_a_mount_does_not_depend_on_their_number() -> None:
+    mounts = OnlyLookedUp(parse_mounts(MOUNTINFO))
+    found = mount_of(Path("/data/" + "x/" * 1_000), mounts)
+    assert found is not None
+    assert found.kind == "xfs"
+    assert mount_of(Path("/x"), OnlyLookedUp()) is None
+
+
+def test_of_several_mounts_at_one_point_the_last_hides_the_others() -> None:
+    hidden = MOUNTINFO.replace("short line", "32 31 0:41 / /data rw - tmpfs tmpfs rw")
+    found = mount_of(Path("/data/x"), parse_mounts(hidden))
+    assert found is not None
+    assert found.kind == "tmpfs"
 
 
 def write(folder: Path, **files: str) -> None:

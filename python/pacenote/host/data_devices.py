@@ -56,7 +56,7 @@ def data_devices(
         mountinfo = proc / ("self" if pid is None else str(pid)) / "mountinfo"
         mounts = parse_mounts(read_text(mountinfo, _MAX_MOUNTS_BYTES))
     except OSError:
-        mounts = ()
+        mounts = {}
     found = []
     for node, path in ((node, path) for node, own in paths.items() for path in own):
         mount = mount_of(real_path(path) if pid is None else path, mounts)

@@ -12,11 +12,11 @@ from pathlib import Path
 from pacenote.model.messages import list_with_rest
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore
+from pacenote.system.process import effective_user
 
 _NAME = "pacenote-experiment-"
 _SOCKETS = Path("/proc/net/unix")
 _ANNOUNCED = re.compile(rf"@{_NAME}(\d+)$")
-_EFFECTIVE_USER = re.compile(r"^Uid:\s+\d+\s+(\d+)", re.MULTILINE)
 _NEWEST = 20
 _MAX_NAMED = 3
 
@@ -61,5 +61,6 @@ def _announcing_users() -> set[int]:
         with contextlib.suppress(OSError):  # It does not run, or is not visible to this user.
             # The owner of the folder would be root if the process forbade dumps of its memory.
             status = Path(f"/proc/{process}/status").read_text("utf-8", "replace")
-            owners.update(int(user) for user in _EFFECTIVE_USER.findall(status))
+            if (user := effective_user(status)) is not None:
+                owners.add(user)
     return owners

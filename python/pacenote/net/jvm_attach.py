@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError
-from pacenote.system.process import ProcessIdentity, process_identity, send_signal
+from pacenote.system.process import ProcessIdentity, effective_user, process_identity, send_signal
 from pacenote.system.process_memory import read_process_memory
 from pacenote.units import format_bytes
 
@@ -45,7 +45,6 @@ _CREDENTIALS = struct.Struct("iII")
 """The process, the user and the group of the peer of a Unix socket (`struct ucred`)."""
 
 _CAUGHT = re.compile(r"^SigCgt:\s*([0-9a-f]+)", re.MULTILINE)
-_EFFECTIVE_USER = re.compile(r"^Uid:\s+\d+\s+(\d+)", re.MULTILINE)
 _INNER_PID = re.compile(r"^NSpid:.*?(\d+)$", re.MULTILINE)
 _REFUSING = "-XX:+DisableAttachMechanism"
 
@@ -162,12 +161,13 @@ def _find_jvm(pid: int) -> _Jvm:
         raise EngineError(f"the process {pid} cannot be asked: only HotSpot answers while it runs")
     if _REFUSING in arguments:
         raise EngineError(f"the JVM {pid} cannot be asked: {_REFUSING} forbids it")
-    caught, user, inner = (pattern.search(status) for pattern in (_CAUGHT, _EFFECTIVE_USER, _INNER_PID))
+    caught, inner = _CAUGHT.search(status), _INNER_PID.search(status)
     if caught is None or not int(caught[1], 16) & 1 << (signal.SIGQUIT - 1):
         # With -Xrs, wherever it was set, the signal would end the JVM.
         raise EngineError(f"the JVM {pid} does not handle SIGQUIT, by which it is asked")
     # The JVM uses the process id of its own container.
-    return _Jvm(pid, inner[1] if inner else str(pid), int(user[1]) if user else -1)
+    user = effective_user(status)
+    return _Jvm(pid, inner[1] if inner else str(pid), -1 if user is None else user)
 
 
 def _read(file: Path) -> str:

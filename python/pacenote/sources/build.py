@@ -140,8 +140,7 @@ def _exclusive(root: Path, name: str) -> Generator[int, None, None]:
     with locked(root / f"{name}.lock"):
         run = open_lock(root / f"{name}.run")
         try:
-            kill_processes_with_lock(root / f"{name}.run")
-            if not try_lock(run):
+            if not try_lock(run) and not _ended(root / f"{name}.run", run):
                 raise EngineError(
                     f"a build whose command has ended still runs in {root / name}",
                     hint="run this command again when it has ended",
@@ -149,6 +148,12 @@ def _exclusive(root: Path, name: str) -> Generator[int, None, None]:
             yield run
         finally:
             os.close(run)
+
+
+def _ended(file: Path, run: int) -> bool:
+    """Kills a build whose command has ended, and returns whether it has released its lock."""
+    kill_processes_with_lock(file)
+    return try_lock(run)
 
 
 def _run(request: BuildRequest, tree: SourceTree, run_lock: int, progress: ProgressCallback) -> None:

@@ -10,11 +10,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from pacenote.system.paths import real_path
 
 _FLOCK = re.compile(r"^lock:.*\bFLOCK\b", re.MULTILINE)
+
+_EFFECTIVE_USER = re.compile(r"^Uid:\s+\d+\s+(\d+)", re.MULTILINE)
+
+_MOST_DESCRIPTORS = 1_024
+"""Number of descriptors of a process that are looked at: the one of a lock that it inherited is among the
+first.
+"""
 
 _ENDING_S = 10.0
 """Seconds within which a process that has given up its program ends."""
@@ -108,6 +116,23 @@ def process_executable(pid: int) -> str:
         return ""
 
 
+def effective_user(status: str) -> int | None:
+    """Returns the effective user of a process from the text of `/proc/PID/status`. The owner of its folder in
+    /proc is another one if its memory may not be read.
+    """
+    found = _EFFECTIVE_USER.search(status)
+    return int(found[1]) if found else None
+
+
+def runs_as_this_user(pid: int) -> bool:
+    """Returns whether a process runs as the effective user of this one."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return effective_user(status) == os.geteuid()
+
+
 def works_below(pid: int, folder: Path) -> bool:
     """Returns whether the working directory of a process is this folder or below it.
 
@@ -122,9 +147,11 @@ def works_below(pid: int, folder: Path) -> bool:
         return False
 
 
-def processes_with_lock(file: Path) -> tuple[ProcessIdentity, ...]:
-    """Returns the processes that hold the lock on this file (flock), except this one and those of other
-    users. A process that only reads the file is not among them.
+def processes_with_lock(
+    file: Path, is_expected: Callable[[int], bool] = runs_as_this_user
+) -> tuple[ProcessIdentity, ...]:
+    """Returns the processes that hold the lock on this file (flock), except this one and those for whose ids
+    `is_expected` returns False. A process that only reads the file is not among them.
     """
     try:
         status = file.stat()
@@ -132,39 +159,37 @@ def processes_with_lock(file: Path) -> tuple[ProcessIdentity, ...]:
         return ()
     names = (each.name for each in Path("/proc").iterdir())
     others = (int(name) for name in names if name.isdigit() and int(name) != os.getpid())
-    found = (process_identity(pid) for pid in others if _has_lock(pid, status))
+    # Others may have many processes with many files: only those that can be meant are looked at.
+    found = (process_identity(pid) for pid in others if is_expected(pid) and _has_lock(pid, status))
     return tuple(process for process in found if process is not None)
 
 
-def kill_processes_with_lock(file: Path, is_expected: Callable[[int], bool] = lambda _: True) -> bool:
-    """Kills the processes that hold the lock on this file, except this one, those of other users, and those
-    for whose ids `is_expected` returns False; returns whether there were any.
-    """
+def kill_processes_with_lock(file: Path, is_expected: Callable[[int], bool] = runs_as_this_user) -> bool:
+    """Kills the processes that `processes_with_lock` returns; returns whether there were any."""
     try:
         status = file.stat()
     except OSError:
         return False
-
-    def is_meant(pid: int) -> bool:
-        return is_expected(pid) and _has_lock(pid, status)
-
-    meant = [process for process in processes_with_lock(file) if is_meant(process.pid)]
+    meant = processes_with_lock(file, is_expected)
     for process in meant:
-        kill_process(process, is_meant)
+        kill_process(process, lambda pid: is_expected(pid) and _has_lock(pid, status))
     return bool(meant)
 
 
 def _has_lock(pid: int, file: os.stat_result) -> bool:
-    """Returns whether a process holds the lock on a file; False for processes of other users."""
+    """Returns whether a process holds the lock on a file by one of its first descriptors; False if this
+    process may not know.
+    """
     try:
-        opened = list(Path(f"/proc/{pid}/fd").iterdir())
+        with os.scandir(f"/proc/{pid}/fd") as descriptors:
+            first = [each.name for each in islice(descriptors, _MOST_DESCRIPTORS)]
     except OSError:
         return False
-    for each in opened:
+    for name in first:
         with contextlib.suppress(OSError):
             # The kernel lists a lock with all descriptors that inherited it, and with no other ones.
-            if os.path.samestat(each.stat(), file) and _FLOCK.search(
-                Path(f"/proc/{pid}/fdinfo/{each.name}").read_text("ascii", "replace")
+            if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), file) and _FLOCK.search(  # noqa: PTH116
+                Path(f"/proc/{pid}/fdinfo/{name}").read_text("ascii", "replace")
             ):
                 return True
     return False
