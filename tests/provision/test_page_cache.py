@@ -67,6 +67,18 @@ def test_pages_that_a_process_has_mapped_remain_and_are_counted(data: Path, tmp_
         assert measure_page_cache([data]).cached > 0
 
 
+def test_a_file_with_several_names_counts_once(data: Path) -> None:
+    """A folder can have a million names of one large file."""
+    once = measure_page_cache([data])
+    file = next(path for path in data.rglob("*") if path.is_file() and path.stat().st_size)
+    links = [data / f"link-{number}" for number in range(3)]
+    for link in links:
+        link.hardlink_to(file)
+    assert measure_page_cache([data]).bytes == once.bytes > 0
+    for link in links:
+        link.unlink()
+
+
 def test_no_files_are_not_cached(tmp_path: Path) -> None:
     assert measure_page_cache([tmp_path]) == CachedBytes()
     assert CachedBytes().share == 0.0

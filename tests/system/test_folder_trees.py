@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.system.folder_trees import delete_tree, discard_tree, remove_tree, walk_folders
+from pacenote.system import folder_trees
+from pacenote.system.folder_trees import delete_tree, discard_tree, remove_tree, walk_files, walk_folders
 from provision.nested import DEEP, nested, shallow_stack
 
 
@@ -35,6 +36,43 @@ def test_folders_of_any_depth_are_walked(tmp_path: Path) -> None:
     assert len(walked) == DEEP + 1
     assert walked[0] == (["d"], ["file"])
     discard_tree(tmp_path / "tree")
+
+
+def test_only_some_names_of_a_large_folder_are_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_trees, "_NAMES_AT_A_TIME", 10)
+    names = {f"file-{number}" for number in range(25)}
+    for name in names:
+        (tmp_path / name).touch()
+    (tmp_path / "inner").mkdir()
+    parts = [files for _, files, _ in walk_files(tmp_path)]
+    assert [len(part) for part in parts] == [10, 10, 5, 0]
+    assert {name for part in parts for name in part} == names
+
+
+@pytest.mark.parametrize(("limit", "kind"), [("MAX_NAMES", Path.touch), ("_MAX_FOLDERS", Path.mkdir)])
+def test_a_tree_with_too_many_names_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, kind: Callable[[Path], None]
+) -> None:
+    for number in range(12):
+        kind(tmp_path / str(number))
+    assert list(walk_files(tmp_path))
+    monkeypatch.setattr(folder_trees, limit, 10)
+    with pytest.raises(OSError, match="folders have more than"):
+        list(walk_files(tmp_path))
+
+
+def test_a_large_folder_is_removed_without_a_list_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "listdir", None)
+    for name in ("tree/inner/deeper", "tree/other"):
+        (tmp_path / name).mkdir(parents=True)
+        for number in range(100):
+            (tmp_path / name / str(number)).touch()
+    remove_tree(tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
 
 
 def test_folders_are_walked_as_by_python(tmp_path: Path) -> None:

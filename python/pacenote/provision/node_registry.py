@@ -404,13 +404,14 @@ def remove_node_dir(layout: EngineLayout, folder: Path, kept: tuple[str, ...] = 
     if not any((folder / name).is_dir() for name in kept):
         remove_tree(folder)
         return
-    for each in folder.iterdir():
-        if each.name in kept:
-            continue
-        if each.is_dir() and not each.is_symlink():
-            remove_tree(each)
-        else:
-            each.unlink(missing_ok=True)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name in kept:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                remove_tree(entry.path)
+            else:
+                Path(entry.path).unlink(missing_ok=True)
 
 
 def _is_node_dir(layout: EngineLayout, folder: Path) -> bool:

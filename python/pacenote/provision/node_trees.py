@@ -6,11 +6,23 @@ import errno
 import os
 import stat
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from pacenote.system.folder_trees import MAX_DEPTH, opened_folder, remove_tree, too_deep
+from pacenote.system.folder_trees import (
+    MAX_DEPTH,
+    MAX_NAMES,
+    names_in,
+    opened_folder,
+    remove_tree,
+    too_deep,
+    too_many_names,
+)
 from pacenote.system.paths import real_path
 from pacenote.system.sparse_files import copy_content
+
+_MAX_LINKS = 10_000
+"""Largest number of links in a tree: the notices of a JDK are some hundred."""
 
 
 def take_tree(folder: Path) -> None:
@@ -24,8 +36,9 @@ def take_tree(folder: Path) -> None:
     original = copy.with_name(f".taken{copy.name}")
     try:
         with opened_folder(folder) as source, opened_folder(copy) as target:
-            _copy_folder(source, target)
-        _check_links(copy)
+            content = _Copy()
+            content.add(source, target)
+        content.check_links(copy)
         folder.rename(original)
         copy.rename(folder)
     finally:
@@ -42,7 +55,7 @@ def give_tree(folder: Path, user: int, group: int) -> None:
 
 
 def _give(folder: int, user: int, group: int) -> None:
-    for name in os.listdir(folder):
+    for name in names_in(folder):
         if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             with opened_folder(name, folder) as inner:
                 _give(inner, user, group)
@@ -51,28 +64,44 @@ def _give(folder: int, user: int, group: int) -> None:
     os.fchown(folder, user, group)
 
 
-def _copy_folder(source: int, target: int, depth: int = 0) -> None:
-    if depth > MAX_DEPTH:
-        raise too_deep()
-    for name in os.listdir(source):
-        kind = stat.S_IFMT(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode)
-        if kind == stat.S_IFDIR:
-            os.mkdir(name, 0o700, dir_fd=target)
-            with opened_folder(name, source) as inner, opened_folder(name, target) as copy:
-                _copy_folder(inner, copy, depth + 1)
-        elif kind == stat.S_IFLNK:
-            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
-        else:
-            _copy_file(name, source, target)
-    os.fchmod(target, 0o755)
+@dataclass(slots=True)
+class _Copy:
+    """A copy of a tree."""
 
+    names: int = 0
+    """Number of names that were copied."""
 
-def _check_links(folder: Path) -> None:
-    """Raises OSError if a link leads out of a folder, which only the current user may change."""
-    top = real_path(folder)
-    for path in folder.rglob("*"):
-        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(top):
-            raise OSError(errno.EPERM, f"{path.relative_to(folder)} is a link that leads out of its folder")
+    links: list[Path] = field(default_factory=list)
+    """Where links are, below the copy."""
+
+    def add(self, source: int, target: int, below: Path = Path()) -> None:
+        """Copies what is in an open folder to one of the copy, whose path there is `below`. Raises OSError."""
+        if len(below.parts) > MAX_DEPTH:
+            raise too_deep()
+        for name in names_in(source):
+            self.names += 1
+            if self.names > MAX_NAMES:
+                raise too_many_names()
+            kind = stat.S_IFMT(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode)
+            if kind == stat.S_IFDIR:
+                os.mkdir(name, 0o700, dir_fd=target)
+                with opened_folder(name, source) as inner, opened_folder(name, target) as copy:
+                    self.add(inner, copy, below / name)
+            elif kind == stat.S_IFLNK:
+                if len(self.links) == _MAX_LINKS:
+                    raise OSError(errno.EFBIG, f"there are more than {_MAX_LINKS:,} links")
+                os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
+                self.links.append(below / name)
+            else:
+                _copy_file(name, source, target)
+        os.fchmod(target, 0o755)
+
+    def check_links(self, folder: Path) -> None:
+        """Raises OSError if a link leads out of the copy, which only the current user may change."""
+        top = real_path(folder)
+        for link in self.links:
+            if not Path(os.path.realpath(folder / link)).is_relative_to(top):
+                raise OSError(errno.EPERM, f"{link} is a link that leads out of its folder")
 
 
 def _copy_file(name: str, source: int, target: int) -> None:

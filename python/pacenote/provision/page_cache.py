@@ -110,14 +110,27 @@ def _resident(descriptor: int, offset: int, pages: int) -> int:
 def _data_files(folders: Iterable[Path]) -> Generator[int, None, None]:
     """Yields each regular file below the folders as an open descriptor; links are not followed.
 
-    Files that end while this runs are left out: a running engine deletes files.
+    Files that end while this runs are left out: a running engine deletes files. A file with several names is
+    yielded once.
     """
+    known = set[tuple[int, int]]()
     for folder in folders:
         for _, names, parent in _folders(folder):
             for name in names:
                 with _opened(name, parent) as descriptor:
-                    if descriptor is not None:
+                    if descriptor is not None and _is_new(os.fstat(descriptor), known):
                         yield descriptor
+
+
+def _is_new(status: os.stat_result, known: set[tuple[int, int]]) -> bool:
+    """Returns whether a file has only one name, or is not among the known ones, to which it is added."""
+    file = (status.st_dev, status.st_ino)
+    if status.st_nlink == 1:
+        return True
+    if file in known:
+        return False
+    known.add(file)
+    return True
 
 
 def _folders(folder: Path) -> Generator[tuple[str, list[str], int], None, None]:

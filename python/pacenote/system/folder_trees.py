@@ -15,12 +15,22 @@ import stat
 import time
 import uuid
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 MAX_DEPTH = 64
 """Largest depth of folders that are read: engines need about ten."""
 
-_REMOVAL_TIMEOUT_S = 60.0
+MAX_NAMES = 1_000_000
+"""Largest number of names in a tree that are read: engines have some ten thousand files."""
+
+_MAX_FOLDERS = 100_000
+"""Largest number of folders in one folder of it."""
+
+_NAMES_AT_A_TIME = 10_000
+"""Number of names that are in memory at a time: each may take a kilobyte."""
+
+_REMOVAL_TIMEOUT_S = 600.0
 """Seconds after which a folder to which others still add folders is left as it is."""
 
 _FRUITLESS_ROUNDS = 10
@@ -56,36 +66,57 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None]:
-    """Yields each folder below one as its name, the names of its regular files, and its descriptor, which is
-    open until the next one is yielded. Does not follow links. Raises OSError, also for folders that are
-    nested too deeply.
+    """Yields each folder below one as its name, names of its regular files, and its descriptor, which is
+    open until the next one is yielded; a folder with very many files several times, each time with others.
+    Does not follow links. Raises OSError, also for folders that are nested too deeply or have too many names.
     """
     with opened_folder(folder) as descriptor:
-        yield from _walk(folder.name, descriptor)
+        yield from _Walk().below(folder.name, descriptor)
 
 
-def _walk(name: str, descriptor: int, depth: int = 0) -> Generator[tuple[str, list[str], int], None, None]:
-    if depth > MAX_DEPTH:
-        raise too_deep()
-    folders: list[str] = []
-    files: list[str] = []
-    with os.scandir(descriptor) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.name)
-            elif entry.is_file(follow_symlinks=False):
-                files.append(entry.name)
-    yield name, files, descriptor
-    for inner in folders:
-        try:
-            opened = open_folder(inner, descriptor)
-        except (FileNotFoundError, NotADirectoryError):
-            # A running engine removes folders; its user may have put a pipe or a link in the place of one.
-            continue
-        try:
-            yield from _walk(inner, opened, depth + 1)
-        finally:
-            os.close(opened)
+@dataclass(slots=True)
+class _Walk:
+    """A walk through the files of a tree."""
+
+    names: int = 0
+    """Number of names that were read."""
+
+    def below(
+        self, name: str, descriptor: int, depth: int = 0
+    ) -> Generator[tuple[str, list[str], int], None, None]:
+        """Yields what `walk_files` does. Raises OSError."""
+        if depth > MAX_DEPTH:
+            raise too_deep()
+        folders: list[str] = []
+        files: list[str] = []
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                self.names += 1
+                if self.names > MAX_NAMES or len(folders) > _MAX_FOLDERS:
+                    raise too_many_names()
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif entry.is_file(follow_symlinks=False):
+                    files.append(entry.name)
+                if len(files) == _NAMES_AT_A_TIME:
+                    yield name, files, descriptor
+                    files = []
+        yield name, files, descriptor
+        for inner in folders:
+            try:
+                opened = open_folder(inner, descriptor)
+            except (FileNotFoundError, NotADirectoryError):
+                # A running engine removes folders; its user may have put a pipe or a link in its place.
+                continue
+            try:
+                yield from self.below(inner, opened, depth + 1)
+            finally:
+                os.close(opened)
+
+
+def too_many_names() -> OSError:
+    """Returns the error for folders with too many names."""
+    return OSError(errno.EFBIG, f"folders have more than {MAX_NAMES:,} files, or {_MAX_FOLDERS:,} folders")
 
 
 def too_deep() -> OSError:
@@ -132,15 +163,25 @@ def _flatten(path: Path | str, parent: int | None) -> None:
     deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
     fruitless = 0
     with _taken(path, parent) as top:
-        while (names := os.listdir(top)) and fruitless < _FRUITLESS_ROUNDS:  # noqa: PTH208
-            removed = 0
-            for name in names:
+        while fruitless < _FRUITLESS_ROUNDS:
+            listed = removed = 0
+            for name in names_in(top):
                 if time.monotonic() > deadline:
                     return
+                listed += 1
                 with contextlib.suppress(OSError):
                     _empty(name, top)
                     removed += 1
+            if not listed:
+                return
             fruitless = 0 if removed else fruitless + 1
+
+
+def names_in(folder: int) -> Iterator[str]:
+    """Yields the names in an open folder, which may be removed meanwhile: a list of them could be long."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry.name
 
 
 def _empty(name: str, top: int) -> None:
@@ -149,7 +190,7 @@ def _empty(name: str, top: int) -> None:
         os.unlink(name, dir_fd=top)
         return
     with _taken(name, top) as folder:
-        for inner in os.listdir(folder):  # noqa: PTH208
+        for inner in names_in(folder):
             # What remains is the error of `rmdir`.
             with contextlib.suppress(OSError):
                 if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):
