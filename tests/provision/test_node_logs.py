@@ -159,6 +159,17 @@ def test_the_number_of_logs_is_limited(logs: Path, target: Path, monkeypatch: py
     assert names(target) == {"0.log", "1.log"}
 
 
+def test_a_folder_of_which_not_all_names_are_read_is_told(
+    logs: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_logs, "_MAX_ENTRIES", 3)
+    for number in range(3):
+        (logs / f"{number}.log").touch()
+    assert keep_logs(logs, target) == ""
+    (logs / "gc.log").touch()
+    assert keep_logs(logs, target).endswith("others (at most 3 names are read)")
+
+
 def test_names_are_shown_as_one_line(logs: Path, target: Path) -> None:
     (logs / "a\n\x1b[31m.log").touch()
     problem = keep_logs(logs, target)

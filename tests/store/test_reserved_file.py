@@ -6,6 +6,7 @@ import resource
 import stat
 import subprocess
 import sys
+import threading
 from subprocess import PIPE
 
 import pytest
@@ -16,6 +17,7 @@ from pacenote.model.failure_group import FailureGroup
 from pacenote.model.result import SubOperationResult
 from pacenote.store.race_folder import RECORD_BYTES, ExpectedResult, RaceFolder
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned
+from pacenote.system import locks
 from report.test_saturation import FOUND, PROBE
 from support.disks import fill, small_disk
 from support.records import bulk, paced, record
@@ -156,6 +158,27 @@ def test_a_process_that_asks_is_not_taken_for_one_that_uses_the_file(tmp_path):
     with path.open() as asking:
         fcntl.flock(asking, fcntl.LOCK_SH)  # As `is_locked` does for a moment.
         assert not is_locked(path)
+
+
+def test_a_file_is_locked_although_a_process_asks_at_the_same_moment(tmp_path):
+    path = tmp_path / "reserved"
+    path.touch()
+    with path.open() as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        threading.Timer(0.1, fcntl.flock, (asking, fcntl.LOCK_UN)).start()
+        reserved = ReservedFile(path, 1)
+        assert is_locked(path)
+        reserved.close()
+
+
+def test_a_file_that_another_process_keeps_locked_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "_TEST_S", 0.05)
+    path = tmp_path / "reserved"
+    path.touch()
+    with path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        with pytest.raises(StoreError, match="another process keeps .*reserved locked"):
+            ReservedFile(path, 1)
 
 
 def test_reserved_files_are_empty_and_private(tmp_path):

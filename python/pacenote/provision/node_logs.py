@@ -63,11 +63,15 @@ def keep_logs(folder: Path, target: Path) -> str:
     """
     try:
         with _opened_folder(folder) as source:
-            names = sorted(entry.name for entry in itertools.islice(os.scandir(source), _MAX_ENTRIES))
+            with os.scandir(source) as entries:
+                names = sorted(entry.name for entry in itertools.islice(entries, _MAX_ENTRIES))
+                has_more = next(entries, None) is not None
             if not names:
                 return ""
             target.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
             reasons = _copy_all(names, source, target)
+            if has_more:
+                reasons = {"others": f"at most {_MAX_ENTRIES:,} names are read", **reasons}
     except FileNotFoundError:
         return ""
     except OSError as error:

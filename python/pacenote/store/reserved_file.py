@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder, unreadable_path
-from pacenote.system.locks import try_lock
+from pacenote.system.locks import lock_own, try_lock
 from pacenote.units import format_bytes
 
 _KEEP_SIZE = 1
@@ -35,13 +35,20 @@ class ReservedFile:
             self._descriptor = os.open(path, flags, PRIVATE_FILE)
         except OSError as error:
             raise store_error("create", path, error) from error
-        with contextlib.suppress(OSError):
-            try_lock(self._descriptor)
         try:
+            self._lock()
             self.reserve(size)
         except StoreError:
             self.close()
             raise
+
+    def _lock(self) -> None:
+        try:
+            is_locked = self._descriptor is None or lock_own(self._descriptor)
+        except OSError:
+            return  # The file system has no locks.
+        if not is_locked:
+            raise StoreError(f"another process keeps {self.path} locked")
 
     def reserve(self, size: int) -> None:
         """Reserves `size` bytes in all. Raises StoreError if the disk does not have them, or if the process

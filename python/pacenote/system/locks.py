@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 PRIVATE = 0o600
 """Permissions of a lock: every user who can open a file can lock it, and so keep others waiting for ever."""
+
+_TEST_S = 1.0
+"""Seconds within which another process that only tests a lock has released it."""
 
 
 def open_lock(path: Path) -> int:
@@ -40,6 +44,18 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
         lock(descriptor, shared=shared, wait=False)
     except BlockingIOError:
         return False
+    return True
+
+
+def lock_own(descriptor: int) -> bool:
+    """Locks an open file that other processes lock only for an instant, to test whether it is locked; returns
+    whether that was possible within `_TEST_S`. Raises OSError if the file system has no locks.
+    """
+    deadline = time.monotonic() + _TEST_S
+    while not try_lock(descriptor):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
     return True
 
 

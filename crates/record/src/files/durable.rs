@@ -4,10 +4,12 @@
 //! A file is written beside its target, synced and renamed, and what it replaces is removed only after that. Every
 //! operation that changes a folder is in this module, so that the tests can interrupt each of them.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufRead, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{OFlags, SeekFrom as Whence, seek};
 use rustix::io::Errno;
@@ -31,6 +33,11 @@ pub const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// Number of bytes of a file that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
+
+/// How often a file is locked at most, while another process tests the lock.
+const LOCK_ATTEMPTS: u32 = 100;
+/// Time between two attempts.
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// A file that is being written, with the length and the checksum of what was written to it.
 #[derive(Debug)]
@@ -124,9 +131,15 @@ impl OutputFile {
         }
     }
 
-    /// Locks the file until it is closed; without effect on a file system without locks.
+    /// Locks the file until it is closed, as soon as a process that only tests the lock has released it; without effect
+    /// on a file system without locks.
     pub fn lock(&self) {
-        let _ = self.file.try_lock();
+        for _ in 0..LOCK_ATTEMPTS {
+            if !matches!(self.file.try_lock(), Err(TryLockError::WouldBlock)) {
+                return;
+            }
+            thread::sleep(LOCK_PAUSE);
+        }
     }
 
     /// Gives the file to the owner of the folder of `path`, so that root can complete the races of others.
