@@ -177,7 +177,7 @@ def test_a_file_that_another_process_keeps_locked_is_not_used(tmp_path, monkeypa
     path.touch()
     with path.open() as other:
         fcntl.flock(other, fcntl.LOCK_SH)
-        with pytest.raises(StoreError, match="another process keeps .*reserved locked"):
+        with pytest.raises(StoreError, match=r"another process keeps .*reserved locked"):
             ReservedFile(path, 1)
 
 

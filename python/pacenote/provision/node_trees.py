@@ -75,7 +75,7 @@ class _Copy:
     """Where links are, below the copy."""
 
     def add(self, source: int, target: int, below: Path = Path()) -> None:
-        """Copies what is in an open folder to one of the copy, whose path there is `below`. Raises OSError."""
+        """Copies what is in an open folder to one whose path in the copy is `below`. Raises OSError."""
         if len(below.parts) > MAX_DEPTH:
             raise too_deep()
         for name in names_in(source):
