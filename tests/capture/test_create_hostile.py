@@ -97,6 +97,16 @@ def test_failed_shards_without_end_are_a_short_message(
     assert len(caught.value.message) < 400
 
 
+@pytest.mark.parametrize("sort", ["x" * 100, {"a": 1}, [1] * 100])
+def test_documents_are_sorted_by_a_few_values(
+    creator: TrackCreator, monkeypatch: pytest.MonkeyPatch, sort: object
+) -> None:
+    hit = creator.cluster.hit
+    monkeypatch.setattr(creator.cluster, "hit", lambda n, place: {**hit(n, place), "sort": sort})
+    with pytest.raises(EngineError, match="unexpected form"):
+        creator.create()
+
+
 @pytest.mark.parametrize(
     ("module", "limit", "message"),
     [

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from pacenote.capture import sources
 from pacenote.capture.sources import CaptureSource, find_data_streams, find_indices
-from pacenote.errors import PacenoteError
+from pacenote.errors import EngineError, PacenoteError
 from pacenote.net.hosts import HttpHost
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
@@ -148,3 +149,17 @@ def test_mappings_and_settings_are_objects(server: Server, key: str, value: obje
     server.indices = {"notes": {**_index(), key: {"index": value} if key == "settings" else value}}
     with pytest.raises(PacenoteError, match="unexpected form"):
         server.find()
+
+
+@pytest.mark.parametrize("find", [find_indices, find_data_streams])
+def test_the_memory_of_all_mappings_together_is_limited(
+    server: Server, monkeypatch: pytest.MonkeyPatch, find: Callable[..., tuple[CaptureSource, ...]]
+) -> None:
+    """A server may have a thousand data streams, each with mappings of 3 MB."""
+    mappings = {"_meta": {"numbers": [1] * 1_000}}
+    server.indices = {f"notes-{number}": _index() | {"mappings": mappings} for number in range(3)}
+    assert server.find(find)
+    limit = 150_000 if find is find_indices else 50_000
+    monkeypatch.setattr(sources, "MAX_MEMORY_BYTES", limit)
+    with pytest.raises(EngineError, match=r"mappings and settings of the indices take more than .* memory"):
+        server.find(find)

@@ -85,3 +85,22 @@ def test_hostile_texts_are_rendered_as_they_are(tmp_path: Path, timestamp: str) 
 def test_a_setting_that_is_not_a_parameter_of_the_track_is_kept(tmp_path: Path, key: str) -> None:
     source = CaptureSource("notes", (BackingIndex("notes", 1),), {}, {"x": f"\0{key}", "y": {key: "{{ 7 }}"}})
     assert _rendered(tmp_path, source)["settings"]["index"] == source.settings
+
+
+def test_lists_at_a_great_depth_are_not_written_in_lines(tmp_path: Path) -> None:
+    """The blanks of each line would be a hundred times as long as a number."""
+    numbers: Any = [1] * 10_000
+    for _ in range(150):
+        numbers = {"a": numbers}
+    source = CaptureSource("notes", (BackingIndex("notes", 1),), {"_meta": numbers, "dynamic": "{{ 1 / 0 }}"})
+    text = track_files("mine", [source], {}, "green")["indices/notes.json"]
+    assert len(text) < 50_000
+    assert _rendered(tmp_path, source)["mappings"] == source.mappings
+
+
+def test_a_text_of_control_characters_is_rendered_at_once() -> None:
+    """Escaped, it is six times as long; to look for a text that it does not contain took minutes."""
+    mappings = {"_meta": {"text": "\0" * 200_000}}
+    source = CaptureSource("notes", (BackingIndex("notes", 1),), mappings, {"number_of_shards": "1"})
+    text = track_files("mine", [source], {}, "green")["indices/notes.json"]
+    assert text.count("number_of_shards | default(1)") == 1

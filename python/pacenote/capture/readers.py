@@ -26,6 +26,9 @@ _MAX_ATTEMPTS = 6
 _RETRY_DELAY_S = 0.5
 _BUSY_STATUSES = (408, 429, 502, 503, 504)
 
+_MOST_SORT_VALUES = 16
+"""Values by which a document is sorted, at most: the requests here sort by one or two."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -275,10 +278,20 @@ def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:
             hint="see the log of the engine",
         )
     hits = reply.body["hits"]["hits"]
-    sorts = [tuple(hit.get("sort", ())) for hit in hits]
+    sorts = [_sort_values(hit) for hit in hits]
     # The parsed documents, which may take four times the memory of their text, are not needed any more.
     hits.clear()
     return [Hit(source, sort) for source, sort in zip(raw_sources(reply.data), sorts, strict=True)]
+
+
+def _sort_values(hit: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Returns the values by which a hit was sorted, with which the next page is asked for. Raises ValueError
+    if it has others than an engine has.
+    """
+    values = hit.get("sort", [])
+    if not isinstance(values, list) or len(values) > _MOST_SORT_VALUES:
+        raise ValueError("the values by which a document was sorted are not a short list")
+    return tuple(values)
 
 
 def _expired(reply: RestResponse) -> bool:

@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from pacenote.capture.time_limits import PhaseLimit
 from pacenote.errors import EngineError, UsageError
+from pacenote.model.decoding import MAX_MEMORY_BYTES, memory_of_values
 from pacenote.model.printable import single_line
 from pacenote.net.rest import RestClient
-from pacenote.units import format_count
+from pacenote.units import format_bytes, format_count
 
 _ENGINE_SETTINGS = (
     # Settings that the engine sets itself, or that prevent the creation of an index.
@@ -100,6 +101,30 @@ class CaptureSource:
         return tuple(str(name) for name in names if name and name != "_none")
 
 
+@dataclass(slots=True)
+class _Described:
+    """Sources that have been described."""
+
+    by_name: dict[str, CaptureSource] = field(default_factory=dict)
+    """The sources by their names."""
+
+    memory: int = 0
+    """Bytes of memory that their mappings and settings take, with their texts."""
+
+    def add(self, source: CaptureSource) -> None:
+        """Raises EngineError if the sources take too much memory together."""
+        text = json.dumps([source.mappings, source.settings], ensure_ascii=False)
+        # The values, and the text as it is described, rendered and written.
+        self.memory += memory_of_values(text.encode("utf-8", "replace")) + 3 * len(text)
+        if self.memory > MAX_MEMORY_BYTES:
+            limit = format_bytes(MAX_MEMORY_BYTES)
+            raise EngineError(
+                f"the mappings and settings of the indices take more than {limit} of memory",
+                hint="capture them separately, or check --target-hosts",
+            )
+        self.by_name[source.name] = source
+
+
 def url_path(name: str) -> str:
     """Returns a name or pattern, escaped for the path of a URL."""
     return quote(name, safe="*,")
@@ -111,32 +136,30 @@ def find_indices(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSour
     Raises UsageError if a pattern matches nothing, and EngineError if the cluster does not respond or is too
     slow.
     """
-    sources: dict[str, CaptureSource] = {}
-    limit = _describing_limit()
+    described, limit = _Described(), _describing_limit()
     for pattern in patterns:
         # Closed indices cannot be read; the engine rejects a closed index that is requested by name.
         reply = rest.exchange("GET", f"/{url_path(pattern)}", None, {"expand_wildcards": "open,hidden"})
         if reply.status != 404 and not reply.ok:
             raise EngineError(f"indices {pattern} cannot be read: HTTP status {reply.status}")
-        described = {} if reply.status == 404 else reply.body
+        indices = {} if reply.status == 404 else reply.body
         kept = {
-            name: each for name, each in described.items() if not (pattern in _ALL_INDICES and name[0] == ".")
+            name: index for name, index in indices.items() if not (pattern in _ALL_INDICES and name[0] == ".")
         }
         if not kept:
             raise UsageError(
                 f"--indices: no index {pattern} in this cluster", hint="GET /_cat/indices lists them"
             )
-        _check_number(len(sources.keys() | kept.keys()))
-        for name in [name for name in kept if name not in sources]:
-            sources[name] = _index(rest, name, kept[name])
+        _check_number(len(described.by_name.keys() | kept.keys()))
+        for name in [name for name in kept if name not in described.by_name]:
+            described.add(_index(rest, name, kept[name]))
             limit.check()
-    return _sorted(sources)
+    return _sorted(described.by_name)
 
 
 def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSource, ...]:
     """Returns the data streams that match, sorted by name. Raises the same errors as `find_indices`."""
-    sources: dict[str, CaptureSource] = {}
-    limit = _describing_limit()
+    described, limit = _Described(), _describing_limit()
     for pattern in patterns:
         reply = rest.exchange("GET", f"/_data_stream/{url_path(pattern)}")
         if reply.status != 404 and not reply.ok:
@@ -147,12 +170,12 @@ def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[Captur
                 f"--data-streams: no data stream {pattern} in this cluster",
                 hint="GET /_data_stream lists them",
             )
-        _check_number(len(sources.keys() | {stream["name"] for stream in streams}))
+        _check_number(len(described.by_name.keys() | {stream["name"] for stream in streams}))
         for stream in streams:
-            if stream["name"] not in sources:
-                sources[stream["name"]] = _stream(rest, stream)
+            if stream["name"] not in described.by_name:
+                described.add(_stream(rest, stream))
                 limit.check()
-    return _sorted(sources)
+    return _sorted(described.by_name)
 
 
 def _describing_limit() -> PhaseLimit:
@@ -268,7 +291,8 @@ def _check_name(name: str) -> None:
 def _document(name: str, value: Any) -> JsonObject:
     """Returns a JSON object of a reply. Raises EngineError if it is not one that can be written to a file."""
     try:
-        json.dumps(value, indent=2, sort_keys=True, allow_nan=False)
+        # Indented, a list at a great depth is hundreds of times as long.
+        json.dumps(value, sort_keys=True, allow_nan=False)
         if isinstance(value, dict):
             return value
     except (ValueError, RecursionError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,11 @@ _TEMPLATED = {
     "number_of_shards": "{{{{number_of_shards | default({})}}}}",
     "number_of_replicas": "{{{{number_of_replicas | default({})}}}}",
 }
+
+_MAX_INDENTED = 8
+"""How many times as long JSON may become by its lines: mappings become two or three times as long, and lists
+at a depth of 200 levels a hundred times.
+"""
 
 _TRACK = """\
 {{% import "rally.helpers" as rally with context %}}
@@ -167,7 +173,8 @@ def _body_file(source: CaptureSource) -> str:
 
 
 def _body(source: CaptureSource) -> str:
-    marker = _marker(source)
+    # What a server has sent cannot contain it.
+    marker = secrets.token_hex(16)
     settings = {**source.settings, **{key: f"{marker}{key}" for key in _parameters(source)}}
     body: dict[str, Any] = {"mappings": source.mappings, "settings": {"index": settings}}
     if source.is_stream:
@@ -178,18 +185,10 @@ def _body(source: CaptureSource) -> str:
             "data_stream": own,
             "template": body,
         }
-    text = literal(body, indent=2)
+    text = _readable(body)
     for key, value in _parameters(source).items():
         text = text.replace(literal(f"{marker}{key}"), f'"{_TEMPLATED[key].format(value)}"')
     return text + "\n"
-
-
-def _marker(source: CaptureSource) -> str:
-    """Returns a text that nothing of the source contains."""
-    text, marker = literal([source.mappings, source.settings, source.timestamp]), "\0"
-    while literal(marker)[1:-1] in text:
-        marker += "\0"
-    return marker
 
 
 def _parameters(source: CaptureSource) -> Mapping[str, int]:
@@ -215,14 +214,30 @@ def _names(sources: Sequence[CaptureSource]) -> str:
     return literal(",".join(source.name for source in sources))
 
 
-def literal(value: object, indent: int | None = None) -> str:
+def literal(value: object) -> str:
     """Returns a value as JSON that Jinja leaves as it is: scripts in mappings may look like templates.
 
     Outside of strings, no brace is followed by another one, `%` or `#`, and no line begins with `#` or `%`.
     """
-    text = json.dumps(value, indent=indent, sort_keys=indent is not None, ensure_ascii=False, allow_nan=False)
+    return _without_templates(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def _readable(value: object) -> str:
+    """Returns the same with sorted keys, and in lines unless these make it much longer."""
+    compact = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    encoder = json.JSONEncoder(indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    parts, room = list[str](), len(compact) * _MAX_INDENTED
+    for part in encoder.iterencode(value):
+        parts.append(part)
+        room -= len(part)
+        if room < 0:
+            return _without_templates(compact)
+    return _without_templates("".join(parts))
+
+
+def _without_templates(text: str) -> str:
     return encodable(re.sub(r"\{(?=[{%#])", r"\\u007b", text))
 
 
 def _indented(value: object) -> str:
-    return literal(value, indent=2).replace("\n", "\n  ")
+    return _readable(value).replace("\n", "\n  ")

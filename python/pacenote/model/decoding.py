@@ -82,7 +82,7 @@ def parse_json(text: str | bytes, not_finite: NotFinite = "refused") -> Any:
         text = data = text.removeprefix(codecs.BOM_UTF8)
     else:
         data = text.encode("utf-8", "replace")
-    if sum(cost * data.count(character) for character, cost in _COSTS.items()) > MAX_MEMORY_BYTES:
+    if memory_of_values(data) > MAX_MEMORY_BYTES:
         raise TooManyValues
     constant, number = _READERS[not_finite]
     # Python's own reader of integers is much faster.
@@ -111,6 +111,11 @@ def parse_json(text: str | bytes, not_finite: NotFinite = "refused") -> Any:
         raise _undecodable(error) from error
     check_depth(document)
     return document
+
+
+def memory_of_values(text: bytes) -> int:
+    """Returns about how many bytes of memory the values of a JSON document take."""
+    return sum(cost * text.count(character) for character, cost in _COSTS.items())
 
 
 def parse_toml(text: str) -> dict[str, Any]:
