@@ -161,6 +161,17 @@ def test_races_of_a_folder_share_a_reason_and_are_to_be_compared(run, tmp_path):
     assert one == "show its report: pacenote report race-0\n"
 
 
+def test_ids_that_begin_alike_can_be_compared(run, tmp_path):
+    files = []
+    for last in "ab":
+        files.append(tmp_path / f"{last}.json")
+        race_id = f"11111111-0000-4000-8000-00000000000{last}"
+        files[-1].write_text(json.dumps(race_document(**{"race-id": race_id})), "utf-8")
+    _, _, err = run("import", *files)
+    _, _, command = err.partition("compare them: pacenote ")
+    assert run(*command.split())[0] == 0
+
+
 def test_an_id_that_cannot_be_kept_is_told(run, tmp_path):
     path = tmp_path / "race.json"
     path.write_text(json.dumps(race_document(**{"race-id": "../../evil"})), "utf-8")

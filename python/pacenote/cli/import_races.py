@@ -61,8 +61,8 @@ class _Target:
 class _Imported:
     """A race that is in the store now."""
 
-    short_id: str
-    """The short form of its id."""
+    race_id: str
+    """Its id."""
 
     side: str
     """Which race of a comparison it is; empty for any other file."""
@@ -119,13 +119,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
                 _show_failure(error, console, is_given=path == given)
             else:
                 added += 1
-                imported |= {race.short_id: race for race in races}
+                imported |= {race.race_id: race for race in races}
         if not added:
             code = PacenoteError.exit_code
         elif failures:
             console.warning(f"{format_count(failures, 'file')} of {len(paths):,} not imported")
     if imported:
-        console.progress(_next_step([*imported.values()]))
+        # A short form that was unique may not be so any more after others were stored.
+        console.progress(_next_step([*imported.values()], target.short))
     return code
 
 
@@ -176,10 +177,7 @@ def _import_file(path: Path, target: _Target, console: Console) -> list[_Importe
             f"{path}: not imported: {conflicts[0]}{others}",
             hint=f"`{program()} delete race --id=ID` deletes a race",
         )
-    return [
-        _Imported(target.short(race.record.race_id), race.side, tag_texts(race.record.user_tags))
-        for race in races
-    ]
+    return [_Imported(race.record.race_id, race.side, tag_texts(race.record.user_tags)) for race in races]
 
 
 def _stored(store: RaceStore, record: RaceRecord) -> RaceRecord | None:
@@ -218,15 +216,15 @@ def _side(race: NewRace) -> str:
     return f" ({race.side})" if race.side else ""
 
 
-def _next_step(races: Sequence[_Imported]) -> str:
-    """Returns what the user may enter next."""
-    sides = {race.side: race.short_id for race in races if race.side}
+def _next_step(races: Sequence[_Imported], short: Callable[[str], str]) -> str:
+    """Returns what the user may enter next, with ids in their short forms."""
+    sides = {race.side: short(race.race_id) for race in races if race.side}
     if len(races) == 1:
-        return f"show its report: {program()} report {races[0].short_id}"
+        return f"show its report: {program()} report {short(races[0].race_id)}"
     if len(sides) < 2 and (tag := _dividing_tag(races)) is not None:
         sides = dict(zip(("baseline", "contender"), tag, strict=True))
     elif len(sides) < 2:
-        sides = {"baseline": races[0].short_id, "contender": races[-1].short_id}
+        sides = {"baseline": short(races[0].race_id), "contender": short(races[-1].race_id)}
     both = shlex.join(f"--{side}={name}" for side, name in sides.items())
     several = ", or more ids on each side, separated by commas" if len(races) > 2 else ""
     return f"compare them: {program()} compare {both}{several}"
