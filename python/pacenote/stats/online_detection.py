@@ -437,7 +437,6 @@ def soonest_step(races: int, deviation: float, correlation: float, options: Alar
     shift = TARGET * information / error
     z = math.log(_SHARE * options.limit) / shift + shift / 2
     innovation = deviation * math.sqrt(1 - min(correlation, _MAX_CORRELATION) ** 2)
-    innovation = deviation * math.sqrt(1 - min(correlation, _MAX_CORRELATION) ** 2)
     needed = detectable_shift(races - 2, 2 * float(ndtr(z)) - 1) * innovation * error / information
     if needed >= (_CLIPPED - 0.2) * deviation:
         return None
