@@ -12,10 +12,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulations import print_tables, race_noise, share, table
+from simulations import Rows, print_tables, race_noise, share
 
 from pacenote.stats.blocks import detectable_effect
 from pacenote.stats.effect import Effect, paired_effect, unpaired_effect
@@ -142,7 +143,7 @@ def excludes(change: Any, log_ratio: float = 0.0) -> bool:
 MACHINES = tuple(Machine(rho, drift) for rho in (0.0, 0.3, 0.6) for drift in (0.0, 0.003, 0.01))
 
 
-def false_alarms(given: argparse.Namespace) -> None:
+def false_alarms(given: argparse.Namespace) -> Rows:
     """Identical systems: how often an interval excludes "no change"."""
     print("False alarms with identical systems\n")
     heading = (
@@ -169,10 +170,10 @@ def false_alarms(given: argparse.Namespace) -> None:
             share([excludes(one.effect(10)) for one in alternating]),
             share([excludes(unpaired_effect(group[:10], group[10:])) for group in groups]),
         ))
-    table(*rows)
+    return rows
 
 
-def other_drifts(given: argparse.Namespace) -> None:
+def other_drifts(given: argparse.Namespace) -> Rows:
     """Machines that do not drift steadily."""
     print("False alarms with identical systems on machines that do not drift steadily\n")
     rows: list[tuple[str, ...]] = [("machine", "5 blocks", "10 blocks", "10 blocks in ABBA order")]
@@ -186,7 +187,7 @@ def other_drifts(given: argparse.Namespace) -> None:
             share([excludes(one.effect(10)) for one in experiments]),
             share([excludes(one.effect(10)) for one in alternating]),
         ))
-    table(*rows)
+    return rows
 
 
 def any_look(blocks: Blocks, plan: LookPlan, log_ratio: float = 0.0) -> bool:
@@ -200,7 +201,7 @@ def looks(blocks: Blocks, plan: LookPlan) -> Iterator[Effect]:
         yield blocks.effect(count).at(plan.confidence(look))
 
 
-def power(given: argparse.Namespace) -> None:
+def power(given: argparse.Namespace) -> Rows:
     """A change of the size that so many blocks are stated to see: how often they see it."""
     print("Power for the stated detectable effect (80 %), and coverage\n")
     rows: list[tuple[str, ...]] = [
@@ -229,10 +230,10 @@ def power(given: argparse.Namespace) -> None:
                 share([not excludes(effect, math.log1p(change)) for effect in effects]),
                 f"{100 * own:.2f} %",
             ))
-    table(*rows)
+    return rows
 
 
-def words(given: argparse.Namespace) -> None:
+def words(given: argparse.Namespace) -> Rows:
     """True changes of several sizes: how often each word is said."""
     names = ("better", "probably better", "same", "unclear", "probably worse", "worse")
     print("Words for throughput, if 3 % is the smallest effect that matters\n")
@@ -244,10 +245,10 @@ def words(given: argparse.Namespace) -> None:
             said = [word_of(effect, SMALLEST, higher_is_better=True) for effect in effects]
             shares = (share([word == name for word in said]) for name in names)
             rows.append((f"{100 * change:g} %", str(blocks), *shares))
-    table(*rows)
+    return rows
 
 
-def stopping(given: argparse.Namespace) -> None:
+def stopping(given: argparse.Namespace) -> Rows:
     """Experiments that end early: false alarms, coverage of the last interval and number of blocks."""
     print("Experiments that stop at a look as soon as they have their answer\n")
     heading = ("true change", "noise of a race", "looks at", "blocks (mean)", "false alarms", "coverage")
@@ -257,7 +258,7 @@ def stopping(given: argparse.Namespace) -> None:
             for plan in (LookPlan((5, 10)), LookPlan((5, 10, 15, 20))):
                 simulation = Simulation(Machine(0.3, 0.003, noise), plan.blocks[-1], change)
                 rows.append(_stopping_row(given, plan, simulation))
-    table(*rows)
+    return rows
 
 
 def _stopping_row(given: argparse.Namespace, plan: LookPlan, simulation: Simulation) -> tuple[str, ...]:
@@ -279,7 +280,7 @@ def _stopping_row(given: argparse.Namespace, plan: LookPlan, simulation: Simulat
     )
 
 
-def tails(given: argparse.Namespace) -> None:
+def tails(given: argparse.Namespace) -> Rows:
     """Noise that is not normal: the mean and the ranks."""
     print("Heavy tails and outliers: the mean and the ranks\n")
     heading = ("noise", "blocks", "false alarms, mean", "ranks", "coverage of 5 %, mean", "ranks")
@@ -301,7 +302,7 @@ def tails(given: argparse.Namespace) -> None:
                 *(share([one.interval[0] > -true for one in kind]) for kind in kinds),  # type: ignore[union-attr]
                 *(f"{100 * np.median([_half_width(one) for one in kind]):.1f} %" for kind in kinds),
             ))
-    table(*rows)
+    return rows
 
 
 def _half_width(change: Any) -> float:
@@ -309,7 +310,7 @@ def _half_width(change: Any) -> float:
     return math.expm1((high - low) / 2)
 
 
-def families(given: argparse.Namespace) -> None:
+def families(given: argparse.Namespace) -> Rows:
     """Several metrics of the same races: how often any word of a primary metric is wrong, and how many of the
     changes of secondary metrics are not there.
     """
@@ -329,7 +330,7 @@ def families(given: argparse.Namespace) -> None:
                 f"{correlation:g}",
                 *_family_cells(given, Family(metrics, changed, change, correlation)),
             ))
-    table(*rows)
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,4 +422,4 @@ SIMULATIONS = {
 
 
 if __name__ == "__main__":
-    print_tables(SIMULATIONS, __doc__ or "", 20_000)
+    print_tables(SIMULATIONS, __doc__ or "", 20_000, Path(__file__))

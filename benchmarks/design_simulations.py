@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 from comparison_simulations import Machine, Simulation, excludes
-from simulations import print_tables, share, table
+from simulations import Rows, print_tables, share
 
 from pacenote.lab.experiment.planning import blocks_to_see
 from pacenote.model.experiment import Experiment, Variant
@@ -30,7 +31,7 @@ _WANTED = 0.01
 """The change that is to be seen."""
 
 
-def noise_floors(given: argparse.Namespace) -> None:
+def noise_floors(given: argparse.Namespace) -> Rows:
     """Experiments that are planned from a noise floor: how often they see the change that they should."""
     print("Experiments that are planned from a noise floor to see 1 % with a probability of 80 %\n")
     rows: list[tuple[str, ...]] = [
@@ -42,7 +43,7 @@ def noise_floors(given: argparse.Namespace) -> None:
     for count in (10, 20):
         for correlation in (0.0, 0.3, 0.6):
             rows.append(_noise_row(given, count, Machine(correlation, 0.003)))
-    table(*rows)
+    return rows
 
 
 def _noise_row(given: argparse.Namespace, count: int, machine: Machine) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ def _noise_row(given: argparse.Namespace, count: int, machine: Machine) -> tuple
     return (str(count), f"{machine.correlation:g}", *cells)
 
 
-def sweeps(given: argparse.Namespace) -> None:
+def sweeps(given: argparse.Namespace) -> Rows:
     """Sweeps over one knob: how often the best region does not contain the best level."""
     print("Sweeps over one knob\n")
     rows: list[tuple[str, ...]] = [
@@ -84,7 +85,7 @@ def sweeps(given: argparse.Namespace) -> None:
                     share([not region.may_be_best[0] for region in found]),
                     f"{np.mean([sum(region.may_be_best) for region in found]):.1f}",
                 ))
-    table(*rows)
+    return rows
 
 
 def _sweeps(
@@ -122,7 +123,7 @@ def in_blocks(
     return np.exp(races[places] + np.array(true)).tolist(), positions
 
 
-def screenings(given: argparse.Namespace) -> None:
+def screenings(given: argparse.Namespace) -> Rows:
     """Screenings of knobs: how often one without an effect is said to have one, and one with it is found."""
     print("Screenings of 7 knobs in 16 runs; one changes throughput by 3 %\n")
     rows: list[tuple[str, ...]] = [
@@ -146,7 +147,7 @@ def screenings(given: argparse.Namespace) -> None:
                 share([any(excludes(effect) for effect in effects[1:]) for effect, effects in found]),
                 share([excludes(effect) for effect, _ in found]),
             ))
-    table(*rows)
+    return rows
 
 
 def _screenings(
@@ -169,4 +170,4 @@ SIMULATIONS = {"noise-floors": noise_floors, "sweeps": sweeps, "screenings": scr
 
 
 if __name__ == "__main__":
-    print_tables(SIMULATIONS, __doc__ or "", 10_000)
+    print_tables(SIMULATIONS, __doc__ or "", 10_000, Path(__file__))

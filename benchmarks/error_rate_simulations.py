@@ -7,15 +7,13 @@ need no engine and take some minutes.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import simulations
-from simulations import print_tables, share_with_exact_interval
+from simulations import Rows, print_tables, share_with_exact_interval
 
 from pacenote.stats.absolute_effect import (
     MAX_DISPERSION,
@@ -28,8 +26,6 @@ from pacenote.stats.absolute_effect import (
     unpaired_difference,
 )
 from pacenote.stats.words import word_of
-
-RESULTS = Path(__file__).parent / "results" / "error_rate_simulations.json"
 
 OPERATIONS = 10_000
 """Operations of a race."""
@@ -150,7 +146,7 @@ def _fewer(count: OperationCount, times: float) -> OperationCount:
     return OperationCount(round(count.failed / times), round(count.operations / times))
 
 
-def coverage(given: argparse.Namespace) -> None:
+def coverage(given: argparse.Namespace) -> Rows:
     """How often the interval contains the difference, and on which side it misses it."""
     print("Error rate of the baseline 0.2 %, of the contender three times as high\n")
     rows: list[tuple[str, ...]] = [
@@ -169,10 +165,10 @@ def coverage(given: argparse.Namespace) -> None:
         varies = [one.varies_too_much for one in found]
         shares = map(share_with_exact_interval, (inside, above, below, fewer, varies))
         rows.append((str(each.failures), str(each.races), each.design, *shares))
-    table("coverage", rows)
+    return rows
 
 
-def words(given: argparse.Namespace) -> None:
+def words(given: argparse.Namespace) -> Rows:
     """How often words are wrong: of equal rates, and of rates that differ by just what matters."""
     print("Error rates that are equal, or higher by 0.1 points\n")
     rows: list[tuple[str, ...]] = [
@@ -195,19 +191,11 @@ def words(given: argparse.Namespace) -> None:
             )
             names = (f"{baseline * 100:g} %", str(each.failures), str(each.races), each.design)
             rows.append((*names, *map(share_with_exact_interval, shares)))
-    table("words", rows)
-
-
-def table(name: str, rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table and stores it."""
-    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    stored[name] = [list(row) for row in rows]
-    RESULTS.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
-    simulations.table(*rows)
+    return rows
 
 
 SIMULATIONS = {"coverage": coverage, "words": words}
 
 
 if __name__ == "__main__":
-    print_tables(SIMULATIONS, __doc__ or "", 2_000)
+    print_tables(SIMULATIONS, __doc__ or "", 2_000, Path(__file__))

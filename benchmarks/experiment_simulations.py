@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 from comparison_simulations import Machine
 from msgspec import structs
-from simulations import print_tables, share_with_exact_interval, table
+from simulations import Rows, print_tables, share_with_exact_interval
 
 from pacenote.compare import groups
 from pacenote.compare.metrics import race_metrics
@@ -242,7 +242,7 @@ _LOOKS = pair(looks=(5, 10))
 _PRECISE = pair(blocks=20, precision=0.015)
 
 
-def pairs(given: argparse.Namespace) -> None:
+def pairs(given: argparse.Namespace) -> Rows:
     """Two variants: false alarms, coverage and power of the whole experiment."""
     print("Pairs, evaluated as the product does\n")
     rows: list[tuple[str, ...]] = [_HEADING]
@@ -255,19 +255,19 @@ def pairs(given: argparse.Namespace) -> None:
     for name, experiment in (("10 blocks", pair()), ("looks at 5, 10", _LOOKS)):
         # What ten blocks with independent noise of 1 % are stated to see.
         rows.append(_row(given, name, Scenario(experiment, Machine(0.0, 0.003), change=0.0144)))
-    table(*rows)
+    return rows
 
 
-def contenders(given: argparse.Namespace) -> None:
+def contenders(given: argparse.Namespace) -> Rows:
     """Three contenders, which share the probability of a false alarm."""
     print("Three contenders and a baseline, evaluated as the product does\n")
     rows: list[tuple[str, ...]] = [_HEADING]
     rows += _alike(given, "10 blocks", Scenario(pair(4)))
     rows += _alike(given, "looks at 5, 10, 3 metrics", Scenario(pair(4, looks=(5, 10)), metrics=3))
-    table(*rows)
+    return rows
 
 
-def precision(given: argparse.Namespace) -> None:
+def precision(given: argparse.Namespace) -> Rows:
     """Experiments that end as soon as their intervals are narrow enough."""
     print("Pairs of 5 to 20 blocks that end when their intervals are ±1.5 %\n")
     rows: list[tuple[str, ...]] = [_HEADING]
@@ -275,10 +275,10 @@ def precision(given: argparse.Namespace) -> None:
         for name, metrics in (("1 metric", 1), ("3 metrics", 3)):
             scenario = Scenario(_PRECISE, Machine(0.3, 0.003, noise), metrics)
             rows.append(_row(given, name, scenario))
-    table(*rows)
+    return rows
 
 
-def losses(given: argparse.Namespace) -> None:
+def losses(given: argparse.Namespace) -> Rows:
     """Races that fail, are void, or are doubtful."""
     print("Pairs of 10 blocks in which races fail, are void, or are doubtful\n")
     rows: list[tuple[str, ...]] = [_HEADING]
@@ -289,10 +289,10 @@ def losses(given: argparse.Namespace) -> None:
     for doubtful in (0.05, 0.3):
         name = f"{100 * doubtful:g} % of all races are half as fast and suspect"
         rows.append(_row(given, name, Scenario(pair(), doubtful=doubtful)))
-    table(*rows)
+    return rows
 
 
-def repetitions(given: argparse.Namespace) -> None:
+def repetitions(given: argparse.Namespace) -> Rows:
     """Races that other programs disturb, which are left out or repeated."""
     print("Pairs in which other programs make races half as fast, so that they do not count\n")
     rows: list[tuple[str, ...]] = [_HEADING]
@@ -303,7 +303,7 @@ def repetitions(given: argparse.Namespace) -> None:
                 name = f"{blocks} blocks, {100 * disturbed:g} % of all races are disturbed and {what}"
                 scenario = Scenario(pair(blocks=blocks), doubtful=disturbed, repeats=repeats)
                 rows.append(_row(given, name, scenario))
-    table(*rows)
+    return rows
 
 
 def _alike(given: argparse.Namespace, name: str, scenario: Scenario) -> Iterator[tuple[str, ...]]:
@@ -341,4 +341,4 @@ SIMULATIONS = {
 
 
 if __name__ == "__main__":
-    print_tables(SIMULATIONS, __doc__ or "", 500)
+    print_tables(SIMULATIONS, __doc__ or "", 500, Path(__file__))

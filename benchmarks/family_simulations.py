@@ -10,10 +10,11 @@ import argparse
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulations import print_tables, share_with_exact_interval, table
+from simulations import Rows, print_tables, share_with_exact_interval
 
 from pacenote.stats.effect import Effect, paired_effect, unpaired_effect
 from pacenote.stats.multiplicity import holm_confidences
@@ -151,7 +152,7 @@ _SCENARIOS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def alarms(given: argparse.Namespace) -> None:
+def alarms(given: argparse.Namespace) -> Rows:
     """No task changed: how often any of them is said to have."""
     print(f"{TASKS} tasks, of which none changed: how often one is said to be better or worse\n")
     rows: list[tuple[str, ...]] = [("noise of a race", "races", *CORRECTIONS)]
@@ -160,10 +161,10 @@ def alarms(given: argparse.Namespace) -> None:
             effects = list(Tasks(**own, **changes).run(given.experiments, given.seed))
             said = [[any(correct(each)) for each in effects] for correct in CORRECTIONS.values()]
             rows.append((name, design, *map(share_with_exact_interval, said)))
-    table(*rows)
+    return rows
 
 
-def found(given: argparse.Namespace) -> None:
+def found(given: argparse.Namespace) -> Rows:
     """One task changed: how often it is said to have."""
     print(f"One of {TASKS} tasks became slower: how often it is said to be worse, at least probably\n")
     rows: list[tuple[str, ...]] = [("change", "noise of a race", "races", *CORRECTIONS)]
@@ -174,10 +175,10 @@ def found(given: argparse.Namespace) -> None:
                 effects = list(tasks.run(given.experiments, given.seed))
                 said = [[correct(each)[10] for each in effects] for correct in CORRECTIONS.values()]
                 rows.append((f"+{100 * change:g} %", name, design, *map(share_with_exact_interval, said)))
-    table(*rows)
+    return rows
 
 
-def stated(given: argparse.Namespace) -> None:
+def stated(given: argparse.Namespace) -> Rows:
     """How often the change is seen that a comparison without any change states to see (80 %)."""
     print("The change that a comparison would have seen: how often it is seen\n")
     rows: list[tuple[str, ...]] = [("tasks", "races", "stated (median)", "seen")]
@@ -189,7 +190,7 @@ def stated(given: argparse.Namespace) -> None:
             changed = Tasks(tasks=tasks, changed={0: size}, **own)
             seen = [weighted(each)[0] for each in changed.run(given.experiments, given.seed + 1)]
             rows.append((str(tasks), design, f"{100 * size:.1f} %", share_with_exact_interval(seen)))
-    table(*rows)
+    return rows
 
 
 def stated_size(effects: Sequence[Effect]) -> float:
@@ -198,7 +199,7 @@ def stated_size(effects: Sequence[Effect]) -> float:
     return effects[0].at(confidences[0].power).detectable
 
 
-def same(given: argparse.Namespace) -> None:
+def same(given: argparse.Namespace) -> Rows:
     """Several tasks that did not change: how often each is, and all are, said to be the same."""
     print("Tasks that did not change: how often all are said to be the same\n")
     rows: list[tuple[str, ...]] = [("tasks", "noise of a race", "races", "all are the same")]
@@ -213,7 +214,7 @@ def same(given: argparse.Namespace) -> None:
                     f"{blocks} blocks",
                     share_with_exact_interval(said),
                 ))
-    table(*rows)
+    return rows
 
 
 def is_same(effect: Effect) -> bool:
@@ -250,7 +251,7 @@ class Requests:
         return np.log(times) + 0.02 * random.standard_normal() + math.log1p(body)
 
 
-def percentiles(given: argparse.Namespace) -> None:
+def percentiles(given: argparse.Namespace) -> Rows:
     """Which percentile sees what: as one of 20 tasks, with 5 + 5 races."""
     print(f"A percentile as the metric of one of {TASKS} tasks, 5 + 5 races: how often a change is seen\n")
     rows: list[tuple[str, ...]] = [("requests of a race", "change", "p50", "p90", "p99")]
@@ -266,7 +267,7 @@ def percentiles(given: argparse.Namespace) -> None:
                 for number in range(given.experiments // 4)
             ]
             rows.append((f"{count:,}", name, *map(share_with_exact_interval, zip(*seen, strict=True))))
-    table(*rows)
+    return rows
 
 
 def _seen_percentiles(requests: Requests, random: np.random.Generator) -> list[bool]:
@@ -293,4 +294,4 @@ SIMULATIONS = {"alarms": alarms, "found": found, "stated": stated, "same": same,
 
 
 if __name__ == "__main__":
-    print_tables(SIMULATIONS, __doc__ or "", 2_000)
+    print_tables(SIMULATIONS, __doc__ or "", 2_000, Path(__file__))

@@ -9,11 +9,12 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 from comparison_simulations import Machine, Simulation, excludes
 from design_simulations import Values, in_blocks
-from simulations import print_tables, share_with_exact_interval, table
+from simulations import Rows, print_tables, share_with_exact_interval
 
 from pacenote.lab.experiment.planning import error_level, look_level
 from pacenote.model.experiment import Experiment, Factor, Variant
@@ -26,7 +27,7 @@ from pacenote.stats.sweep import best_region
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def orders(given: argparse.Namespace) -> None:
+def orders(given: argparse.Namespace) -> Rows:
     """Groups that are nearly apart: whether they count as interleaved, and what a drift makes of them."""
     print("Identical groups on a machine that drifts by 1 % per race\n")
     rows: list[tuple[str, ...]] = [("order", "counts as interleaved", "interval excludes no change")]
@@ -41,10 +42,10 @@ def orders(given: argparse.Namespace) -> None:
             alarms.append(excludes(unpaired_effect(races[first].tolist(), races[second].tolist())))
         mixed = run_order(*times) == "mixed"
         rows.append((letters, "yes" if mixed else "no", share_with_exact_interval(alarms)))
-    table(*rows)
+    return rows
 
 
-def peeking(given: argparse.Namespace) -> None:
+def peeking(given: argparse.Namespace) -> Rows:
     """Experiments without looks that are read after every block: how often any reading is wrong."""
     print("Identical systems: how often any interval excludes no change that is read after each block\n")
     rows: list[tuple[str, ...]] = [
@@ -63,7 +64,7 @@ def peeking(given: argparse.Namespace) -> None:
         either = [one or other for one, other in zip(early, end, strict=True)]
         shares = map(share_with_exact_interval, (early, end, either, plain))
         rows.append((str(blocks), *shares))
-    table(*rows)
+    return rows
 
 
 Wrong = Callable[[Values, Values, Callable[[float], float]], bool]
@@ -84,7 +85,7 @@ def finds_an_effect(values: Values, places: Values, level: Callable[[float], flo
     return any(excludes(effect.at(own)) for effect, own in zip(effects, confidences, strict=True))
 
 
-def peeking_at_levels(given: argparse.Namespace) -> None:
+def peeking_at_levels(given: argparse.Namespace) -> Rows:
     """Sweeps and screenings that are read after every block: how often any reading is wrong."""
     print("Identical levels: how often a reading after any block leaves the best out, or finds an effect\n")
     rows: list[tuple[str, ...]] = [
@@ -106,7 +107,7 @@ def peeking_at_levels(given: argparse.Namespace) -> None:
             either = [any(one.own) for one in found]
             plain = [any(one.plain) for one in found]
             rows.append((title, str(blocks), *map(share_with_exact_interval, (early, end, either, plain))))
-    table(*rows)
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +142,4 @@ SIMULATIONS = {"orders": orders, "peeking": peeking, "peeking-at-levels": peekin
 
 
 if __name__ == "__main__":
-    print_tables(SIMULATIONS, __doc__ or "", 2_000)
+    print_tables(SIMULATIONS, __doc__ or "", 2_000, Path(__file__))

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pacenote.stats.binomial import upper_bound
 
-Simulation = Callable[[argparse.Namespace], None]
-"""Prints one table."""
+RESULTS = Path(__file__).parent / "results"
+"""The folder of stored tables."""
+
+Rows = Sequence[Sequence[str]]
+"""A table, whose first row is its heading."""
+
+Simulation = Callable[[argparse.Namespace], Rows]
+"""Prints a title, and returns one table."""
 
 
 def print_tables(
     simulations: Mapping[str, Simulation],
     description: str,
     experiments: int,
+    path: Path,
     arguments: Sequence[str] | None = None,
 ) -> None:
-    """Prints the tables that the command line asks for."""
+    """Prints the tables that the command line asks for; with `--store`, they become those of the results of
+    the script at a path.
+    """
     parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     parser.add_argument(
         "--experiments",
@@ -31,10 +42,27 @@ def print_tables(
     )
     parser.add_argument("--seed", type=int, default=20, help="seed of the random numbers (20)")
     parser.add_argument("--only", choices=simulations, help="print only this table")
+    parser.add_argument("--store", action="store_true", help="store the tables")
     given = parser.parse_args(arguments)
     for name, simulate in simulations.items():
         if given.only in {None, name}:
-            simulate(given)
+            rows = simulate(given)
+            table(*rows)
+            if given.store:
+                store(path, name, rows, {"experiments": given.experiments, "seed": given.seed})
+
+
+def results(path: Path) -> Path:
+    """Returns where the tables of the script at a path are stored."""
+    return RESULTS / f"{path.stem}.json"
+
+
+def store(path: Path, name: str, rows: Rows, options: Mapping[str, int]) -> None:
+    """Stores a table of the script at a path, with the options that it was simulated with, beside others."""
+    target = results(path)
+    stored = json.loads(target.read_text("utf-8")) if target.exists() else {}
+    stored[name] = {**options, "rows": [list(row) for row in rows]}
+    target.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def race_noise(count: int, correlation: float, tail: str, random: np.random.Generator) -> Any:

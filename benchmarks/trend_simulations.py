@@ -9,10 +9,11 @@ import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulations import print_tables, race_noise, share, table
+from simulations import Rows, print_tables, race_noise, share
 
 from pacenote.stats.change_points import LEVEL, MIN_SEGMENT, find_changes
 
@@ -86,7 +87,7 @@ def drifting(races: Sequence[float]) -> bool:
     return found is not None and found.drift is not None
 
 
-def false_alarms(given: argparse.Namespace) -> None:
+def false_alarms(given: argparse.Namespace) -> Rows:
     """Series without a change: how many have a change point, and how many nights of a job are wrong."""
     print("Series without any change in which a change point is found\n")
     heading = ("series", "10 races", "20 races", "50 races", "20 races, p < 0.01")
@@ -99,10 +100,10 @@ def false_alarms(given: argparse.Namespace) -> None:
             shares.append([changed(values(kind.logs(count, random)), level) for _ in range(size)])
         drifts = [drifting(values(kind.logs(20, random))) for _ in range(given.experiments)]
         rows.append((kind.name, *map(share, (*shares, drifts))))
-    table(*rows)
+    return rows
 
 
-def nightly(given: argparse.Namespace) -> None:
+def nightly(given: argparse.Namespace) -> Rows:
     """A job that looks after every race: how often any of its first nights is a false alarm."""
     print("A metric without any change, looked at after every race: any false alarm in 60 nights\n")
     rows: list[tuple[str, ...]] = [("series", "any of 60 nights")]
@@ -113,10 +114,10 @@ def nightly(given: argparse.Namespace) -> None:
             races = values(kind.logs(60, random))
             alarms.append(any(changed(races[:night]) for night in range(6, 61)))
         rows.append((kind.name, share(alarms)))
-    table(*rows)
+    return rows
 
 
-def delay(given: argparse.Namespace) -> None:
+def delay(given: argparse.Namespace) -> Rows:
     """A step: after how many of its races it is found, and where."""
     print("Races after a step until it is found (noise of a race 2 %)\n")
     heading = ("step", "races before", "found after: median", "9 of 10", "after 3", "after 5", "after 10")
@@ -126,7 +127,7 @@ def delay(given: argparse.Namespace) -> None:
     for step in (0.03, 0.05, 0.1, 0.2):
         for before in (7, 20):
             rows.append(_delay_row(given, step, before))
-    table(*rows)
+    return rows
 
 
 def _delay_row(given: argparse.Namespace, step: float, before: int) -> tuple[str, ...]:
@@ -155,7 +156,7 @@ def _delay_row(given: argparse.Namespace, step: float, before: int) -> tuple[str
     )
 
 
-def shapes(given: argparse.Namespace) -> None:
+def shapes(given: argparse.Namespace) -> Rows:
     """Series with other shapes: what is said of them."""
     print("What is found in series of 40 races (noise of a race 2 %)\n")
     rows: list[tuple[str, ...]] = [("series", "no change", "1 change", "2 changes", "more", "a drift")]
@@ -180,10 +181,10 @@ def shapes(given: argparse.Namespace) -> None:
         ]
         kinds = ([number == wanted for number in numbers] for wanted in (0, 1, 2))
         rows.append((name, *map(share, kinds), share([number > 2 for number in numbers]), share(drifts)))
-    table(*rows)
+    return rows
 
 
-def methods(given: argparse.Namespace) -> None:
+def methods(given: argparse.Namespace) -> Rows:
     """The same series with E-divisive: the energy distance of each split, and a permutation test."""
     print("E-divisive with a permutation test, at the same level of significance\n")
     rows: list[tuple[str, ...]] = [("series", "this search", "E-divisive")]
@@ -199,7 +200,7 @@ def methods(given: argparse.Namespace) -> None:
             own.append(changed(values(logs)))
             other.append(_energy_p(logs, random) <= LEVEL)
         rows.append((name, share(own), share(other)))
-    table(*rows)
+    return rows
 
 
 _SIZES = ((7, 3), (12, 3), (12, 5), (20, 3), (20, 5), (20, 10))
@@ -238,4 +239,4 @@ SIMULATIONS = {
 
 
 if __name__ == "__main__":
-    print_tables(SIMULATIONS, __doc__ or "", 4_000)
+    print_tables(SIMULATIONS, __doc__ or "", 4_000, Path(__file__))

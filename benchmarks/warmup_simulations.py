@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulations import print_tables, table
+from simulations import Rows, print_tables
 
 LOADS = (0.5, 0.7, 0.8, 0.9)
 """Shares of time for which a client is busy."""
@@ -175,9 +176,9 @@ KINDS = (
 """The tasks of the tables."""
 
 
-def _rows(options: argparse.Namespace, stall: float) -> None:
+def _rows(options: argparse.Namespace, stall: float) -> Rows:
     random = np.random.default_rng(options.seed)
-    rows = [("clients, schedule", "measured", *(f"load {load:.0%}" for load in LOADS))]
+    rows = [("clients, schedule", "measured", *(f"load {100 * load:.0f} %" for load in LOADS))]
     for kind in KINDS:
         regular = "" if kind.variation == 1.0 else ", regular"
         for measured in (200, 1_000):
@@ -187,27 +188,27 @@ def _rows(options: argparse.Namespace, stall: float) -> None:
                 every = simulate(task, (stall, 0.0)[: 2 if stall else 1], options.experiments, random)
                 many, marked = judge(task, every[0])
                 shown = raised(*every) if stall else many
-                cells.append(f"{marked.mean():.0%} ({shown.mean():.0%})")
+                cells.append(f"{100 * marked.mean():.0f} % ({100 * shown.mean():.0f} %)")
             rows.append((f"{kind.clients}, {kind.schedule}{regular}", f"{measured:,}", *cells))
-    table(*rows)
+    return rows
 
 
-def false_marks(options: argparse.Namespace) -> None:
-    """Prints how often an engine that is always equally fast is marked, and how often more than 1 % of the
+def false_marks(options: argparse.Namespace) -> Rows:
+    """Returns how often an engine that is always equally fast is marked, and how often more than 1 % of the
     operations are delayed.
     """
-    _rows(options, 0.0)
+    return _rows(options, 0.0)
 
 
-def true_marks(options: argparse.Namespace) -> None:
-    """Prints how often an engine that stalls for 100 intervals before the window is marked, and how often a
+def true_marks(options: argparse.Namespace) -> Rows:
+    """Returns how often an engine that stalls for 100 intervals before the window is marked, and how often a
     figure of latency is more than 10 % higher than without the stall.
     """
-    _rows(options, 100.0)
+    return _rows(options, 100.0)
 
 
 SIMULATIONS = {"false-marks": false_marks, "true-marks": true_marks}
 
 
 if __name__ == "__main__":
-    print_tables(SIMULATIONS, __doc__ or "", 500)
+    print_tables(SIMULATIONS, __doc__ or "", 500, Path(__file__))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,15 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import simulations
 from scipy.signal import lfilter
-from simulations import print_tables, share_with_interval
+from simulations import Rows, print_tables, share_with_interval
 
 from pacenote.stats import dependence
 from pacenote.stats.binomial import most_failures, upper_bound
 from pacenote.stats.student import t_quantile
-
-RESULTS = Path(__file__).parent / "results" / "within_race_simulations.json"
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
@@ -207,8 +203,8 @@ def coverage(
     return found
 
 
-def percentiles(options: argparse.Namespace) -> None:
-    """Prints the coverage of intervals of percentiles."""
+def percentiles(options: argparse.Namespace) -> Rows:
+    """Returns the coverage of intervals of percentiles."""
     random = np.random.default_rng(options.seed)
     rows = [("operations", "task", "percentile", "as if independent", "interval", "with an upper bound")]
     for name, times in KINDS.items():
@@ -225,7 +221,7 @@ def percentiles(options: argparse.Namespace) -> None:
                 )
                 for q, cover in found.items()
             ]
-    table("percentiles", rows)
+    return rows
 
 
 def probe_bound(ordered: Numbers, slow: Sequence[int], q: float) -> float | None:
@@ -240,8 +236,8 @@ def probe_bound(ordered: Numbers, slow: Sequence[int], q: float) -> float | None
     return None if above >= count else float(ordered[count - above - 1])
 
 
-def probes(options: argparse.Namespace) -> None:
-    """Prints how often the upper bound of a percentile that a probe shows is not below the true one."""
+def probes(options: argparse.Namespace) -> Rows:
+    """Returns how often the upper bound of a percentile that a probe shows is not below the true one."""
     random = np.random.default_rng(options.seed)
     rows = [("operations", "probe", "percentile", "as if independent", "upper bound", "that exist")]
     for name, times in KINDS.items():
@@ -264,11 +260,11 @@ def probes(options: argparse.Namespace) -> None:
                     f"{exist:.0%}".replace("%", " %"),
                 )
                 rows.append((name, f"{seconds} s, {rate:,}/s", f"p{q:g}", *cells))
-    table("probes", rows)
+    return rows
 
 
-def errors(options: argparse.Namespace) -> None:
-    """Prints how often the upper bound of an error rate is not below the true one."""
+def errors(options: argparse.Namespace) -> Rows:
+    """Returns how often the upper bound of an error rate is not below the true one."""
     random = np.random.default_rng(options.seed)
     rows = [("failures", "task", "as if independent", "upper bound")]
     for length in (1, 20):
@@ -285,7 +281,7 @@ def errors(options: argparse.Namespace) -> None:
             name = "independent" if length == 1 else f"{length} in a row"
             cells = (f"{np.mean(plain):.1%}".replace("%", " %"), share_with_interval(own))
             rows.append((name, f"{seconds} s, {rate:,}/s", *cells))
-    table("errors", rows)
+    return rows
 
 
 def _failures(count: int, length: int, random: np.random.Generator) -> tuple[Numbers, float]:
@@ -298,16 +294,8 @@ def _failures(count: int, length: int, random: np.random.Generator) -> tuple[Num
     return failed, 1 - (1 - share / length) ** length
 
 
-def table(name: str, rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table and stores it."""
-    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    stored[name] = [list(row) for row in rows]
-    RESULTS.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
-    simulations.table(*rows)
-
-
 SIMULATIONS = {"percentiles": percentiles, "errors": errors, "probes": probes}
 
 
 if __name__ == "__main__":
-    print_tables(SIMULATIONS, __doc__ or "", 200)
+    print_tables(SIMULATIONS, __doc__ or "", 200, Path(__file__))
