@@ -3,8 +3,10 @@
 Every simulated series is judged after each of its races, as a nightly job does. "Online" is the detector of
 `stats/online_detection.py` alone, "gate" is `pacenote trend --fail-on=regression` (both detectors), "Otava"
 is Apache Otava with its defaults, if a Python that has `apache-otava` is named by `--otava`: it is started
-as a process of its own. The tables are those of docs/trend.md; `--store` writes them to
-`results/online_simulations.json`.
+as a process of its own. A regression stays one until it is gone, as Otava reports a change again and again,
+so that what counts of both is what they say newly: what they did not say the night before. The tables are
+those of docs/trend.md; `--store` writes them to `results/online_simulations.json`, each with its number of
+series.
 """
 
 from __future__ import annotations
@@ -15,14 +17,15 @@ import math
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulations import race_noise, share_with_interval, table
+from simulations import race_noise, share_with_interval, store, table
 
 from pacenote.compare.metric_scale import MetricScale
-from pacenote.compare.metric_trend import TrendCriteria, metric_trend
+from pacenote.compare.metric_trend import NEAR, TrendCriteria, metric_trend
 from pacenote.compare.metrics import Datum
 from pacenote.compare.trend import ALARMS_PER_YEAR
 from pacenote.model.comparison import MetricId
@@ -33,16 +36,11 @@ from pacenote.stats.effect import RESOLUTION
 from pacenote.stats.error_rate_alarms import find_error_rate_alarms
 from pacenote.stats.online_detection import AlarmOptions, find_alarms
 
-RESULTS = Path(__file__).parent / "results" / "online_simulations.json"
-
 NOISE = 0.02
 """Standard deviation of the logarithm of a race."""
 
 NIGHTS = 30
 """Nights after the races before, in which alarms are counted."""
-
-NEAR = 3
-"""Number of races by which a change point may be too early to be that of a step."""
 
 METRIC = MetricId("index", "throughput", "docs/s", "throughput", "throughput", higher_is_better=True)
 OPTIONS = AlarmOptions(ALARMS_PER_YEAR, math.log1p(0.03), RESOLUTION, increase_is_worse=False)
@@ -54,7 +52,7 @@ given = json.load(sys.stdin)
 found = []
 for values in given["series"]:
     own = []
-    for count in range(given["before"] + 1, len(values) + 1):
+    for count in range(given["before"], len(values) + 1):
         points, _ = compute_change_points(list(values[:count]))
         own.append([[int(each.index), float(each.stats.mean_2 < each.stats.mean_1)] for each in points])
     found.append(own)
@@ -62,7 +60,10 @@ json.dump(found, sys.stdout)
 """
 
 Nights = list[bool]
-"""For each night, whether a worsening is known."""
+"""For each night, whether a worsening is known, or found."""
+
+Places = Sequence[float]
+"""The first races of the new levels of all changes that a night reports, NaN of a drift."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +122,43 @@ def judged(races: Sequence[float], level: float = LEVEL, per_year: float = ALARM
 
 
 def gate(races: Sequence[float], before: int) -> Nights:
-    """Returns, for each night, whether the gate fires."""
+    """Returns, for each night, whether the gate fails."""
     return [judged(races[:count]).is_worse for count in range(before + 1, len(races) + 1)]
 
 
-def otava(python: str, series: Sequence[Sequence[float]], before: int) -> list[list[Nights]]:
-    """Returns, for each series and night, whether Otava has found a worsening, and whether any change."""
+def gate_newly(races: Sequence[float], before: int) -> Nights:
+    """Returns, for each night, whether the gate fails for a regression that is none of the night before."""
+    return newly([_regressions(judged(races[:count])) for count in range(before, len(races) + 1)])
+
+
+def _regressions(trend: MetricTrend) -> Places:
+    places: list[float] = [change.after for change in trend.regressions]
+    return places if len(places) or not trend.is_worse else [math.nan]
+
+
+def newly(nights: Sequence[Places]) -> Nights:
+    """Returns, for each night but the first one, whether it reports one that is none of the night before."""
+    return [any(map(_is_new, now, repeat(before))) for before, now in pairwise(nights)]
+
+
+def _is_new(place: float, before: Places) -> bool:
+    """Returns whether a change is none of those before. A place moves with the races that are added, and a
+    drift may be any of them.
+    """
+    return not any(math.isnan(other - place) or abs(other - place) <= NEAR for other in before)
+
+
+def otava(python: str, series: Sequence[Sequence[float]], before: int) -> list[tuple[Nights, Nights]]:
+    """Returns, for each series and night, whether Otava newly reports a worsening, and whether any change."""
     given = json.dumps({"series": series, "before": before})
     done = subprocess.run([python, "-c", _OTAVA], input=given, capture_output=True, text=True, check=True)
-    found = []
-    for nights in json.loads(done.stdout):
-        late = [[each for each in night if each[0] >= before - NEAR] for night in nights]
-        found.append([
-            [any(worse for _, worse in night) for night in late],
-            [bool(night) for night in nights],
-        ])
-    return found
+    return [
+        (
+            newly([[place for place, worse in night if worse] for night in nights]),
+            newly([[place for place, _ in night] for night in nights]),
+        )
+        for nights in json.loads(done.stdout)
+    ]
 
 
 def simulated(
@@ -158,7 +180,14 @@ def _any(nights: Sequence[Nights], until: int) -> str:
 
 def false_alarms(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """Series without a change: how many have an alarm in 30 nights after 30 races."""
-    yield ("series", "online", "online, in 365 races", "gate", "Otava, worse", "Otava, any change")
+    yield (
+        "series",
+        "online",
+        "online, in 365 races",
+        "gate, newly red",
+        "Otava, worse",
+        "Otava, any change",
+    )
     for kind in KINDS:
         series = simulated(given, kind, 30, 0.0, NIGHTS)
         year = simulated(given, kind, 30, 0.0, 365)[: max(given.experiments // 5, 1)]
@@ -168,7 +197,7 @@ def false_alarms(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
             kind.name,
             _any([online(each, 30) for each in series], NIGHTS),
             f"{np.mean(raised):.2f} ± {1.96 * np.std(raised) / math.sqrt(len(raised)):.2f}",
-            _any([gate(each, 30) for each in series[: given.slow]], NIGHTS),
+            _any([gate_newly(each, 30) for each in series[: given.slow]], NIGHTS),
             *(_any([each[number] for each in others], NIGHTS) if others else "–" for number in (0, 1)),
         )
 
@@ -187,11 +216,11 @@ def delay(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         series = simulated(given, kind, before, step, max(_NIGHTS))
         methods: list[tuple[str, list[Nights]]] = [
             ("online", [online(each, before) for each in series]),
-            ("gate", [gate(each, before) for each in series[: given.slow]]),
+            ("gate, newly red", [gate_newly(each, before) for each in series[: given.slow]]),
         ]
         if given.otava:
             found = otava(given.otava, series[: given.slow], before)
-            methods.append(("Otava", [each[0] for each in found]))
+            methods.append(("Otava, worse", [each[0] for each in found]))
         for name, nights in methods:
             found_by = (_any(nights, night) for night in _NIGHTS)
             yield (kind.name, f"{100 * step:g} %", str(before), name, *found_by)
@@ -353,15 +382,14 @@ def main() -> None:
     parser.add_argument("--otava", help="a Python that has apache-otava, such as otava/bin/python")
     parser.add_argument("--store", action="store_true", help="store the tables")
     given = parser.parse_args()
-    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name, simulate in SIMULATIONS.items():
         if given.only in {None, name}:
             print(f"{(simulate.__doc__ or '').partition(chr(10))[0]}\n")
             rows = list(simulate(given))
             table(*rows)
-            stored[name] = rows
             if given.store:
-                RESULTS.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
+                options = {"experiments": given.experiments, "slow": given.slow, "seed": given.seed}
+                store(Path(__file__), name, rows, options)
 
 
 if __name__ == "__main__":

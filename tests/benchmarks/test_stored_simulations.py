@@ -1,0 +1,98 @@
+"""The tables of simulations in docs/: their rows are those that are stored."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from simulations import RESULTS, store
+
+ROOT = Path(__file__).parents[2]
+
+PAGES = {
+    "online_simulations": "trend.md",
+}
+"""The page of each script whose tables are shown as they are stored, all of them or some."""
+
+Table = list[list[str]]
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def tables(page: str) -> Iterator[Table]:
+    """Yields the tables of a page, without the line below each heading."""
+    lines = (ROOT / "docs" / page).read_text("utf-8").splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("| ---"):
+            end = next(at for at in range(number, len(lines) + 1) if lines[at : at + 1] in ([], [""]))
+            yield [cells(each) for each in (lines[number - 1], *lines[number + 1 : end])]
+
+
+def stored(script: str) -> dict[str, Table]:
+    path = RESULTS / f"{script}.json"
+    return {name: table["rows"] for name, table in json.loads(path.read_text("utf-8")).items()}
+
+
+@pytest.mark.parametrize("script", PAGES)
+def test_rows_of_a_page_are_stored_rows(script: str) -> None:
+    shown = list(tables(PAGES[script]))
+    found = {name for name, rows in stored(script).items() for table in shown if _is_part(table, rows)}
+    assert found == set(stored(script)), f"docs/{PAGES[script]} has other figures than {script}.json"
+
+
+def _is_part(table: Table, rows: Table) -> bool:
+    """Returns whether the rows of a table are stored ones, of a table with its heading."""
+    return table[0] == rows[0] and all(row in rows[1:] for row in table[1:])
+
+
+def headed(page: str, *first: str) -> Table:
+    """Returns the rows of the table of a page whose heading begins with these cells."""
+    (rows,) = (table[1:] for table in tables(page) if table[0][: len(first)] == list(first))
+    assert rows
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "heading", "percentiles"),
+    [
+        ("measuring.md", "percentiles", ("operations", "task"), ("p50", "p90", "p99", "p99.9")),
+        ("saturating.md", "probes", ("operations", "probe"), ("p50", "p99")),
+    ],
+)
+def test_figures_of_percentiles_are_stored_ones(page, name, heading, percentiles):
+    found = {tuple(row[:3]): _arrow(*row[3:]) for row in stored("within_race_simulations")[name]}
+    for operations, task, *shown in headed(page, *heading, *percentiles):
+        expected = [found.get((operations, task, percentile), "–") for percentile in percentiles]
+        assert shown == expected, (operations, task)
+
+
+def _arrow(independent: str, interval: str, bounded: str) -> str:
+    """Returns the share as if operations were independent, and that of the interval, with how many have an
+    upper bound unless all do.
+    """
+    suffix = "" if bounded == "100 %" else f" ({bounded})"
+    return f"{independent} → {interval.partition(' (')[0]}{suffix}"
+
+
+def test_figures_of_error_rates_are_stored_ones():
+    """The page has the designs without blocks, of a baseline of 0.02 % what is said of more than that."""
+    tables_by_name = stored("error_rate_simulations")
+    intervals = {tuple(row[:3]): row[3:6] for row in tables_by_name["coverage"]}
+    words = {
+        tuple(row[1:4]): [row[6], row[7], row[9]] for row in tables_by_name["words"] if row[0] == "0.02 %"
+    }
+    for failures, races, *shown in headed("comparing.md", "failures", "races of a side"):
+        setting = (failures, races, "unpaired")
+        assert shown == [*intervals[setting], *words[setting]], setting
+
+
+def test_a_stored_table_replaces_only_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr("simulations.RESULTS", tmp_path)
+    for name, figure in (("first", "1 %"), ("second", "2 %"), ("first", "3 %")):
+        store(Path("some_simulations.py"), name, [("heading",), (figure,)], {"experiments": 5, "seed": 20})
+    assert json.loads((tmp_path / "some_simulations.json").read_text("utf-8")) == {
+        "first": {"experiments": 5, "seed": 20, "rows": [["heading"], ["3 %"]]},
+        "second": {"experiments": 5, "seed": 20, "rows": [["heading"], ["2 %"]]},
+    }
