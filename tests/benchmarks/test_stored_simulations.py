@@ -10,7 +10,9 @@ from simulations import RESULTS, store
 ROOT = Path(__file__).parents[2]
 
 PAGES = {
+    "design_simulations": "comparing.md",
     "online_simulations": "trend.md",
+    "trend_simulations": "trend.md",
 }
 """The page of each script whose tables are shown as they are stored, all of them or some."""
 
