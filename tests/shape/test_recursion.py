@@ -13,7 +13,6 @@ ALLOWED = {
     "provision/archives/archive_program.py": "archives and plugins are limited to a depth of 64",
     "provision/assembly_steps.py": "classes that Pacenote has compiled",
     "provision/java.py": "a RecursionError becomes an error of one line",
-    "provision/node_trees.py": "a copy that is limited to a depth of 64",
     "sources/checkout.py": "ends below a depth",
     "system/folder_trees.py": "continues without recursion",
     "track/source.py": "leaves folders out below a depth",
