@@ -48,7 +48,7 @@ def test_arrivals_replace_built_in_schedules_of_tasks_with_a_rate() -> None:
         ({"warmup_iterations": 0, "iterations": 1}, {"clients": 16, "warmup_iterations": 0, "iterations": 1}),
     ],
 )
-def test_max_connections_sets_the_clients_and_keeps_the_number_of_operations(
+def test_max_connections_sets_the_clients_and_distributes_the_iterations(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     assert paced(task("t", **RATE, **before), WIDE) == task("t", **RATE, **after)

@@ -90,7 +90,7 @@ def backlog_advice(task: TaskResult) -> str:
     if not backlog.gone or backlog.until_s is None:
         return "use a lower rate, more clients or a much longer warm-up"
     if backlog.iterations is not None and task.open_loop:
-        # Clients that share a schedule share its iterations: --max-connections only distributes them.
+        # Clients that share a schedule share its iterations, and --max-connections rounds up what each has.
         operations = backlog.iterations * task.clients
         return f"raise the warmup-iterations of all clients together to at least {operations:,}"
     if backlog.iterations is not None:

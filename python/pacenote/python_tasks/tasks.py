@@ -38,7 +38,9 @@ class PythonTask:
     """Number of warm-up operations of each client."""
 
     max_operations: int | None = None
-    """Total number of operations of each client, or None if the task is not bound by iterations."""
+    """Most operations of each client, or None if the task is not bound by iterations. If the clients share
+    them, the driver ends the task before each client has as many.
+    """
 
     single_operation: bool = False
     """Whether an endless source supplies only one operation after the warm-up."""

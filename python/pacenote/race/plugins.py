@@ -216,11 +216,9 @@ def _python_task(
         has_runner=isinstance(planned.work, PythonRunner),
         scheduled=isinstance(planned.pacing, PythonScheduler),
         warmup=bound.warmup if isinstance(bound, Iterations) else 0,
-        max_operations=_max_operations(bound),
+        max_operations=_most_operations(planned),
         single_operation=not task.is_time_based,
-        has_bound=_max_operations(bound) is not None
-        if isinstance(bound, Iterations)
-        else bound.measured_s is not None,
+        has_bound=_has_bound(bound),
         only_ends_itself=_only_ends_itself(index, bound, completed_by),
     )
 
@@ -231,11 +229,22 @@ def _only_ends_itself(index: int, bound: TaskBound, completed_by: CompletedBy | 
     return not is_timed and completed_by in (None, CompletedByTask(index))
 
 
-def _max_operations(bound: TaskBound) -> int | None:
-    """Returns the number of operations of each client, or None if the bound does not determine it."""
+def _most_operations(planned: PlannedTask) -> int | None:
+    """Returns the most operations that one client of a task may execute, or None if its bound does not
+    determine it. In an open loop, the clients share their iterations: while one waits for a reply, the others
+    take its share.
+    """
+    bound = planned.bound
     if not isinstance(bound, Iterations) or bound.measured == UNTIL_EXHAUSTED:
         return None
-    return bound.warmup + bound.measured
+    return (bound.warmup + bound.measured) * (planned.clients if planned.open_loop else 1)
+
+
+def _has_bound(bound: TaskBound) -> bool:
+    """Returns whether iterations or a time period end a task."""
+    if isinstance(bound, Iterations):
+        return bound.measured != UNTIL_EXHAUSTED
+    return bound.measured_s is not None
 
 
 def _tools(request: RaceRequest, progress: ProgressCallback, track_folder: Path) -> DataTools:
