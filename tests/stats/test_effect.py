@@ -75,9 +75,12 @@ def test_what_is_detectable_is_tabulated() -> None:
     # Of two standard deviations that are known (many blocks), 80 % power needs 1.96 + 0.84 standard errors.
     effect = Effect(0.0, 0.01, 1e6, 100, paired=True, drift_excluded=True)
     assert math.log1p(effect.detectable) == pytest.approx(0.02802, rel=1e-3)
-    # 1 / 1.682 is the effect size that 5 pairs detect: J. Cohen's tables.
+    # 1 / 1.682 is the effect size that 5 pairs detect: J. Cohen's tables. The median of the standard error is
+    # sqrt(3.357 / 4) of the true one (chi-squared, 4 degrees).
     five = Effect(0.0, 1 / math.sqrt(5), 4, 5, paired=True, drift_excluded=False)
-    assert math.log1p(five.detectable) == pytest.approx(1.68, abs=0.01)
+    assert math.log1p(five.detectable) == pytest.approx(1.68 / math.sqrt(3.357 / 4), abs=0.01)
+    sides = Effect(0.0, 1 / math.sqrt(5), 4, 5, paired=False, drift_excluded=False)
+    assert math.log1p(sides.detectable) == pytest.approx(1.68, abs=0.01)
 
 
 def test_groups_are_compared_by_welchs_test() -> None:

@@ -83,7 +83,7 @@ class AbsoluteEffect:
         """The smallest difference that as many races with this noise would have seen with a probability of
         80 %.
         """
-        return self.estimate.detectable(self.confidence)
+        return self.estimate.detectable(self.confidence, of_blocks=self.paired)
 
     def at(self, confidence: float) -> AbsoluteEffect:
         """Returns the same difference with an interval of another confidence, from 0 to 1."""

@@ -88,7 +88,7 @@ class Effect:
         """The smallest increase, relative to the baseline, that as many races with this noise would have seen
         with a probability of 80 %: 0.02 is 2 %.
         """
-        return _exp(self.estimate.detectable(self.confidence)) - 1
+        return _exp(self.estimate.detectable(self.confidence, of_blocks=self.paired)) - 1
 
     def at(self, confidence: float) -> Effect:
         """Returns the same effect with an interval of another confidence, from 0 to 1."""

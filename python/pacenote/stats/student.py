@@ -48,9 +48,30 @@ class StudentEstimate:
 
         return min(1.0, 2 * float(stdtr(self.degrees, -abs(self.value) / self.standard_error)))
 
-    def detectable(self, confidence: float, power: float = POWER) -> float:
-        """Returns the smallest true value whose interval would exclude 0 with the probability `power`."""
-        return detectable_shift(self.degrees, confidence, power) * self.standard_error
+    def detectable(self, confidence: float, power: float = POWER, *, of_blocks: bool = False) -> float:
+        """Returns the smallest true value whose interval would exclude 0 with the probability `power`.
+
+        The standard error of blocks is multiplied by the median correction, so that half of the stated
+        values are too small and half too large: uncorrected ones are too small more often, with three degrees
+        of freedom in 61 % of the cases. That of two sides needs no correction, as simulations show: what the
+        machine did meanwhile is a part of their spread.
+        """
+        factor = _median_correction(self.degrees) if of_blocks else 1.0
+        return detectable_shift(self.degrees, confidence, power) * self.standard_error * factor
+
+
+@lru_cache(maxsize=1024)
+def _median_correction(degrees: float) -> float:
+    """Returns the factor by which the median of estimated standard errors is smaller than the true one.
+
+    With d degrees of freedom, the squared estimate is the squared true value, times a value of the
+    chi-squared distribution with d degrees, divided by d. The square root does not change the order, so that
+    the median of the estimate is the true value times sqrt(m / d), where m is the median of that
+    distribution.
+    """
+    from scipy.special import chdtri
+
+    return math.sqrt(degrees / float(chdtri(degrees, 0.5)))
 
 
 def t_quantile(degrees: float, share: float) -> float:
