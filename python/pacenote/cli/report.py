@@ -11,10 +11,10 @@ from pacenote.cli.lab.saturation_output import show_saturation
 from pacenote.cli.options import values
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.output.page_file import IN_FOLDER
-from pacenote.cli.output.race_findings import race_evidence
+from pacenote.cli.output.race_findings import race_evidence, race_profiles
 from pacenote.cli.output.race_page import write_page
 from pacenote.cli.output.report_file import check_report_size
-from pacenote.cli.output.report_output import add_report_options, is_short, show_report
+from pacenote.cli.output.report_output import add_report_options, is_short, show_report, shows_profile
 from pacenote.cli.parser import Parser
 from pacenote.errors import UsageError
 from pacenote.evidence.recover import missing_files, recover
@@ -66,7 +66,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     elif saturation is None:
         from pacenote.report.race_evidence import RaceEvidence
 
-        seen = race_evidence(record, folder.path, console) if is_short(options, console) else RaceEvidence()
+        seen = RaceEvidence()
+        if is_short(options, console):
+            seen = race_evidence(record, folder.path, console)
+        elif shows_profile(options):
+            seen = RaceEvidence(profiles=race_profiles(record, folder.path))
         show_report(record, folder.path, options, console, replace(seen, is_running=is_running))
     else:
         show_saturation(saturation, record, folder.path, options, console)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.gc_facts import add_gc_figures
@@ -15,6 +16,7 @@ from pacenote.diagnose.race_facts import add_engine_times
 from pacenote.errors import PacenoteError
 from pacenote.model.driver_facts import started_ns
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.recording import Recording
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TaskTimes, TelemetryCuts
@@ -25,7 +27,21 @@ _GC_LOG = re.compile(r"gc\.log(\.\d+)?(\.gz)?")
 _NO_TIMES = "the race does not state when its tasks ran"
 
 
-def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: Path) -> None:
+class RecordingListener(Protocol):
+    """What also needs the recordings that are read for the figures, so that they are read once."""
+
+    def add(self, node: str, recording: Recording) -> None:
+        """Gets the recording of a node (an only node has no name), from the beginning of the first measured
+        window to the end of the last one.
+        """
+
+    def miss(self, node: str, problem: str) -> None:
+        """Gets the reason why the recording of a node cannot be read."""
+
+
+def add_recorded_figures(
+    builder: EvidenceBuilder, record: RaceRecord, folder: Path, listener: RecordingListener | None = None
+) -> None:
     """Adds what the folder of a race has. What cannot be read is missing, with the reason."""
     from pacenote.evidence.telemetry_values import (
         host_figures_by_task,
@@ -56,7 +72,7 @@ def add_recorded_figures(builder: EvidenceBuilder, record: RaceRecord, folder: P
             builder.miss(source, _NO_TIMES)
         return
     _add_gc_logs(builder, folder / "artifacts", windows)
-    _add_recordings(builder, folder / "artifacts", windows)
+    _add_recordings(builder, folder / "artifacts", windows, listener)
 
 
 def _add_engine_times(builder: EvidenceBuilder, samples: Path) -> None:
@@ -145,21 +161,25 @@ def _add_gc_logs(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[Task
             builder.damaged(error.message)
 
 
-def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[TaskTimes]) -> None:
+def _add_recordings(
+    builder: EvidenceBuilder,
+    artifacts: Path,
+    tasks: Sequence[TaskTimes],
+    listener: RecordingListener | None,
+) -> None:
     recordings = node_files(artifacts, RECORDINGS)
     if not recordings:
         builder.miss("recording", "the engine did not record a flight (--telemetry=jfr)")
         return
     from pacenote.diagnose.recording_facts import add_recording_figures  # Few races have recordings.
     from pacenote.evidence.core_errors import as_evidence_errors
-    from pacenote.evidence.recording import RecordingReader
 
     evidence = builder.build()
     windows = [(task.begin_ns, task.end_ns) for task in tasks]
     for node, files in recordings.items():
         try:
             with as_evidence_errors(files):
-                of_tasks = RecordingReader(files).between(windows)
+                of_tasks = _recordings_of_tasks(node, files, windows, listener)
                 for number, (task, recording) in enumerate(zip(tasks, of_tasks, strict=True)):
                     if number == 0:
                         damages = (
@@ -171,3 +191,61 @@ def _add_recordings(builder: EvidenceBuilder, artifacts: Path, tasks: Sequence[T
         except PacenoteError as error:
             builder.miss("recording", error.message, Window(node=node))
             builder.damaged(error.message)
+
+
+def _recordings_of_tasks(
+    node: str,
+    files: Sequence[Path],
+    windows: Sequence[tuple[int, int]],
+    listener: RecordingListener | None,
+) -> Iterator[Recording]:
+    """Yields the recording of each window. The listener gets that of all windows together, which is read with
+    the first of them.
+    """
+    from pacenote.evidence.recording import RecordingReader
+
+    reader = RecordingReader(files)
+    if listener is None:
+        yield from reader.between(windows)
+        return
+    whole = (min(begin for begin, _ in windows), max(end for _, end in windows))
+    has_whole = windows[0] == whole
+    recordings = reader.between(windows if has_whole else (whole, *windows))
+    try:
+        first = next(recordings)
+    except PacenoteError as error:
+        listener.miss(node, error.message)
+        raise
+    _tell(listener, node, first)
+    if has_whole:
+        yield first
+    del first  # It may be large.
+    yield from recordings
+
+
+def read_recordings(record: RaceRecord, folder: Path, listener: RecordingListener) -> None:
+    """Reads the recordings of a race that is not diagnosed. Without times of its tasks, all of each recording
+    is read.
+    """
+    windows = [(task.begin_ns, task.end_ns) for task in _measured_windows(record, TelemetryCuts())]
+    whole = (min(begin for begin, _ in windows), max(end for _, end in windows)) if windows else None
+    for node, files in node_files(folder / "artifacts", RECORDINGS).items():
+        from pacenote.evidence.recording import RecordingReader
+
+        try:
+            recording = RecordingReader(files).recording(whole)
+        except PacenoteError as error:
+            listener.miss(node, error.message)
+        else:
+            _tell(listener, node, recording)
+
+
+def _tell(listener: RecordingListener, node: str, recording: Recording) -> None:
+    """Gives the listener a recording; one that it cannot use spoils neither the figures nor the report."""
+    from pacenote.evidence.core_errors import as_evidence_errors
+
+    try:
+        with as_evidence_errors([Path(file.path) for file in recording.files]):
+            listener.add(node, recording)
+    except PacenoteError as error:
+        listener.miss(node, error.message)

@@ -14,7 +14,7 @@ from pacenote.diagnose.pair_facts import add_pair_figures, changed_options, one_
 from pacenote.diagnose.race_facts import race_builder
 from pacenote.diagnose.snapshot_facts import add_snapshot_figures
 from pacenote.errors import PacenoteError, StoreError
-from pacenote.evidence.recorded_figures import add_recorded_figures
+from pacenote.evidence.recorded_figures import RecordingListener, add_recorded_figures
 from pacenote.model.comparison import ComparedRace, ComparisonOptions
 from pacenote.model.imported import imported_tasks
 from pacenote.model.race_record import RaceRecord
@@ -39,12 +39,14 @@ _ENDS = {
 """What is said of races that are not complete, by their state."""
 
 
-def read_evidence(group: FoundGroup) -> tuple[Evidence, ...]:
-    """Returns the evidence of each race; several races are compared with each other."""
+def read_evidence(group: FoundGroup, listener: RecordingListener | None = None) -> tuple[Evidence, ...]:
+    """Returns the evidence of each race; several races are compared with each other. `listener` also gets the
+    recordings.
+    """
     sides = split_sides(group.races)
     found = []
     for race in group.races:
-        builder = _race_evidence(race, group.folders[race.key])
+        builder = _race_evidence(race, group.folders[race.key], listener)
         _add_comparison(builder, sides)
         evidence = builder.build()
         # A race that is running still writes its files: they are not damaged.
@@ -72,13 +74,15 @@ def _is_alike(first: ComparedRace, other: ComparedRace) -> bool:
     )
 
 
-def _race_evidence(race: ComparedRace, folder: Path) -> EvidenceBuilder:
+def _race_evidence(
+    race: ComparedRace, folder: Path, listener: RecordingListener | None
+) -> EvidenceBuilder:
     builder = race_builder(race.record)
     add_snapshot_figures(builder, race.record, race.snapshot)
     if race.record.imported is None:
         if race.snapshot is None and (damage := _snapshot_damage(folder)):
             builder.damaged(damage)
-        add_recorded_figures(builder, race.record, folder)
+        add_recorded_figures(builder, race.record, folder, listener)
         add_reported_hosts(builder, race.record, race.snapshot, folder)
     return builder
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pacenote.model.diagnosis import Diagnosis
 from pacenote.model.race_timeline import RaceObservations
+from pacenote.report.recording.hot_methods import NodeProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,9 @@ class RaceEvidence:
 
     diagnosis: Diagnosis | None = None
     """The diagnosis, or None if there is none."""
+
+    profiles: tuple[NodeProfile, ...] = ()
+    """What the recordings of the JVMs show of their methods, by node; none if no JVM was recorded."""
 
     is_running: bool = False
     """Whether a different process runs the race."""

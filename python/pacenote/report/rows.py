@@ -79,6 +79,20 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class HotMethod:
+    """One of the hottest methods of a race whose JVMs were recorded."""
+
+    events: str
+    """The kind of events, and the node if it has a name."""
+
+    method: str
+    """The method, with the class of the lock that it waits for."""
+
+    share: float
+    """Its share of these events."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The report of one race."""
 
@@ -99,6 +113,9 @@ class Report:
 
     progress: str = ""
     """How far a running race is, which is shown instead of a verdict; empty for any other race."""
+
+    hottest: tuple[HotMethod, ...] = ()
+    """The hottest methods of each kind of event, if the JVMs were recorded."""
 
     @property
     def has_marks(self) -> bool:

@@ -62,7 +62,7 @@ def test_files_that_are_not_those_of_a_race_are_named(race: RaceRecord) -> None:
 
 
 def test_a_defect_does_not_hide_the_results(race: RaceRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: object) -> None:
+    def broken(*_: object) -> None:
         raise StopIteration
 
     monkeypatch.setattr("pacenote.cli.output.race_findings.race_diagnosis", broken)

@@ -13,13 +13,17 @@ from pacenote.model.diagnosis import Diagnosis, RuleAnswer
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.race_record import RecordedCluster, RecordedTrack, Verdict
 from pacenote.model.race_timeline import GcPause
+from pacenote.model.recording import LockKind
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.report.page.race.build import PageSources
+from pacenote.report.recording.flame_frames import MOST_FRAMES
+from pacenote.report.recording.hot_methods import NodeProfile, node_profile
 from pacenote.report.render.page import MAX_BYTES
 from pacenote.report.render.race_page import render_race_page
 from pacenote.report.screen.build import RaceLocation
 from report.page.race.observed import arrivals, cpus, line, observed, pause, telemetry, timeline
 from report.render.test_flame_graph import HOSTILE, Page
+from support.recordings import RecordingBuilder
 from support.records import bulk, paced, record, task
 
 LOCATION = RaceLocation("~/races/race-1", "race-1", "complete")
@@ -76,7 +80,19 @@ def hostile() -> PageSources:
         Diagnosis(races=("race-1",), findings=(fired,)),
         command=HOSTILE,
         command_notes=(HOSTILE,),
+        profiles=(hostile_profile(HOSTILE), NodeProfile(HOSTILE, problem=HOSTILE)),
     )
+
+
+def hostile_profile(name: str, methods: int = 3) -> NodeProfile:
+    """Returns the profile of a node whose methods, classes and threads have these names."""
+    made = RecordingBuilder()
+    for number in range(methods):
+        stack = made.stack(*(f"{name}{number}-{depth}" for depth in range(methods)))
+        made.sample(name, stack, 1)
+        made.allocate("outside_tlab", (name, name), stack, 1, 10)
+        made.wait(LockKind.MONITOR_ENTER, name, stack, [10])
+    return node_profile(name, made.build(problems=(name,)))
 
 
 def test_names_and_messages_never_become_markup():
@@ -85,7 +101,8 @@ def test_names_and_messages_never_become_markup():
     page = Page(text)
     tags = [tag for tag, _ in page.elements]
     assert tags.count("script") == 2
-    assert set(tags) <= {tag for tag, _ in Page(plain).elements} | {"p", "details"}
+    drawn = {"svg", "rect", "text", "title"}
+    assert set(tags) <= {tag for tag, _ in Page(plain).elements} | {"p", "details"} | drawn
     assert "\x1b" not in text
     text.encode()
     assert "&lt;script&gt;alert(1)" in text
@@ -126,6 +143,22 @@ def test_a_page_that_would_be_too_large_has_fewer_settings():
     text = render_race_page(sources(snapshot=RaceSnapshot(Snapshot(facts))))
     assert len(text.encode()) <= MAX_BYTES
     assert "further facts" in text
+
+
+def test_the_hottest_methods_have_a_bounded_part_of_the_page():
+    plain = len(render_race_page(sources()).encode())
+    usual = "org.apache.lucene.index.DocumentsWriterPerThread.updateDocuments"
+    text = render_race_page(sources(profiles=(hostile_profile(usual, 60),)))
+    assert len(text.encode()) - plain < 110_000
+    assert "Hottest methods</h2>" in text
+    rects = sum(tag == "rect" for tag, _ in Page(text).elements)
+    assert 100 < rects <= MOST_FRAMES + 10
+    # Names of recordings may be as long as a page.
+    profiles = tuple(hostile_profile("é\u00ad<" * 500, 60) for _ in range(4))
+    text = render_race_page(sources(profiles=profiles))
+    assert len(text.encode()) <= MAX_BYTES
+    assert "Hottest methods</h2>" in text
+    assert "Hottest methods</h2>" not in render_race_page(sources())
 
 
 def test_the_copy_of_uplot_is_the_released_one_and_its_licence_is_in_every_page():

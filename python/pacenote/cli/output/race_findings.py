@@ -15,19 +15,23 @@ from pacenote.store.race_folder import RaceFolder
 from pacenote.system.paths import is_file
 
 if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.evidence.recorded_figures import RecordingListener
     from pacenote.model.diagnosis import Diagnosis
     from pacenote.report.race_evidence import RaceEvidence
+    from pacenote.report.recording.hot_methods import NodeProfile, ProfileCollector
 
 
-def race_diagnosis(folder: Path) -> Diagnosis:
-    """Returns the diagnosis of a stored race by the bundled rules. Raises PacenoteError."""
+def race_diagnosis(folder: Path, listener: RecordingListener | None = None) -> Diagnosis:
+    """Returns the diagnosis of a stored race by the bundled rules; `listener` also gets the recordings.
+    Raises PacenoteError.
+    """
     from pacenote.cli.lists.rules import all_rules
     from pacenote.diagnose.answers import diagnose
     from pacenote.evidence.stored_races import read_evidence
     from pacenote.store.race_groups import find_group
     from pacenote.store.race_store import RaceStore
 
-    (evidence,) = read_evidence(find_group(RaceStore(), [str(folder)]))
+    (evidence,) = read_evidence(find_group(RaceStore(), [str(folder)]), listener)
     return diagnose(evidence, all_rules(None))
 
 
@@ -38,19 +42,44 @@ def race_evidence(record: RaceRecord, folder: Path, console: Console) -> RaceEvi
     from pacenote.evidence.race_observations import race_observations
     from pacenote.report.page.race.machine import WANTED
     from pacenote.report.race_evidence import RaceEvidence
+    from pacenote.report.recording.hot_methods import ProfileCollector
 
-    evidence, race = RaceEvidence(), RaceFolder(folder)
+    evidence, race, collector = RaceEvidence(), RaceFolder(folder), ProfileCollector()
     if record.imported is not None or not is_file(race.race_json):
         return evidence
     try:
         evidence = replace(evidence, observed=race_observations(record, race, WANTED))
         if record.complete:
-            evidence = replace(evidence, diagnosis=race_diagnosis(folder))
+            evidence = replace(evidence, diagnosis=race_diagnosis(folder, collector))
     except PacenoteError as error:
         console.warning(f"the race cannot be diagnosed: {error.message}")
     except Exception as error:  # The race has been measured: its results are shown in any case.
         console.warning(f"the race cannot be diagnosed: {DEFECT}: {type(error).__name__}: {error}")
-    return evidence
+    try:
+        return replace(evidence, profiles=race_profiles(record, folder, collector))
+    except Exception as error:  # As above.
+        console.warning(f"the recordings cannot be shown: {DEFECT}: {type(error).__name__}: {error}")
+        return evidence
+
+
+def race_profiles(
+    record: RaceRecord, folder: Path, collector: ProfileCollector | None = None
+) -> tuple[NodeProfile, ...]:
+    """Returns what the recordings of a race show of its methods; nothing while it is running, when they are
+    not complete. They are read, unless `collector` got them already.
+    """
+    from pacenote.store.node_files import RECORDINGS, node_files
+
+    race = RaceFolder(folder)
+    if record.imported is not None or not node_files(race.artifacts, RECORDINGS) or race.is_in_use():
+        return ()  # Few races have recordings: what reads them is slow to import.
+    if collector is None or collector.is_empty:
+        from pacenote.evidence.recorded_figures import read_recordings
+        from pacenote.report.recording.hot_methods import ProfileCollector
+
+        collector = ProfileCollector()
+        read_recordings(record, folder, collector)
+    return collector.profiles()
 
 
 def show_findings(record: RaceRecord, diagnosis: Diagnosis | None, console: Console) -> None:

@@ -117,21 +117,23 @@ def page_sources(
 ) -> PageSources:
     """Returns what the page of a race shows. A complete race without a diagnosis is diagnosed."""
     from pacenote.cli.output.race_command import race_command
-    from pacenote.cli.output.race_findings import race_diagnosis
+    from pacenote.cli.output.race_findings import race_diagnosis, race_profiles
     from pacenote.cli.output.report_output import as_reported, race_location
     from pacenote.cli.program import NAME
     from pacenote.evidence.race_observations import race_observations
     from pacenote.report.page.race.build import PageSources
     from pacenote.report.page.race.machine import WANTED
+    from pacenote.report.recording.hot_methods import ProfileCollector
 
     reported, state, _ = as_reported(record, folder.path, is_running=is_running)
-    problem = "the race is not complete"
+    problem, collector = "the race is not complete", ProfileCollector()
     diagnosis = evidence.diagnosis if evidence else None
     if diagnosis is None and state == "complete":
         try:
-            diagnosis = race_diagnosis(folder.path)
+            diagnosis = race_diagnosis(folder.path, collector)
         except PacenoteError as error:
             problem = error.message
+    profiles = evidence.profiles if evidence else race_profiles(record, folder.path, collector)
     command, notes = race_command(record, NAME)
     return PageSources(
         record=reported,
@@ -140,6 +142,7 @@ def page_sources(
         snapshot=_snapshot(folder),
         diagnosis=diagnosis,
         diagnosis_problem=problem,
+        profiles=profiles,
         command=command,
         command_notes=notes,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
     from pacenote.model.race_state import RaceState
     from pacenote.report.race_evidence import RaceEvidence
+    from pacenote.report.recording.hot_methods import NodeProfile
     from pacenote.report.rows import Report
     from pacenote.report.screen.build import RaceLocation
     from pacenote.store.race_folder import ReachedStep
@@ -86,7 +88,8 @@ def show_report(
     """
     is_running = evidence is not None and evidence.is_running
     record, state, reached = as_reported(record, folder, is_running=is_running)
-    progress = _progress(state, reached)
+    profiles = evidence.profiles if evidence else ()
+    shown = partial(_build, record, options, _progress(state, reached), profiles)
     if is_short(options, console):
         from pacenote.report.render.screen import render_screen
         from pacenote.report.screen.build import build_screen
@@ -94,9 +97,9 @@ def show_report(
         screen = build_screen(record, race_location(folder, state), evidence)
         render_screen(screen, console.rich_results())
     else:
-        _show_full(_build(record, options, progress), record, options, console)
+        _show_full(shown(), record, options, console)
     if options.report_file is not None:
-        write_report(_plain(_build(record, options, progress), record, options), options, console)
+        write_report(_plain(shown(), record, options), options, console)
 
 
 def as_reported(
@@ -127,6 +130,11 @@ def is_short(options: argparse.Namespace, console: Console) -> bool:
         return bool(options.report == "short")
     asked = options.report_format is not None or options.show_in_report != "available"
     return console.shows_results_on_terminal and not asked
+
+
+def shows_profile(options: argparse.Namespace) -> bool:
+    """Returns whether the full report shows the hottest methods: as a table, not as data."""
+    return options.report_format in (None, "markdown")
 
 
 def _state(record: RaceRecord, *, is_running: bool) -> RaceState:
@@ -201,11 +209,22 @@ def _show_full(report: Report, record: RaceRecord, options: argparse.Namespace, 
         console.warning(f"the race is {record.verdict.state}: {'; '.join(record.verdict.reasons)}")
 
 
-def _build(record: RaceRecord, options: argparse.Namespace, progress: str) -> Report:
+def _build(
+    record: RaceRecord, options: argparse.Namespace, progress: str, profiles: tuple[NodeProfile, ...]
+) -> Report:
     from pacenote.report.summary import build_report
 
     report = build_report(record, options.show_in_report, show_processing_time=options.show_processing_time)
-    return replace(report, progress=progress)
+    if not profiles or not shows_profile(options):
+        return replace(report, progress=progress)
+    from pacenote.report.profile import profile_notes, short_profile
+
+    return replace(
+        report,
+        progress=progress,
+        notes=(*report.notes, *profile_notes(profiles)),
+        hottest=short_profile(profiles),
+    )
 
 
 def _plain(report: Report, record: RaceRecord, options: argparse.Namespace) -> str:

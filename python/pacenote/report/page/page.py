@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pacenote.report.page.drawing import Drawing
+from pacenote.report.page.flame_drawing import FlameDrawing
 from pacenote.report.page.time_charts import Chart, CurveChart, HeatMap, TimeAxis
 from pacenote.report.page.tone import Tone
 
@@ -132,7 +133,18 @@ class ItemList:
     """Whether it is shown only on demand."""
 
 
-Block = Text | PageCommand | FactList | ItemList | PageTable | Drawing | Chart | HeatMap | CurveChart
+Block = (
+    Text
+    | PageCommand
+    | FactList
+    | ItemList
+    | PageTable
+    | Drawing
+    | FlameDrawing
+    | Chart
+    | HeatMap
+    | CurveChart
+)
 """A part of a section."""
 
 

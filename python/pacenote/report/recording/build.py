@@ -392,14 +392,19 @@ def _notes(recording: Recording, baseline: Recording | None, names: Sequence[str
     """Yields what could not be read, and which types of events of `names` are not in a recording."""
     both = [("", recording)] if baseline is None else [("contender: ", recording), ("baseline: ", baseline)]
     for side, one in both:
-        for file in one.files:
-            yield from (whole_line(f"{side}{file.path}: {problem}") for problem in file.problems)
-            yield from (whole_line(f"{side}{file.path}: {text}") for text in _repeated(one, file))
+        yield from (f"{side}{note}" for note in reading_notes(one))
         for state, text in _STATES.items():
             if found := [name for name in names if one.state_of(name) is state]:
                 yield f"{side}{text}: {', '.join(dict.fromkeys(found))}"
-        if one.merged_events:
-            yield (
-                f"{side}{format_count(one.merged_events, 'event')} are counted without thread and stack, "
-                "because there are more different stacks than are kept apart"
-            )
+
+
+def reading_notes(recording: Recording) -> Iterator[str]:
+    """Yields what could not be read of a recording, or is not counted as it was recorded; one line each."""
+    for file in recording.files:
+        yield from (whole_line(f"{file.path}: {problem}") for problem in file.problems)
+        yield from (whole_line(f"{file.path}: {text}") for text in _repeated(recording, file))
+    if recording.merged_events:
+        yield (
+            f"{format_count(recording.merged_events, 'event')} are counted without thread and stack, because "
+            "there are more different stacks than are kept apart"
+        )

@@ -6,7 +6,7 @@ their own that is stretched. No mark has a style of its own: the classes have co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pacenote.report.page.drawing import Bar, Caption, Dot, Drawing, DrawingRow, KeyEntry, Mark, Stroke, Tick
 from pacenote.report.render.html import escaped
@@ -33,9 +33,7 @@ def drawing(block: Drawing) -> Iterator[str]:
         yield f'<div class="name quiet">{escaped(block.unit)}</div>'
         yield f"<svg height={_AXIS_PX}>{labels}</svg><div class=note></div>"
     yield "</div>"
-    if block.key:
-        yield f"<ul class=key>{''.join(map(_key_entry, block.key))}</ul>"
-    yield "</figure>"
+    yield f"{key_list(block.key)}</figure>"
 
 
 def _row(row: DrawingRow, rules: str) -> str:
@@ -99,6 +97,11 @@ def _dot(mark: Dot, height: int) -> str:
 
 def _title(text: str) -> str:
     return f"<title>{escaped(text)}</title>" if text else ""
+
+
+def key_list(entries: Sequence[KeyEntry]) -> str:
+    """Returns what the styles of a drawing mean; nothing without entries."""
+    return f"<ul class=key>{''.join(map(_key_entry, entries))}</ul>" if entries else ""
 
 
 def _key_entry(entry: KeyEntry) -> str:

@@ -14,6 +14,8 @@ def render_json(report: Report) -> str:
     document = encode(report) | {"verdict": report.verdict.to_document()}
     if not report.progress:
         del document["progress"]
+    # `pacenote jfr --report-format=json` has all that was recorded.
+    del document["hottest"]
     for row in document["rows"]:
         # They are used only to select rows and footnotes, and to format values.
         del row["kind"], row["is_rallys"], row["decimals"]

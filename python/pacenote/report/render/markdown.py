@@ -7,9 +7,13 @@ from collections.abc import Collection, Sequence
 from pacenote.model.output_text import markdown_text
 from pacenote.report.formatting import format_interval, format_value
 from pacenote.report.rows import Alignment, Note, Report, note_lines
+from pacenote.units import format_share
 
 _VALUES = (2,)
 """Indices of the columns that `--report-numbers-align` applies to."""
+
+HOTTEST = ("Events", "Hottest method", "Share")
+"""The heads of the table of the hottest methods."""
 
 
 def render_markdown(report: Report, align: Alignment = "decimal") -> str:
@@ -24,9 +28,16 @@ def render_markdown(report: Report, align: Alignment = "decimal") -> str:
     parts = [
         "\n".join(_line(note) for note in report.header),
         pipe_table(headers, rows, align) if rows else "",
+        _hottest(report),
         "\n".join(_line(note) for note in note_lines(report)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _hottest(report: Report) -> str:
+    """Returns the table of the hottest methods; nothing if no JVM was recorded."""
+    rows = [(method.events, method.method, format_share(method.share)) for method in report.hottest]
+    return pipe_table(HOTTEST, rows, "decimal") if rows else ""
 
 
 def pipe_table(

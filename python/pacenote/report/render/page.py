@@ -2,7 +2,7 @@
 
 The tables of a page are its data: charts over time read their values from them, so that a browser without
 scripts shows the same figures, and no value is stored twice. A page without such charts has no script to draw
-them. Every text of a page is escaped here, and in the two modules that render charts.
+them. Every text of a page is escaped here, and in the three modules that render charts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pacenote.report.page.drawing import Drawing
+from pacenote.report.page.flame_drawing import FlameDrawing
 from pacenote.report.page.page import (
     Block,
     FactList,
@@ -28,6 +29,7 @@ from pacenote.report.page.page import (
 from pacenote.report.page.smaller import smaller_pages
 from pacenote.report.page.time_charts import Chart, CurveChart, HeatMap, TimeAxis
 from pacenote.report.render.drawing import drawing
+from pacenote.report.render.flame_drawing import flame_graph_drawing
 from pacenote.report.render.html import Frame, document, escaped, resource
 from pacenote.report.render.time_charts import (
     chart_data,
@@ -126,6 +128,8 @@ def _block(block: Block) -> Iterator[str]:
         yield from _table(block)
     elif isinstance(block, Drawing):
         yield from drawing(block)
+    elif isinstance(block, FlameDrawing):
+        yield from flame_graph_drawing(block)
     else:
         yield time_chart(block)
 

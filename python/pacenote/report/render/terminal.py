@@ -8,8 +8,9 @@ from rich.text import Text
 
 from pacenote.model.printable import shortened
 from pacenote.report.formatting import format_interval, format_value
-from pacenote.report.render.markdown import pad_decimals
+from pacenote.report.render.markdown import HOTTEST, pad_decimals
 from pacenote.report.rows import Alignment, Note, Report, note_lines
+from pacenote.units import format_share
 
 _COLOURS = {"valid": "bold green", "suspect": "bold yellow", "void": "bold red"}
 _LABELS = {
@@ -29,6 +30,8 @@ def render_terminal(report: Report, console: Console, align: Alignment = "decima
     console.print(Group(*(_line(note) for note in report.header)))
     if report.rows:
         console.print(_table(report, align))
+    if report.hottest:
+        console.print(_hottest(report))
     console.print(Group(*(_line(note) for note in note_lines(report))))
 
 
@@ -50,6 +53,18 @@ def _table(report: Report, align: Alignment) -> Table:
         cells = [*names[:2], value, names[2], format_interval(row)]
         style = "yellow" if row.mark else ""
         table.add_row(*(Text(cell, style=style) for cell in cells[: len(table.columns)]))
+    return table
+
+
+def _hottest(report: Report) -> Table:
+    """Returns the table of the hottest methods."""
+    table = Table(show_edge=False, pad_edge=False)
+    for number, head in enumerate(HOTTEST):
+        is_share = number == len(HOTTEST) - 1
+        table.add_column(head, justify="right" if is_share else "left", no_wrap=is_share, overflow="fold")
+    for method in report.hottest:
+        name = shortened(method.method, _MAX_NAME)
+        table.add_row(*map(Text, (method.events, name, format_share(method.share))))
     return table
 
 

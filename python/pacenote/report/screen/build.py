@@ -19,6 +19,7 @@ from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.report.diagnosis import bound_clause, doubted_findings
 from pacenote.report.notes import printable_finding
+from pacenote.report.profile import profile_paragraph
 from pacenote.report.race_evidence import RaceEvidence
 from pacenote.report.returned_numbers import returned_numbers
 from pacenote.report.screen import imported as imported_screen
@@ -66,7 +67,12 @@ def build_screen(record: RaceRecord, location: RaceLocation, evidence: RaceEvide
     if record.imported is not None:
         return _imported_screen(record, record.imported, location)
     engine = engine_paragraph(record, evidence.observed)
-    paragraphs = (_other_tasks(reported), engine, setup_paragraph(record))
+    paragraphs = (
+        _other_tasks(reported),
+        engine,
+        profile_paragraph(evidence.profiles),
+        setup_paragraph(record),
+    )
     return Screen(
         headline=_headline(record, location.state),
         answers=answers(record, reported),

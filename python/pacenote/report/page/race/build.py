@@ -12,6 +12,7 @@ from pacenote.model.race_timeline import RaceObservations
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.report.diagnosis import diagnosis_sections
+from pacenote.report.page.flame_drawing import FlameDrawing
 from pacenote.report.page.page import (
     Block,
     Item,
@@ -25,11 +26,12 @@ from pacenote.report.page.page import (
     Section,
     Text,
 )
-from pacenote.report.page.race import facts, machine, operations, questions, tasks
+from pacenote.report.page.race import facts, machine, operations, profile, questions, tasks
 from pacenote.report.page.race.operations import TimedTask
 from pacenote.report.page.race.stalls import find_stalls
 from pacenote.report.page.time_charts import TimeAxis
 from pacenote.report.page.tone import Tone
+from pacenote.report.recording.hot_methods import NodeProfile
 from pacenote.report.returned_numbers import returned_numbers
 from pacenote.report.rows import note_lines
 from pacenote.report.screen.answers import answers, attempts
@@ -66,6 +68,9 @@ class PageSources:
 
     diagnosis_problem: str = "the race has not ended"
     """Why there is no diagnosis."""
+
+    profiles: tuple[NodeProfile, ...] = ()
+    """What the recordings of the JVMs show, by node; none if no JVM was recorded."""
 
     command: str = ""
     """The command that runs the race again; empty if it is not known."""
@@ -136,6 +141,8 @@ def _sections(sources: PageSources, timed: tuple[TimedTask, ...], settings_bytes
     if (errors := tasks.error_table(record.tasks)) is not None:
         yield Section("errors", "Errors", (errors,))
     yield Section("diagnosis", "Diagnosis", tuple(_diagnosis(sources)))
+    profiled = profile.profile_blocks(sources.profiles, record.race_id)
+    yield Section("profile", "Hottest methods", tuple(profiled))
     if record.imported is None:
         yield Section("engine", "Engine", tuple(facts.engine_blocks(record)))
     yield Section("environment", "Environment", tuple(facts.environment_blocks(record)))
@@ -233,12 +240,15 @@ def _all_figures(record: RaceRecord) -> Iterator[Block]:
 
 
 def without_details(page: ReportPage) -> ReportPage:
-    """Returns a page without the table of all figures and the settings, for a race with very many tasks."""
+    """Returns a page without the table of all figures, the settings and the flame graph, for a race with very
+    many tasks.
+    """
     left_out = Text("Left out, so that the page stays small: `pacenote report RACE --full` prints it.")
-    return replace(
-        page,
-        sections=tuple(
-            replace(section, blocks=(left_out,)) if section.id in ("figures", "settings") else section
-            for section in page.sections
-        ),
-    )
+    return replace(page, sections=tuple(_without_details(section, left_out) for section in page.sections))
+
+
+def _without_details(section: Section, left_out: Text) -> Section:
+    if section.id in ("figures", "settings"):
+        return replace(section, blocks=(left_out,))
+    blocks = tuple(block for block in section.blocks if not isinstance(block, FlameDrawing))
+    return replace(section, blocks=blocks)
