@@ -10,7 +10,10 @@ SNAPSHOT: FigureTable = {
     "engine.nodes": ("count", "nodes of the cluster"),
     "engine.started": ("truth", "whether Pacenote started the engine, so that its options can be changed"),
     "engine.indices": ("count", "indices of the cluster at the end, those of the engine itself included"),
-    "engine.fields_added": ("count", "fields in the mappings of all indices at the end - those at the begin"),
+    "engine.fields_added": (
+        "count",
+        "fields in the mappings of all indices at the end - those at the begin - those that requests map",
+    ),
     "engine.mapping_bytes": (
         "bytes",
         "size of all different mappings at the end, as Elasticsearch counts it",

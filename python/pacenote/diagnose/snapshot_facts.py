@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
+from pacenote.diagnose.mapped_fields import CreatedIndices, mapped_fields
 from pacenote.model.cpu_list import parse_cpus
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.snapshot import MAPPING, MAX_NODES, RaceSnapshot
@@ -37,8 +38,19 @@ _HARDWARE_DEFLATE = "dflt"
 """The flag of processors that compress DEFLATE."""
 
 
-def add_snapshot_figures(builder: EvidenceBuilder, record: RaceRecord, snapshot: RaceSnapshot | None) -> None:
-    """Adds the configuration: that after the race if it was read, because the track creates its indices."""
+def _no_plan() -> object:
+    return {}
+
+
+def add_snapshot_figures(
+    builder: EvidenceBuilder,
+    record: RaceRecord,
+    snapshot: RaceSnapshot | None,
+    plan: Callable[[], object] = _no_plan,
+) -> None:
+    """Adds the configuration: that after the race if it was read, because the track creates its indices.
+    `plan` returns the document of its plan, whose requests map fields, or None if it cannot be read.
+    """
     if record.imported is not None:
         return
     builder.set(Window(), "engine.distribution", record.cluster.distribution)
@@ -50,7 +62,7 @@ def add_snapshot_figures(builder: EvidenceBuilder, record: RaceRecord, snapshot:
         builder.miss("snapshot", NO_SNAPSHOT)
         return
     facts = {**snapshot.before.facts, **(snapshot.after.facts if snapshot.after else {})}
-    for name, value in (*_index_figures(facts), *_mapping_figures(facts, snapshot)):
+    for name, value in (*_index_figures(facts), *_mapping_figures(facts, snapshot, plan)):
         builder.set(Window(), name, value)
     nodes = node_names(facts)
     for node in nodes:
@@ -150,13 +162,18 @@ def _openj9_figures(facts: _Facts, jvm: str) -> _Figures:
 
 
 def _first(*values: float | None) -> float | None:
+def _index_names(facts: _Facts) -> tuple[str, ...]:
+    """Returns the names of the indices of which a snapshot has settings, without those of the engine."""
+    found = dict.fromkeys(match[1] or match[2] for key in facts if (match := _INDEX.fullmatch(key)))
+    return tuple(name for name in found if not name.startswith(".") or name.startswith(".ds-"))
+
+
     return next((value for value in values if value is not None), None)
 
 
 def _index_figures(facts: _Facts) -> _Figures:
     """Yields the settings of the indices of the race, or the defaults where they set none."""
-    indices = dict.fromkeys(match[1] or match[2] for key in facts if (match := _INDEX.fullmatch(key)))
-    names = [name for name in indices if not name.startswith(".") or name.startswith(".ds-")]
+    names = _index_names(facts)
     if not names:
         return
 
@@ -184,17 +201,25 @@ def _index_figures(facts: _Facts) -> _Figures:
     yield "engine.codec", "+".join(codecs) or None
 
 
-def _mapping_figures(facts: _Facts, snapshot: RaceSnapshot) -> _Figures:
+def _mapping_figures(facts: _Facts, snapshot: RaceSnapshot, plan: Callable[[], object]) -> _Figures:
     """Yields how large the mappings of all indices became. Before the race, the indices that its track
-    creates did not exist.
+    creates did not exist; the fields that its requests map are not those that documents bring.
     """
     yield "engine.indices", _number(facts, f"{MAPPING}indices")
     yield "engine.mapping_bytes", _number(facts, f"{MAPPING}bytes")
-    if snapshot.after is not None:
-        key = f"{MAPPING}fields"
-        fields = [_number(each.facts, key) for each in (snapshot.before, snapshot.after)]
-        if fields[0] is not None and fields[1] is not None:
-            yield "engine.fields_added", max(0.0, fields[1] - fields[0])
+    if snapshot.after is None:
+        return
+    before, after = snapshot.before.facts, snapshot.after.facts
+    fields = [_number(each, f"{MAPPING}fields") for each in (before, after)]
+    if fields[0] is None or fields[1] is None:
+        return
+    document = plan()
+    if document is not None:
+        existed = set(_index_names(before))
+        names = tuple(name for name in _index_names(after) if name not in existed)
+        indices = [_number(each, f"{MAPPING}indices") or 0.0 for each in (before, after)]
+        created = CreatedIndices(names, max(len(names), round(indices[1] - indices[0])))
+        yield "engine.fields_added", max(0.0, fields[1] - fields[0] - mapped_fields(document, created))
 
 
 def _host_figures(facts: _Facts) -> _Figures:

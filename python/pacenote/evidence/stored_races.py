@@ -22,6 +22,7 @@ from pacenote.model.reported_cpu import node_places
 from pacenote.model.sampler_facts import SamplerFacts, sampler_facts
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_kinds import diagnosed_tasks
+from pacenote.store.json_file import read_json
 from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:
@@ -74,17 +75,23 @@ def _is_alike(first: ComparedRace, other: ComparedRace) -> bool:
     )
 
 
-def _race_evidence(
-    race: ComparedRace, folder: Path, listener: RecordingListener | None
-) -> EvidenceBuilder:
+def _race_evidence(race: ComparedRace, folder: Path, listener: RecordingListener | None) -> EvidenceBuilder:
     builder = race_builder(race.record)
-    add_snapshot_figures(builder, race.record, race.snapshot)
+    add_snapshot_figures(builder, race.record, race.snapshot, lambda: _plan(folder))
     if race.record.imported is None:
         if race.snapshot is None and (damage := _snapshot_damage(folder)):
             builder.damaged(damage)
         add_recorded_figures(builder, race.record, folder, listener)
         add_reported_hosts(builder, race.record, race.snapshot, folder)
     return builder
+
+
+def _plan(folder: Path) -> object:
+    """Returns the document of the plan of a race, or None if it cannot be read."""
+    try:
+        return read_json(RaceFolder(folder).plan_json)
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _snapshot_damage(folder: Path) -> str:
