@@ -68,6 +68,10 @@ FIGURES: Mapping[str, RuleFigure] = {
 
 
 RETIRED: Mapping[str, str] = {
+    "gc.safepoint_ratio": "gc.stop_share / gc.pause_share",
+    "host.architecture": "host.deflate_hardware",
+    "jvm.version": "jvm.name",
+    "network.link_bytes_per_s": "network.link_share",
     "node.disk_util_share": "disk.util_share",
     "node.disk_write_bytes_per_s": "disk.write_bytes_per_s",
     "task.kind": "the key tasks of the rule",

@@ -79,8 +79,6 @@ def _stops(statistics: GcStatistics) -> _Figures:
         yield "gc.pause_mean_ms", pauses.mean_ms
         yield "gc.pause_p99_ms", pauses.max_ms if pauses.count < _FEW_PAUSES else pauses.p99_ms
         yield "gc.pause_max_ms", pauses.max_ms
-        if safepoints is not None:
-            yield "gc.safepoint_ratio", ratio(safepoints.stops.total_s, pauses.total_s)
         cpu = [statistics.cpu_user_s, statistics.cpu_system_s]
         if cpu[0] is not None and cpu[1] is not None:
             yield "gc.pause_cpu_s", cpu[0] + cpu[1]

@@ -37,7 +37,6 @@ SNAPSHOT: FigureTable = {
     "engine.http_compression": ("truth", "whether the engine compresses replies if asked to"),
     "engine.memory_lock": ("truth", "whether the engine locks its memory"),
     "jvm.name": ("text", "HotSpot or OpenJ9"),
-    "jvm.version": ("text", "version of the JVM"),
     "jvm.heap_max_bytes": ("bytes", "largest size of the heap"),
     "jvm.heap_initial_bytes": ("bytes", "initial size of the heap"),
     "jvm.compressed_oops": ("truth", "whether object pointers are compressed"),
@@ -51,7 +50,6 @@ SNAPSHOT: FigureTable = {
         "bytes",
         "memory that a node may use: of the host / its nodes, or the limit of the node's group if it is less",
     ),
-    "host.architecture": ("text", "such as x86_64, aarch64 or s390x"),
     "host.numa_nodes": ("count", "NUMA nodes of the host"),
     "host.swappiness": ("count", "vm.swappiness"),
     "host.swap_bytes": ("bytes", "size of the swap space"),
@@ -70,7 +68,6 @@ SNAPSHOT: FigureTable = {
     "network.rx_queues": ("count", "receive queues of the interface with the most traffic"),
     "network.rps": ("truth", "whether RPS distributes its packets"),
     "network.rfs": ("truth", "whether RFS directs them to the CPU of the application"),
-    "network.link_bytes_per_s": ("bytes/s", "speed of its link; missing for loopback and virtual devices"),
 }
 """Figures of the configuration of the engine and the machine."""
 
@@ -106,7 +103,6 @@ GC_LOG: FigureTable = {
     ),
     "gc.explicit_collections": ("count", "collections that code or a tool asked for"),
     "gc.heap_resizes": ("count", "changes of the heap's capacity"),
-    "gc.safepoint_ratio": ("ratio", "time of all safepoints / time of pauses of the collector"),
     "gc.time_to_safepoint_max_ms": ("ms", "longest time that threads took to stop"),
     "gc.cpu_ratio": ("ratio", "(user + system) / real time of pauses of a parallel collector"),
     "gc.pause_cpu_s": ("s", "CPU time of pauses, user + system"),

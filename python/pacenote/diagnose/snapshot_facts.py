@@ -33,7 +33,6 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _TIME = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, None: 0.001}
-_MEGABIT = 1e6 / 8
 _HARDWARE_DEFLATE = "dflt"
 """The flag of processors that compress DEFLATE."""
 
@@ -74,7 +73,6 @@ def add_snapshot_figures(
         for name, value in _network_figures(facts):
             builder.set(Window(), name, value)
         return
-    builder.set(Window(), "host.architecture", record.environment.architecture)
     for name, value in (*_host_figures(facts), *_network_figures(facts)):
         builder.set(Window(), name, value)
     for node in nodes:
@@ -124,7 +122,6 @@ def _node_figures(facts: _Facts, node: str) -> _Figures:
     jvm, flag = f"node.{node}.jvm", f"node.{node}.jvm.flag"
     name = facts.get(f"{jvm}.vm_name", "")
     yield "jvm.name", "OpenJ9" if "OpenJ9" in name else "HotSpot" if name else None
-    yield "jvm.version", facts.get(f"{jvm}.version")
     reported = [_number(facts, f"{jvm}.mem.heap_{which}_in_bytes") for which in ("max", "init")]
     largest = _first(_number(facts, f"{flag}.MaxHeapSize"), reported[0])
     yield "jvm.heap_max_bytes", largest
@@ -162,13 +159,13 @@ def _openj9_figures(facts: _Facts, jvm: str) -> _Figures:
 
 
 def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
+
+
 def _index_names(facts: _Facts) -> tuple[str, ...]:
     """Returns the names of the indices of which a snapshot has settings, without those of the engine."""
     found = dict.fromkeys(match[1] or match[2] for key in facts if (match := _INDEX.fullmatch(key)))
     return tuple(name for name in found if not name.startswith(".") or name.startswith(".ds-"))
-
-
-    return next((value for value in values if value is not None), None)
 
 
 def _index_figures(facts: _Facts) -> _Figures:
@@ -288,5 +285,3 @@ def _network_figures(facts: _Facts) -> _Figures:
     flows = facts.get(f"{key}.rps_flow_cnt")
     table = _number(facts, "sysctl.net.core.rps_sock_flow_entries")
     yield "network.rfs", None if flows is None or table is None else bool(flows.strip("0, ") and table)
-    speed = _number(facts, f"{key}.speed", _MEGABIT)
-    yield "network.link_bytes_per_s", speed if speed and speed > 0 else None
