@@ -4,6 +4,7 @@ import gzip
 import io
 import itertools
 import lzma
+import re
 import zipfile
 
 import pytest
@@ -314,3 +315,40 @@ def test_the_statistics_of_very_many_windows_end_after_a_minute(tmp_path):
     reader = GcLogReader([path], clock=lambda: next(times))
     with pytest.raises(EvidenceError, match="was read for 2 of 9 tasks only"):
         reader.between([(1795466258.0, 1795466278.0)] * 9)
+
+
+NUMBERS = re.compile(r"(?<=\] )(.*)")
+"""The message of a line, behind its decorations."""
+
+
+@pytest.mark.parametrize(
+    "huge", ["16777215T", "8388607T", "9007199254740993M", "18446744073709551615", "9223372036854775807"]
+)
+def test_numbers_that_no_jvm_writes_are_damages_and_not_errors(written, huge):
+    """Every number of the messages is replaced, one at a time, in every collection."""
+    text = HEADER + g1()
+    messages = {message[1] for message in NUMBERS.finditer(text)}
+    changed = set()
+    for message in messages:
+        for number in re.finditer(r"\d+[BKMGT]?", message):
+            changed.add((message, f"{message[: number.start()]}{huge}{message[number.end() :]}"))
+    assert len(changed) > 50
+    for place, (message, other) in enumerate(sorted(changed)):
+        reader = written(**{f"gc{place}_log": text.replace(message, other)})
+        (log,) = reader.logs()
+        assert log.statistics.heap.before_max_bytes is None or log.statistics.heap.before_max_bytes < 2**63
+        assert reader.read_input() is not None
+
+
+def test_collections_with_sizes_that_no_jvm_has_are_counted_as_damaged(written):
+    reader = written(gc_log=HEADER + g1(0, 3) + young(3, 4, "16777215T->16777215T(16777215T)"))
+    (log,) = reader.logs()
+    assert log.statistics.pause_count == 3
+    assert log.statistics.heap.before_max_bytes == 110 << 20
+    assert any("pause" in problem for problem in reader.read_input().problems)
+
+
+def test_sums_of_more_than_64_bits_are_the_largest_number(written):
+    sizes = f"{2**62}B->0B({2**62}B)"
+    (log,) = written(gc_log=HEADER + "".join(young(number, number + 1, sizes) for number in range(20))).logs()
+    assert log.statistics.allocation.allocated_bytes == 2**63 - 1

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::error::core_error;
+use crate::json::to_json;
 use crate::reader_thread::on_reader_thread;
 
 /// A pause: begin in seconds since 1970, length in milliseconds, and position of its kind among the names.
@@ -43,7 +44,7 @@ impl PyGcLogs {
     fn new(py: Python<'_>, files: Vec<PathBuf>) -> PyResult<Self> {
         on_reader_thread(py, |proceed| {
             let read = read_gc_logs(&files, proceed).map_err(|error| error.to_string())?;
-            let input = serde_json::to_string(&read.input).map_err(|error| error.to_string())?;
+            let input = to_json(&read.input).map_err(|error| error.to_string())?;
             Ok::<_, String>(Self { logs: read.logs, input })
         })
     }
@@ -116,7 +117,7 @@ fn document(log: &GcLog, statistics: Statistics, window: Option<Span>) -> serde_
     let end = log.span.and_then(|span| wall_s(log, span.end_ns));
     let openj9 = log.openj9_report(window);
     let container = log.container.as_deref();
-    serde_json::to_string(&Document { jvm: &log.jvm, container, start, end, statistics, openj9 })
+    to_json(&Document { jvm: &log.jvm, container, start, end, statistics, openj9 })
 }
 
 /// Converts seconds since 1970 to the clock of a log; times before its beginning become 0.

@@ -18,6 +18,7 @@
 //! | `evidence.rs` | reading GC logs |
 //! | `recording.rs` | reading Flight Recorder recordings |
 //! | `reader_thread.rs` | the thread that reads both |
+//! | `json.rs` | JSON text with numbers that Python's types accept |
 //! | `error.rs`, `panics.rs` | the exception of the core, and panics that end the process |
 
 #![allow(
@@ -31,6 +32,7 @@ mod driver;
 mod error;
 mod events;
 mod evidence;
+mod json;
 mod panics;
 mod reader_thread;
 mod recording;

@@ -22,7 +22,8 @@ pub(super) fn number(text: &[u8]) -> Option<u64> {
     rest.is_empty().then_some(value)
 }
 
-/// Splits off the number at the beginning of a text.
+/// Splits off the number at the beginning of a text. `None` also for one of more than 63 bits, which is neither a size nor
+/// a count of anything.
 pub(super) fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 {
@@ -32,7 +33,7 @@ pub(super) fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
     for digit in &text[..digits] {
         value = value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
     }
-    Some((value, &text[digits..]))
+    Some((signed(value)?, &text[digits..]))
 }
 
 /// Splits off the size at the beginning of a text, such as `12M`, in bytes.
@@ -46,7 +47,12 @@ pub(super) fn leading_size(text: &[u8]) -> Option<(u64, &[u8])> {
         [b'T', rest @ ..] => (40, rest),
         _ => return None,
     };
-    Some((value.checked_mul(1 << shift)?, rest))
+    Some((signed(value.checked_mul(1 << shift)?)?, rest))
+}
+
+/// Returns a number that also fits into a type with a sign.
+fn signed(value: u64) -> Option<u64> {
+    i64::try_from(value).is_ok().then_some(value)
 }
 
 /// Returns a size, such as `256M`, in bytes.
@@ -144,7 +150,14 @@ mod tests {
             let (sizes, _) = leading_sizes(text.as_bytes()).unwrap();
             assert_eq!(sizes, Sizes { before, after, capacity }, "{text}");
         }
-        for text in ["12M", "12M->", "12->0(3)", "99999999999999999999G->1M", "18446744073709551615K->1M"] {
+        for text in [
+            "12M",
+            "12M->",
+            "12->0(3)",
+            "99999999999999999999G->1M",
+            "18446744073709551615K->1M",
+            "16777215T->1M",
+        ] {
             assert_eq!(leading_sizes(text.as_bytes()), None, "{text}");
         }
         assert_eq!(leading_regions(b"12->0(10)"), Some((12, 0)));
