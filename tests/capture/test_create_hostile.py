@@ -139,3 +139,14 @@ def test_a_track_is_complete_without_the_health_of_a_slow_cluster(
     monkeypatch.setattr(create, "HEALTH_S", -1.0)
     assert sorted(creator.create()) == list(range(COUNT))
     assert "yellow" not in "".join(path.read_text() for path in creator.folder.rglob("*.json"))
+
+
+@pytest.mark.parametrize("number", [10**101, 10**4_000, -(10**200)])
+def test_mappings_that_no_track_can_have_are_refused_before_documents_are_read(
+    creator: TrackCreator, number: int
+) -> None:
+    creator.cluster.mappings = {"_meta": {"number": number}}
+    with pytest.raises(EngineError, match=r"cannot be those of a track|unexpected form|too many digits"):
+        creator.create()
+    assert creator.cluster.searches == 0
+    assert not creator.folder.exists()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pacenote.capture.sources import BackingIndex, CaptureSource
-from pacenote.capture.track_files import track_files
+from pacenote.capture.track_files import check_bodies, track_files
+from pacenote.errors import EngineError
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
@@ -104,3 +105,34 @@ def test_a_text_of_control_characters_is_rendered_at_once() -> None:
     source = CaptureSource("notes", (BackingIndex("notes", 1),), mappings, {"number_of_shards": "1"})
     text = track_files("mine", [source], {}, "green")["indices/notes.json"]
     assert text.count("number_of_shards | default(1)") == 1
+
+
+def _nested(levels: int) -> Mapping[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("timestamp", ["", "@timestamp"])
+@pytest.mark.parametrize("mappings", [{"_meta": {"n": 10**200}}, _nested(200)])
+def test_what_cannot_be_read_again_is_refused(timestamp: str, mappings: Mapping[str, Any]) -> None:
+    for part in ({"mappings": mappings}, {"settings": mappings}):
+        source = CaptureSource("notes", (BackingIndex("notes", 1),), timestamp=timestamp, **part)
+        with pytest.raises(EngineError, match="of 'notes' cannot be those of a track: it "):
+            check_bodies([source])
+
+
+@pytest.mark.parametrize("timestamp", ["", "@timestamp"])
+def test_what_is_not_refused_is_read_again(tmp_path: Path, timestamp: str) -> None:
+    deepest = 0
+    for levels in range(190, 201):
+        source = CaptureSource("notes", (BackingIndex("notes", 1),), _nested(levels), timestamp=timestamp)
+        try:
+            check_bodies([source])
+        except EngineError:
+            continue
+        deepest = levels
+        body = _rendered(tmp_path, source)
+        assert (body["template"] if timestamp else body)["mappings"] == source.mappings
+    assert deepest > 190

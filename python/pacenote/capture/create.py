@@ -21,7 +21,7 @@ from pacenote.capture.sources import (
     url_path,
 )
 from pacenote.capture.time_limits import PhaseLimit
-from pacenote.capture.track_files import track_files
+from pacenote.capture.track_files import check_bodies, track_files
 from pacenote.cluster.info import read_info
 from pacenote.errors import UsageError
 from pacenote.model.progress import ProgressCallback
@@ -70,6 +70,7 @@ def create_track(
     _check_folder(request.folder, replaceable_folder(request.folder))
     info = read_info(rest)
     sources = _find_sources(request, rest)
+    check_bodies(sources)
     for text in capture_warnings(sources):
         warn(text)
     with _exclusive_folder(request.folder):

@@ -14,6 +14,8 @@ from typing import Any
 
 from pacenote.capture.dump import DumpedFile
 from pacenote.capture.sources import CaptureSource
+from pacenote.errors import EngineError
+from pacenote.model.decoding import parse_json
 from pacenote.model.printable import encodable
 
 _TEMPLATED = {
@@ -129,6 +131,20 @@ def track_files(
         "challenges/default.json": _challenge(sources, health, indexes=bool(dumped)),
         "operations/default.json": _operations(sources),
     }
+
+
+def check_bodies(sources: Sequence[CaptureSource]) -> None:
+    """Raises EngineError for mappings or settings that cannot be read again as a part of a track: a server
+    that is no engine may have sent them.
+    """
+    for source in sources:
+        try:
+            parse_json(_body(source))
+        except ValueError as error:
+            raise EngineError(
+                f"the mappings or settings of '{source.name}' cannot be those of a track: {error}",
+                hint="check --target-hosts",
+            ) from error
 
 
 def _track(name: str, sources: Sequence[CaptureSource], dumped: Mapping[str, DumpedFile]) -> str:
