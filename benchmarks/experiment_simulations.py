@@ -234,8 +234,8 @@ def contains(result: ExperimentResult, change: float) -> list[bool]:
 
 _HEADING = (
     *("experiment", "autocorrelation", "noise of a race", "true change", "blocks (mean)"),
-    "said to have changed",
-    *("an interval excludes no change", "all intervals contain the change", "answered void"),
+    *("a metric is said to have changed", 'an interval excludes "no change"'),
+    *("all intervals contain the change", "answered void"),
 )
 
 _LOOKS = pair(looks=(5, 10))
