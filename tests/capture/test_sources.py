@@ -156,10 +156,13 @@ def test_the_memory_of_all_mappings_together_is_limited(
     server: Server, monkeypatch: pytest.MonkeyPatch, find: Callable[..., tuple[CaptureSource, ...]]
 ) -> None:
     """A server may have a thousand data streams, each with mappings of 3 MB."""
-    mappings = {"_meta": {"numbers": [1] * 1_000}}
-    server.indices = {f"notes-{number}": _index() | {"mappings": mappings} for number in range(3)}
+    monkeypatch.setattr(sources, "MAX_MEMORY_BYTES", 100_000)
+    alike = {"mappings": {"_meta": {"numbers": [1] * 1_000}}}
+    server.indices = {f"notes-{number}": _index() | alike for number in range(3)}
     assert server.find(find)
-    limit = 150_000 if find is find_indices else 50_000
-    monkeypatch.setattr(sources, "MAX_MEMORY_BYTES", limit)
-    with pytest.raises(EngineError, match=r"mappings and settings of the indices take more than .* memory"):
+    server.indices = {
+        f"notes-{number}": _index() | {"mappings": {"_meta": {"numbers": [number] * count}}}
+        for number, count in enumerate((1_000, 1_000, 2_000))
+    }
+    with pytest.raises(EngineError, match=r"mappings and settings of all sources take more than .* memory"):
         server.find(find)

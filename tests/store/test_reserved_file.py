@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from pacenote.errors import StoreError
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.result import SubOperationResult
+from pacenote.store import reserved_file
 from pacenote.store.race_folder import RECORD_BYTES, ExpectedResult, RaceFolder
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned
 from pacenote.system import locks
@@ -169,6 +170,20 @@ def test_a_file_is_locked_although_a_process_asks_at_the_same_moment(tmp_path):
         reserved = ReservedFile(path, 1)
         assert is_locked(path)
         reserved.close()
+
+
+def test_a_file_that_is_released_before_it_is_locked_is_created_again(tmp_path, monkeypatch):
+    path = tmp_path / "reserved"
+
+    def lock_later(descriptor):
+        monkeypatch.setattr(reserved_file, "lock_own", locks.lock_own)
+        assert release_abandoned(path)
+        return locks.lock_own(descriptor)
+
+    monkeypatch.setattr(reserved_file, "lock_own", lock_later)
+    reserved = ReservedFile(path, 1)
+    assert is_locked(path)
+    reserved.close()
 
 
 def test_a_file_that_another_process_keeps_locked_is_not_used(tmp_path, monkeypatch):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -111,18 +112,26 @@ class _Described:
     memory: int = 0
     """Bytes of memory that their mappings and settings take, with their texts."""
 
+    mappings: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
+    """Mappings by the hash of their text: those of data streams of one template are equal."""
+
     def add(self, source: CaptureSource) -> None:
         """Raises EngineError if the sources take too much memory together."""
-        text = json.dumps([source.mappings, source.settings], ensure_ascii=False)
-        # The values, and the text as it is described, rendered and written.
-        self.memory += memory_of_values(text.encode("utf-8", "replace")) + 3 * len(text)
+        text = json.dumps(source.mappings, ensure_ascii=False).encode("utf-8", "replace")
+        key = hashlib.sha256(text).digest()
+        if key not in self.mappings:
+            self.mappings[key] = source.mappings
+            self.memory += memory_of_values(text)
+        settings = json.dumps(source.settings, ensure_ascii=False).encode("utf-8", "replace")
+        # The texts are described, rendered and written.
+        self.memory += memory_of_values(settings) + 3 * (len(text) + len(settings))
         if self.memory > MAX_MEMORY_BYTES:
             limit = format_bytes(MAX_MEMORY_BYTES)
             raise EngineError(
-                f"the mappings and settings of the indices take more than {limit} of memory",
+                f"the mappings and settings of all sources take more than {limit} of memory",
                 hint="capture them separately, or check --target-hosts",
             )
-        self.by_name[source.name] = source
+        self.by_name[source.name] = replace(source, mappings=self.mappings[key])
 
 
 def url_path(name: str) -> str:

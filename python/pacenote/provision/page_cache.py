@@ -73,7 +73,9 @@ def fill_page_cache(folders: Iterable[Path]) -> None:
 
 
 def measure_page_cache(folders: Iterable[Path]) -> CachedBytes:
-    """Returns how much of the files in the folders is in the page cache."""
+    """Returns how much of the files in the folders is in the page cache; of a folder that cannot be walked to
+    its end, the files before that.
+    """
     total, cached = 0, 0
     for descriptor in _data_files(folders):
         for start, end in data_ranges(descriptor, os.fstat(descriptor).st_size):

@@ -19,6 +19,9 @@ from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder, 
 from pacenote.system.locks import lock_own, try_lock
 from pacenote.units import format_bytes
 
+_ATTEMPTS = 3
+"""How often a file is created that another process locks or removes."""
+
 _KEEP_SIZE = 1
 _UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
@@ -29,26 +32,12 @@ class ReservedFile:
     def __init__(self, path: Path, size: int) -> None:
         """Creates the file and reserves `size` bytes. Raises StoreError if the disk does not have them."""
         self.path = path
-        self._descriptor: int | None = None
+        self._descriptor: int | None = _created(path)
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._descriptor = os.open(path, flags, PRIVATE_FILE)
-        except OSError as error:
-            raise store_error("create", path, error) from error
-        try:
-            self._lock()
             self.reserve(size)
         except StoreError:
             self.close()
             raise
-
-    def _lock(self) -> None:
-        try:
-            is_locked = self._descriptor is None or lock_own(self._descriptor)
-        except OSError:
-            return  # The file system has no locks.
-        if not is_locked:
-            raise StoreError(f"another process keeps {self.path} locked")
 
     def reserve(self, size: int) -> None:
         """Reserves `size` bytes in all. Raises StoreError if the disk does not have them, or if the process
@@ -100,6 +89,25 @@ class ReservedFile:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _created(path: Path) -> int:
+    """Creates and locks a file, and returns its descriptor. Raises StoreError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    for _ in range(_ATTEMPTS):
+        try:
+            descriptor = os.open(path, flags, PRIVATE_FILE)
+        except OSError as error:
+            raise store_error("create", path, error) from error
+        try:
+            if lock_own(descriptor) and os.path.samestat(os.fstat(descriptor), path.lstat()):
+                return descriptor
+        except FileNotFoundError:
+            pass  # `release_abandoned` has removed it before it was locked.
+        except OSError:
+            return descriptor  # The file system has no locks.
+        os.close(descriptor)
+    raise StoreError(f"another process keeps {path} locked", hint="end it, and race again")
 
 
 def release_abandoned(path: Path) -> bool:

@@ -106,8 +106,8 @@ def pip_command() -> list[str]:
         # A wheel is an archive that Python can run a package of.
         return [sys.executable, "-P", str(wheel / "pip")]
     if (uv := shutil.which("uv")) is not None:
-        # The working folder may have settings for uv, with an index of another user.
-        return [uv, "tool", "run", "--no-config", "--quiet", "--python", sys.executable, "pip"]
+        # It ignores settings of the working folder, unlike other commands of uv.
+        return [uv, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
     return own
 
 

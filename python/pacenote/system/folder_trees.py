@@ -21,8 +21,8 @@ from pathlib import Path
 MAX_DEPTH = 64
 """Largest depth of folders that are read: engines need about ten."""
 
-MAX_NAMES = 1_000_000
-"""Largest number of names in a tree that are read: engines have some ten thousand files."""
+MAX_NAMES = 2_000_000
+"""Largest number of names in a tree that are read: a node with 5,000 shards has up to a million."""
 
 _MAX_FOLDERS = 100_000
 """Largest number of folders in one folder of it."""
@@ -30,7 +30,7 @@ _MAX_FOLDERS = 100_000
 _NAMES_AT_A_TIME = 10_000
 """Number of names that are in memory at a time: each may take a kilobyte."""
 
-_REMOVAL_TIMEOUT_S = 600.0
+_REMOVAL_TIMEOUT_S = 120.0
 """Seconds after which a folder to which others still add folders is left as it is."""
 
 _FRUITLESS_ROUNDS = 10
@@ -68,7 +68,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None]:
     """Yields each folder below one as its name, names of its regular files, and its descriptor, which is
     open until the next one is yielded; a folder with very many files several times, each time with others.
-    Does not follow links. Raises OSError, also for folders that are nested too deeply or have too many names.
+    It must not be listed by this descriptor, whose position is that of the walk. Does not follow links.
+    Raises OSError, also for folders that are nested too deeply or have too many names.
     """
     with opened_folder(folder) as descriptor:
         yield from _Walk().below(folder.name, descriptor)
@@ -170,7 +171,7 @@ def _flatten(path: Path | str, parent: int | None) -> None:
                     return
                 listed += 1
                 with contextlib.suppress(OSError):
-                    _empty(name, top)
+                    _empty(name, top, deadline)
                     removed += 1
             if not listed:
                 return
@@ -184,13 +185,17 @@ def names_in(folder: int) -> Iterator[str]:
             yield entry.name
 
 
-def _empty(name: str, top: int) -> None:
-    """Removes a file, or a folder whose folders it moves up to the open folder `top`. Raises OSError."""
+def _empty(name: str, top: int, deadline: float) -> None:
+    """Removes a file, or a folder whose folders it moves up to the open folder `top`. Raises OSError, also if
+    something is left at the deadline.
+    """
     if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
         os.unlink(name, dir_fd=top)
         return
     with _taken(name, top) as folder:
         for inner in names_in(folder):
+            if time.monotonic() > deadline:
+                break
             # What remains is the error of `rmdir`.
             with contextlib.suppress(OSError):
                 if stat.S_ISDIR(os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode):

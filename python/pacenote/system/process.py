@@ -20,8 +20,8 @@ _FLOCK = re.compile(r"^lock:.*\bFLOCK\b", re.MULTILINE)
 _EFFECTIVE_USER = re.compile(r"^Uid:\s+\d+\s+(\d+)", re.MULTILINE)
 
 _MOST_DESCRIPTORS = 1_024
-"""Number of descriptors of a process that are looked at: the one of a lock that it inherited is among the
-first.
+"""Number of descriptors of a process that are looked at: the one of a lock that it inherited, as builds and
+nodes do, is among the first.
 """
 
 _ENDING_S = 10.0
