@@ -17,6 +17,7 @@ STORED = {
     "not_available": {
         "n-1: control group": "it is that of n-0",
         "n-0: io.stat": "it is that of an unknown node",
+        "n-2: child processes": "too many of them ran at a time",
     },
 }
 FACTS = SamplerFacts(
@@ -26,6 +27,7 @@ FACTS = SamplerFacts(
     link_bytes_per_s={"eth0": 125000000.0, "eth1": 1.5},
     devices={"md0": ("sda", "sdb"), "sdc": ()},
     group_readers={"n-1": "n-0"},
+    unread_children=frozenset({"n-2"}),
     exact_interrupts=True,
 )
 HOSTILE: tuple[object, ...] = (True, -1, 1e308, "x", [], [[]], [None], {}, {"a": None}, [{}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -118,6 +119,33 @@ def test_a_node_that_has_inherited_its_cpus_is_not_told_to_have_idle_ones(tmp_pa
     earlier = {name: value for name, value in values["host-sampler"].items() if name != "process_cpus"}
     found = host_figures_by_task(file, telemetry_cuts(file), {"host-sampler": earlier}, str(first))
     assert float(found["index"]["cpu.driver_share"]) > 0.03
+
+
+@pytest.mark.process
+def test_what_an_engine_has_started_is_not_one_of_other_programs(tmp_path: Path) -> None:
+    """As that of Elasticsearch for machine learning, which its controller starts."""
+    cpu = min(os.sched_getaffinity(0))
+    busy = "print(flush=True)\nwhile True: pass"
+    start = "import subprocess, sys\nsubprocess.run([sys.executable, '-S', '-c', sys.argv[-1], *sys.argv[1:-1]])"
+    command = ["taskset", "-c", str(cpu), sys.executable, "-c", start, start, busy]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as engine:
+        try:
+            assert engine.stdout is not None
+            engine.stdout.readline()
+            identity = process_identity(engine.pid)
+            assert identity is not None
+            node = LocalEngine("node-0", identity, (), shares_files=True)
+            race = RaceTelemetry(RaceFolder(tmp_path), observed_host((), (), LocalEngines((node,))))
+            race.start_sampler()
+            begin_ns = race.now_ns()
+            time.sleep(1.5)
+            result = replace(task("index"), started_s=0.0, duration_s=(race.now_ns() - begin_ns) / 1e9)
+            values, _ = race.close(DriveResult((result,), {"started_unix_ns": begin_ns}))
+        finally:
+            os.killpg(engine.pid, signal.SIGKILL)
+    file = tmp_path / "telemetry.parquet"
+    figures = host_figures_by_task(file, telemetry_cuts(file), values)["index"]
+    assert float(figures["cpu.engine_share"]) > 0.1
 
 
 def test_a_host_without_nodes_has_the_driver_only() -> None:

@@ -50,6 +50,19 @@ def test_other_programs_used_at_least_what_all_time_of_a_driver_leaves_that_may_
     assert (use.others, use.others_are_bound) == ([pytest.approx(0.15)], True)
 
 
+def test_processes_that_a_node_has_started_belong_to_the_engine() -> None:
+    """As programs of an engine for machine learning."""
+    children = telemetry("process.children_cpu", [200.0], labels={"process": "node-0"})
+    use = cpu_use((*LINES, children), record(telemetry={"host-sampler": {}}))
+    assert (use.engine, use.others) == ([pytest.approx(0.4)], [pytest.approx(0.125)])
+
+
+def test_other_programs_are_unknown_while_not_all_of_the_engine_is_read() -> None:
+    unread = {"host-sampler": {"not_available": {"node-0: child processes": "too many"}}}
+    use = cpu_use(LINES, record(telemetry=unread))
+    assert (use.engine, use.others) == ([], [])
+
+
 def test_earlier_versions_recorded_only_the_cpus_that_were_selected_for_the_driver() -> None:
     sampler = {"host-sampler": {"node_cpus": [0]}}
     bound = record(telemetry=sampler, options=RecordedOptions(driver_cpus="1"))

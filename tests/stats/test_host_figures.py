@@ -309,6 +309,23 @@ def test_nodes_with_cpus_of_their_own_have_figures_of_their_own() -> None:
     assert node_cpu_figures(telemetry({**COUNTERS, **cpus}, {}), TASK, alike) == {}
 
 
+def test_processes_that_a_node_has_started_belong_to_the_engine() -> None:
+    """As programs of an engine for machine learning."""
+    counters = {**COUNTERS, "process.children_cpu[process=node-0]": 10_000}
+    found = host_figures(telemetry(counters, GAUGES), TASK, HOST, HostHistory())
+    assert found["cpu.engine_share"] == pytest.approx(0.45)
+    assert found["cpu.other_share"] == pytest.approx(0.04)
+
+
+def test_other_programs_are_unknown_if_not_all_that_a_node_has_started_is_read() -> None:
+    unread = replace(HOST, unread_children=frozenset({"node-0"}))
+    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, unread, HostHistory())
+    assert not {"cpu.engine_share", "cpu.other_share", "cpu.lacked_share"} & set(found)
+    counters = {**COUNTERS, "process.children_cpu[process=node-0]": 10_000}
+    found = host_figures(telemetry(counters, GAUGES), TASK, unread, HostHistory())
+    assert found["cpu.other_share"] == pytest.approx(0.04)
+
+
 def pinned(engine_ms: float, driver_ms: float, **process_cpus: frozenset[int]) -> dict[str, float | str]:
     """The figures of CPU 0, to which node-0 is bound, where others have 40 % of the time; engine and driver
     have this much time in ms.

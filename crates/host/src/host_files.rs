@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::child_processes::{ChildProcesses, MAX_CHILDREN};
 use crate::control_groups::{ControlGroups, Controller, GroupFolder};
 use crate::cpu_frequency::frequency_files;
 use crate::file_system::{DataPath, PathSpace};
@@ -30,6 +31,8 @@ pub struct HostFiles {
     pub sources: Vec<KernelFile>,
     /// Threads of processes, which are read less often.
     pub threads: Vec<ProcessThreads>,
+    /// What belongs to the processes of nodes.
+    pub children: ChildProcesses,
     /// Data paths, which are read as often as files that rarely change.
     pub paths: Vec<PathSpace>,
     /// Why a file is not read, by its name.
@@ -125,6 +128,7 @@ impl HostFiles {
         for process in processes {
             files.add_process(proc, process, &mounts, open_files);
         }
+        files.children = children_of_nodes(proc, processes, open_files);
         for path in data {
             match PathSpace::open(path) {
                 Ok(space) => files.paths.push(space),
@@ -140,6 +144,7 @@ impl HostFiles {
     /// Returns why files or parts of them were not read until now, by their name.
     pub fn problems(&self) -> BTreeMap<String, String> {
         let mut found = self.not_available.clone();
+        found.extend(self.children.problems());
         for source in self.sources.iter().filter(|source| source.has_too_many_values()) {
             found.insert(
                 source.name().to_owned(),
@@ -247,8 +252,14 @@ fn has_limit(group: &GroupFolder, controller: Controller) -> bool {
     is_limited
 }
 
-/// Returns the text of a file, or an empty one if it cannot be read. The names of mounts and groups may be in any
-/// encoding.
+/// Returns the processes that those of nodes have started. The driver has none that count as it.
+fn children_of_nodes(proc: &Path, processes: &[ObservedProcess], open_files: usize) -> ChildProcesses {
+    let nodes = processes.iter().filter(|process| process.name != DRIVER);
+    let of: Vec<(String, u32)> = nodes.map(|node| (node.name.clone(), node.id)).collect();
+    let observed = processes.iter().map(|process| process.id).collect();
+    ChildProcesses::new(proc, &of, observed, open_files.min(MAX_CHILDREN))
+}
+
 /// Returns the CPUs that any of the nodes may use; none if that is not known of any.
 fn cpus_of_nodes(proc: &Path, processes: &[ObservedProcess]) -> BTreeSet<u32> {
     let nodes = processes.iter().filter(|process| process.name != DRIVER);
@@ -265,6 +276,8 @@ fn allowed_cpus(status: &str) -> BTreeSet<u32> {
     ranges.flat_map(|(first, last)| first..=last.min(first.saturating_add(MAX_LISTED_CPUS))).collect()
 }
 
+/// Returns the text of a file, or an empty one if it cannot be read. The names of mounts and groups may be in any
+/// encoding.
 fn read_lossy(file: &Path) -> String {
     String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned()
 }

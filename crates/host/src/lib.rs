@@ -11,6 +11,7 @@
 //! | `reading.rs` | one value of such a file |
 //! | `kernel_file.rs` | a file that is kept open, with the numbers of its series |
 //! | `threads.rs` | CPU time, waits and migrations of the threads of a process |
+//! | `child_processes.rs` | CPU time of the processes that a process has started |
 //! | `file_system.rs` | the space on the file systems of data paths |
 //! | `control_groups.rs` | where the files of a process's control groups are |
 //! | `cpu_frequency.rs` | which files have the frequencies of CPUs |
@@ -19,6 +20,7 @@
 //! | `sampler.rs` | the thread |
 //! | `clock.rs` | the time of samples |
 
+mod child_processes;
 mod clock;
 mod control_groups;
 mod cpu_frequency;

@@ -70,6 +70,11 @@ impl Sweep {
             batch.split_if_late();
             source.read(&mut self.buffer, self.units, &number, &mut batch.values);
         }
+        batch.split_if_late();
+        if is_last || Pace::EveryFifth.is_due(sweep) {
+            self.files.children.find();
+        }
+        self.files.children.read(self.units, &number, &mut batch.values);
         if is_last || Pace::EveryFifth.is_due(sweep) {
             for path in &mut self.files.paths {
                 batch.split_if_late();

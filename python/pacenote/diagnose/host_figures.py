@@ -97,7 +97,7 @@ HOST_SAMPLER: FigureTable = {
     "cpu.user_share": ("share", "time of those cores in programs"),
     "cpu.system_share": ("share", "time of those cores in the kernel"),
     "cpu.steal_share": ("share", "time of those cores that the hypervisor gave to other guests"),
-    "cpu.engine_share": ("share", "time of those cores in the process of the engine"),
+    "cpu.engine_share": ("share", "time of those cores in processes of the engine"),
     "cpu.driver_share": ("share", "time of those cores in the process of the driver"),
     "cpu.other_share": ("share", "time of those cores in other processes"),
     "cpu.other_least_share": (

@@ -21,6 +21,12 @@ _GROUP = ": control group"
 _SAME = "it is that of "
 """The beginning of the reason why a group is not read again, before the name of the process that has it."""
 
+CHILDREN = "process.children_cpu"
+"""The counter with the time of the processes that a node has started, and that these have started."""
+
+_UNREAD_CHILDREN = ": child processes"
+"""The end of the key of the processes that a node has started, if they are not read, after its name."""
+
 _T = TypeVar("_T")
 
 
@@ -46,6 +52,9 @@ class SamplerFacts:
     group_readers: Mapping[str, str] = field(default_factory=dict)
     """The process under whose name the control group of another process is sampled, by that of the other."""
 
+    unread_children: frozenset[str] = frozenset()
+    """The nodes of which not all processes were read that they have started."""
+
     exact_interrupts: bool | None = None
     """Whether the kernel counts the time of interrupts apart from that of the programs that they stop; None
     if that is not known, as in races of earlier versions.
@@ -64,6 +73,7 @@ def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
     if not isinstance(sampler, Mapping):
         return None
     listed: list[object] = _part(list[object], sampler.get("data_devices"), [])
+    not_available: dict[str, str] = _part(dict[str, str], sampler.get("not_available"), {})
     return SamplerFacts(
         nodes=_part(tuple[str, ...], sampler.get("nodes"), ()),
         node_cpus=frozenset(_part(tuple[int, ...], sampler.get("node_cpus"), ())),
@@ -74,7 +84,10 @@ def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
             for entry in listed
             if isinstance(entry, Mapping) and isinstance(device := entry.get("device"), str) and device
         },
-        group_readers=_group_readers(_part(dict[str, str], sampler.get("not_available"), {})),
+        group_readers=_group_readers(not_available),
+        unread_children=frozenset(
+            name.removesuffix(_UNREAD_CHILDREN) for name in not_available if name.endswith(_UNREAD_CHILDREN)
+        ),
         exact_interrupts=_part(bool, sampler.get("exact_interrupts"), None),
         interfaces=_part(tuple[str, ...], sampler.get("interfaces"), ()),
         partitions=_part(dict[str, str], sampler.get("partitions"), None),

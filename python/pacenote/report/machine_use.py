@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import TelemetryLine
 from pacenote.model.reported_cpu import NEGLIGIBLE_SHARE
-from pacenote.model.sampler_facts import SamplerFacts, sampler_facts
+from pacenote.model.sampler_facts import CHILDREN, SamplerFacts, sampler_facts
 
 HOST, NODES, GAUGES = "host", "node-counters", "node-gauges"
 """Sources of the series."""
@@ -36,7 +36,9 @@ class CpuUse:
     """What all programs used of the CPUs that the nodes may use, or of all without nodes."""
 
     engine: PartValues
-    """What the nodes used of them that run on this host and were observed."""
+    """What the nodes used of them that run on this host and were observed, with the processes that they have
+    started.
+    """
 
     driver: PartValues
     """What the driver used of the CPUs that it may use."""
@@ -79,7 +81,7 @@ def cpu_use(telemetry: Sequence[TelemetryLine], record: RaceRecord) -> CpuUse:
     interrupts = [] if facts.exact_interrupts is False else _shares(times.interrupts, total)
     programs = _differences(busy, interrupts) if interrupts else busy
     is_unknown = facts.exact_interrupts is None and _exceed(interrupts, NEGLIGIBLE_SHARE)
-    engine_ms = _process_times(telemetry, lambda name: name != _DRIVER)
+    engine_ms = _engine_times(telemetry, facts.unread_children)
     driver_ms = _process_times(telemetry, lambda name: name == _DRIVER)
     engine, driver = _shares(engine_ms, total), _shares(driver_ms, _cpu_times(telemetry, drivers).total)
     is_apart = bool(cpus and drivers) and not cpus & drivers
@@ -135,6 +137,19 @@ def _cpu_times(telemetry: Sequence[TelemetryLine], cpus: frozenset[int]) -> _Cpu
         added(mean for state, mean in lines if state in _FREE),
         added(mean for state, mean in lines if state in _INTERRUPTS),
     )
+
+
+def _engine_times(
+    telemetry: Sequence[TelemetryLine], unread_children: Collection[str]
+) -> list[float | None]:
+    """Returns the time of the nodes and of the processes that they have started; empty if that is not known
+    of a node.
+    """
+    children = selected_lines(telemetry, HOST, CHILDREN)
+    if {*unread_children} - {line.labels.get("process") for line in children}:
+        return []
+    own = _process_times(telemetry, lambda name: name != _DRIVER)
+    return added([own, *(line.mean for line in children)]) if own else []
 
 
 def _process_times(

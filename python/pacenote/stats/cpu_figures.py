@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pacenote.model.reported_cpu import NEGLIGIBLE_SHARE, NO_IDLE_SHARE, lacked_share
+from pacenote.model.sampler_facts import CHILDREN
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry
 
 DRIVER = "driver"
@@ -45,6 +46,9 @@ class CpuSet:
 
     exact_interrupts: bool | None = None
     """Whether the kernel counts the time of interrupts for no process; None if that is not known."""
+
+    unread_children: frozenset[str] = frozenset()
+    """The nodes of which not all processes were read that they have started."""
 
     def is_within(self, process: str) -> bool:
         """Returns whether a process may use no other CPUs than these."""
@@ -80,7 +84,7 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
     if (driver := used[DRIVER]) is not None:
         found["cpu.driver_share"] = driver / total
     # The driver had at most all of its time on these CPUs.
-    most = _cpu_time(telemetry, DRIVER) if driver is None else driver
+    most = _own_cpu_time(telemetry, DRIVER) if driver is None else driver
     # Without the processes of nodes, the engine may be one of the others.
     others = None
     if engine is not None and most is not None:
@@ -156,7 +160,7 @@ def _processes(
     times = dict[str, float | None]()
     left = busy_ms
     for process in sorted((*wanted.nodes, DRIVER), key=lambda name: not wanted.is_within(name)):
-        used = 0.0 if wanted.is_outside(process) else _cpu_time(telemetry, process)
+        used = 0.0 if wanted.is_outside(process) else _cpu_time(telemetry, process, wanted)
         if used is not None and not wanted.is_within(process):
             most = min(used, left)
             used = most if most <= negligible_ms else None
@@ -165,7 +169,18 @@ def _processes(
     return times
 
 
-def _cpu_time(telemetry: TaskTelemetry, process: str) -> float | None:
+def _cpu_time(telemetry: TaskTelemetry, process: str, wanted: CpuSet) -> float | None:
+    """Returns the time of a process and of those that it has started, in milliseconds per second. Races of
+    earlier versions did not record the latter.
+    """
+    own = _own_cpu_time(telemetry, process)
+    children = _per_s(telemetry.counter(CHILDREN, process=process))
+    if children is None and process in wanted.unread_children:
+        return None
+    return None if own is None else own + (children or 0.0)
+
+
+def _own_cpu_time(telemetry: TaskTelemetry, process: str) -> float | None:
     names = ("process.user", "process.system")
     return total_or_none(_per_s(telemetry.counter(name, process=process)) for name in names)
 

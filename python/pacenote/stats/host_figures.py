@@ -58,6 +58,9 @@ class SampledHost:
     group_readers: Mapping[str, str] = field(default_factory=dict)
     """The process under whose name the control group of another process is sampled, by that of the other."""
 
+    unread_children: frozenset[str] = frozenset()
+    """The nodes of which not all processes were read that they have started."""
+
     exact_interrupts: bool | None = None
     """Whether the kernel counts the time of interrupts for no process; None if that is not known."""
 
@@ -87,6 +90,7 @@ class SampledHost:
             facts.node_cpus,
             process_cpus,
             facts.group_readers,
+            facts.unread_children,
             facts.exact_interrupts,
             facts.interfaces,
             facts.partitions,
@@ -94,7 +98,7 @@ class SampledHost:
 
     def cpu_set(self, cpus: frozenset[int]) -> CpuSet:
         """Returns a set of its CPUs."""
-        return CpuSet(cpus, self.nodes, self.process_cpus, self.exact_interrupts)
+        return CpuSet(cpus, self.nodes, self.process_cpus, self.exact_interrupts, self.unread_children)
 
     def cpus_of(self, node: str) -> frozenset[int]:
         """Returns the CPUs that a node may use; empty for all."""

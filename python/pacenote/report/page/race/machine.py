@@ -9,6 +9,7 @@ from pacenote.model.cpu_list import format_cpus
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceObservations, TelemetryLine
+from pacenote.model.sampler_facts import CHILDREN
 from pacenote.report.machine_use import (
     CPU_STATES,
     GAUGES,
@@ -32,6 +33,7 @@ WANTED = (
     *((HOST, f"cpu.{state}") for state in CPU_STATES),
     (HOST, "process.user"),
     (HOST, "process.system"),
+    (HOST, CHILDREN),
     (HOST, "disk.read_bytes"),
     (HOST, "disk.write_bytes"),
     (HOST, "disk.busy_time"),
