@@ -9,6 +9,7 @@ from pacenote.stats.host_figures import SampledHost
 
 STORED = {
     "nodes": ["n-0"],
+    "further_engines": ["far: n-0"],
     "node_cpus": [0, 1],
     "process_cpus": {"n-0": [0, 1], "driver": [2]},
     "link_bytes_per_s": {"eth0": 125000000, "eth1": 1.5},
@@ -22,6 +23,7 @@ STORED = {
 }
 FACTS = SamplerFacts(
     nodes=("n-0",),
+    further_engines=("far: n-0",),
     node_cpus=frozenset({0, 1}),
     process_cpus={"n-0": frozenset({0, 1}), "driver": frozenset({2})},
     link_bytes_per_s={"eth0": 125000000.0, "eth1": 1.5},

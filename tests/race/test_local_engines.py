@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +14,14 @@ from typing import Any
 import pytest
 
 from host.test_engine_processes import own_start_s
+from pacenote.evidence.telemetry_values import telemetry_cuts
 from pacenote.net.hosts import parse_hosts
 from pacenote.net.rest import RestClient
 from pacenote.race.local_engines import LocalEngines, find_local_engines
 from pacenote.race.observed_host import observed_host
 from pacenote.store.race_store import RaceStore
 from race.test_run_telemetry import GrowingEngine, race_task
+from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
 
@@ -94,6 +99,40 @@ def test_a_race_samples_the_process_of_an_engine_that_it_did_not_start(
     assert '"machine.runs": "the driver and the engine, which Pacenote did not start"' in snapshot
     assert '"node.node-0.process.' in snapshot
     assert "node-0.process.environment" not in snapshot
+
+
+@pytest.mark.process
+def test_a_race_samples_nodes_of_further_clusters_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are no nodes of the cluster under test, although they have their names, and no other programs."""
+    engine = GrowingEngine()
+    with subprocess.Popen(["sleep", "60"]) as sleep:
+        started = {"jvm": {"start_time_in_millis": round(time.time() * 1e3)}}
+        of_far = {"nodes": {"a": node("node-0", sleep.pid) | started, "b": node("node-1", 2**22 + 1)}}
+
+        def respond(request: HttpRequest) -> HttpResponse:
+            if request.path.startswith("/_nodes/process"):
+                return json_response({"nodes": {"a": node("node-0", os.getpid())}})
+            return engine.respond(request)
+
+        def respond_far(request: HttpRequest) -> HttpResponse:
+            is_wanted = request.path.startswith("/_nodes/process")
+            return json_response(of_far if is_wanted else engine_document(request.target))
+
+        try:
+            with http_server(respond) as tested, http_server(respond_far) as far:
+                hosts = json.dumps({"default": [tested.address], "far": [far.address]})
+                assert race_task(respond, tmp_path, monkeypatch, f"--target-hosts={hosts}") == 0
+        finally:
+            sleep.kill()
+    race = RaceStore(tmp_path / "home").races / "r"
+    sampler = RaceStore(tmp_path / "home").load("r").telemetry["host-sampler"]
+    assert isinstance(sampler, dict)
+    assert (sampler["nodes"], sampler["further_engines"]) == (["node-0"], ["far: node-0"])
+    assert sampler["missing_nodes"] == {"far: node-1": "no process of this machine is it"}
+    host = telemetry_cuts(race / "telemetry.parquet").of_source("host", "task")
+    assert host.counter("process.user", process="far: node-0") is not None
 
 
 def test_processes_of_a_cluster_of_very_many_nodes_are_not_looked_for() -> None:

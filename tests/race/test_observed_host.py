@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace as replace_engine
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,9 @@ def test_what_an_engine_has_started_is_not_one_of_other_programs(tmp_path: Path)
     """As that of Elasticsearch for machine learning, which its controller starts."""
     cpu = min(os.sched_getaffinity(0))
     busy = "print(flush=True)\nwhile True: pass"
-    start = "import subprocess, sys\nsubprocess.run([sys.executable, '-S', '-c', sys.argv[-1], *sys.argv[1:-1]])"
+    start = (
+        "import subprocess, sys\nsubprocess.run([sys.executable, '-S', '-c', sys.argv[-1], *sys.argv[1:-1]])"
+    )
     command = ["taskset", "-c", str(cpu), sys.executable, "-c", start, start, busy]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as engine:
         try:
@@ -146,6 +149,24 @@ def test_what_an_engine_has_started_is_not_one_of_other_programs(tmp_path: Path)
     file = tmp_path / "telemetry.parquet"
     figures = host_figures_by_task(file, telemetry_cuts(file), values)["index"]
     assert float(figures["cpu.engine_share"]) > 0.1
+
+
+def test_nodes_of_further_clusters_are_sampled_under_names_of_their_own() -> None:
+    """Two clusters may have nodes with equal names, and one cluster may have two names."""
+    with engines(node=set(), same=set(), other=set()) as found:
+        node, same, other = found.engines
+        of_far = (replace_engine(other, name="far: node"), replace_engine(node, name="far: again"))
+        others = LocalEngines((node, replace_engine(same, name="far: node")), further=of_far)
+        host = observed_host((), (), others)
+    assert (host.nodes, host.further_engines) == (("node", "far: node"), ("far: node'",))
+    ids = [engine.process.pid for engine in found.engines]
+    assert host.processes == (
+        ("node", ids[0]),
+        ("far: node", ids[1]),
+        ("far: node'", ids[2]),
+        ("driver", os.getpid()),
+    )
+    assert host.to_document()["further_engines"] == ["far: node'"]
 
 
 def test_a_host_without_nodes_has_the_driver_only() -> None:

@@ -57,6 +57,15 @@ def test_processes_that_a_node_has_started_belong_to_the_engine() -> None:
     assert (use.engine, use.others) == ([pytest.approx(0.4)], [pytest.approx(0.125)])
 
 
+def test_nodes_of_further_clusters_are_no_other_programs() -> None:
+    further = telemetry("process.user", [300.0], labels={"process": "far: node-0"})
+    use = cpu_use((*LINES, further), record(telemetry={"host-sampler": {"further_engines": ["far: node-0"]}}))
+    parts = (use.engine, use.further_engines, use.others)
+    assert parts == ([pytest.approx(0.3)], [pytest.approx(0.15)], [pytest.approx(0.075)])
+    bound = {"node_cpus": [0], "process_cpus": {"driver": [0]}, "further_engines": ["far: node-0"]}
+    assert cpu_use((*LINES, further), record(telemetry={"host-sampler": bound})).others_are_bound
+
+
 def test_other_programs_are_unknown_while_not_all_of_the_engine_is_read() -> None:
     unread = {"host-sampler": {"not_available": {"node-0: child processes": "too many"}}}
     use = cpu_use(LINES, record(telemetry=unread))

@@ -192,8 +192,12 @@ def test_the_figures_are_those_of_the_catalogue() -> None:
     for name, value in EXPECTED.items():
         assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
     ours = {name for name, figure in FIGURES.items() if figure.source == "host sampler"}
-    # The time of other processes is known.
-    assert set(found) == ours - {"cpu.other_least_share", "cpu.lacked_least_share"}
+    # The time of other processes is known, and there are no further clusters.
+    assert set(found) == ours - {
+        "cpu.other_least_share",
+        "cpu.lacked_least_share",
+        "cpu.further_engines_share",
+    }
 
 
 @pytest.mark.parametrize(
@@ -315,6 +319,25 @@ def test_processes_that_a_node_has_started_belong_to_the_engine() -> None:
     found = host_figures(telemetry(counters, GAUGES), TASK, HOST, HostHistory())
     assert found["cpu.engine_share"] == pytest.approx(0.45)
     assert found["cpu.other_share"] == pytest.approx(0.04)
+
+
+def test_a_node_of_a_further_cluster_is_no_other_program() -> None:
+    """It has half of what the engine waited for, as the driver has the other half."""
+    engine = {"process.user[process=far: node-0]": 10_000, "process.system[process=far: node-0]": 0}
+    children = {"process.children_cpu[process=far: node-0]": 2_000}
+    host = replace(HOST, further_engines=("far: node-0",))
+    values = telemetry({**COUNTERS, **engine, **children}, GAUGES)
+    found = host_figures(values, TASK, host, HostHistory())
+    assert found["cpu.further_engines_share"] == pytest.approx(0.06)
+    assert found["cpu.other_share"] == pytest.approx(0.03)
+    alone = host_figures(values, TASK, HOST, HostHistory())
+    assert (found["cpu.engine_share"], found["cpu.driver_share"]) == (
+        alone["cpu.engine_share"],
+        alone["cpu.driver_share"],
+    )
+    assert float(found["cpu.lacked_share"]) < float(alone["cpu.lacked_share"])
+    unread = host_figures(telemetry(COUNTERS, GAUGES), TASK, host, HostHistory())
+    assert not {"cpu.other_share", "cpu.further_engines_share"} & set(unread)
 
 
 def test_other_programs_are_unknown_if_not_all_that_a_node_has_started_is_read() -> None:

@@ -99,6 +99,7 @@ HOST_SAMPLER: FigureTable = {
     "cpu.steal_share": ("share", "time of those cores that the hypervisor gave to other guests"),
     "cpu.engine_share": ("share", "time of those cores in processes of the engine"),
     "cpu.driver_share": ("share", "time of those cores in the process of the driver"),
+    "cpu.further_engines_share": ("share", "time of those cores in nodes of further clusters of the race"),
     "cpu.other_share": ("share", "time of those cores in other processes"),
     "cpu.other_least_share": (
         "share",

@@ -143,6 +143,8 @@ class _Budget:
             self._use("other nodes", None if nodes is None else nodes - node, "cpu.engine_share")
         driver, other = self._number("cpu.driver_share"), self._number("cpu.other_share")
         self._use("driver", driver, "cpu.driver_share")
+        further = self._evidence.number(self._window, "cpu.further_engines_share")
+        self._use("nodes of further clusters", further, "cpu.further_engines_share")
         self._use("other processes", other, "cpu.other_share")
         self._use("other guests of the host", self._number("cpu.steal_share"), "cpu.steal_share")
         if self._shares:

@@ -37,6 +37,9 @@ class SamplerFacts:
     nodes: tuple[str, ...] = ()
     """Names of the nodes on its host."""
 
+    further_engines: tuple[str, ...] = ()
+    """Names of the processes of nodes of further clusters on its host."""
+
     node_cpus: frozenset[int] = frozenset()
     """The CPUs that at least one of the nodes may use; empty for all."""
 
@@ -76,6 +79,7 @@ def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
     not_available: dict[str, str] = _part(dict[str, str], sampler.get("not_available"), {})
     return SamplerFacts(
         nodes=_part(tuple[str, ...], sampler.get("nodes"), ()),
+        further_engines=_part(tuple[str, ...], sampler.get("further_engines"), ()),
         node_cpus=frozenset(_part(tuple[int, ...], sampler.get("node_cpus"), ())),
         process_cpus=_process_cpus(sampler.get("process_cpus")),
         link_bytes_per_s=_part(dict[str, float], sampler.get("link_bytes_per_s"), {}),

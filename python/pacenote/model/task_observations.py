@@ -159,15 +159,17 @@ def _used_share(host: Mapping[str, float | str]) -> float | None:
     guests had, too, because an engine that needs it gets a part of it. If it is not known what one of them
     had, it may be all that remains, and the engine had at least its share of the whole time.
     """
-    engine, idle, driver, other, stolen = (
-        host.get(f"cpu.{name}_share") for name in ("engine", "idle", "driver", "other", "steal")
+    engine, idle, driver, other, stolen, further = (
+        host.get(f"cpu.{name}_share")
+        for name in ("engine", "idle", "driver", "other", "steal", "further_engines")
     )
     if not isinstance(engine, float):
         return None
     if not (isinstance(idle, float) and isinstance(driver, float) and isinstance(other, float)):
         return min(engine, 1.0)
     # A kernel that does not count stolen time counts all time without it.
-    return ratio(engine, engine + idle + driver + other + (stolen if isinstance(stolen, float) else 0.0))
+    rest = sum(share for share in (stolen, further) if isinstance(share, float))
+    return ratio(engine, engine + idle + driver + other + rest)
 
 
 def _longest_queues(gauges: TaskSeries, nodes: Iterable[str]) -> dict[str, float]:

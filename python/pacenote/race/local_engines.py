@@ -1,16 +1,19 @@
-"""The nodes of an existing cluster that run on this machine, such as those that `pacenote start` started."""
+"""The nodes of existing clusters that run on this machine, such as those that `pacenote start` started."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pacenote.cluster.cluster import existing_cluster
 from pacenote.cluster.info import MAX_NAME
 from pacenote.errors import EngineError
 from pacenote.host.engine_processes import ReportedProcess, find_processes, shares_files
+from pacenote.model.client_options import AdditionalCluster
 from pacenote.model.printable import shortened
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
@@ -50,6 +53,12 @@ class LocalEngines:
     missing: Mapping[str, str] = field(default_factory=dict)
     """Why the processes of other nodes are not known, by the name of the node; `*` stands for all nodes."""
 
+    further: tuple[LocalEngine, ...] = ()
+    """The nodes of further clusters on this machine, each with the name of its cluster before its own."""
+
+    missing_further: Mapping[str, str] = field(default_factory=dict)
+    """Why the processes of other nodes of further clusters are not known, by such a name."""
+
     @property
     def are_all_here(self) -> bool:
         """Whether all nodes of the cluster are known to run on this machine."""
@@ -88,6 +97,19 @@ def find_local_engines(client: RestClient, proc: Path = Path("/proc")) -> LocalE
         if (identity := process_identity(pid)) is not None
     )
     return LocalEngines(tuple(engines), found.missing)
+
+
+def with_further_engines(found: LocalEngines, clusters: Iterable[AdditionalCluster]) -> LocalEngines:
+    """Returns what is known of the cluster under test, and the nodes of further clusters on this machine.
+    Never raises for what the clusters reply.
+    """
+    missing, further = dict[str, str](), list[LocalEngine]()
+    for cluster in clusters:
+        with closing(existing_cluster(cluster.hosts, cluster.client).rest()) as client:
+            of_cluster = find_local_engines(client)
+        further += (replace(node, name=f"{cluster.name}: {node.name}") for node in of_cluster.engines)
+        missing |= {f"{cluster.name}: {name}": reason for name, reason in of_cluster.missing.items()}
+    return replace(found, further=tuple(further), missing_further=missing)
 
 
 def _reported(reply: Mapping[str, Any]) -> Iterator[ReportedProcess]:

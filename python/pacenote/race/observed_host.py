@@ -19,7 +19,7 @@ from pacenote.host.interrupt_times import counts_interrupts_exactly
 from pacenote.model.codec import encode
 from pacenote.provision.cpu_affinity import cpus_of_process, online_cpus, usable_cpus
 from pacenote.provision.node import Node
-from pacenote.race.local_engines import NO_ENGINES, LocalEngines
+from pacenote.race.local_engines import NO_ENGINES, LocalEngine, LocalEngines
 
 DRIVER = "driver"
 """Name of the process of the driver, which is this one."""
@@ -33,7 +33,7 @@ class ObservedHost:
     """What is sampled of this host."""
 
     processes: tuple[tuple[str, int], ...]
-    """Name and id of the processes of nodes and of the driver."""
+    """Name and id of the processes of nodes, of those of further clusters, and of the driver."""
 
     nodes: tuple[str, ...]
     """Names of the nodes that run on this host; empty if the engine is elsewhere."""
@@ -52,6 +52,9 @@ class ObservedHost:
 
     missing_nodes: Mapping[str, str] = field(default_factory=dict)
     """Why other nodes are not sampled, by their name; `*` stands for all."""
+
+    further_engines: tuple[str, ...] = ()
+    """Names of the processes of nodes of further clusters on this host."""
 
     process_cpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """CPUs that each of these processes may use, by its name, of those that may not use all."""
@@ -77,6 +80,7 @@ class ObservedHost:
         return {
             "nodes": list(self.nodes),
             "missing_nodes": dict(self.missing_nodes),
+            "further_engines": list(self.further_engines),
             "cpus": list(self.cpus),
             "node_cpus": list(self.node_cpus()),
             "process_cpus": {name: list(cpus) for name, cpus in self.process_cpus.items()},
@@ -103,19 +107,44 @@ def observed_host(
     )
     processes = [(node.spec.name, node.pid) for node in nodes]
     processes += [(engine.name, engine.process.pid) for engine in others.engines]
+    further = _further_processes(others.further, processes)
     return ObservedHost(
-        processes=(*processes, (DRIVER, os.getpid())),
+        processes=(*processes, *further, (DRIVER, os.getpid())),
         nodes=tuple(name for name, _ in processes),
         devices=(*devices, *of_containers),
         link_bytes_per_s=link_speeds(),
         cpus=sampler_cpus(driver_cpus, [node.spec.cpus for node in nodes], usable_cpus()),
         data_paths=tuple((each.node, each.path) for each in devices if _is_local(each)),
-        missing_nodes=others.missing,
-        process_cpus=_process_cpus(processes, driver_cpus),
+        missing_nodes={**others.missing, **others.missing_further},
+        further_engines=tuple(name for name, _ in further),
+        process_cpus=_process_cpus([*processes, *further], driver_cpus),
         exact_interrupts=counts_interrupts_exactly(),
         interfaces=physical_interfaces(),
         partitions=partitions(),
     )
+
+
+def _further_processes(
+    engines: Iterable[LocalEngine], nodes: Iterable[tuple[str, int]]
+) -> list[tuple[str, int]]:
+    """Returns the name and id of processes that are not those of `nodes`: two clusters of a race may be the
+    same one, or have nodes with equal names.
+    """
+    names, ids = ({DRIVER}, set[int]())
+    for name, pid in nodes:
+        names.add(name)
+        ids.add(pid)
+    found = []
+    for engine in engines:
+        name, pid = engine.name, engine.process.pid
+        if pid in ids:
+            continue
+        while name in names:
+            name += "'"
+        names.add(name)
+        ids.add(pid)
+        found.append((name, pid))
+    return found
 
 
 def _is_local(device: DataDevice) -> bool:

@@ -29,7 +29,7 @@ from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.engine_request import car_profilers, engine_request, engine_warnings, index_settings
 from pacenote.race.engine_sources import with_built_engine
 from pacenote.race.engine_start import check_engine_start, start_race_cluster
-from pacenote.race.local_engines import NO_ENGINES, find_local_engines
+from pacenote.race.local_engines import NO_ENGINES, find_local_engines, with_further_engines
 from pacenote.race.planning import check_searched_indices, expected_engine, plan_challenge
 from pacenote.race.plugins import plugin_names, prepare_plugin_data, set_data_files, source_files
 from pacenote.race.race_secrets import race_secrets
@@ -113,6 +113,7 @@ class RacePreparation:
                 record = _record_start(folder, plan, cluster, request)
                 corpora.verify()
                 engines = NO_ENGINES if cluster.local_nodes() else find_local_engines(cluster.rest())
+                engines = with_further_engines(engines, request.additional_clusters)
                 snapshots = SnapshotReader(cluster, folder, request.data_root, self.listener, engines)
                 record, snapshot = self._begin(record, snapshots)
                 final = drive_stage(

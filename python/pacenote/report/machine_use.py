@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pacenote.model.cpu_list import recorded_cpus
@@ -55,8 +55,11 @@ class CpuUse:
     others_are_bound: bool = False
     """Whether other programs used at least that: the driver may use CPUs of the nodes and others, too, and
     how much of its time was on those of the nodes is not known; or it is not known whether the kernel counts
-    interrupts for the programs that they stop.
+    interrupts for the programs that they stop. So it is if nodes of further clusters may use other CPUs, too.
     """
+
+    further_engines: PartValues = ()
+    """What nodes of further clusters of the race used, as a share of the CPUs that the nodes may use."""
 
 
 def selected_lines(
@@ -81,14 +84,25 @@ def cpu_use(telemetry: Sequence[TelemetryLine], record: RaceRecord) -> CpuUse:
     interrupts = [] if facts.exact_interrupts is False else _shares(times.interrupts, total)
     programs = _differences(busy, interrupts) if interrupts else busy
     is_unknown = facts.exact_interrupts is None and _exceed(interrupts, NEGLIGIBLE_SHARE)
-    engine_ms = _engine_times(telemetry, facts.unread_children)
+    beside_nodes = {_DRIVER, *facts.further_engines}
+    engine_ms = _engine_times(telemetry, lambda name: name not in beside_nodes, facts)
+    further_ms = _engine_times(telemetry, lambda name: name in facts.further_engines, facts)
     driver_ms = _process_times(telemetry, lambda name: name == _DRIVER)
     engine, driver = _shares(engine_ms, total), _shares(driver_ms, _cpu_times(telemetry, drivers).total)
     is_apart = bool(cpus and drivers) and not cpus & drivers
     is_within = not cpus or bool(drivers and drivers <= cpus)
-    beside = [engine] if is_apart else [engine, _shares(driver_ms, total)]
-    others = _differences(programs, added(beside)) if busy and all(beside) else []
-    return CpuUse(busy, engine, driver, others, cpus, drivers, is_unknown or not (is_apart or is_within))
+    further = _shares(further_ms, total)
+    parts = [engine] if is_apart else [engine, _shares(driver_ms, total)]
+    parts += [further] if facts.further_engines else []
+    others = _differences(programs, added(parts)) if busy and all(parts) else []
+    are_bound = is_unknown or not (is_apart or is_within) or not _are_within(facts.further_engines, facts)
+    return CpuUse(busy, engine, driver, others, cpus, drivers, are_bound, further)
+
+
+def _are_within(processes: Iterable[str], facts: SamplerFacts) -> bool:
+    """Returns whether processes may use no other CPUs than the nodes."""
+    allowed = [(facts.process_cpus or {}).get(process, frozenset[int]()) for process in processes]
+    return not facts.node_cpus or all(cpus and cpus <= facts.node_cpus for cpus in allowed)
 
 
 def _exceed(shares: PartValues, limit: float) -> bool:
@@ -140,15 +154,16 @@ def _cpu_times(telemetry: Sequence[TelemetryLine], cpus: frozenset[int]) -> _Cpu
 
 
 def _engine_times(
-    telemetry: Sequence[TelemetryLine], unread_children: Collection[str]
+    telemetry: Sequence[TelemetryLine], is_wanted: Callable[[str | None], bool], facts: SamplerFacts
 ) -> list[float | None]:
-    """Returns the time of the nodes and of the processes that they have started; empty if that is not known
-    of a node.
+    """Returns the time of nodes and of the processes that they have started; empty if that is not known of
+    one of them.
     """
-    children = selected_lines(telemetry, HOST, CHILDREN)
-    if {*unread_children} - {line.labels.get("process") for line in children}:
+    children = selected_lines(telemetry, HOST, CHILDREN, lambda labels: is_wanted(labels.get("process")))
+    unread = facts.unread_children - {line.labels.get("process") for line in children}
+    if any(map(is_wanted, unread)):
         return []
-    own = _process_times(telemetry, lambda name: name != _DRIVER)
+    own = _process_times(telemetry, is_wanted)
     return added([own, *(line.mean for line in children)]) if own else []
 
 

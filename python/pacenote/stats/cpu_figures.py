@@ -50,6 +50,14 @@ class CpuSet:
     unread_children: frozenset[str] = frozenset()
     """The nodes of which not all processes were read that they have started."""
 
+    further_engines: tuple[str, ...] = ()
+    """Names of the processes of nodes of further clusters on this host, which are no other programs."""
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The processes of the race beside its nodes."""
+        return (*self.further_engines, DRIVER)
+
     def is_within(self, process: str) -> bool:
         """Returns whether a process may use no other CPUs than these."""
         allowed = (self.process_cpus or {}).get(process, frozenset())
@@ -83,25 +91,43 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
         found["cpu.engine_share"] = engine / total
     if (driver := used[DRIVER]) is not None:
         found["cpu.driver_share"] = driver / total
-    # The driver had at most all of its time on these CPUs.
-    most = _own_cpu_time(telemetry, DRIVER) if driver is None else driver
+    further = total_or_none(used[name] for name in wanted.further_engines)
+    if further is not None:
+        found["cpu.further_engines_share"] = further / total
+    beside = total_or_none(used[name] for name in wanted.beside)
+    # They had at most all of their time on these CPUs.
+    most = total_or_none(
+        _cpu_time(telemetry, name, wanted) if used[name] is None else used[name] for name in wanted.beside
+    )
     # Without the processes of nodes, the engine may be one of the others.
     others = None
     if engine is not None and most is not None:
         interrupts_ms = sum(times.get(state, 0.0) for state in _INTERRUPTS)
         others = _Others.of(busy_ms - engine - most, interrupts_ms, wanted.exact_interrupts).divided_by(total)
-        if driver is not None and others.most - others.least <= NEGLIGIBLE_SHARE:
+        if beside is not None and others.most - others.least <= NEGLIGIBLE_SHARE:
             found["cpu.other_share"] = others.least
         elif others.least > 0:
             found["cpu.other_least_share"] = others.least
     waits = _Waits(telemetry, wanted, total)
-    found.update(waits.figures(found, 0.0 if most is None else most / total, others))
+    of_race = _Beside(None if beside is None else beside / total, 0.0 if most is None else most / total)
+    found.update(waits.figures(found, of_race, others))
     return found
 
 
 @dataclass(frozen=True, slots=True)
+class _Beside:
+    """What driver and further engines had of some CPUs, as a share of their time."""
+
+    share: float | None
+    """That, or None if it is not known."""
+
+    most: float
+    """What they had at most."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Others:
-    """What other programs had of some CPUs; the whole time of the driver is not part of it."""
+    """What other programs had of some CPUs, without the whole time of driver and further engines."""
 
     least: float
     """What they had at least."""
@@ -111,7 +137,7 @@ class _Others:
 
     @classmethod
     def of(cls, left: float, interrupts: float, exact: bool | None) -> _Others:
-        """Returns it from the busy time that engine and driver left. A kernel with exact times of interrupts
+        """Returns it from the busy time that engines and driver left. A kernel with exact times of interrupts
         counts them for no process. Of one without, all but the interrupts of idle CPUs are in the times of
         processes.
         """
@@ -154,12 +180,12 @@ def _times_of(telemetry: TaskTelemetry, **labels: str) -> dict[str, float]:
 def _processes(
     telemetry: TaskTelemetry, wanted: CpuSet, busy_ms: float, negligible_ms: float
 ) -> dict[str, float | None]:
-    """Returns the time of nodes and driver on the CPUs in milliseconds per second; None where it is unknown.
+    """Returns the time of engines and driver on the CPUs in milliseconds per second; None if it is unknown.
     Those that may use other CPUs, too, come last: they had at most what the others left of the busy time.
     """
     times = dict[str, float | None]()
     left = busy_ms
-    for process in sorted((*wanted.nodes, DRIVER), key=lambda name: not wanted.is_within(name)):
+    for process in sorted((*wanted.nodes, *wanted.beside), key=lambda name: not wanted.is_within(name)):
         used = 0.0 if wanted.is_outside(process) else _cpu_time(telemetry, process, wanted)
         if used is not None and not wanted.is_within(process):
             most = min(used, left)
@@ -188,10 +214,10 @@ def _own_cpu_time(telemetry: TaskTelemetry, process: str) -> float | None:
 class _Waits:
     """For how long threads of the engine waited for CPUs, and what others had of these meanwhile.
 
-    The threads also wait for the driver, whose time comes first, and for each other, which takes nothing from
-    the engine; of what other guests of the host had, the engine lacked its part of the busy time. While its
-    CPU quota stops it, it could not have used more, although the kernel counts that its threads wait. It is
-    not known for which CPUs a node waited that may use others, too.
+    The threads also wait for driver and further engines, whose time comes first, and for each other, which
+    takes nothing from the engine; of what other guests of the host had, the engine lacked its part of the
+    busy time. While its CPU quota stops it, it could not have used more, although the kernel counts that its
+    threads wait. It is not known for which CPUs a node waited that may use others, too.
     """
 
     def __init__(self, telemetry: TaskTelemetry, wanted: CpuSet, total_ms: float) -> None:
@@ -204,10 +230,10 @@ class _Waits:
         self._stopped = [_stopped_share(telemetry, node) for node in self._nodes]
 
     def figures(
-        self, shares: Mapping[str, float], driver_most: float, others: _Others | None
+        self, shares: Mapping[str, float], beside: _Beside, others: _Others | None
     ) -> dict[str, float]:
-        """Returns the figures of waits; `shares` are those of the CPUs, `driver_most` is what the driver had
-        of their time at most, and `others` what other programs had, if that is known.
+        """Returns the figures of waits; `shares` are those of the CPUs, and `others` is what other programs
+        had, if that is known.
         """
         if not self._is_known:
             return {}
@@ -215,31 +241,34 @@ class _Waits:
         engine = shares.get("cpu.engine_share")
         if engine is None or others is None:
             return figures
-        if "cpu.driver_share" not in shares:
-            least = self._taken_at_least(others.least, driver_most)
+        if beside.share is None:
+            least = self._taken_at_least(others.least, beside.most)
             if least > 0 and (share := lacked_share(engine, least)) is not None:
                 figures["cpu.lacked_least_share"] = share
-        elif (share := lacked_share(engine, self._taken(shares, engine, others.most))) is not None:
+        elif (share := lacked_share(engine, self._taken(shares, beside.share, others.most))) is not None:
             figures["cpu.lacked_share"] = share
         return figures
 
-    def _taken(self, shares: Mapping[str, float], engine: float, others: float) -> float:
-        """Returns what others had at most while the engine waited."""
+    def _taken(self, shares: Mapping[str, float], beside: float, others: float) -> float:
+        """Returns what others had at most while the engine waited; driver and further engines had the share
+        `beside`.
+        """
         if self._share is not None:
-            taken = min(max(self._share - shares["cpu.driver_share"], 0.0), others)
+            taken = min(max(self._share - beside, 0.0), others)
         else:
             # Without idle time, a thread of the engine may have waited whenever another program ran.
             taken = others if shares.get("cpu.idle_share", 1.0) < NO_IDLE_SHARE else 0.0
         steal = shares.get("cpu.steal_share", 0.0)
         busy = 1.0 - shares.get("cpu.idle_share", 0.0) - steal
-        taken += steal * engine / busy if busy > 0 else 0.0
+        taken += steal * shares["cpu.engine_share"] / busy if busy > 0 else 0.0
         return taken * (1.0 - min(self._stopped, default=0.0))
 
-    def _taken_at_least(self, others_least: float, driver_most: float) -> float:
-        """Returns what other programs had while the engine waited, if the engine waited for the driver
-        whenever that had a CPU: without the time of other guests, which it may not have missed.
+    def _taken_at_least(self, others_least: float, beside_most: float) -> float:
+        """Returns what other programs had while the engine waited, if the engine waited for driver and
+        further engines whenever these had a CPU: without the time of other guests, which it may not have
+        missed.
         """
-        waited = max((self._share or 0.0) - driver_most, 0.0)
+        waited = max((self._share or 0.0) - beside_most, 0.0)
         return min(waited, others_least) * (1.0 - max(self._stopped, default=0.0))
 
 

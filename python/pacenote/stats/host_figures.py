@@ -61,6 +61,9 @@ class SampledHost:
     unread_children: frozenset[str] = frozenset()
     """The nodes of which not all processes were read that they have started."""
 
+    further_engines: tuple[str, ...] = ()
+    """Names of the processes of nodes of further clusters on this host."""
+
     exact_interrupts: bool | None = None
     """Whether the kernel counts the time of interrupts for no process; None if that is not known."""
 
@@ -91,6 +94,7 @@ class SampledHost:
             process_cpus,
             facts.group_readers,
             facts.unread_children,
+            facts.further_engines,
             facts.exact_interrupts,
             facts.interfaces,
             facts.partitions,
@@ -98,7 +102,14 @@ class SampledHost:
 
     def cpu_set(self, cpus: frozenset[int]) -> CpuSet:
         """Returns a set of its CPUs."""
-        return CpuSet(cpus, self.nodes, self.process_cpus, self.exact_interrupts, self.unread_children)
+        return CpuSet(
+            cpus,
+            self.nodes,
+            self.process_cpus,
+            self.exact_interrupts,
+            self.unread_children,
+            self.further_engines,
+        )
 
     def cpus_of(self, node: str) -> frozenset[int]:
         """Returns the CPUs that a node may use; empty for all."""

@@ -65,6 +65,9 @@ def _cpus(record: RaceRecord, observed: RaceObservations) -> Iterator[str]:
     if driver >= _SHOWN_SHARE:
         of_driver = _of_cpus(use.driver_cpus, use.cpus) if use.driver_cpus != use.cpus else ""
         yield f"driver {_percent(driver)}{of_driver}"
+    further = _mean(_known(use.further_engines))
+    if further >= _SHOWN_SHARE:
+        yield f"nodes of further clusters {_percent(further)}{_of_cpus(use.cpus, use.driver_cpus)}"
     others = _mean(_known(use.others))
     if others >= _SHOWN_SHARE:
         at_least = "at least " if use.others_are_bound else ""
