@@ -153,8 +153,9 @@ def test_other_nodes_on_the_same_host_are_not_other_programs() -> None:
     facts = {f"node.{node}.os.allocated_processors": "4" for node in ("one", "two", "silent")}
     together = [{"name": name, "host": "10.0.0.1"} for name in ("one", "two")]
     apart = [{"name": "one", "host": "10.0.0.1"}, {"name": "two", "host": "10.0.0.2"}, {"name": "no host"}]
+    versions = {"node.one.os.version": "6.1", "node.two.os.version": "6.8"}
     for nodes, share in ((together, 0.1), (apart, 0.4), ([], 0.4)):
-        found = task_observations(cuts, facts, {}, [], places(nodes))
+        found = task_observations(cuts, facts, {}, [], node_places(nodes, versions, ()))
         assert found[TASK].other_share == pytest.approx(share)
     with_silent = [*together, {"name": "silent", "host": "10.0.0.1"}]
     assert task_observations(cuts, facts, {}, [], places(with_silent))[TASK].other_share is None
@@ -259,6 +260,40 @@ def test_the_frequency_of_processors_counts_only_while_they_are_busy() -> None:
     assert observed(idle_share=0.2) is None
     # The host that was sampled is that of the driver.
     assert observed((), frequency_hz=3e9, idle_share=0.2) is None
+
+
+def observed_alike(loads: dict[str, float], **facts: str) -> TaskObservation:
+    """What is observed of nodes that have 23 % each of 8 processors, with addresses of their own, whose hosts
+    have these loads. The first one has more facts.
+    """
+    cuts = telemetry(
+        "node-counters",
+        *(counter("process.cpu.total", 1840, node=node) for node in loads),
+        *(gauge("os.cpu.percent", load, node=node) for node, load in loads.items()),
+    )
+    of_nodes = {f"node.{node}.os.available_processors": "8" for node in loads}
+    of_nodes |= {f"node.{node}.os.version": "6.8" for node in loads}
+    of_nodes |= {f"node.{next(iter(loads))}.os.{name}": value for name, value in facts.items()}
+    nodes = [{"name": name, "host": f"172.18.0.{number}"} for number, name in enumerate(loads)]
+    return task_observations(cuts, of_nodes, {}, [], node_places(nodes, of_nodes, ()))[TASK]
+
+
+def test_nodes_in_containers_of_a_host_are_no_other_programs() -> None:
+    """Containers have addresses of their own: the nodes cannot be told apart from those of several hosts."""
+    on_one = observed_alike({"a": 97.0, "b": 96.0, "c": 97.0})
+    assert on_one.other_share is None
+    assert on_one.lacked_share is None
+    # Whatever runs where, no node had this.
+    assert on_one.other_least_share == pytest.approx(0.28)
+    assert observed_alike({"a": 70.0, "b": 70.0, "c": 70.0}).other_least_share == pytest.approx(0.01)
+
+
+def test_nodes_that_cannot_be_on_one_host_are_told_apart() -> None:
+    apart = pytest.approx(0.74)
+    assert observed_alike({"a": 97.0, "b": 90.0, "c": 60.0}).other_share == apart
+    assert observed_alike({"a": 97.0, "b": 97.0}, version="6.9").other_share == apart
+    # Both together would have had more than all programs.
+    assert observed_alike({"a": 35.0, "b": 35.0}).other_share == pytest.approx(0.12)
 
 
 def test_of_very_many_nodes_on_a_host_it_is_not_known_what_others_had() -> None:

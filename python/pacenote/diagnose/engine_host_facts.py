@@ -21,6 +21,7 @@ _DEVICE = "node-counters"
 _DISK = "fs.io_stats.devices"
 _NO_AVAILABLE = "the engine reports free memory without that of the page cache"
 _WITH_DRIVER = "the driver may run on the host of this node, and have had a part of that time"
+_WITH_NODES = "other nodes may be containers of the same host, and have had a part of that time"
 _OTHER_LOAD = "the load that the node reports is not that of the processors that it may use"
 _NO_HISTORY = "the engine's counters are not read often enough"
 
@@ -83,8 +84,9 @@ def _cpu(reported: ReportedCpu) -> _Figures:
 def _missing_cpu(reported: ReportedCpu) -> Iterator[tuple[str, str]]:
     """Yields why figures of processors are missing although the load of the host is known."""
     if reported.other_least_share is not None:
-        yield "cpu.other_share", _WITH_DRIVER
-        yield "cpu.lacked_share", _WITH_DRIVER
+        reason = _WITH_NODES if reported.is_with_others else _WITH_DRIVER
+        yield "cpu.other_share", reason
+        yield "cpu.lacked_share", reason
     elif reported.is_of_other_processors:
         for name in ("cpu.idle_share", "cpu.other_share", "cpu.lacked_share"):
             yield name, _OTHER_LOAD

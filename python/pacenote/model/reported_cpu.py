@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -31,6 +31,11 @@ MOST_ON_HOST = 100
 looked at.
 """
 
+_SAME_LOAD = 0.02
+"""How far apart the mean loads may be that two nodes report of one machine: whole percents, read one after
+the other.
+"""
+
 _TOO_MANY = ("",)
 """The nodes beside one of too many: none has this name, so that their time is not known."""
 
@@ -55,10 +60,15 @@ class ReportedCpu:
     """Idle time."""
 
     other_share: float | None = None
-    """Time in processes of no node; None, too, if the driver may have had a part of it."""
+    """Time in processes of no node; None, too, if the driver, or a node with another address, may have had a
+    part of it.
+    """
 
     other_least_share: float | None = None
-    """What that is at least without the driver, if that may have had a part of it."""
+    """What that is at least without the driver and other nodes, if these may have had a part of it."""
+
+    is_with_others: bool = False
+    """Whether it is unknown because nodes with other addresses may run on the host."""
 
     is_of_other_processors: bool = False
     """Whether the load that the node reports is that of other processors than its own."""
@@ -72,7 +82,7 @@ class ReportedCpu:
 
     @property
     def lacked_least_share(self) -> float | None:
-        """What that is at least without the driver, if that may have had a part of it."""
+        """What that is at least without the driver and other nodes, if these may have had a part of it."""
         return self._lacked(self.other_least_share)
 
     @property
@@ -124,6 +134,11 @@ class NodePlace:
     is_with_driver: bool | None = None
     """Whether its host is that of the driver; None if that is not known."""
 
+    alike: tuple[str, ...] = ()
+    """Nodes with other addresses that may run on it all the same, since containers have addresses of their
+    own: on as many processors with the same kernel.
+    """
+
 
 _ANYWHERE = NodePlace()
 
@@ -160,6 +175,7 @@ def node_places(
     """
     known = tuple(nodes)
     beside, release = nodes_beside(known), facts.get("kernel.release")
+    machines = _machines(known, facts)
     own = {node.get("host") for node in known if node.get("name") in sampled} - {None, ""}
     places = {}
     for node in known:
@@ -168,8 +184,28 @@ def node_places(
         is_here: bool | None = name in sampled or host in own or _is_loopback(host) or None
         if release and of_node and release != of_node:
             is_here = False
-        places[name] = NodePlace(beside.get(name, ()), is_here)
+        same = beside.get(name, ())
+        alike = tuple(other for other in machines[_machine(name, facts)] if other not in (name, *same))
+        places[name] = NodePlace(same, is_here, alike)
     return places
+
+
+def _machine(node: str, facts: Mapping[str, str]) -> tuple[str | None, ...]:
+    """Returns what a node reports of its machine that is the same in all of its containers."""
+    return tuple(facts.get(f"node.{node}.os.{name}") for name in ("name", "version", "available_processors"))
+
+
+def _machines(
+    nodes: Iterable[Mapping[str, object]], facts: Mapping[str, str]
+) -> dict[tuple[str | None, ...], list[str]]:
+    """Returns the names of the nodes whose machines are alike; none of too many, which are hardly all
+    containers of one.
+    """
+    found: dict[tuple[str | None, ...], list[str]] = {}
+    for node in nodes:
+        name = str(node.get("name"))
+        found.setdefault(_machine(name, facts), []).append(name)
+    return {machine: named if len(named) <= MOST_ON_HOST else [] for machine, named in found.items()}
 
 
 def _is_loopback(host: object) -> bool:
@@ -187,7 +223,7 @@ def reported_cpu(
     driver: LocalDriver | None = None,
 ) -> ReportedCpu:
     """Returns how busy the host of a node with this number of processors was; the driver may run there,
-    too.
+    too, and so may nodes with other addresses.
     """
     load = series.gauge("os.cpu.percent", node=node)
     engine, *others = (ratio(series.share(NODES, node=each), cores) for each in (node, *place.beside))
@@ -202,6 +238,22 @@ def reported_cpu(
         return ReportedCpu(engine, idle)
     other = max(0.0, used - nodes)
     of_driver = driver.most_share(cores, place.is_with_driver) if driver is not None else 0.0
-    if of_driver > NEGLIGIBLE_SHARE and other > 0:
-        return ReportedCpu(engine, idle, other_least_share=max(0.0, other - of_driver))
+    of_nodes = sum(_shares_alike(series, cores, place, used, nodes))
+    least = max(0.0, other - (of_driver if of_driver > NEGLIGIBLE_SHARE else 0.0) - of_nodes)
+    if least < other:
+        return ReportedCpu(engine, idle, other_least_share=least, is_with_others=of_nodes > 0)
     return ReportedCpu(engine, idle, other)
+
+
+def _shares_alike(
+    series: TaskSeries, cores: float | None, place: NodePlace, used: float, nodes: float
+) -> Iterator[float]:
+    """Yields what nodes with other addresses had that may run on a host of which all programs had the share
+    `used`, and the nodes that are known to run there `nodes`: they report its load, which leaves as much.
+    """
+    for node in place.alike:
+        load, share = series.gauge("os.cpu.percent", node=node), ratio(series.share(NODES, node=node), cores)
+        if load is None or share is None or abs(load.mean / 100 - used) > _SAME_LOAD:
+            continue
+        if nodes + share <= used + _OTHER_PROCESSORS_SHARE:
+            yield share
