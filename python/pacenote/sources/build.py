@@ -143,7 +143,7 @@ def _exclusive(root: Path, name: str) -> Generator[int, None, None]:
             if not try_lock(run) and not _ended(root / f"{name}.run", run):
                 raise EngineError(
                     f"a build whose command has ended still runs in {root / name}",
-                    hint="run this command again when it has ended",
+                    hint="end it, or run this command again when it has ended",
                 )
             yield run
         finally:

@@ -133,13 +133,18 @@ impl OutputFile {
 
     /// Locks the file until it is closed, as soon as a process that only tests the lock has released it; without effect
     /// on a file system without locks.
-    pub fn lock(&self) {
+    ///
+    /// # Errors
+    ///
+    /// An error if another process keeps it locked.
+    pub fn lock(&self) -> io::Result<()> {
         for _ in 0..LOCK_ATTEMPTS {
             if !matches!(self.file.try_lock(), Err(TryLockError::WouldBlock)) {
-                return;
+                return Ok(());
             }
             thread::sleep(LOCK_PAUSE);
         }
+        Err(io::Error::new(io::ErrorKind::WouldBlock, "another process keeps it locked"))
     }
 
     /// Gives the file to the owner of the folder of `path`, so that root can complete the races of others.
@@ -385,5 +390,27 @@ pub mod faults {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_locked_when_a_process_that_tests_the_lock_has_released_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let journal = OutputFile::create(&path).unwrap();
+        let other = File::open(&path).unwrap();
+        other.try_lock_shared().unwrap();
+        assert_eq!(journal.lock().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let released = thread::spawn(move || {
+            thread::sleep(LOCK_PAUSE * 3);
+            drop(other);
+        });
+        journal.lock().unwrap();
+        released.join().unwrap();
+        assert!(matches!(File::open(&path).unwrap().try_lock(), Err(TryLockError::WouldBlock)));
     }
 }

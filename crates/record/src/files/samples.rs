@@ -124,7 +124,7 @@ impl SamplesFile {
         let writer = begin(file).map_err(|source| RecordError::parquet(&path, source))?;
         let path = folder.join(ROW_GROUP_INDEX);
         let row_group_index = OutputFile::create(&path).map_err(|source| RecordError::file(&path, source))?;
-        row_group_index.lock();
+        row_group_index.lock().map_err(|source| RecordError::file(&path, source))?;
         Ok(Self {
             folder: folder.to_owned(),
             writer,

@@ -125,13 +125,13 @@ impl SeriesFile {
     ///
     /// # Errors
     ///
-    /// An error if the file cannot be created.
+    /// An error if the file cannot be created or locked.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(JOURNAL);
         let journal = OutputFile::create(&path).map_err(|source| RecordError::file(&path, source))?;
         // The lock is held until the race ends, even if it is killed, and distinguishes a running race from one that
         // was killed. On a file system without locks, only this distinction is lost.
-        journal.lock();
+        journal.lock().map_err(|source| RecordError::file(&path, source))?;
         Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal), lines: 0 })
     }
 

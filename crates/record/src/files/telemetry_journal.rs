@@ -38,11 +38,11 @@ impl TelemetryFile {
     ///
     /// # Errors
     ///
-    /// An error if the file cannot be created.
+    /// An error if the file cannot be created or locked.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(JOURNAL);
         let journal = OutputFile::create(&path).map_err(|source| RecordError::file(&path, source))?;
-        journal.lock();
+        journal.lock().map_err(|source| RecordError::file(&path, source))?;
         let state = State { journal: Some(BufWriter::new(journal)), ..State::default() };
         Ok(Self { folder: folder.to_owned(), state: Mutex::new(state) })
     }
