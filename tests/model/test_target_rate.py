@@ -1,5 +1,7 @@
 """When a task has missed its target rate, and when it only looks as if it had."""
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 
@@ -61,6 +63,18 @@ def test_what_clients_missed_in_the_warm_up_was_not_measured():
     # One client was late by 1 s of the warm-up, the other by 6 s of the window.
     joins = LateJoins(clients=2, missed_s=12.0, missed_measured_s=6.0, latest_s=11.0)
     assert late_share(timed, joins) == pytest.approx(6.0 / 40.0)
+
+
+def test_clients_that_are_done_before_the_last_one_are_missing_from_a_window_that_was_drained():
+    """Two of four clients join after 3 and 7 s, and the drain of the warm-up lasts until 8 s."""
+    joins = LateJoins(clients=2, missed_s=10.0, missed_measured_s=0.0, latest_s=7.0)
+    drained = replace(of_window(500), clients=4, window_from_s=8.0, ended_by="time")
+    assert late_share(drained, joins) == 0.0
+    # At the end, two clients have done their iterations 7 s before the last one, and one 4 s before it.
+    for ended_by in ("iterations", "source"):
+        assert late_share(replace(drained, ended_by=ended_by), joins) == pytest.approx(18.0 / 40.0)
+        all_measured = dataclasses.replace(joins, missed_measured_s=10.0)
+        assert late_share(replace(drained, ended_by=ended_by), all_measured) == pytest.approx(0.7)
 
 
 def test_a_slow_schedule_need_not_fill_its_window_exactly():

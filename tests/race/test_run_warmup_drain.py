@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from pacenote.cli.main import main
+from pacenote.model.driver_facts import late_joins
 from pacenote.model.result import TaskResult
 from pacenote.store.race_store import RaceStore
 from support.engine import engine_document
@@ -98,3 +99,31 @@ def test_without_a_rate_or_a_warm_up_the_option_has_no_effect(
     capsys.readouterr()
     assert main(["report", "r"]) == 0
     assert "--warmup-drain had no effect" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_a_client_missed_before_the_window_does_not_explain_a_missed_target_rate(folder: Path) -> None:
+    """A client joins after the planned warm-up, but before the window, which waits for an engine that never
+    catches up: its 2 clients do at most 20 of 40 operations per second.
+    """
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.target == "/search":
+            time.sleep(0.1)
+        return json_response(engine_document(request.target))
+
+    slow = SEARCH | {"clients": 2, "target-throughput": 40, "time-period": 3}
+    other = {"name": "other", "operation": {"operation-type": "sleep", "duration": 0.6}}
+    schedule = [{"parallel": {"clients": 2, "tasks": [other, slow]}}]
+    (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
+    with http_server(respond) as server:
+        hosts = ("--pipeline=benchmark-only", f"--target-hosts={server.address}")
+        command = ["race", f"--track-path={folder}", "--race-id=late", "--quiet", *hosts]
+        assert main([*command, "--warmup-drain"]) == 0
+    record = RaceStore(folder / "home").load("late")
+    (joins,) = (late_joins(record.driver, task.index) for task in record.tasks if task.task == "search")
+    assert joins is not None
+    assert joins.latest_s >= 0.5
+    assert joins.missed_measured_s == 0.0
+    assert record.verdict is not None
+    (finding,) = (each for each in record.verdict.findings if " of 40 ops/s: " in each.text)
+    assert "busy in another part" not in finding.text

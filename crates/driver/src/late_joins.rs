@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
+use crate::schedule::budget::TaskLimit;
+
 /// The clients with their own schedules that joined one task late, or not at all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskLateJoins {
@@ -18,7 +20,8 @@ pub struct TaskLateJoins {
     pub clients: u32,
     /// Time of the task that they missed, in seconds, summed over them.
     pub missed_s: f64,
-    /// The part of it after the warm-up, if that is limited by time; otherwise all of it.
+    /// The part of it in the measured window, if that begins at a planned time or waits for the backlog of the warm-up;
+    /// otherwise all of it.
     pub missed_measured_s: f64,
     /// When the last of them joined, in seconds since the task started; if it never did, when the task ended for it.
     pub latest_s: f64,
@@ -31,41 +34,57 @@ pub struct LateJoins {
     tasks: Mutex<BTreeMap<u32, MissedTime>>,
 }
 
-/// What the clients of a task missed, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default)]
+/// What the clients of a task missed. Times are in nanoseconds since the task started.
+#[derive(Debug, Default)]
 struct MissedTime {
-    clients: u32,
-    total_ns: u64,
-    measured_ns: u64,
-    longest_ns: u64,
+    /// The time that each of them missed.
+    of_clients: Vec<Range<u64>>,
+    /// When the measured window begins, as far as it is known.
+    window_begin_ns: u64,
+}
+
+impl MissedTime {
+    fn summary(&self, index: u32) -> TaskLateJoins {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let lengths = || self.of_clients.iter().map(|missed| missed.end - missed.start);
+        let after_begin =
+            |missed: &Range<u64>| missed.end.saturating_sub(missed.start.max(self.window_begin_ns));
+        TaskLateJoins {
+            index,
+            clients: u32::try_from(self.of_clients.len()).unwrap_or(u32::MAX),
+            missed_s: seconds(lengths().fold(0, u64::saturating_add)),
+            missed_measured_s: seconds(self.of_clients.iter().map(after_begin).fold(0, u64::saturating_add)),
+            latest_s: seconds(lengths().max().unwrap_or(0)),
+        }
+    }
 }
 
 impl LateJoins {
-    /// Adds a client that missed a part of the task with the index `task_index`, unless it missed none of it. Times are
-    /// in nanoseconds since the task began, and the task's warm-up ends at `warmup_end_ns`.
-    pub fn add(&self, task_index: u32, missed: Range<u64>, warmup_end_ns: u64) {
+    /// Adds a client that missed a part of the task with the index `task_index`, unless it missed none of it until the
+    /// end of its `limit`. Times are in nanoseconds since the task started.
+    pub fn add(&self, task_index: u32, missed: Range<u64>, limit: TaskLimit) {
+        let missed = missed.start..missed.end.min(limit.end_ns().unwrap_or(u64::MAX));
         if missed.is_empty() {
             return;
         }
-        let missed_ns = missed.end - missed.start;
-        let measured_ns = missed.end.saturating_sub(missed.start.max(warmup_end_ns));
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        let missed = tasks.entry(task_index).or_default();
-        missed.clients += 1;
-        missed.total_ns = missed.total_ns.saturating_add(missed_ns);
-        missed.measured_ns = missed.measured_ns.saturating_add(measured_ns);
-        missed.longest_ns = missed.longest_ns.max(missed_ns);
+        let task = tasks.entry(task_index).or_default();
+        task.of_clients.push(missed);
+        task.window_begin_ns = task.window_begin_ns.max(limit.warmup_end_ns());
+    }
+
+    /// Begins the measured window of a task that waited for the backlog of its warm-up, in nanoseconds since the task
+    /// started. Must be called when its clients have ended: only then is the begin known, and who joined late.
+    pub fn begin_window(&self, task_index: u32, begin_ns: u64) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(task) = tasks.get_mut(&task_index) {
+            task.window_begin_ns = task.window_begin_ns.max(begin_ns);
+        }
     }
 
     /// Returns the tasks that had such clients, in the order of the plan.
     pub fn of_tasks(&self) -> Vec<TaskLateJoins> {
-        let of = |(index, missed): (&u32, &MissedTime)| TaskLateJoins {
-            index: *index,
-            clients: missed.clients,
-            missed_s: missed.total_ns as f64 / 1e9,
-            missed_measured_s: missed.measured_ns as f64 / 1e9,
-            latest_s: missed.longest_ns as f64 / 1e9,
-        };
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).iter().map(of).collect()
+        let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.iter().map(|(index, missed)| missed.summary(*index)).collect()
     }
 }

@@ -69,8 +69,8 @@ class LateJoins:
     """Time of the task that they missed, in seconds, summed over them."""
 
     missed_measured_s: float | None
-    """The part of it after a warm-up that is limited by time, in seconds; otherwise all of it. None if an
-    older version did not record it.
+    """The part of it in the measured window, in seconds, if that begins at a planned time or waits for the
+    backlog of the warm-up; otherwise all of it. None if an older version did not record it.
     """
 
     latest_s: float

@@ -92,18 +92,19 @@ def late_share(task: TaskResult, joins: LateJoins) -> float:
     """Returns which share of the measured window of all clients passed without operations because some joined
     late.
 
-    If each client has a number of iterations, those that began in time have done theirs when the last one is
-    still running: together, they have no operation for as long as it was late.
+    If each client has a number of iterations, those that began before the last one have done theirs when it
+    is still running: each has no operation for as long as the last one joined after it. What a client misses
+    at the begin of the window comes on top.
     """
     if not task.window_s:
         return 0.0
+    missed_s = joins.missed_measured_s
     if task.ended_by in ("iterations", "source"):
-        share = joins.latest_s / task.window_s
-    else:
-        missed_s = joins.missed_measured_s
-        if missed_s is None:
-            missed_s = joins.missed_s - joins.clients * (task.window_from_s or 0.0)
-        share = missed_s / (task.clients * task.window_s)
+        missed_s = joins.missed_s if missed_s is None else missed_s
+        missed_s += task.clients * joins.latest_s - joins.missed_s
+    elif missed_s is None:
+        missed_s = joins.missed_s - joins.clients * (task.window_from_s or 0.0)
+    share = missed_s / (task.clients * task.window_s)
     return min(max(0.0, share), 1.0)
 
 

@@ -165,6 +165,11 @@ impl Coordinator {
         let ended = self.pool.wait_all(race_state);
         drop(read_ahead);
         ended?;
+        for task_state in step.tasks() {
+            if let Some(drain) = task_state.warmup_backlog.drain() {
+                race_state.late_joins.begin_window(task_state.task_index, drain.window().begin_ns);
+            }
+        }
         if let Some(bridge) = bridge {
             bridge.close_step(step);
         }

@@ -46,8 +46,7 @@ impl<O> AssignedTask<O> {
             let has_scheduler = self.handle.as_ref().is_some_and(|handle| handle.channel().has_scheduler());
             if !has_scheduler {
                 let missed = self.start_ns..stopped_ns;
-                let warmup_end_ns = budget.limit().warmup_end_ns();
-                cancellation.race_state.late_joins.add(self.id.task_index, missed, warmup_end_ns);
+                cancellation.race_state.late_joins.add(self.id.task_index, missed, budget.limit());
             }
             return UnsentOperations::default();
         }

@@ -156,14 +156,12 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             return entry.start_ns;
         }
         let joined_ns = self.task_time_ns(self.clock.now());
-        if let Schedule::PerClient { pacer, .. } = schedule {
+        if let Schedule::PerClient { pacer, budget } = schedule {
             pacer.skip_to(joined_ns);
             let follows_scheduler = self.client.handle.is_some_and(|handle| handle.channel().has_scheduler());
             if !follows_scheduler {
-                let limit = TaskLimit::new(self.client.task.bound, 1);
-                let missed = entry.start_ns..joined_ns.min(limit.end_ns().unwrap_or(u64::MAX));
                 let late_joins = &self.cancellation.race_state.late_joins;
-                late_joins.add(self.client.id.task_index, missed, limit.warmup_end_ns());
+                late_joins.add(self.client.id.task_index, entry.start_ns..joined_ns, budget.limit());
             }
         }
         entry.start_ns.max(joined_ns)

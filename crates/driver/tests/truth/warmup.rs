@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::server::Answer;
-use crate::support::{Finished, Sample, Server, plan, run, success_response};
+use crate::support::{Finished, Sample, Server, plan, request_task, run, success_response};
 use crate::{MS, paced};
 
 /// Runs a race at 100/s with one client, whose warm-up takes 0.2 s and whose first operation takes `first_ms`.
@@ -80,7 +80,33 @@ fn a_window_begins_when_the_backlog_of_the_warm_up_is_gone() {
         for sample in &finished.samples {
             assert_eq!(sample.warmup, (sample.due as f64) < window_from_s * 1e9, "{sample:?}");
         }
-        // All operations were sent as planned.
-        assert_eq!((finished.samples.len(), result.operation_totals.begun), (160, 160));
+        // The schedule is as planned. On a busy machine, the last operations of it may not be sent.
+        let totals = result.operation_totals;
+        assert_eq!((finished.samples.len() as u64, totals.begun + totals.unsent), (totals.begun, 160));
+    }
+}
+
+/// The second of two clients is busy in another task for 500 ms, of which 200 ms are the warm-up. The window begins when
+/// it has caught up or, of an engine that is too slow, in the middle of the planned one.
+#[test]
+fn what_a_client_missed_before_a_window_that_waited_is_not_missing_from_it() {
+    for (reply_ms, measured_s, gave_up) in [(0, 3.0, false), (60, 0.4, true)] {
+        let server = Server::start(move |_, _| {
+            Answer::from(success_response()).after(Duration::from_millis(reply_ms))
+        });
+        let mut busy = request_task("busy", 1, 1);
+        busy["work"] = json!({"kind": "sleep", "seconds": 0.5});
+        let mut plan = plan(server.port, &[busy, paced("search", 2, 50.0, (0.2, measured_s))]);
+        plan["driver"]["warmup_drain"] = true.into();
+        plan["steps"] = json!([{"name": "both", "completed_by": null, "client_allocations": [
+            {"client": 0, "allocations": [{"task": 1, "client": 0}]},
+            {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
+        let finished = run(&plan);
+        let drain = finished.task("search").warmup_backlog.drain.unwrap();
+        let [joins] = &finished.summary.late_joins[..] else { panic!("one task with late clients") };
+        assert!(joins.latest_s >= 0.49 && drain.gave_up == gave_up, "{joins:?} {drain:?}");
+        let missed_s = (joins.latest_s - drain.window_from_s.unwrap()).max(0.0);
+        assert!((joins.missed_measured_s - missed_s).abs() < 1e-9, "{joins:?} {drain:?}");
+        assert_eq!(missed_s > 0.0, gave_up, "{joins:?} {drain:?}");
     }
 }

@@ -172,12 +172,15 @@ fn a_client_that_comes_from_another_task_skips_operations_that_were_due_before()
 
 #[test]
 fn a_client_that_is_busy_in_another_task_until_the_end_has_missed_all_of_a_task() {
-    // The time of the task ends first, or the step is completed while the client is busy, or when it becomes free. The
-    // first 60 ms of the task are its warm-up.
+    // The time of the task ends first, whether or not the step is completed before the client is free, or the step is
+    // completed while the client is busy, or when it becomes free. The first 60 ms of the task are its warm-up.
     let completed_by = |task: u32| json!({"kind": "task", "task": task});
-    for (completed_by, length, missed_s) in
-        [(json!(null), 100 * MS, 0.1), (completed_by(0), SECOND, 0.15), (completed_by(2), SECOND, 0.18)]
-    {
+    for (completed_by, length, missed_s) in [
+        (json!(null), 100 * MS, 0.1),
+        (completed_by(2), 100 * MS, 0.1),
+        (completed_by(0), SECOND, 0.15),
+        (completed_by(2), SECOND, 0.18),
+    ] {
         let paced = timed(paced("paced", 2, 10 * MS, 1), 60 * MS, length - 60 * MS);
         let mut plan = plan(&[task("long", 1, 1), paced, task("longer", 1, 1)]);
         plan["steps"][0]["completed_by"] = completed_by;
