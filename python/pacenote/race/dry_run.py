@@ -23,6 +23,7 @@ from pacenote.race.engine_request import (
     index_settings,
 )
 from pacenote.race.expected_corpora import ExpectedCorpus, expect_corpora
+from pacenote.race.operation_counts import operation_count_notes
 from pacenote.race.planning import check_searched_indices, expected_engine, load_race_track, plan_challenge
 from pacenote.race.plugins import plugin_names, run_track_processors, source_files, track_plugins
 from pacenote.race.record import task_metadata
@@ -96,6 +97,7 @@ def dry_run(request: RaceRequest) -> DryRun:
         explain(plan),
         (
             *prepared.notes,
+            *operation_count_notes(prepared.unpaced, plan),
             *(f"{task.task} {task.text}" for task in unsent_documents(plan, test_mode=request.test_mode)),
         ),
         (

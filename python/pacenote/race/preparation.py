@@ -30,6 +30,7 @@ from pacenote.race.engine_request import car_profilers, engine_request, engine_w
 from pacenote.race.engine_sources import with_built_engine
 from pacenote.race.engine_start import check_engine_start, start_race_cluster
 from pacenote.race.local_engines import NO_ENGINES, find_local_engines, with_further_engines
+from pacenote.race.operation_counts import operation_count_notes
 from pacenote.race.planning import check_searched_indices, expected_engine, plan_challenge
 from pacenote.race.plugins import plugin_names, prepare_plugin_data, set_data_files, source_files
 from pacenote.race.race_secrets import race_secrets
@@ -88,7 +89,9 @@ class RacePreparation:
         """Prepares the race, calls `drive_stage`, and returns its record. Raises PacenoteError."""
         request, track, challenge = self.request, self.prepared.track, self.prepared.challenge
         declared = self._declared_context()
-        self._check_declarations(declared, check)
+        plan = self._check_declarations(declared, check)
+        for note in operation_count_notes(self.prepared.unpaced, plan):
+            self.listener.info(note)
         engine, sources = self._check_engine()
         for warning in engine_warnings(request, track, challenge, engine):
             self.listener.warning(warning)
@@ -156,13 +159,14 @@ class RacePreparation:
             unsent_documents=tuple(unsent_documents(plan, test_mode=self.request.test_mode)),
         )
 
-    def _check_declarations(self, context: PlanContext, check: PlanCheck) -> None:
-        """Checks what is known without data. Raises PacenoteError."""
+    def _check_declarations(self, context: PlanContext, check: PlanCheck) -> Plan:
+        """Checks what is known without data, and returns the plan of it. Raises PacenoteError."""
         challenge = self.prepared.challenge
         plan = plan_challenge(self.request, self.prepared.track, challenge, context)
         check(challenge, plan)
         check_capacity(plan, host_counts(self.request))
         check_searched_indices(self.request, self.prepared, context.plugins)
+        return plan
 
     def _declared_context(self) -> PlanContext:
         return PlanContext(

@@ -10,7 +10,7 @@ from typing import Any
 
 from pacenote.errors import UsageError
 from pacenote.model.engine import SERVERLESS
-from pacenote.model.messages import list_with_rest, quoted, quoted_list
+from pacenote.model.messages import quoted, quoted_list
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.track import BUILT_IN_SCHEDULES, Challenge, Parallel, Task, Track
 from pacenote.model.track_request import TrackRequest
@@ -22,9 +22,6 @@ from pacenote.track.locate import LocatedTrack, locate_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.test_mode import for_test_mode
 from pacenote.track.typos import misspelled_keys
-
-_NAMED = 3
-"""Most tasks that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,9 @@ class SelectedTrack:
 
     excluded: tuple[Task, ...] = ()
     """Tasks of the requested challenge that the filters leave out."""
+
+    unpaced: tuple[Task, ...] = ()
+    """Tasks of the requested challenge without the pacing options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,9 @@ class PreparedTrack:
     excluded: tuple[Task, ...] = ()
     """Tasks of the challenge that the filters leave out."""
 
+    unpaced: tuple[Task, ...] = ()
+    """Tasks of the challenge without the pacing options."""
+
 
 def load_selected_track(
     request: TrackRequest, progress: Callable[[str], None] = lambda _: None
@@ -79,11 +82,9 @@ def load_selected_track(
     excluded = tuple(task for task in challenge.tasks() if task.name not in kept)
     if request.test_mode:
         track = for_test_mode(track)
-    before, track = track, apply_pacing_options(track, request.pacing)
-    note = describe_rounding(before.challenge(challenge.name), track.challenge(challenge.name))
-    notes = (*located.notes, note) if note else located.notes
+    unpaced, track = track.challenge(challenge.name).tasks(), apply_pacing_options(track, request.pacing)
     warnings = (*located.warnings, *unmatched, *misspelled_keys(track))
-    return SelectedTrack(track, replace(located, notes=notes, warnings=warnings), excluded)
+    return SelectedTrack(track, replace(located, warnings=warnings), excluded, unpaced)
 
 
 def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> PreparedTrack:
@@ -104,7 +105,7 @@ def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambd
             hint=f"`{request.info_command()}` lists its tasks; filters and the build flavor exclude some of "
             "them",
         )
-    return PreparedTrack(track, challenge, selected.located, notes, selected.excluded)
+    return PreparedTrack(track, challenge, selected.located, notes, selected.excluded, selected.unpaced)
 
 
 def for_build_flavor(track: Track, request: TrackRequest) -> Track:
@@ -127,9 +128,9 @@ def render_options(request: TrackRequest) -> RenderOptions:
 def apply_pacing_options(track: Track, pacing: PacingOptions) -> Track:
     """Returns the track with the selected arrivals, and with `max_connections` clients for open-loop tasks.
 
-    Iterations are per client: with more clients, each has fewer, rounded up. A task therefore has at least as
-    many operations as in the track, and at most one more for each client, of the warm-up and of the measured
-    ones.
+    Iterations are per client: with more clients, each has fewer, rounded up. A task with iterations therefore
+    has at least as many operations as in the track, and at most one more for each client, of the warm-up and
+    of the measured ones. One without any keeps the default of its operation, such as one for each client.
     """
     challenges = tuple(_challenge(challenge, pacing) for challenge in track.challenges)
     return dataclasses.replace(track, challenges=challenges)
@@ -165,25 +166,6 @@ def _task(task: Task, pacing: PacingOptions) -> Task:
             if per_client is not None:
                 changes[name] = -(-per_client * task.clients // pacing.max_connections)
     return dataclasses.replace(task, **changes)
-
-
-def describe_rounding(before: Challenge, after: Challenge) -> str:
-    """Returns a note about the tasks that have more operations after `apply_pacing_options`, which rounds up;
-    an empty text if there are none.
-    """
-    counts = [
-        (task.name, _iterations(declared), _iterations(task))
-        for declared, task in zip(before.tasks(), after.tasks(), strict=True)
-    ]
-    raised = sorted((each for each in counts if each[2] > each[1]), key=lambda each: each[1] / each[2])
-    changes = [f"{quoted(name)} ({asked:,} in the track, {sent:,} sent)" for name, asked, sent in raised]
-    if not changes:
-        return ""
-    return f"--max-connections rounds the iterations of each client up: {list_with_rest(changes, _NAMED)}"
-
-
-def _iterations(task: Task) -> int:
-    return task.clients * ((task.warmup_iterations or 0) + (task.iterations or 0))
 
 
 def for_serverless(track: Track, *, operator: bool) -> Track:
