@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.diagnose.mapped_fields import CreatedIndices, mapped_fields
+from pacenote.diagnose.mapped_fields import CreatedIndices, _Pattern, mapped_fields
 from pacenote.diagnose.snapshot_facts import add_snapshot_figures
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.model.track import ComponentTemplate, ComposableTemplate, Index, IndexTemplate, Operation, Track
@@ -97,6 +97,87 @@ def test_templates_map_the_fields_of_the_indices_that_match() -> None:
     assert mapped_fields(plan, CreatedIndices(("logs-1",), 1)) == 350
     # The settings of a few indices are read: the others are taken to be like them.
     assert mapped_fields(plan, CreatedIndices(("logs-1", "logs-2"), 120)) == 350 * 120
+
+
+def put(path: str, body: object) -> dict[str, object]:
+    return {"kind": "request", "method": "PUT", "path": path, "body": json.dumps(body)}
+
+
+def fields_of(names: tuple[str, ...], *requests: dict[str, object]) -> float:
+    """Returns the fields that requests map in indices with these names."""
+    return mapped_fields({"tasks": [{"work": [*requests]}]}, CreatedIndices(names, len(names)))
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("logs-*", {"logs-1", "logs-2"}),
+        ("logs-1,books", {"logs-1", "books"}),
+        ("*-1,books", {"logs-1", "books"}),
+        ("_all", {"logs-1", "logs-2", "books"}),
+        ("*,-logs-*", {"books"}),
+        ("logs-*,-*-2", {"logs-1"}),
+        ("l*s-*1", {"logs-1"}),
+        ("logs-1*1", set()),
+        ("logs-?", set()),
+        ("[bl]*", set()),
+        ("logs-1/_mapping/_doc", {"logs-1"}),
+    ],
+)
+def test_a_mapping_is_that_of_all_indices_that_its_path_stands_for(target: str, names: set[str]) -> None:
+    """As an engine expands it: only `*` has a meaning in the names of a request."""
+    path = target if "/" in target else f"{target}/_mapping"
+    for name in ("logs-1", "logs-2", "books"):
+        assert fields_of((name,), put(f"/{path}", properties(700))) == 700 * (name in names), name
+
+
+def test_documents_are_not_blamed_for_fields_that_a_request_maps_in_all_indices() -> None:
+    plan = {"tasks": [{"work": put("/logs-*/_mapping", properties(700))}]}
+    before, after = {"fields": 40, "indices": 3}, {"fields": 1_440, "indices": 5}
+    assert fields_added(plan, before, after, "logs-1", "logs-2") == 0
+
+
+@pytest.mark.parametrize(("pattern", "count"), [("logs-?", 0), ("[l]ogs-1", 0), ("l*-*", 5), ("logs-1", 5)])
+def test_only_the_asterisk_of_the_pattern_of_a_template_has_a_meaning(pattern: str, count: int) -> None:
+    body = {"index_patterns": [pattern], "template": {"mappings": properties(5)}}
+    assert fields_of(("logs-1",), put("/_index_template/t", body)) == count
+
+
+def test_a_template_without_fields_takes_the_place_of_others() -> None:
+    low = {"index_patterns": ["logs-*"], "priority": 1, "template": {"mappings": properties(9)}}
+    high = {"index_patterns": ["logs-1"], "priority": 2, "template": {"settings": {}}}
+    requests = (put("/_index_template/low", low), put("/_index_template/high", high))
+    assert fields_of(("logs-1",), *requests) == 0
+    assert fields_of(("logs-2",), *requests) == 9
+
+
+@pytest.mark.parametrize("kind", ["_template", "_index_template", "mapping"])
+def test_the_patterns_of_a_plan_of_another_user_are_bounded_in_total(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither their number in a template, nor that of templates, nor that of indices multiplies the time."""
+    compared: list[str] = []
+    matches = _Pattern.matches
+
+    def counted(pattern: _Pattern, name: str) -> bool:
+        compared.append(name)
+        return matches(pattern, name)
+
+    monkeypatch.setattr(_Pattern, "matches", counted)
+    patterns = [f"other-{number}-*" for number in range(900)]
+    body = {"index_patterns": patterns, "mappings": properties(1), "template": {"mappings": properties(1)}}
+    path = f"/{','.join(patterns)}/_mapping" if kind == "mapping" else ""
+    content = properties(1) if kind == "mapping" else body
+    requests = [put(path or f"/{kind}/{number}", content) for number in range(20)]
+    names = tuple(f"logs-{number}" for number in range(400))
+    assert fields_of(names, *requests) == 0
+    assert 0 < len(compared) <= 1_000 * 100
+
+
+def test_indices_beyond_those_that_are_compared_are_like_the_others() -> None:
+    body = {"index_patterns": ["logs-*"], "template": {"mappings": properties(3)}}
+    names = tuple(f"logs-{number}" for number in range(400))
+    assert fields_of(names, put("/_index_template/t", body)) == 3 * 400
 
 
 @pytest.mark.parametrize(

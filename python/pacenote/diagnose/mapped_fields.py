@@ -5,9 +5,9 @@ They are counted as the engine counts them: objects and fields of fields are fie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,8 +19,19 @@ _MOST_FIELDS = 100_000
 _MOST_LEVELS = 50
 """Largest number of objects in each other that are read: engines accept 20 by default."""
 
+_MOST_PATTERNS = 1_000
+"""Largest number of patterns that are compared with the name of an index: those of all requests together,
+because another user may have written the plan.
+"""
+
+_MOST_INDICES = 100
+"""Largest number of indices whose fields are counted; the others are taken to be like them."""
+
 _MOST_NAMES = 1_000
-"""Largest number of templates and patterns that are compared with the name of an index."""
+"""Largest number of names in a list of a request."""
+
+_KEYS = ("properties", "composed_of", "index_patterns")
+"""Keys of the bodies that map fields: even a template without any takes the place of others."""
 
 _Fields = frozenset[str]
 _NONE: _Fields = frozenset()
@@ -44,67 +55,123 @@ def mapped_fields(plan: object, created: CreatedIndices) -> float:
     requests = _Mappings()
     for request in _requests(plan):
         requests.add(request)
-    fields = {name: len(requests.of_index(name)) for name in created.names}
+    fields = {name: len(requests.of_index(name)) for name in created.names[:_MOST_INDICES]}
     named = sum(count for name, count in fields.items() if name in requests.indices)
     others = [count for name, count in fields.items() if name not in requests.indices]
     unnamed = created.count - (len(fields) - len(others))
     return named + (sum(others) / len(others) * max(unnamed, len(others)) if others else 0.0)
 
 
+class _Pattern:
+    """A pattern of names of indices, in which only `*` has a meaning."""
+
+    def __init__(self, text: str) -> None:
+        self._first, *rest = text.split("*")
+        self._last = rest.pop() if rest else None
+        self._middle = [part for part in rest if part]
+
+    def matches(self, name: str) -> bool:
+        if self._last is None or not name.startswith(self._first):
+            return name == self._first
+        at = len(self._first)
+        for part in self._middle:
+            found = name.find(part, at)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return name.endswith(self._last) and len(name) - len(self._last) >= at
+
+
 @dataclass(frozen=True, slots=True)
 class _Template:
     """A template of indices."""
 
-    patterns: tuple[str, ...]
+    patterns: tuple[_Pattern, ...]
     priority: float
     fields: _Fields
     components: tuple[str, ...]
 
     def matches(self, name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in self.patterns)
+        return any(pattern.matches(name) for pattern in self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Targets:
+    """The existing indices in which a request maps fields: `-` leaves out some that earlier parts name."""
+
+    parts: tuple[tuple[bool, _Pattern], ...]
+    fields: _Fields
+
+    def matches(self, name: str) -> bool:
+        matching = (is_included for is_included, pattern in reversed(self.parts) if pattern.matches(name))
+        return next(matching, False)
 
 
 @dataclass(slots=True)
 class _Mappings:
     """What requests map."""
 
-    indices: dict[str, _Fields] = field(default_factory=dict)
+    indices: dict[str, list[_Fields]] = field(default_factory=dict)
+    targets: list[_Targets] = field(default_factory=list)
     legacy: dict[str, _Template] = field(default_factory=dict)
     composable: dict[str, _Template] = field(default_factory=dict)
     components: dict[str, _Fields] = field(default_factory=dict)
+    patterns_left: int = _MOST_PATTERNS
 
     def add(self, request: Mapping[str, Any]) -> None:
         """Adds what a request maps, if it maps anything."""
         first, *rest = [unquote(part) for part in _path(request).split("/")]
         body = _body(request)
+        if not body:
+            return
         if not rest and not first.startswith("_"):
-            self._map(first, body.get("mappings"))
-        elif len(rest) == 1 and rest[0] == "_mapping":
-            self._map(first, body)
+            self.indices.setdefault(first, []).append(_fields(body.get("mappings")))
+        elif rest and rest[0] in ("_mapping", "_mappings"):
+            self._map(first.split(",", _MOST_NAMES)[:_MOST_NAMES], _fields(body))
         elif len(rest) == 1 and first == "_component_template":
             self.components[rest[0]] = _fields(_mapping(body.get("template")).get("mappings"))
         elif len(rest) == 1 and first == "_index_template":
             mappings = _mapping(body.get("template")).get("mappings")
-            self.composable[rest[0]] = _template(body, body.get("priority"), mappings)
+            self.composable[rest[0]] = self._template(body, body.get("priority"), mappings)
         elif len(rest) == 1 and first == "_template":
-            self.legacy[rest[0]] = _template(body, body.get("order"), body.get("mappings"))
+            self.legacy[rest[0]] = self._template(body, body.get("order"), body.get("mappings"))
 
-    def _map(self, names: str, mappings: object) -> None:
-        for name in names.split(","):
-            self.indices[name] = self.indices.get(name, _NONE) | _fields(mappings)
+    def _map(self, names: Sequence[str], fields: _Fields) -> None:
+        """Adds what a request maps in existing indices, by their names or by patterns."""
+        if "_all" not in names and not any("*" in name for name in names):
+            for name in names:
+                self.indices.setdefault(name, []).append(fields)
+            return
+        patterns = self._patterns("*" if name == "_all" else name.removeprefix("-") for name in names)
+        is_included = [not name.startswith("-") for name in names]
+        self.targets.append(_Targets(tuple(zip(is_included, patterns, strict=False)), fields))
+
+    def _template(self, body: Mapping[str, Any], priority: object, mappings: object) -> _Template:
+        return _Template(
+            self._patterns(_texts(body.get("index_patterns"))),
+            priority if isinstance(priority, int | float) else 0,
+            _fields(mappings),
+            tuple(dict.fromkeys(_texts(body.get("composed_of")))),
+        )
+
+    def _patterns(self, texts: Iterable[str]) -> tuple[_Pattern, ...]:
+        patterns = tuple(map(_Pattern, islice(texts, self.patterns_left)))
+        self.patterns_left -= len(patterns)
+        return patterns
 
     def of_index(self, name: str) -> _Fields:
         """Returns the fields of an index: its own, and those of the composable template with the highest
         priority or, without one, of all legacy templates that match.
         """
-        own = self.indices.get(name, _NONE)
-        matching = [each for each in list(self.composable.values())[:_MOST_NAMES] if each.matches(name)]
+        own = self.indices.get(name, [])
+        later = [request.fields for request in self.targets if request.matches(name)]
+        matching = [template for template in self.composable.values() if template.matches(name)]
         if matching:
-            template = max(matching, key=lambda each: each.priority)
-            parts = (self.components.get(each, _NONE) for each in template.components)
-            return own.union(template.fields, *parts)
-        legacy = (each.fields for each in list(self.legacy.values())[:_MOST_NAMES] if each.matches(name))
-        return own.union(*legacy)
+            template = max(matching, key=lambda template: template.priority)
+            parts = [self.components.get(component, _NONE) for component in template.components]
+            return _union((*own, *later, template.fields, *parts))
+        legacy = [template.fields for template in self.legacy.values() if template.matches(name)]
+        return _union((*own, *later, *legacy))
 
 
 def _requests(plan: object) -> Iterator[Mapping[str, Any]]:
@@ -131,7 +198,7 @@ def _path(request: Mapping[str, Any]) -> str:
 
 def _body(request: Mapping[str, Any]) -> Mapping[str, Any]:
     body = request.get("body")
-    if not isinstance(body, str) or ('"properties"' not in body and '"composed_of"' not in body):
+    if not isinstance(body, str) or not any(f'"{key}"' in body for key in _KEYS):
         return {}
     try:
         return _mapping(parse_json(body))
@@ -139,18 +206,18 @@ def _body(request: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}  # Such as the lines of a bulk.
 
 
-def _template(body: Mapping[str, Any], priority: object, mappings: object) -> _Template:
-    return _Template(
-        _texts(body.get("index_patterns")),
-        float(priority) if isinstance(priority, int | float) else 0.0,
-        _fields(mappings),
-        _texts(body.get("composed_of")),
-    )
-
-
 def _texts(value: object) -> tuple[str, ...]:
     found = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     return tuple(text for text in found[:_MOST_NAMES] if isinstance(text, str))
+
+
+def _union(parts: Iterable[_Fields]) -> _Fields:
+    union = set[str]()
+    for part in parts:
+        if len(union) >= _MOST_FIELDS:
+            break
+        union |= part
+    return frozenset(union)
 
 
 def _fields(mappings: object) -> _Fields:
