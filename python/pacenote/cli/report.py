@@ -14,7 +14,7 @@ from pacenote.cli.output.page_file import IN_FOLDER
 from pacenote.cli.output.race_findings import race_evidence, race_profiles
 from pacenote.cli.output.race_page import write_page
 from pacenote.cli.output.report_file import check_report_size
-from pacenote.cli.output.report_output import add_report_options, is_short, show_report, shows_profile
+from pacenote.cli.output.report_output import add_report_options, asks_for_profile, is_short, show_report
 from pacenote.cli.parser import Parser
 from pacenote.errors import UsageError
 from pacenote.evidence.recover import missing_files, recover
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         seen = RaceEvidence()
         if is_short(options, console):
             seen = race_evidence(record, folder.path, console)
-        elif shows_profile(options):
+        elif asks_for_profile(options):
             seen = RaceEvidence(profiles=race_profiles(record, folder.path))
         show_report(record, folder.path, options, console, replace(seen, is_running=is_running))
     else:

@@ -230,10 +230,12 @@ def read_recordings(record: RaceRecord, folder: Path, listener: RecordingListene
     windows = [(task.begin_ns, task.end_ns) for task in _measured_windows(record, TelemetryCuts())]
     whole = (min(begin for begin, _ in windows), max(end for _, end in windows)) if windows else None
     for node, files in node_files(folder / "artifacts", RECORDINGS).items():
+        from pacenote.evidence.core_errors import as_evidence_errors
         from pacenote.evidence.recording import RecordingReader
 
         try:
-            recording = RecordingReader(files).recording(whole)
+            with as_evidence_errors(files):
+                recording = RecordingReader(files).recording(whole)
         except PacenoteError as error:
             listener.miss(node, error.message)
         else:

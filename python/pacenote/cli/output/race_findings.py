@@ -10,6 +10,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.program import as_started
 from pacenote.errors import PacenoteError
 from pacenote.model.messages import DEFECT
+from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.race_folder import RaceFolder
 from pacenote.system.paths import is_file
@@ -54,25 +55,32 @@ def race_evidence(record: RaceRecord, folder: Path, console: Console) -> RaceEvi
     except PacenoteError as error:
         console.warning(f"the race cannot be diagnosed: {error.message}")
     except Exception as error:  # The race has been measured: its results are shown in any case.
-        console.warning(f"the race cannot be diagnosed: {DEFECT}: {type(error).__name__}: {error}")
-    try:
-        return replace(evidence, profiles=race_profiles(record, folder, collector))
-    except Exception as error:  # As above.
-        console.warning(f"the recordings cannot be shown: {DEFECT}: {type(error).__name__}: {error}")
-        return evidence
+        console.warning(f"the race cannot be diagnosed: {defect(error)}")
+    return replace(evidence, profiles=race_profiles(record, folder, collector))
 
 
 def race_profiles(
     record: RaceRecord, folder: Path, collector: ProfileCollector | None = None
 ) -> tuple[NodeProfile, ...]:
     """Returns what the recordings of a race show of its methods; nothing while it is running, when they are
-    not complete. They are read, unless `collector` got them already.
+    not complete. They are read, unless `collector` got them already. A defect is a problem of the profile.
     """
     from pacenote.store.node_files import RECORDINGS, node_files
 
     race = RaceFolder(folder)
     if record.imported is not None or not node_files(race.artifacts, RECORDINGS) or race.is_in_use():
         return ()  # Few races have recordings: what reads them is slow to import.
+    try:
+        return _recorded_profiles(record, folder, collector)
+    except Exception as error:  # The race has been measured: its results are shown in any case.
+        from pacenote.report.recording.hot_methods import NodeProfile
+
+        return (NodeProfile("", problem=single_line(defect(error))),)
+
+
+def _recorded_profiles(
+    record: RaceRecord, folder: Path, collector: ProfileCollector | None
+) -> tuple[NodeProfile, ...]:
     if collector is None or collector.is_empty:
         from pacenote.evidence.recorded_figures import read_recordings
         from pacenote.report.recording.hot_methods import ProfileCollector
@@ -80,6 +88,11 @@ def race_profiles(
         collector = ProfileCollector()
         read_recordings(record, folder, collector)
     return collector.profiles()
+
+
+def defect(error: Exception) -> str:
+    """Returns what is said of an exception that is a defect of the program."""
+    return f"{DEFECT}: {type(error).__name__}: {error}"
 
 
 def show_findings(record: RaceRecord, diagnosis: Diagnosis | None, console: Console) -> None:

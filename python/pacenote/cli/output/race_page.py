@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pacenote.cli.console import Console
 from pacenote.cli.output.page_file import add_page_file, write_page_file
 from pacenote.errors import PacenoteError, StoreError, UsageError
+from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.race_folder import RaceFolder
 from pacenote.system.paths import is_file
@@ -117,7 +118,7 @@ def page_sources(
 ) -> PageSources:
     """Returns what the page of a race shows. A complete race without a diagnosis is diagnosed."""
     from pacenote.cli.output.race_command import race_command
-    from pacenote.cli.output.race_findings import race_diagnosis, race_profiles
+    from pacenote.cli.output.race_findings import defect, race_diagnosis, race_profiles
     from pacenote.cli.output.report_output import as_reported, race_location
     from pacenote.cli.program import NAME
     from pacenote.evidence.race_observations import race_observations
@@ -133,6 +134,8 @@ def page_sources(
             diagnosis = race_diagnosis(folder.path, collector)
         except PacenoteError as error:
             problem = error.message
+        except Exception as error:  # The race has been measured: its results are shown in any case.
+            problem = single_line(defect(error))
     profiles = evidence.profiles if evidence else race_profiles(record, folder.path, collector)
     command, notes = race_command(record, NAME)
     return PageSources(

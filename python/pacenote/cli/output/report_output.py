@@ -137,6 +137,13 @@ def shows_profile(options: argparse.Namespace) -> bool:
     return options.report_format in (None, "markdown")
 
 
+def asks_for_profile(options: argparse.Namespace) -> bool:
+    """Returns whether the options ask for the hottest methods, for which recordings have to be read: they may
+    be large, and a report that is piped is the full one by default.
+    """
+    return options.report == "full" and shows_profile(options)
+
+
 def _state(record: RaceRecord, *, is_running: bool) -> RaceState:
     """Returns the state of a race as the list of races has it."""
     from pacenote.model.race_state import race_state
