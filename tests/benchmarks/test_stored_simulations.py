@@ -1,7 +1,8 @@
-"""The tables of simulations in docs/: their rows are those that are stored."""
+"""The tables of simulations in docs/: their rows are those that are stored, as far as they are."""
 
+import importlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,9 @@ PAGES = {
 }
 """The page of each script whose tables are shown as they are stored, all of them or some."""
 
+OTHER_FORMS = {"error_rate_simulations", "tune_simulations", "within_race_simulations"}
+"""The scripts whose stored figures have another form on the page, with tests of their own."""
+
 Table = list[list[str]]
 
 
@@ -26,8 +30,12 @@ def cells(line: str) -> list[str]:
 
 
 def tables(page: str) -> Iterator[Table]:
-    """Yields the tables of a page, without the line below each heading."""
-    lines = (ROOT / "docs" / page).read_text("utf-8").splitlines()
+    """Yields the tables of a page of docs/, without the line below each heading."""
+    yield from tables_of((ROOT / "docs" / page).read_text("utf-8"))
+
+
+def tables_of(text: str) -> Iterator[Table]:
+    lines = text.splitlines()
     for number, line in enumerate(lines):
         if line.startswith("| ---"):
             end = next(at for at in range(number, len(lines) + 1) if lines[at : at + 1] in ([], [""]))
@@ -36,19 +44,73 @@ def tables(page: str) -> Iterator[Table]:
 
 def stored(script: str) -> dict[str, Table]:
     path = RESULTS / f"{script}.json"
-    return {name: table["rows"] for name, table in json.loads(path.read_text("utf-8")).items()}
+    stored_tables = {name: table["rows"] for name, table in json.loads(path.read_text("utf-8")).items()}
+    assert stored_tables, f"{path.name} has no tables"
+    assert all(len(rows) > 1 for rows in stored_tables.values()), f"a table of {path.name} has no rows"
+    return stored_tables
 
 
 @pytest.mark.parametrize("script", PAGES)
 def test_rows_of_a_page_are_stored_rows(script: str) -> None:
-    shown = list(tables(PAGES[script]))
-    found = {name for name, rows in stored(script).items() for table in shown if _is_part(table, rows)}
-    assert found == set(stored(script)), f"docs/{PAGES[script]} has other figures than {script}.json"
+    stored_tables = stored(script)
+    assert shown_of(stored_tables, tables(PAGES[script])) == set(stored_tables), (
+        f"docs/{PAGES[script]} has other figures than {script}.json"
+    )
 
 
-def _is_part(table: Table, rows: Table) -> bool:
-    """Returns whether the rows of a table are stored ones, of a table with its heading."""
-    return table[0] == rows[0] and all(row in rows[1:] for row in table[1:])
+def shown_of(stored_tables: dict[str, Table], shown: Iterable[Table]) -> set[str]:
+    """Returns the names of the stored tables of which some rows are shown, with their heading."""
+    shown = list(shown)
+    return {name for name, rows in stored_tables.items() for table in shown if is_part(table, rows)}
+
+
+def is_part(table: Table, rows: Table) -> bool:
+    return table[0] == rows[0] and len(table) > 1 and all(row in rows[1:] for row in table[1:])
+
+
+@pytest.mark.parametrize(
+    ("shown", "names"),
+    [
+        ("| a | b |\n| --- | --- |\n| 1 | 2 |\n", {"t"}),
+        ("| a | b |\n| --- | --- |\n| 3 | 4 |\n| 1 | 2 |", {"t"}),
+        ("| a | b |\n| --- | --- |\n\n| 1 | 2 |\n", set()),
+        ("| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 5 |\n", set()),
+        ("| a | c |\n| --- | --- |\n| 1 | 2 |\n", set()),
+        ("", set()),
+    ],
+)
+def test_a_heading_alone_is_no_part_of_a_stored_table(shown: str, names: set[str]) -> None:
+    stored_tables = {"t": [["a", "b"], ["1", "2"], ["3", "4"]]}
+    assert shown_of(stored_tables, tables_of(shown)) == names
+
+
+@pytest.mark.parametrize("content", ["{}", '{"t": {"rows": []}}', '{"t": {"rows": [["a", "b"]]}}'])
+def test_a_file_without_rows_is_no_result(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "RESULTS", tmp_path)
+    (tmp_path / "some_simulations.json").write_text(content, "utf-8")
+    with pytest.raises(AssertionError, match=r"some_simulations\.json has no"):
+        stored("some_simulations")
+
+
+def test_all_stored_tables_are_compared_and_the_readme_says_which_are_stored() -> None:
+    scripts = sorted(path.stem for path in RESULTS.parent.glob("*_simulations.py"))
+    assert {path.stem for path in RESULTS.glob("*_simulations.json")} == {*PAGES, *OTHER_FORMS}
+    readme = (RESULTS.parent / "README.md").read_text("utf-8")
+    (rows,) = (table[1:] for table in tables_of(readme) if table[0] == ["script", "stored tables"])
+    assert rows == [[f"`{script}.py`", stored_names(script)] for script in scripts]
+
+
+def stored_names(script: str) -> str:
+    """Returns which of its tables a script has stored, as the README says it."""
+    if not (RESULTS / f"{script}.json").exists():
+        return "none"
+    simulations = getattr(importlib.import_module(script), "SIMULATIONS", None)
+    if simulations is None:
+        return "its only one"
+    missing = [f"`{name}`" for name in simulations if name not in stored(script)]
+    return f"all but {', '.join(missing)}" if missing else "all"
 
 
 def headed(page: str, *first: str) -> Table:
