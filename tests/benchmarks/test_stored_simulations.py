@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = {
     "design_simulations": "comparing.md",
     "experiment_simulations": "comparing.md",
+    "family_simulations": "comparing.md",
     "interleaving_simulations": "comparing.md",
     "online_simulations": "trend.md",
     "trend_simulations": "trend.md",
