@@ -110,6 +110,19 @@ impl HistogramDecoder {
         self.left = MOST_COUNTS;
     }
 
+    /// Checks that bytes are a histogram that [`crate::DurationHistogram::encode`] has encoded, in the memory of the
+    /// decoder, whatever length they state. Its counts are none of those that may be decoded of a file.
+    ///
+    /// # Errors
+    ///
+    /// An error if the bytes are not a histogram with this configuration.
+    pub fn check(&mut self, encoded: &[u8]) -> Result<(), RecordError> {
+        let left = std::mem::replace(&mut self.left, u64::MAX);
+        let checked = self.visit(encoded, |_, _| Some(()));
+        self.left = left;
+        checked
+    }
+
     /// Adds the histogram that [`crate::DurationHistogram::encode`] has encoded.
     ///
     /// # Errors
@@ -261,6 +274,16 @@ mod tests {
         let found = merged(&[&encoded, &encoded, &encoded]).unwrap();
         assert_eq!(found.count(), 3 << 31);
         assert_eq!(found.quantile(0.5), Some(1_000_447));
+    }
+
+    #[test]
+    fn a_check_counts_towards_no_file() {
+        let encoded = DurationHistogram::new().unwrap().encode().unwrap();
+        let mut decoder = HistogramDecoder::new();
+        decoder.left = 0;
+        assert!(decoder.check(&encoded).is_ok());
+        assert!(decoder.check(b"not a histogram").is_err());
+        assert!(decoder.add(&encoded, &mut MergedHistogram::default()).is_err());
     }
 
     #[test]

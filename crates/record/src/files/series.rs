@@ -19,6 +19,7 @@ use crate::files::columns::{self, write};
 use crate::files::durable::{self, MAX_LINE_BYTES, OutputFile};
 use crate::files::losses::add_losses;
 use crate::histogram::DurationHistogram;
+use crate::merged_histogram::HistogramDecoder;
 use crate::operation_stats::SecondStats;
 
 const JOURNAL: &str = "series.jsonl";
@@ -104,10 +105,12 @@ impl SeriesRow {
 
 impl SeriesRow {
     /// Returns whether its histograms can be decoded.
-    fn is_intact(&self) -> bool {
+    fn is_intact(&self, decoder: &mut HistogramDecoder) -> bool {
         let optional = [&self.latency, &self.lateness, &self.failed_service_time];
         let mut histograms = optional.into_iter().flatten().chain([&self.service_time]);
-        histograms.all(|text| histogram(text).is_ok())
+        histograms.all(|text| {
+            DurationHistogram::decode_base64(text).and_then(|encoded| decoder.check(&encoded)).is_ok()
+        })
     }
 }
 
@@ -258,8 +261,8 @@ struct JournalLines {
 
 impl JournalLines {
     /// Returns the row of a line, counted, or `None` if the line is damaged.
-    fn parse(&mut self, line: &[u8]) -> Option<SeriesRow> {
-        let row = serde_json::from_slice::<SeriesRow>(line).ok().filter(SeriesRow::is_intact);
+    fn parse(&mut self, line: &[u8], decoder: &mut HistogramDecoder) -> Option<SeriesRow> {
+        let row = serde_json::from_slice::<SeriesRow>(line).ok().filter(|row| row.is_intact(decoder));
         self.readable += u64::from(row.is_some());
         if row.is_none() {
             self.damaged += 1;
@@ -312,13 +315,14 @@ fn read_lines(
 ) -> io::Result<JournalLines> {
     let mut reader = BufReader::new(durable::open_regular(journal)?);
     let (mut line, mut lines) = (Vec::new(), JournalLines::default());
+    let mut decoder = HistogramDecoder::new();
     loop {
         let length = durable::read_line(&mut reader, &mut line)?;
         if line.last() != Some(&b'\n') && length < MAX_LINE_BYTES {
             lines.incomplete_bytes = length as u64;
             return Ok(lines);
         }
-        if let Some(row) = lines.parse(&line) {
+        if let Some(row) = lines.parse(&line, &mut decoder) {
             receive(row, length)?;
         }
     }
@@ -400,7 +404,7 @@ fn write_histograms(
     write::<ByteArrayType, _>(row_group, name, &histograms?, Some(&levels))
 }
 
-/// Converts a histogram from the journal to a value of its column.
+/// Converts a histogram of an intact row to a value of its column.
 fn histogram(text: &str) -> Result<ByteArray, ParquetError> {
     let bytes = DurationHistogram::decode_base64(text);
     bytes.map(ByteArray::from).map_err(|error| ParquetError::General(error.to_string()))
