@@ -75,6 +75,21 @@ fn a_line_without_end_does_not_fill_the_memory() {
 }
 
 #[test]
+fn what_was_lost_before_is_read_up_to_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let losses = folder.path().join("recovery.json");
+    for (spaces, is_read) in [(1 << 20, true), (MAX_LINE_BYTES, false)] {
+        let text = [&vec![b' '; spaces][..], br#"{"losses":["an earlier one"]}"#].concat();
+        fs::write(&losses, &text).unwrap();
+        fs::write(folder.path().join("series.jsonl"), "damaged\n").unwrap();
+        recover_files(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(&losses).unwrap().contains("an earlier one"), is_read);
+        assert_eq!(folder.path().join("recovery.json.damaged").exists(), !is_read);
+        fs::remove_file(folder.path().join("series.jsonl.damaged")).unwrap();
+    }
+}
+
+#[test]
 fn few_of_many_tasks_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = BufWriter::new(File::create(folder.path().join("telemetry.jsonl")).unwrap());
