@@ -23,6 +23,8 @@ const GROUP_ROWS: u64 = 1 << 18;
 const GROUP_BYTES: u64 = 128 << 20;
 /// Bytes of a dictionary, whose values are all kept in memory; those that Pacenote writes have 1 MiB.
 const DICTIONARY_BYTES: u64 = 8 << 20;
+/// Values of a dictionary, for each of which memory is reserved: as many as a row group has rows.
+const DICTIONARY_VALUES: u64 = GROUP_ROWS;
 /// Bytes that are read for the header of a page: first so many, then more if it is longer.
 const HEADER_BYTES: [usize; 3] = [512, 64 << 10, 16 << 20];
 
@@ -124,14 +126,13 @@ impl BoundedFile {
         let mut bytes = 0_u64;
         while at < end {
             let page = self.page_header(at, end)?;
-            if page.is_dictionary && page.uncompressed_bytes > DICTIONARY_BYTES {
-                let size = page.uncompressed_bytes;
-                return Err(ReadError::TooLarge(format!(
-                    "has a dictionary of {size} bytes, which is not read"
-                )));
-            }
+            check_page(&page)?;
             bytes = bytes.saturating_add(page.uncompressed_bytes);
             at = at.saturating_add(page.header_bytes).saturating_add(page.stored_bytes);
+        }
+        // The library reserves memory for what a page states to have in the file.
+        if at > self.file.metadata()?.len() {
+            return Err(cut_off());
         }
         Ok(bytes)
     }
@@ -148,8 +149,29 @@ impl BoundedFile {
                 break;
             }
         }
-        Err(ReadError::Damaged("a page is cut off".into()))
+        Err(cut_off())
     }
+}
+
+/// Checks that the library can decode a page in the memory that its header states.
+fn check_page(page: &PageHeader) -> Result<(), ReadError> {
+    if let Some(encoding) = page.unread_encoding {
+        return Err(ReadError::TooLarge(format!(
+            "has a page in Parquet's encoding {encoding}; only plain values, dictionaries, run lengths and \
+             differences of integers are read"
+        )));
+    }
+    let PageHeader { uncompressed_bytes: bytes, values, .. } = *page;
+    if page.is_dictionary && (bytes > DICTIONARY_BYTES || values > DICTIONARY_VALUES) {
+        return Err(ReadError::TooLarge(format!(
+            "has a dictionary of {values} values and {bytes} bytes, which is not read"
+        )));
+    }
+    Ok(())
+}
+
+fn cut_off() -> ReadError {
+    ReadError::Damaged("a page is cut off".into())
 }
 
 /// Checks the schema in the footer of a file before the Parquet library reads it, which calls itself for each level. A

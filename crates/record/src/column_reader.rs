@@ -133,13 +133,9 @@ impl<'a> Rows<'a> {
         let (reader, level) = column(self.row_group, name)?;
         let ColumnReader::ByteArrayColumnReader(reader) = reader else { return Err(wrong_type(name)) };
         let values = self.read_optional(reader, level, name)?;
-        // Equal values share their memory here, but not where they are converted to texts.
-        let bytes: usize = values.iter().flatten().map(ByteArray::len).sum();
-        if bytes > MOST_COLUMN_BYTES {
-            return Err(ReadError::TooLarge(format!(
-                "has {bytes} bytes in column {name} of one row group; at most {MOST_COLUMN_BYTES} are read"
-            )));
-        }
+        // Values are parts of their page or dictionary here, as of all encodings in which pages are opened, but not
+        // where they are converted to texts.
+        check_bytes(name, values.iter().flatten().map(ByteArray::len).sum())?;
         Ok(values)
     }
 
@@ -278,6 +274,8 @@ pub struct TextReader {
     reader: ColumnReaderImpl<ByteArrayType>,
     values: Vec<ByteArray>,
     levels: Vec<i16>,
+    /// Bytes of the texts that were returned.
+    bytes: usize,
 }
 
 impl TextReader {
@@ -289,21 +287,24 @@ impl TextReader {
     pub fn open(row_group: &dyn RowGroupReader, name: &str) -> Result<Self, ReadError> {
         let (reader, level) = column(row_group, name)?;
         let ColumnReader::ByteArrayColumnReader(reader) = reader else { return Err(wrong_type(name)) };
-        Ok(Self { name: name.to_owned(), level, reader, values: Vec::new(), levels: Vec::new() })
+        Ok(Self { name: name.to_owned(), level, reader, values: Vec::new(), levels: Vec::new(), bytes: 0 })
     }
 
     /// Returns the text of the next row, which is empty for null.
     ///
     /// # Errors
     ///
-    /// An error if there is no further row, or if it is damaged.
+    /// An error if there is no further row, if it is damaged, or if the texts that were read are too long together.
     pub fn next(&mut self) -> Result<ByteArray, ReadError> {
         self.values.clear();
         self.levels.clear();
         let levels = (self.level > 0).then_some(&mut self.levels);
         let (read, ..) = self.reader.read_records(1, levels, None, &mut self.values)?;
         check_rows(&self.name, read, 1)?;
-        Ok(self.values.pop().unwrap_or_else(|| ByteArray::from("")))
+        let text = self.values.pop().unwrap_or_else(|| ByteArray::from(""));
+        self.bytes = self.bytes.saturating_add(text.len());
+        check_bytes(&self.name, self.bytes)?;
+        Ok(text)
     }
 
     /// Skips rows.
@@ -326,6 +327,15 @@ fn with_nulls<T>(values: Vec<T>, levels: &[i16], level: i16) -> Vec<Option<T>> {
 
 fn wrong_type(name: &str) -> ReadError {
     ReadError::Damaged(format!("column {name} has another type"))
+}
+
+fn check_bytes(name: &str, bytes: usize) -> Result<(), ReadError> {
+    if bytes <= MOST_COLUMN_BYTES {
+        return Ok(());
+    }
+    Err(ReadError::TooLarge(format!(
+        "has {bytes} bytes in column {name} of one row group; at most {MOST_COLUMN_BYTES} are read"
+    )))
 }
 
 fn check_rows(name: &str, read: usize, rows: usize) -> Result<(), ReadError> {

@@ -8,14 +8,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pacenote_record::{
-    SeriesCut, arrivals, merged_percentiles, race_timeline, telemetry_cuts, telemetry_points,
+    SampleLimit, SampleReader, SeriesCut, arrivals, engine_times, merged_percentiles, race_timeline,
+    telemetry_cuts, telemetry_points,
 };
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
 
 const S: i64 = 1_000_000_000;
 const TELEMETRY: &str = "message telemetry { required int64 time; required binary source (STRING);
@@ -40,10 +42,29 @@ enum Column {
 
 /// Writes a file whose row groups all have these columns.
 fn write(path: &Path, schema: &str, columns: &[Column], row_groups: usize) {
+    write_with(path, schema, columns, row_groups, WriterProperties::builder());
+}
+
+/// Writes a file with these columns in which one has this encoding.
+fn write_as(path: &Path, schema: &str, columns: &[Column], encoded: (&str, Encoding)) {
+    let (name, encoding) = (ColumnPath::from(encoded.0), encoded.1);
+    let properties = WriterProperties::builder()
+        .set_column_dictionary_enabled(name.clone(), false)
+        .set_column_encoding(name, encoding);
+    write_with(path, schema, columns, 1, properties);
+}
+
+fn write_with(
+    path: &Path,
+    schema: &str,
+    columns: &[Column],
+    row_groups: usize,
+    properties: WriterPropertiesBuilder,
+) {
     let tasks = r#"[{"task":"index","begin_ns":0,"end_ns":9000000000},
         {"task":"reversed","begin_ns":5,"end_ns":4},{"task":"early","begin_ns":-5,"end_ns":4}]"#;
     let tasks = KeyValue::new("pacenote.tasks".to_owned(), tasks.to_owned());
-    let properties = WriterProperties::builder()
+    let properties = properties
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_key_value_metadata(Some(vec![tasks]))
         .build();
@@ -161,6 +182,49 @@ fn a_large_row_group_is_refused() {
     write(&path, TELEMETRY, &columns, 1);
     let text = refusal(telemetry_cuts(&path));
     assert!(text.contains("has a row group with more than 134217728 bytes"), "{text}");
+}
+
+#[test]
+fn no_reader_reads_encodings_that_repeat_texts_or_reserve_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.parquet");
+    let samples = [
+        texts("index", 2),
+        Column::Flags(vec![false; 2]),
+        Column::Numbers(vec![1; 2]),
+        Column::Numbers(vec![2; 2]),
+    ];
+    let tasks = BTreeSet::from(["index".to_owned()]);
+    let expected = |number: u32| format!("has a page in Parquet's encoding {number}; only plain values");
+    for (encoding, number) in [(Encoding::DELTA_LENGTH_BYTE_ARRAY, 6), (Encoding::DELTA_BYTE_ARRAY, 7)] {
+        let mut texts = Vec::new();
+        write_as(&path, TELEMETRY, &telemetry(vec![1.0; 3]), ("labels", encoding));
+        texts.push(refusal(telemetry_cuts(&path)));
+        texts.push(refusal(telemetry_points(&path, |_| true, 9)));
+        write_as(&path, SERIES, &series("index", 1, 2), ("service_time", encoding));
+        texts.push(refusal(race_timeline(&path, 600)));
+        texts.push(merged_percentiles(std::slice::from_ref(&path)).unread.remove(0).reason);
+        write_as(&path, SAMPLES, &samples, ("task", encoding));
+        texts.push(refusal(arrivals(&path, &tasks, 1, 1_000)));
+        texts.push(refusal(engine_times(&path, SampleLimit { row_groups: 1, samples: 1 })));
+        texts.push(refusal(SampleReader::open(&path).unwrap().next_rows(1)));
+        assert!(texts.iter().all(|text| text.contains(&expected(number))), "{texts:?}");
+    }
+    write_as(&path, SAMPLES, &samples, ("due_ns", Encoding::DELTA_BINARY_PACKED));
+    assert!(arrivals(&path, &tasks, 1, 1_000).unwrap().is_some());
+}
+
+#[test]
+fn texts_of_which_only_some_rows_are_read_are_counted_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("telemetry.parquet");
+    // A series begins in every row, and all have the same long unit, which is in the file once.
+    let mut columns = telemetry(vec![1.0; 200]);
+    columns[0] = Column::Numbers(vec![7; 200]);
+    columns[4] = texts(&"x".repeat(1 << 19), 200);
+    write(&path, TELEMETRY, &columns, 1);
+    let text = refusal(telemetry_cuts(&path));
+    assert!(text.contains("bytes in column unit of one row group; at most 67108864 are read"), "{text}");
 }
 
 #[test]
