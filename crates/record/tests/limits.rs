@@ -145,7 +145,7 @@ fn values_that_no_counter_has_are_gaps() {
     let found = telemetry_cuts(&path).unwrap();
     assert_eq!(found.tasks.len(), 1, "tasks that end before they begin are left out");
     let Some(SeriesCut::Counter(cut)) = found.series[0].cuts[0] else { panic!("{found:?}") };
-    assert_eq!((cut.samples, cut.gaps, cut.increase.to_bits()), (4, 4, 1.0_f64.to_bits()));
+    assert_eq!((cut.samples, cut.gaps, cut.increase.to_bits()), (4, 4, 8.0_f64.to_bits()));
 }
 
 #[test]
