@@ -30,7 +30,7 @@ use crate::coordinator::threads::{join, spawn};
 use crate::error::DriveError;
 use crate::health::cpu::{PeakLoad, process_cpu_ns};
 use crate::operation::data_files::DataFiles;
-use crate::race_state::StopLevel;
+use crate::race_state::{RaceState, StopLevel};
 use crate::step_state::StepState;
 use crate::summary::{HostSummary, LostTaskSamples, RaceSummary, ThreadSummary};
 use crate::transport::Endpoints;
@@ -52,7 +52,7 @@ impl Coordinator {
     /// of the recorders.
     pub fn run(self, collector: Collector, deliveries: Receiver<Delivery>) -> RaceSummary {
         let (started, cpu_before_ns) = (Instant::now(), process_cpu_ns());
-        let race_state = Arc::clone(&self.context.race_state);
+        let (race_state, clusters) = (Arc::clone(&self.context.race_state), self.clusters.clone());
         let (shared, buffers) = (Arc::clone(&race_state), self.context.record_sender.buffers().clone());
         let collecting = spawn("collect", move || {
             let started = Instant::now();
@@ -60,7 +60,8 @@ impl Coordinator {
             (summary, ThreadSummary::of_current_thread("collect", started, PeakLoad::default()))
         });
         let health = HealthThread::start(Arc::clone(&race_state));
-        let mut error = if collecting.is_ok() && health.is_ok() { self.run_steps().err() } else { None };
+        let (mut last_step, can_run) = (None, collecting.is_ok() && health.is_ok());
+        let mut error = if can_run { self.run_steps(&mut last_step).err() } else { None };
         error = error.or_else(|| race_state.driver_error().map(DriveError::Python));
         let stopped = race_state.stop_level() != StopLevel::Run && race_state.abort_reason().is_none();
         if let Some(error) = &error {
@@ -68,8 +69,7 @@ impl Coordinator {
             race_state.stop(StopLevel::Abandon);
         }
         let (plan, bridge) = (Arc::clone(&self.context.plan), self.context.bridge.clone());
-        let clusters = self.clusters.clone();
-        let PoolSummary { mut threads, first_error } = self.shutdown();
+        let PoolSummary { mut threads, first_error } = self.shutdown(last_step);
         // Files that take long to complete are not a gap in a measurement.
         let health = health.and_then(HealthThread::end);
         if matches!(error, None | Some(DriveError::ThreadDied(_))) {
@@ -112,21 +112,28 @@ impl Coordinator {
     }
 
     /// Ends all threads except the collector, which ends when the last sender of recordings is dropped, at the end of
-    /// this function.
-    fn shutdown(self) -> PoolSummary {
+    /// this function. After an error, the clients of the last step have run until then.
+    fn shutdown(self, last_step: Option<Arc<StepState>>) -> PoolSummary {
         if let Some(bridge) = &self.context.bridge {
             bridge.shutdown();
         }
-        self.pool.shutdown()
+        let summary = self.pool.shutdown();
+        if let Some(step) = last_step {
+            begin_drained_windows(&step, &self.context.race_state);
+        }
+        summary
     }
 
-    fn run_steps(&self) -> Result<(), DriveError> {
+    /// Runs the steps. `last_step` becomes each of them in turn, so that it is the one that an error ended.
+    fn run_steps(&self, last_step: &mut Option<Arc<StepState>>) -> Result<(), DriveError> {
         let WorkerContext { plan, race_state, .. } = &self.context;
         for index in 0..plan.steps.len() {
             if race_state.stop_level() != StopLevel::Run {
                 break;
             }
-            self.run_step(&Arc::new(StepState::new(plan, index, race_state)))?;
+            let step = last_step.insert(Arc::new(StepState::new(plan, index, race_state)));
+            self.run_step(step)?;
+            begin_drained_windows(step, race_state);
             race_state.progress().completed_steps = index + 1;
         }
         Ok(())
@@ -165,15 +172,20 @@ impl Coordinator {
         let ended = self.pool.wait_all(race_state);
         drop(read_ahead);
         ended?;
-        for task_state in step.tasks() {
-            if let Some(drain) = task_state.warmup_backlog.drain() {
-                race_state.late_joins.begin_window(task_state.task_index, drain.window().begin_ns);
-            }
-        }
         if let Some(bridge) = bridge {
             bridge.close_step(step);
         }
         Ok(())
+    }
+}
+
+/// Tells when the measured windows began that waited for the backlog of a warm-up. Must be called when the clients of the
+/// step have ended.
+fn begin_drained_windows(step: &StepState, race_state: &RaceState) {
+    for task_state in step.tasks() {
+        if let Some(drain) = task_state.warmup_backlog.drain() {
+            race_state.late_joins.begin_window(task_state.task_index, drain.window().begin_ns);
+        }
     }
 }
 
@@ -198,7 +210,7 @@ mod tests {
     use super::*;
     use crate::coordinator::threads::run_thread;
     use crate::plan_to_record::{retention_policy, task_infos};
-    use crate::race_state::{RaceEvent, RaceState};
+    use crate::race_state::RaceEvent;
     use crate::scheduling::monitor::SchedulingMonitor;
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
@@ -206,6 +218,10 @@ mod tests {
     /// Builds a plan with one client that sleeps briefly in the first step, and three times `long_s` in the second step
     /// unless it is woken by the end of the race.
     fn plan(port: u16, long_s: f64) -> Arc<Plan> {
+        Arc::new(Plan::from_json(&plan_json(port, long_s).to_string()).unwrap())
+    }
+
+    fn plan_json(port: u16, long_s: f64) -> Value {
         let task = |name: &str, seconds: f64| {
             json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,
                 "pacing": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
@@ -219,24 +235,27 @@ mod tests {
         let host = json!({"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null});
         let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
             "verify_host": true, "server_name": null});
-        let plan = json!({"version": 6, "race_id": "r", "seed": 1, "others": [],
+        json!({"version": 6, "race_id": "r", "seed": 1, "others": [],
             "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
             "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all",
             "scheduling": "normal", "warmup_drain": false},
-            "tasks": [task("short", 0.001), task("long", long_s)], "steps": [step(0), step(1)]});
-        Arc::new(Plan::from_json(&plan.to_string()).unwrap())
+            "tasks": [task("short", 0.001), task("long", long_s)], "steps": [step(0), step(1)]})
     }
 
-    /// Runs a worker without clients that panics when the second step starts.
+    /// Runs a worker without clients that panics `after` the second step starts.
     async fn panicking_worker(
         mut commands: UnboundedReceiver<WorkerCommand>,
         replies: Sender<WorkerReply>,
+        after: Duration,
     ) -> PeakLoad {
         for step in 0.. {
             let Some(WorkerCommand::Prepare { .. }) = commands.recv().await else { break };
             replies.send(WorkerReply::Ready(Ok(()))).unwrap();
             let Some(WorkerCommand::Start) = commands.recv().await else { break };
-            assert!(step < 1, "a bug in step {step}");
+            if step == 1 {
+                tokio::time::sleep(after).await;
+                panic!("a bug in step {step}");
+            }
             replies.send(WorkerReply::Done).unwrap();
         }
         PeakLoad::default()
@@ -317,27 +336,32 @@ mod tests {
         assert_eq!((summary.error, names), (None, vec!["drive-0", "collect", "health", "control"]));
     }
 
-    #[test]
-    fn a_panicking_worker_ends_the_race_whose_results_so_far_are_kept() {
-        let (folder, listener) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
-        let plan = plan(listener.local_addr().unwrap().port(), 600.0);
-        let (context, deliveries) = context_of(&plan, 2);
+    /// Runs a plan with two workers, of which the first one runs the clients and the second one panics `after` the start
+    /// of the second step.
+    fn run_with_panic(plan: &Arc<Plan>, after: Duration) -> (RaceSummary, Arc<RaceState>) {
+        let folder = tempfile::tempdir().unwrap();
+        let (context, deliveries) = context_of(plan, 2);
         let race_state = Arc::clone(&context.race_state);
         let mut pool = WorkerPool::spawn_workers(&context, 1).unwrap();
-        // This is the second of two workers; the first one runs the only client.
         let ((commands, receiver), (reply_sender, replies)) = (unbounded_channel(), channel());
         pool.commands.push(commands);
         let first = std::mem::replace(&mut pool.replies, replies);
         let forward = reply_sender.clone();
         let forwarding = spawn("forward", move || first.iter().for_each(|reply| drop(forward.send(reply))));
-        let body = move || run_thread("drive-1", panicking_worker(receiver, reply_sender));
+        let body = move || run_thread("drive-1", panicking_worker(receiver, reply_sender, after));
         pool.threads.push(spawn("drive-1", body).unwrap());
-        let collector = Collector::new(folder.path(), task_infos(&plan)).unwrap();
-
+        let collector = Collector::new(folder.path(), task_infos(plan)).unwrap();
         let clusters = vec![Arc::clone(&context.endpoints)];
         let summary = Coordinator { pool, context, clusters }.run(collector, deliveries);
-
         join(forwarding.unwrap()).unwrap();
+        (summary, race_state)
+    }
+
+    #[test]
+    fn a_panicking_worker_ends_the_race_whose_results_so_far_are_kept() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let plan = plan(listener.local_addr().unwrap().port(), 600.0);
+        let (summary, race_state) = run_with_panic(&plan, Duration::ZERO);
         let reason = "a driver thread ended unexpectedly: drive-1 panicked: a bug in step 1";
         assert_eq!((summary.error.as_deref(), summary.stopped), (Some(reason), false));
         let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
@@ -356,5 +380,30 @@ mod tests {
             (("short".to_owned(), 3, EndedBy::Iterations), ("long".to_owned(), 0, EndedBy::Aborted));
         assert_eq!(ended, [short, long]);
         assert_eq!((summary.samples, summary.contradictions.len()), (3, 0));
+    }
+
+    /// A client is busy in another task for 300 ms, of which 200 ms are the warm-up; the window begins when it has caught
+    /// up, and the thread of another worker ends after that.
+    #[test]
+    fn what_a_client_missed_before_a_window_that_waited_is_not_missing_from_a_race_with_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut plan = plan_json(listener.local_addr().unwrap().port(), 0.3);
+        plan["driver"]["warmup_drain"] = true.into();
+        plan["tasks"][1]["bound"]["measured"] = 1.into();
+        let mut paced = plan["tasks"][0].clone();
+        paced["name"] = "paced".into();
+        paced["clients"] = 2.into();
+        paced["pacing"] = json!({"kind": "deterministic", "interval_s": 0.02});
+        paced["bound"] = json!({"kind": "time", "warmup_s": 0.2, "measured_s": 600.0});
+        plan["tasks"].as_array_mut().unwrap().push(paced);
+        plan["steps"][1]["client_allocations"] = json!([
+            {"client": 0, "allocations": [{"task": 2, "client": 0}]},
+            {"client": 2, "allocations": [{"task": 1, "client": 0}, {"task": 2, "client": 1}]}]);
+        let plan = Arc::new(Plan::from_json(&plan.to_string()).unwrap());
+        let (summary, _) = run_with_panic(&plan, Duration::from_millis(900));
+        assert!(summary.error.is_some());
+        let [joins] = &summary.late_joins[..] else { panic!("one task with a late client: {summary:?}") };
+        assert!(joins.latest_s >= 0.29, "{joins:?}");
+        assert!(joins.missed_measured_s <= 0.0, "{joins:?}");
     }
 }
