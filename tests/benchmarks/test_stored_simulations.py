@@ -1,6 +1,5 @@
 """The tables of simulations in docs/: their rows are those that are stored, as far as they are."""
 
-import importlib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -95,23 +94,8 @@ def test_a_file_without_rows_is_no_result(
         stored("some_simulations")
 
 
-def test_all_stored_tables_are_compared_and_the_readme_says_which_are_stored() -> None:
-    scripts = sorted(path.stem for path in RESULTS.parent.glob("*_simulations.py"))
+def test_all_stored_files_are_compared() -> None:
     assert {path.stem for path in RESULTS.glob("*_simulations.json")} == {*PAGES, *OTHER_FORMS}
-    readme = (RESULTS.parent / "README.md").read_text("utf-8")
-    (rows,) = (table[1:] for table in tables_of(readme) if table[0] == ["script", "stored tables"])
-    assert rows == [[f"`{script}.py`", stored_names(script)] for script in scripts]
-
-
-def stored_names(script: str) -> str:
-    """Returns which of its tables a script has stored, as the README says it."""
-    if not (RESULTS / f"{script}.json").exists():
-        return "none"
-    simulations = getattr(importlib.import_module(script), "SIMULATIONS", None)
-    if simulations is None:
-        return "its only one"
-    missing = [f"`{name}`" for name in simulations if name not in stored(script)]
-    return f"all but {', '.join(missing)}" if missing else "all"
 
 
 def headed(page: str, *first: str) -> Table:
