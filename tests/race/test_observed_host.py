@@ -158,15 +158,15 @@ def test_nodes_of_further_clusters_are_sampled_under_names_of_their_own() -> Non
         of_far = (replace_engine(other, name="far: node"), replace_engine(node, name="far: again"))
         others = LocalEngines((node, replace_engine(same, name="far: node")), further=of_far)
         host = observed_host((), (), others)
-    assert (host.nodes, host.further_engines) == (("node", "far: node"), ("far: node'",))
+    assert (host.nodes, host.further_engines) == (("node", "far: node"), ("far: node (2)",))
     ids = [engine.process.pid for engine in found.engines]
     assert host.processes == (
         ("node", ids[0]),
         ("far: node", ids[1]),
-        ("far: node'", ids[2]),
+        ("far: node (2)", ids[2]),
         ("driver", os.getpid()),
     )
-    assert host.to_document()["further_engines"] == ["far: node'"]
+    assert host.to_document()["further_engines"] == ["far: node (2)"]
 
 
 def test_a_host_without_nodes_has_the_driver_only() -> None:

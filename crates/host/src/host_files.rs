@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::child_processes::{ChildProcesses, MAX_CHILDREN};
+use crate::child_processes::ChildProcesses;
 use crate::control_groups::{ControlGroups, Controller, GroupFolder};
 use crate::cpu_frequency::frequency_files;
 use crate::file_system::{DataPath, PathSpace};
@@ -124,11 +124,11 @@ impl HostFiles {
             }
         }
         let mounts = read_lossy(&proc.join("self/mountinfo"));
-        let open_files = max_open_files() / processes.len().max(1);
+        let (of_children, of_threads) = shares_of_files(max_open_files());
         for process in processes {
-            files.add_process(proc, process, &mounts, open_files);
+            files.add_process(proc, process, &mounts, of_threads / processes.len());
         }
-        files.children = children_of_nodes(proc, processes, open_files);
+        files.children = children_of_nodes(proc, processes, of_children);
         for path in data {
             match PathSpace::open(path) {
                 Ok(space) => files.paths.push(space),
@@ -252,12 +252,22 @@ fn has_limit(group: &GroupFolder, controller: Controller) -> bool {
     is_limited
 }
 
+/// Divides the files that may be kept open: returns how many are for processes that nodes have started, and how many for
+/// threads, of which there are more.
+fn shares_of_files(most: usize) -> (usize, usize) {
+    let of_children = most / 4;
+    (of_children, most - of_children)
+}
+
 /// Returns the processes that those of nodes have started. The driver has none that count as it.
 fn children_of_nodes(proc: &Path, processes: &[ObservedProcess], open_files: usize) -> ChildProcesses {
-    let nodes = processes.iter().filter(|process| process.name != DRIVER);
-    let of: Vec<(String, u32)> = nodes.map(|node| (node.name.clone(), node.id)).collect();
+    let nodes: Vec<(String, u32)> = processes
+        .iter()
+        .filter(|process| process.name != DRIVER)
+        .map(|node| (node.name.clone(), node.id))
+        .collect();
     let observed = processes.iter().map(|process| process.id).collect();
-    ChildProcesses::new(proc, &of, observed, open_files.min(MAX_CHILDREN))
+    ChildProcesses::new(proc, &nodes, observed, open_files / nodes.len().max(1))
 }
 
 /// Returns the CPUs that any of the nodes may use; none if that is not known of any.
@@ -292,6 +302,15 @@ mod tests {
             let path = root.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
+        }
+    }
+
+    #[test]
+    fn files_that_may_be_kept_open_are_not_given_away_twice() {
+        for most in [0, 3, 64, 512] {
+            let (of_children, of_threads) = shares_of_files(most);
+            assert_eq!(of_children + of_threads, most);
+            assert!(most < 4 || of_children > 0, "{most}");
         }
     }
 

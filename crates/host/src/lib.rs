@@ -12,6 +12,7 @@
 //! | `kernel_file.rs` | a file that is kept open, with the numbers of its series |
 //! | `threads.rs` | CPU time, waits and migrations of the threads of a process |
 //! | `child_processes.rs` | CPU time of the processes that a process has started |
+//! | `process_stat.rs` | the processes of the machine, and the times of one |
 //! | `file_system.rs` | the space on the file systems of data paths |
 //! | `control_groups.rs` | where the files of a process's control groups are |
 //! | `cpu_frequency.rs` | which files have the frequencies of CPUs |
@@ -28,6 +29,7 @@ mod file_system;
 mod host_files;
 mod kernel_file;
 mod parse;
+mod process_stat;
 mod reading;
 mod sampler;
 mod sweep;

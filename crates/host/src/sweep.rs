@@ -71,7 +71,7 @@ impl Sweep {
             source.read(&mut self.buffer, self.units, &number, &mut batch.values);
         }
         batch.split_if_late();
-        if is_last || Pace::EveryFifth.is_due(sweep) {
+        if is_last || Pace::EveryFifth.is_due(sweep) || self.files.children.is_incomplete() {
             self.files.children.find();
         }
         self.files.children.read(self.units, &number, &mut batch.values);

@@ -58,10 +58,10 @@ struct KnownThread {
     schedstat: Option<File>,
 }
 
-/// Largest number of files of threads that are kept open, of all processes together.
+/// Largest number of files of threads and of started processes that are kept open, of all together.
 const MAX_OPEN_FILES: u64 = 512;
 
-/// Returns how many files of threads may be kept open. The connections of clients need most of the limit, which the
+/// Returns how many files of threads and of started processes may be kept open. The connections of clients need most of the limit, which the
 /// driver raises to the largest one before it opens them.
 pub fn max_open_files() -> usize {
     let limit = getrlimit(Resource::Nofile);

@@ -136,11 +136,12 @@ def _further_processes(
         ids.add(pid)
     found = []
     for engine in engines:
-        name, pid = engine.name, engine.process.pid
+        name, pid, number = engine.name, engine.process.pid, 1
         if pid in ids:
             continue
         while name in names:
-            name += "'"
+            number += 1
+            name = f"{engine.name} ({number})"
         names.add(name)
         ids.add(pid)
         found.append((name, pid))
