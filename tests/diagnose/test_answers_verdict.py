@@ -19,6 +19,7 @@ from pacenote.model.diagnosis import Diagnosis
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.race_record import RaceRecord, RecordedCluster
 from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.sampler_facts import SamplerFacts
 from pacenote.model.task_observations import task_observations, with_observations
 from pacenote.report.diagnosis import diagnosis_sections
 from pacenote.verdict.determine import determine_verdict
@@ -51,7 +52,7 @@ def diagnosed(
     found = replace(found, verdict=determine_verdict(found))
     builder = race_builder(found)
     add_snapshot_figures(builder, found, None)
-    add_host_figures(builder, {TASK: {"cpu.other_share": other_share}}, ["a", "b"])
+    add_host_figures(builder, {TASK: {"cpu.other_share": other_share}}, SamplerFacts(("a", "b")))
     add_cluster_states(builder, cuts, {})
     return found, diagnose(builder.build(), list(RULES.values()))
 

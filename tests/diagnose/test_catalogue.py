@@ -27,6 +27,7 @@ from pacenote.diagnose.node_facts import SOURCES as SERIES
 from pacenote.diagnose.node_facts import NodeSettings, add_node_figures
 from pacenote.diagnose.race_facts import race_builder
 from pacenote.diagnose.snapshot_facts import add_snapshot_figures
+from pacenote.model.sampler_facts import SamplerFacts
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.model.system_metrics import SystemMetrics
 from support.records import record
@@ -107,7 +108,7 @@ def add_others() -> None:
     builder = EvidenceBuilder("race", [TaskFacts(TASK, "indexing")])
     builder.set(Window(TASK), "task.documents", 4_000)
     add_node_figures(builder, telemetry(SERIES[0], *NODES), NodeSettings())
-    add_host_figures(builder, {TASK: {"cpu.idle_share": 0.1}}, ["a"])
+    add_host_figures(builder, {TASK: {"cpu.idle_share": 0.1}}, SamplerFacts(("a",)))
     environment = replace(record().environment, architecture="x86_64")
     race = record(system=TOTALS, driver={"machine": {"stolen_share": 0.01}}, environment=environment)
     add_snapshot_figures(race_builder(race), race, RaceSnapshot(Snapshot(FACTS)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.expression import Unknown
@@ -10,6 +11,7 @@ from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
 from pacenote.diagnose.host_facts import ELSEWHERE, add_host_figures
 from pacenote.diagnose.rules_file import bundled_rules
 from pacenote.model.diagnosis import RuleAnswer
+from pacenote.model.sampler_facts import SamplerFacts
 from pacenote.stats.host_figures import HostHistory, SampledHost, host_figures
 from stats.test_host_figures import TASK
 from stats.test_host_figures import telemetry as sampled
@@ -18,9 +20,10 @@ FIGURES: dict[str, float | str] = {"cpu.idle_share": 0.9, "disk.util_share": 0.1
 WINDOW = Window("load", "n0")
 
 
-def evidence(nodes: tuple[str, ...], figures: dict[str, float | str]) -> Evidence:
+def evidence(nodes: tuple[str, ...], figures: dict[str, float | str], **known: Any) -> Evidence:
+    """The evidence of a host with these nodes, of which more is known."""
     builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
-    add_host_figures(builder, {"load": figures}, nodes)
+    add_host_figures(builder, {"load": figures}, SamplerFacts(nodes, **known))
     return builder.build()
 
 
@@ -52,6 +55,21 @@ def test_the_time_of_other_programs_is_missing_if_interrupts_may_be_part_of_it()
     assert found.value(WINDOW, "cpu.other_least_share") == found.value(WINDOW, "cpu.lacked_share") == 0.2
 
 
+def test_the_time_of_other_programs_is_missing_if_that_of_further_engines_is() -> None:
+    shares = {f"cpu.{name}_share": 0.2 for name in ("idle", "engine", "driver", "other_least")}
+    for unread, beginning in (("", "nodes of further clusters"), ("far", "not all processes were read")):
+        known = {"further_engines": ("far",), "unread_children": frozenset({unread})}
+        found = evidence(("n0",), {**shares}, **known)
+        for name in ("cpu.other_share", "cpu.lacked_share"):
+            assert reason(found, name).startswith(beginning)
+
+
+def test_the_time_of_an_engine_is_missing_if_not_all_that_it_has_started_was_read() -> None:
+    found = evidence(("n0",), {"cpu.user_share": 0.1}, unread_children=frozenset({"n0"}))
+    for name in ("cpu.engine_share", "cpu.other_share", "cpu.lacked_share"):
+        assert reason(found, name).startswith("not all processes were read")
+
+
 def test_the_idle_cores_of_the_driver_are_not_those_of_an_engine_elsewhere() -> None:
     assert reason(evidence((), FIGURES), "cpu.idle_share") == ELSEWHERE
     assert reason(evidence(("n0",), {}), "cpu.idle_share") == "the host was not sampled"
@@ -67,7 +85,7 @@ LOSSY: dict[str, float | str] = {
 def network_findings(nodes: tuple[str, ...], engine_nodes: int) -> dict[str, RuleAnswer]:
     builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
     builder.set(Window(), "engine.nodes", engine_nodes)
-    add_host_figures(builder, {"load": LOSSY}, nodes)
+    add_host_figures(builder, {"load": LOSSY}, SamplerFacts(nodes))
     rules = [rule for rule in bundled_rules() if rule.id.startswith("N")]
     found = diagnose(builder.build(), rules)
     return {answer.id: answer for answer in (*found.findings, *found.ruled_out, *found.not_applicable)}
@@ -113,7 +131,7 @@ def remote_findings(counters: Mapping[str, float], **settings: bool) -> list[str
     for name, value in {"rx_queues": 1, "rps": False, "rfs": False, **settings}.items():
         builder.set(Window(), f"network.{name}", value)
     figures = host_figures(sampled(counters, {}), TASK, SampledHost(), HostHistory())
-    add_host_figures(builder, {"load": figures}, ())
+    add_host_figures(builder, {"load": figures}, SamplerFacts())
     rules = [rule for rule in bundled_rules() if rule.id.startswith("N")]
     return [answer.id for answer in diagnose(builder.build(), rules).findings]
 

@@ -18,6 +18,7 @@ from pacenote.model.driver_facts import started_ns
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.recording import Recording
 from pacenote.model.result import TaskResult
+from pacenote.model.sampler_facts import SamplerFacts, sampler_facts
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TaskTimes, TelemetryCuts
 from pacenote.store.node_files import RECORDINGS, node_files
@@ -46,7 +47,6 @@ def add_recorded_figures(
     from pacenote.evidence.telemetry_values import (
         host_figures_by_task,
         node_figures_by_task,
-        sampled_nodes,
         telemetry_cuts,
     )
 
@@ -63,7 +63,8 @@ def add_recorded_figures(
             builder.damaged(error.message)
     else:
         of_nodes = node_figures_by_task(cuts, record.telemetry, driver_cpus)
-        add_host_figures(builder, hosts, sampled_nodes(record.telemetry), of_nodes)
+        sampler = sampler_facts(record.telemetry) or SamplerFacts()
+        add_host_figures(builder, hosts, sampler, of_nodes)
         nodes = {each.labels["node"] for each in cuts.series if "node" in each.labels}
         add_node_figures(builder, cuts, _settings(builder.build(), record, nodes))
     windows = tuple(_measured_windows(record, cuts))
