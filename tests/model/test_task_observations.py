@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.model.cluster_states import ClusterState
 from pacenote.model.race_record import RaceRecord, RecordedCluster
 from pacenote.model.reported_cpu import MOST_ON_HOST, NodePlace, node_places, nodes_beside
+from pacenote.model.same_machine import largest_sum
 from pacenote.model.task_observations import (
     KEY,
     TaskObservation,
@@ -262,18 +265,21 @@ def test_the_frequency_of_processors_counts_only_while_they_are_busy() -> None:
     assert observed((), frequency_hz=3e9, idle_share=0.2) is None
 
 
-def observed_alike(loads: dict[str, float], **facts: str) -> TaskObservation:
-    """What is observed of nodes that have 23 % each of 8 processors, with addresses of their own, whose hosts
-    have these loads. The first one has more facts.
+def observed_alike(
+    loads: dict[str, float], *more: Mapping[str, Any], share: float = 0.23, **facts: str
+) -> TaskObservation:
+    """What is observed of nodes that have this share each of 8 processors, with addresses of their own, whose
+    hosts have these loads. They report more, and the first one has more facts.
     """
     cuts = telemetry(
         "node-counters",
-        *(counter("process.cpu.total", 1840, node=node) for node in loads),
+        *(counter("process.cpu.total", share * 8000, node=node) for node in loads),
         *(gauge("os.cpu.percent", load, node=node) for node, load in loads.items()),
+        *more,
     )
     of_nodes = {f"node.{node}.os.available_processors": "8" for node in loads}
     of_nodes |= {f"node.{node}.os.version": "6.8" for node in loads}
-    of_nodes |= {f"node.{next(iter(loads))}.os.{name}": value for name, value in facts.items()}
+    of_nodes |= {f"node.{next(iter(loads))}.{name}": value for name, value in facts.items()}
     nodes = [{"name": name, "host": f"172.18.0.{number}"} for number, name in enumerate(loads)]
     return task_observations(cuts, of_nodes, {}, [], node_places(nodes, of_nodes, ()))[TASK]
 
@@ -291,9 +297,72 @@ def test_nodes_in_containers_of_a_host_are_no_other_programs() -> None:
 def test_nodes_that_cannot_be_on_one_host_are_told_apart() -> None:
     apart = pytest.approx(0.74)
     assert observed_alike({"a": 97.0, "b": 90.0, "c": 60.0}).other_share == apart
-    assert observed_alike({"a": 97.0, "b": 97.0}, version="6.9").other_share == apart
+    assert observed_alike({"a": 97.0, "b": 97.0}, **{"os.version": "6.9"}).other_share == apart
+    assert observed_alike({"a": 97.0, "b": 97.0}, **{"setting.node.attr.rack": "1"}).other_share == apart
     # Both together would have had more than all programs.
     assert observed_alike({"a": 35.0, "b": 35.0}).other_share == pytest.approx(0.12)
+
+
+def test_as_many_nodes_may_be_on_one_host_as_have_had_no_more_than_all_programs() -> None:
+    """Of three nodes that cannot all be on one host, two can."""
+    found = observed_alike({"a": 55.0, "b": 55.0, "c": 55.0})
+    assert found.other_share is None
+    assert found.other_least_share == pytest.approx(0.09, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shares", "most", "expected"),
+    [
+        ([0.3, 0.3, 0.3], 0.7, 0.6),
+        ([0.5, 0.4, 0.3], 0.75, 0.7),
+        ([0.5], 0.4, 0.0),
+        ([0.5], -0.1, 0.0),
+        ([1e300, -1.0, math.nan, 0.5], 1e300, 0.5),
+        ([0.5], math.nan, 0.0),
+    ],
+)
+def test_the_largest_sum_is_that_of_the_shares_that_fit(
+    shares: list[float], most: float, expected: float
+) -> None:
+    assert largest_sum(shares, most) == pytest.approx(expected, abs=1e-4)
+
+
+def reported(name: str, *values: float) -> list[dict[str, Any]]:
+    return [gauge(name, value, node=node) for node, value in zip("abc", values, strict=True)]
+
+
+def written(*rates: float, devices: str = "sss") -> list[dict[str, Any]]:
+    """The counters of the devices of three nodes."""
+    return [
+        counter(f"fs.io_stats.devices.{name}", rate, node=node, device=device)
+        for node, device, rate in zip("abc", devices, rates, strict=True)
+        for name in ("operations", "write_kilobytes")
+    ]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        reported("os.mem.total", 64e9, 65e9, 66e9),
+        reported("os.cpu.load_average.1m", 3.1, 2.7, 3.6),
+        written(900, 900, 900, devices="stu"),
+        written(900, 600, 1300),
+    ],
+)
+def test_equal_hosts_with_balanced_load_differ_in_what_they_report(more: list[Mapping[str, Any]]) -> None:
+    """As those of most clusters: other programs on them remain a reason to doubt."""
+    loads = {"a": 35.0, "b": 35.0, "c": 35.0}
+    assert observed_alike(loads, *more, share=0.1).other_share == pytest.approx(0.25)
+    # If nothing differs, they may be containers of one host.
+    alike = observed_alike(loads, *reported("os.mem.total", 64e9, 64e9, 64e9), share=0.1)
+    assert (alike.other_share, alike.other_least_share) == (None, pytest.approx(0.05))
+
+
+def test_containers_of_one_host_report_the_same_but_for_the_time_of_reading() -> None:
+    more = [*reported("os.cpu.load_average.1m", 3.1, 3.14, 3.0), *written(900, 1000, 950)]
+    more += reported("os.mem.total", 64e9, 64e9, 64e9)
+    found = observed_alike({"a": 97.0, "b": 96.0, "c": 97.0}, *more)
+    assert found.other_least_share == pytest.approx(0.28)
 
 
 def test_of_very_many_nodes_on_a_host_it_is_not_known_what_others_had() -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.model.reported_cpu import NODES, NodePlace, ReportedCpu, local_driver, reported_cpu
+from pacenote.model.reported_cpu import NodePlace, ReportedCpu, local_driver, reported_cpu
+from pacenote.model.same_machine import NODES
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries, ratio, total
 

@@ -6,11 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from pacenote.model.same_machine import (
+    NODES,
+    largest_sum,
+    machine_attributes,
+    machine_facts,
+    reported_machine,
+)
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries, ratio, total
-
-NODES = "process.cpu.total"
-"""The counter with the CPU time of a node, which every node reports."""
 
 NO_IDLE_SHARE = 0.1
 """Share of idle time below which the processors count as fully used."""
@@ -29,11 +33,6 @@ processors: those of the whole host, of which a node that is bound to some may n
 MOST_ON_HOST = 100
 """Nodes of a host from which on what processes of no node had is not computed: for each node, all others are
 looked at.
-"""
-
-_SAME_LOAD = 0.02
-"""How far apart the mean loads may be that two nodes report of one machine: whole percents, read one after
-the other.
 """
 
 _TOO_MANY = ("",)
@@ -185,27 +184,25 @@ def node_places(
         if release and of_node and release != of_node:
             is_here = False
         same = beside.get(name, ())
-        alike = tuple(other for other in machines[_machine(name, facts)] if other not in (name, *same))
+        alike = tuple(other for other in machines[name] if other not in (name, *same))
         places[name] = NodePlace(same, is_here, alike)
     return places
 
 
-def _machine(node: str, facts: Mapping[str, str]) -> tuple[str | None, ...]:
-    """Returns what a node reports of its machine that is the same in all of its containers."""
-    return tuple(facts.get(f"node.{node}.os.{name}") for name in ("name", "version", "available_processors"))
-
-
-def _machines(
-    nodes: Iterable[Mapping[str, object]], facts: Mapping[str, str]
-) -> dict[tuple[str | None, ...], list[str]]:
-    """Returns the names of the nodes whose machines are alike; none of too many, which are hardly all
-    containers of one.
+def _machines(nodes: Iterable[Mapping[str, object]], facts: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Returns the names of the nodes whose machines are alike, by the name of each node; none of too many,
+    which are hardly all containers of one.
     """
-    found: dict[tuple[str | None, ...], list[str]] = {}
+    by_facts: dict[tuple[object, ...], list[str]] = {}
+    attributes = machine_attributes(facts)
     for node in nodes:
         name = str(node.get("name"))
-        found.setdefault(_machine(name, facts), []).append(name)
-    return {machine: named if len(named) <= MOST_ON_HOST else [] for machine, named in found.items()}
+        by_facts.setdefault(machine_facts(name, facts, attributes), []).append(name)
+    return {
+        name: tuple(names) if len(names) <= MOST_ON_HOST else ()
+        for names in by_facts.values()
+        for name in names
+    }
 
 
 def _is_loopback(host: object) -> bool:
@@ -238,22 +235,21 @@ def reported_cpu(
         return ReportedCpu(engine, idle)
     other = max(0.0, used - nodes)
     of_driver = driver.most_share(cores, place.is_with_driver) if driver is not None else 0.0
-    of_nodes = sum(_shares_alike(series, cores, place, used, nodes))
+    left = used + _OTHER_PROCESSORS_SHARE - nodes
+    of_nodes = largest_sum(_shares_alike(series, node, cores, place), left)
     least = max(0.0, other - (of_driver if of_driver > NEGLIGIBLE_SHARE else 0.0) - of_nodes)
     if least < other:
         return ReportedCpu(engine, idle, other_least_share=least, is_with_others=of_nodes > 0)
     return ReportedCpu(engine, idle, other)
 
 
-def _shares_alike(
-    series: TaskSeries, cores: float | None, place: NodePlace, used: float, nodes: float
-) -> Iterator[float]:
-    """Yields what nodes with other addresses had that may run on a host of which all programs had the share
-    `used`, and the nodes that are known to run there `nodes`: they report its load, which leaves as much.
+def _shares_alike(series: TaskSeries, node: str, cores: float | None, place: NodePlace) -> Iterator[float]:
+    """Yields what each of the nodes with other addresses had that may run on the host of a node: those that
+    report the same of it.
     """
-    for node in place.alike:
-        load, share = series.gauge("os.cpu.percent", node=node), ratio(series.share(NODES, node=node), cores)
-        if load is None or share is None or abs(load.mean / 100 - used) > _SAME_LOAD:
-            continue
-        if nodes + share <= used + _OTHER_PROCESSORS_SHARE:
+    own = series.of_node(reported_machine, node)
+    for name in place.alike:
+        other = series.of_node(reported_machine, name)
+        share = ratio(other.busy_cores, cores)
+        if share is not None and own.may_be(other):
             yield share

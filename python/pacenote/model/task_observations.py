@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.reported_cpu import NODES, LocalDriver, NodePlace, ReportedCpu, local_driver, reported_cpu
+from pacenote.model.reported_cpu import LocalDriver, NodePlace, ReportedCpu, local_driver, reported_cpu
+from pacenote.model.same_machine import NODES
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries, ratio

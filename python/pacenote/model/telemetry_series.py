@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar, cast
 
 from pacenote.model.telemetry_cuts import GaugeCut, TaskTelemetry
 
@@ -14,6 +15,8 @@ fill.
 _MISSING_SHARE, _MISSING_S = 0.05, 1.0
 """Part of a task, or seconds of it, for which a counter need not be known to have counted nothing."""
 
+_T = TypeVar("_T")
+
 
 class TaskSeries:
     """What the series of one source say about one task. Values that are not known are None."""
@@ -22,10 +25,12 @@ class TaskSeries:
         self._telemetry = telemetry
         self.duration_s = duration_s
         self._names: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._of_nodes: dict[tuple[object, str], object] = {}
 
-    def values_of(self, name: str, label: str) -> tuple[str, ...]:
-        """Returns the values of a label of the counters with this name."""
-        return tuple(dict.fromkeys(own[label] for own, _ in self._telemetry.counters(name) if label in own))
+    def values_of(self, name: str, label: str, **labels: str) -> tuple[str, ...]:
+        """Returns the values of a label of the counters with this name, and with these labels."""
+        counters = self._telemetry.counters(name, **labels)
+        return tuple(dict.fromkeys(own[label] for own, _ in counters if label in own))
 
     def names(self, beginning: str, end: str) -> tuple[str, ...]:
         """Returns the names of series with this beginning and end. They are looked for once: each node asks
@@ -38,6 +43,15 @@ class TaskSeries:
                 name for name in names if name.startswith(beginning) and name.endswith(end)
             )
         return self._names[key]
+
+    def of_node(self, read: Callable[[TaskSeries, str], _T], node: str) -> _T:
+        """Returns what `read` returns for a node. It is called once for each, although all other nodes may be
+        compared with it.
+        """
+        key = (read, node)
+        if key not in self._of_nodes:
+            self._of_nodes[key] = read(self, node)
+        return cast(_T, self._of_nodes[key])
 
     def per_s(self, name: str, **labels: str) -> float | None:
         """Returns the mean increase of a counter per second, in its unit; None if too little of the task is
