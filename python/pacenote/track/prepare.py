@@ -82,7 +82,8 @@ def load_selected_track(
     excluded = tuple(task for task in challenge.tasks() if task.name not in kept)
     if request.test_mode:
         track = for_test_mode(track)
-    unpaced, track = track.challenge(challenge.name).tasks(), apply_pacing_options(track, request.pacing)
+    unpaced = tuple(track.challenge(challenge.name).tasks())
+    track = apply_pacing_options(track, request.pacing)
     warnings = (*located.warnings, *unmatched, *misspelled_keys(track))
     return SelectedTrack(track, replace(located, warnings=warnings), excluded, unpaced)
 
