@@ -1,4 +1,4 @@
-"""A series that ended with a regression, before the machine or the data became another one."""
+"""A series that ended with a regression, before the machine or the data changed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_regression_remains_if_the_environment_becomes_another_one(races):
     until = f"{last.timestamp:%Y-%m-%d %H:%M} ({last.name})"
     assert (
         f"yes: throughput of index-append is worse in the {len(trend.earlier.races)} races until {until}, "
-        "before the machine, the data or the work of a task became another one; it was not accepted"
+        "before the machine, the data or the work of a task changed; it was not accepted"
     ) in text
 
 

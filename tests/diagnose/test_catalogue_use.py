@@ -1,7 +1,7 @@
 """Every figure decides something: a rule, a bound, what is advised, the division of time, or a view.
 
-Mentions in the text of a finding are no use: what only texts quote is listed here with its reason, and so is
-what a rule only expects to change.
+To be quoted in the text of a finding is not enough: what only texts quote is listed here with its reason, and
+so is what a rule only expects to change.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def test_a_race_samples_the_process_of_an_engine_that_it_did_not_start(
 def test_a_race_samples_nodes_of_further_clusters_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are no nodes of the cluster under test, although they have their names, and no other programs."""
+    """They have names of nodes of the cluster under test, but are neither those nor other programs."""
     engine = GrowingEngine()
     with subprocess.Popen(["sleep", "60"]) as sleep:
         started = {"jvm": {"start_time_in_millis": round(time.time() * 1e3)}}

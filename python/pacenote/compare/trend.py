@@ -70,7 +70,7 @@ def find_trend(races: Sequence[ComparedRace], options: TrendOptions) -> Trend:
 
 def _earlier_regression(series: RaceSeries, options: TrendOptions) -> Trend | None:
     """Returns the trend of the last series before this one that ended with a regression, if there is one:
-    that the data or the machine became another one neither accepts a regression nor removes it.
+    that the data or the machine changed neither accepts a regression nor removes it.
     """
     quality = (*options.quality, *options.checked_quality)
     own = replace(options, quality=quality, checked_quality=(), not_before=None, left_out=(), damaged=())

@@ -14,7 +14,7 @@ _NAMED = 3
 
 def operation_count_notes(unpaced: Iterable[Task], plan: Plan) -> tuple[str, ...]:
     """Returns a note about the tasks of a plan whose number of operations is not that of `unpaced`, the tasks
-    of the track; none if there are no such tasks. The data of a task may end before its iterations do.
+    of the track; empty if all have the same. The data of a task may end before its iterations do.
     """
     counts = sorted(_changed_counts(unpaced, plan), key=lambda count: min(count[1:]) / max(count[1:]))
     changes = [

@@ -111,7 +111,7 @@ def earlier_text(earlier: Trend) -> str:
     races = format_count(len(earlier.races), "race")
     return whole_line(
         f"{list_with_rest(worse, _NAMED)} {verb} worse in the {races} until {race_text(earlier, -1)}, before "
-        "the machine, the data or the work of a task became another one; it was not accepted"
+        "the machine, the data or the work of a task changed; it was not accepted"
     )
 
 

@@ -51,7 +51,7 @@ class CpuSet:
     """The nodes of which not all processes were read that they have started."""
 
     further_engines: tuple[str, ...] = ()
-    """Names of the processes of nodes of further clusters on this host, which are no other programs."""
+    """Names of processes of nodes of further clusters on this host, which do not count as other programs."""
 
     @property
     def beside(self) -> tuple[str, ...]:

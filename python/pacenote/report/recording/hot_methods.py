@@ -82,7 +82,7 @@ class NodeProfile:
     """The methods that have most of each kind of event, the heaviest first."""
 
     flame: FlameFrames | None = None
-    """The stacks of the first of these kinds, or None if there are no events."""
+    """The stacks of the first of these kinds, or None if the recording has no such events."""
 
     notes: tuple[str, ...] = ()
     """What could not be read; one line each."""
