@@ -72,10 +72,15 @@ def compare_groups(
     races = pair_races(baseline, contender)
     differences, notes = group_differences(races.baseline, races.contender)
     whole = _part(races, options)
-    measured, own = _measured(whole, options)
+    customs = declared_metrics([race.record.task_meta for race in races.all], options.quality)
+    sides = tuple(
+        [race_metrics(race.record, customs) for race in side] for side in (races.baseline, races.contender)
+    )
+    measured, own = _measured(whole, sides, customs, options)
     metrics = decided(measured, races, options)
     is_void = any(map(_voids_all, whole.findings))
-    every = () if is_void else _metrics_of_races(races, options)
+    of_races = [*sides[0], *sides[1]]
+    every = () if is_void else of_races
     lacking = lacking_metrics([race.record for race in races.all], every, options.primary) if every else ()
     limits = (
         *limiting_findings(races, differences, options),
@@ -98,7 +103,7 @@ def compare_groups(
             *opposite_median_notes(metrics, is_paired=races.design == "paired"),
             *notes,
         ),
-        lacking_quality=_lacking_quality(races, options),
+        lacking_quality=_lacking_quality(customs, of_races),
         lacking_primary=lacking,
         partial_metrics=partial_metrics(every),
     )
@@ -158,13 +163,17 @@ def _part(races: PairedRaces, options: ComparisonOptions) -> _Part:
     return _Part(races, voiding_findings(races, options), [*order_findings(races)], differently_steady(races))
 
 
-def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured], list[Finding]]:
-    """Returns the metrics that every race has, and findings about those that are to decide."""
+_Side = Sequence[Mapping[MetricId, Datum]]
+"""The metrics of each race of a side."""
+
+
+def _measured(
+    whole: _Part, sides: Sequence[_Side], customs: CustomMetrics, options: ComparisonOptions
+) -> tuple[list[Measured], list[Finding]]:
+    """Returns the metrics that every race has, and findings about those that are to decide. `sides` has the
+    metrics of the races of `whole`.
+    """
     races = whole.races
-    customs = _customs(races, options)
-    sides = [
-        [race_metrics(race.record, customs) for race in side] for side in (races.baseline, races.contender)
-    ]
     common = [metric for metric in sides[0][0] if all(metric in each for side in sides for each in side)]
     primary, unknown = _primary(common, races, options)
     quality = quality_labels(common, customs) - primary
@@ -219,22 +228,10 @@ def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured],
     ]
 
 
-def _customs(races: PairedRaces, options: ComparisonOptions) -> CustomMetrics:
-    """Returns what is declared of custom metrics: by options, and by the tracks of the races."""
-    return declared_metrics([race.record.task_meta for race in races.all], options.quality)
-
-
-def _lacking_quality(races: PairedRaces, options: ComparisonOptions) -> tuple[str, ...]:
+def _lacking_quality(customs: CustomMetrics, of_races: _Side) -> tuple[str, ...]:
     """Returns the labels of the quality metrics that not all races have."""
-    customs = _customs(races, options)
-    lacking = lacking_quality(customs, [race_metrics(race.record, customs) for race in races.all])
+    lacking = lacking_quality(customs, of_races)
     return tuple(f"{key}:{task}" for task, keys in lacking.items() for key in keys)
-
-
-def _metrics_of_races(races: PairedRaces, options: ComparisonOptions) -> list[dict[MetricId, Datum]]:
-    """Returns the metrics of each race."""
-    customs = _customs(races, options)
-    return [race_metrics(race.record, customs) for race in races.all]
 
 
 def _lacking(labels: Sequence[str], findings: Sequence[Finding]) -> Iterator[Finding]:

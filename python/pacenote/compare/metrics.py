@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from pacenote.compare.imported_metrics import custom_metric, imported_metrics
 from pacenote.figures.catalogue import ENGINE, METRICS, TASK
@@ -33,8 +34,7 @@ _HINTED = 20
 """Number of keys, and of tasks, that a hint names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Datum:
+class Datum(msgspec.Struct, frozen=True):
     """The value of a metric in one race."""
 
     value: float

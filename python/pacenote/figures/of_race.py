@@ -9,6 +9,8 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+
 from pacenote.figures.catalogue import (
     DOCUMENTS,
     ENGINE,
@@ -47,8 +49,7 @@ _ALL: Collection[Metric] = frozenset(METRICS.values())
 """All metrics."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """One figure of a race."""
 
     metric: Metric
@@ -227,15 +228,19 @@ class _Maker:
             unit = metric.unit
             if unit in ("rate", "other"):
                 unit = f"{self.unit}/s" if unit == "rate" else self.unit
+        return self._figure(metric, value, unit, statistic, is_shown=True)
+
+    def _unshown(self, metric: Metric, value: float, unit: str, statistic: str) -> Figure:
+        return self._figure(metric, value, unit, statistic, is_shown=False)
+
+    def _figure(self, metric: Metric, value: object, unit: str, statistic: str, *, is_shown: bool) -> Figure:
         assert value is None or isinstance(value, int | float)
         return Figure(
             *(metric, statistic, value, unit, self.task, self.operation, self.part),
+            is_shown=is_shown,
             operations=self.operations,
             result=self.result,
         )
-
-    def _unshown(self, metric: Metric, value: float, unit: str, statistic: str) -> Figure:
-        return replace(self.figure(metric, value, unit, statistic), is_shown=False)
 
     def figures(self, metric: Metric, value: object) -> Iterator[Figure]:
         """Yields the figures of a value that is a number, a distribution, or has the statistics."""
@@ -291,7 +296,9 @@ class _Maker:
         for figure in self.figures(metric, value):
             is_mean = figure.statistic == "mean"
             bounds = (value.low, value.high) if is_mean else (None, None)
-            yield replace(figure, low=bounds[0], high=bounds[1], is_shown=is_mean and is_figure(self.part))
+            yield msgspec.structs.replace(
+                figure, low=bounds[0], high=bounds[1], is_shown=is_mean and is_figure(self.part)
+            )
 
 
 def percentile_name(q: float) -> str:
