@@ -14,7 +14,6 @@ from pacenote.system.ownership import (
     create_folder,
     is_writable_by_others,
     open_shared_lock,
-    planted_path,
     replaceable_file,
     replaceable_folder,
 )
@@ -107,7 +106,6 @@ def test_the_folder_to_which_two_dots_lead_is_shared(tmp_path: Path, give: Give,
     path = mine / link if link else mine / ".." / "evil"
     assert replaceable_folder(path).startswith(f"{evil} belongs to user {OTHER}")
     assert replaceable_file(path / "file").startswith(f"{evil} belongs to user {OTHER}")
-    assert planted_path(path / "file").startswith(f"{evil} belongs to user {OTHER}")
     assert create_folder(path / "new").startswith(f"{evil} belongs to user {OTHER}")
     assert not (evil / "new").exists()
     # The same of a group that trusts its members elsewhere.
@@ -323,23 +321,3 @@ def test_a_folder_that_another_user_has_created_meanwhile_is_not_used(
         problem = create_folder(shared / "new")
     assert problem.startswith(f"{shared / 'new'} belongs to user {OTHER}")
     assert create_folder(shared / "mine") == ""
-
-
-def test_what_another_user_has_created_where_all_may_is_planted(tmp_path: Path, give: Give) -> None:
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    shared.chmod(0o1777)
-    for name in ("folder", "own"):
-        (shared / name).mkdir()
-    (shared / "file").touch()
-    (shared / "link").symlink_to(tmp_path / "target")
-    assert planted_path(shared / "link") == ""
-    for name in ("folder", "file", "link"):
-        give(shared / name, OTHER)
-        path = shared / name / ("report" if name == "folder" else "")
-        assert planted_path(path).startswith(f"{shared / name} belongs to user {OTHER}")
-    assert planted_path(shared / "own" / "report") == ""
-    assert planted_path(shared / "new") == ""
-    # Elsewhere, the user who names a file decides.
-    shared.chmod(0o755)
-    assert planted_path(shared / "folder" / "report") == ""

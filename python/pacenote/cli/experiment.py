@@ -178,12 +178,13 @@ _OPTIONS: Mapping[str, tuple[Callable[[argparse.Namespace], object], tuple[str, 
 
 def _init(options: argparse.Namespace, console: Console) -> int:
     """Writes the file of an experiment with comments: a recipe, or the template of a pair."""
+    from pacenote.cli.output.named_file import opened_named_file
     from pacenote.lab.experiment.recipes import find_recipe
 
     recipe = find_recipe(options.target or "template")
     path = Path(f"{recipe.name if options.target else 'experiment'}.toml")
     try:
-        with path.open("x", encoding="utf-8") as file:
+        with opened_named_file(path, "x") as file:
             file.write(recipe.text)
     except FileExistsError:
         raise UsageError(f"{path} exists already", hint="move it away, or edit it") from None

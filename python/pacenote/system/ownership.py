@@ -54,16 +54,10 @@ def create_folder(folder: Path) -> str:
     return replaceable_folder(folder)
 
 
-def planted_path(path: Path) -> str:
-    """Returns what another user has created in a folder such as /tmp: a folder or link that leads to a path,
-    or the file itself; empty if there is nothing. What did not exist a moment ago may be theirs now.
-    """
-    trusted, shared = _trusted_users(), False
-    for current, status in _steps(path.absolute(), with_file=True):
-        if shared and status.st_uid not in trusted:
-            return f"{current} belongs to user {_user_name(status.st_uid)}"
-        shared = _is_shared(current, status, trusted)
-    return ""
+def planted_by(status: os.stat_result) -> str:
+    """Returns which other user has created what is in a folder such as /tmp; empty for a trusted one."""
+    trusted = status.st_uid in _trusted_users()
+    return "" if trusted else f"belongs to user {_user_name(status.st_uid)}"
 
 
 def is_shared_folder(folder: Path) -> bool:
@@ -112,10 +106,8 @@ def open_shared_lock(file: Path) -> int:
     return descriptor
 
 
-def _steps(path: Path, *, with_file: bool = False) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yields the folders and links that lead to a path, as the kernel follows them, and on request the file
-    that it names.
-    """
+def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yields the folders and links that lead to a path, as the kernel follows them."""
     current, links = Path(path.anchor), 0
     yield current, current.lstat()
     waiting = list(reversed(path.parts[1:]))
@@ -134,8 +126,6 @@ def _steps(path: Path, *, with_file: bool = False) -> Iterator[tuple[Path, os.st
             return
         if target is None:
             if not stat.S_ISDIR(status.st_mode):
-                if with_file:
-                    yield step, status
                 return
             current = step
             yield current, status

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,47 +108,78 @@ def test_nothing_is_created_where_a_link_of_another_user_leads(
     assert list(target.iterdir()) == []
 
 
-@pytest.mark.parametrize("write", [write_page_file, _write_export, _write_report])
-def test_nothing_is_created_behind_a_link_that_is_put_there_meanwhile(
-    shared: Path, write: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch
+CALLS = ("lstat", "mkdir", "open", "readlink", "stat", "unlink")
+"""The functions of `os` between which another user changes what a path leads to."""
+
+
+def _check(file: Path, text: str) -> None:
+    check_report_file(file)
+
+
+class Toggled:
+    """A link of another user that appears and disappears before some of the calls."""
+
+    def __init__(self, link: Path, target: Path, patch: pytest.MonkeyPatch) -> None:
+        self.link, self.target = link, target
+        self.before: tuple[int, ...] = ()
+        self.count = 0
+        for name in CALLS:
+            patch.setattr(os, name, self.around(getattr(os, name)))
+        self.is_planted, self.is_active = False, False
+
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **named: Any) -> Any:
+            if self.is_active:
+                self.is_active = False
+                if self.count in self.before:
+                    self.toggle()
+                self.count += 1
+                self.is_active = True
+            return call(*arguments, **named)
+
+        return counted
+
+    def toggle(self) -> None:
+        if self.link.is_symlink():
+            self.link.unlink(missing_ok=True)
+        elif not self.link.exists():
+            self.link.symlink_to(self.target)
+            os.lchown(self.link, 54321, 54321)
+
+    def clear(self) -> None:
+        self.is_active, self.count = False, 0
+        if self.link.is_dir() and not self.link.is_symlink():
+            shutil.rmtree(self.link)
+        self.link.unlink(missing_ok=True)
+
+    def run(self, action: Callable[[], object], before: tuple[int, ...]) -> int:
+        """Returns the number of calls."""
+        self.clear()
+        self.before, self.is_active = before, True
+        with contextlib.suppress(StoreError, UsageError):
+            action()
+        return self.count
+
+
+@pytest.mark.parametrize("write", [write_page_file, _write_export, _write_report, _check])
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_link_that_comes_and_goes_leads_nowhere(
+    shared: Path, write: Callable[[Path, str], None], is_folder: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`Path.mkdir` is replaced, because only so does it always happen between the check and the creation."""
-    private, link, mkdir = shared.parent / "private", shared / "link", Path.mkdir
-    mkdir(private)
-
-    def plant_first(path: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
-        if not link.is_symlink():
-            link.symlink_to(private)
-            os.lchown(link, 54321, 54321)
-        mkdir(path, mode, parents, exist_ok)
-
-    monkeypatch.setattr(Path, "mkdir", plant_first)
-    with pytest.raises(StoreError, match=f"{link} belongs to user 54321"):
-        write(link / "folder" / "new", "text")
-    assert list(private.iterdir()) == []
-
-
-def test_a_file_behind_a_link_that_is_put_there_while_it_is_opened_stays_as_it_was(
-    shared: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The user's own link leads to a file that does not exist. `os.open` is replaced, because only so does
-    another user always create it between the check and the opening.
-    """
-    own, planted, private = shared.parent / "own", shared / "page", shared.parent / "private"
-    own.symlink_to(planted)
-    private.write_text("private")
-    open_file = os.open
-
-    def plant_first(path: Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        if path == own:
-            planted.symlink_to(private)
-            os.lchown(planted, 54321, 54321)
-        return open_file(path, flags, mode, dir_fd=dir_fd)
-
-    monkeypatch.setattr(os, "open", plant_first)
-    with pytest.raises(StoreError, match=f"{planted} belongs to user 54321"):
-        write_page_file(own, "text")
-    assert private.read_text() == "private"
+    """The functions of `os` are replaced, because only so does a change happen between each two of them."""
+    private, link = shared.parent / "private", shared / "link"
+    private.mkdir()
+    victim, file = private / "file", link / "file" if is_folder else link
+    victim.write_text("mine")
+    toggled = Toggled(link, private if is_folder else victim, monkeypatch)
+    calls = toggled.run(lambda: write(file, "text"), ())
+    assert calls > 5
+    for first in range(calls):
+        for length in (1, 2, calls):
+            toggled.run(lambda: write(file, "text"), (first, first + length))
+            toggled.is_active = False
+            assert [path.name for path in private.iterdir()] == ["file"]
+            assert victim.read_text() == "mine"
 
 
 def test_a_report_gets_a_number_that_another_user_has_not_taken(shared: Path) -> None:

@@ -7,9 +7,8 @@ import os
 from collections.abc import Generator
 from pathlib import Path
 
-from pacenote.cli.output.named_file import create_parents
 from pacenote.errors import StoreError
-from pacenote.system.paths import exists, is_dir, is_file
+from pacenote.system.named_file import named_file
 
 
 @contextlib.contextmanager
@@ -20,30 +19,20 @@ def replaced_file(file: Path) -> Generator[Path]:
     Raises StoreError, also for an OSError in the block.
     """
     try:
-        # Once they exist, no other user can change where they lead.
-        create_parents(file)
         # A link stays, and what it leads to is replaced.
-        target = Path(os.path.realpath(file))
-        if exists(target) and not is_file(target) and not is_dir(target):
-            yield target
-            return
-        create_parents(target)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        with _removed(temporary):
-            # One that was left behind is not written to, because it may be a link.
-            temporary.unlink(missing_ok=True)
-            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-            yield temporary
-            temporary.replace(target)
+        with named_file(file, creates_folders=True) as target:
+            if target.is_special:
+                yield target.opened_path
+                return
+            temporary = f".{target.name}.{os.getpid()}.tmp"
+            descriptor = target.create_beside(temporary)
+            try:
+                # The file has no other path that leads to it whatever others do.
+                yield Path(f"/proc/self/fd/{descriptor}")
+                target.replace_by(temporary)
+            finally:
+                os.close(descriptor)
+                with contextlib.suppress(OSError):
+                    target.remove_beside(temporary)
     except OSError as error:
         raise StoreError(f"cannot write the export to {file}: {error.strerror or error}") from error
-
-
-@contextlib.contextmanager
-def _removed(path: Path) -> Generator[None]:
-    """Removes a file that is still there after the block."""
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)

@@ -11,13 +11,14 @@ import contextlib
 import errno
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.cli.output.named_file import create_parents, opened_named_file
 from pacenote.errors import StoreError, UsageError
-from pacenote.system.ownership import planted_path
-from pacenote.system.paths import exists, is_file
+from pacenote.system.named_file import NamedFile, PlantedPathError, named_file
+from pacenote.system.paths import is_file
 
 _APPENDED = (None, "markdown")
 """Values of `--report-format` of which a file may contain several reports."""
@@ -45,49 +46,35 @@ def check_report_file(file: Path | None) -> Path | None:
     if file is None:
         return None
     file = file.absolute()
-    is_new = not exists(file)
-    # What is created behind a link is removed, not the link.
-    target = Path(os.path.realpath(file)) if is_new else file
-    if problem := planted_path(file):
-        raise UsageError(f"--report-file {file} cannot be written: {problem}", hint=_ELSEWHERE)
-    created = [folder for folder in target.parents if not exists(folder)]
     try:
-        create_parents(target)
-        _check_writable(target)
+        with named_file(file, creates_folders=True) as named:
+            try:
+                _check_writable(named)
+            finally:
+                named.remove_created_folders()
+    except PlantedPathError as error:
+        hint = _ELSEWHERE
+        raise UsageError(f"--report-file {file} cannot be written: {error.strerror}", hint=hint) from error
     except OSError as error:
         raise UsageError(f"--report-file {file} cannot be written: {error.strerror}") from error
-    finally:
-        # What another user has put there meanwhile may lead to a file that was not created here.
-        if not planted_path(file):
-            _remove_created(([target] if is_new else []), created)
     return file
 
 
-def _remove_created(files: Iterable[Path], folders: Iterable[Path]) -> None:
-    for file in files:
-        with contextlib.suppress(OSError):
-            file.unlink()
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-
-
-def _check_writable(file: Path) -> None:
+def _check_writable(file: NamedFile) -> None:
     """Raises OSError if a file cannot be written. A pipe is not opened: that would wait for its reader."""
-    if file.is_fifo():
-        if not os.access(file, os.W_OK):
+    if file.status is not None and stat.S_ISFIFO(file.status.st_mode):
+        if not os.access(file.opened_path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return
-    with opened_named_file(file, "a"):
-        pass
+    is_new = file.status is None
+    os.close(file.open("a"))
+    if is_new:
+        file.remove()
 
 
 def write_report_file(file: Path, text: str, report_format: str | None) -> Path:
     """Writes a report and returns the file that has it. Raises StoreError."""
     try:
-        # The race has taken long since the path was checked.
-        if problem := planted_path(file):
-            raise StoreError(f"cannot write the report to {file}: {problem}", hint=_ELSEWHERE)
         create_parents(file)
         if report_format in _APPENDED or not _has_report(file):
             with opened_named_file(file, "a") as stream:
@@ -97,6 +84,8 @@ def write_report_file(file: Path, text: str, report_format: str | None) -> Path:
             with contextlib.suppress(FileExistsError), opened_named_file(other, "x") as stream:
                 stream.write(text)
                 return other
+    except PlantedPathError as error:
+        raise StoreError(f"cannot write the report to {file}: {error.strerror}", hint=_ELSEWHERE) from error
     except OSError as error:
         raise StoreError(f"cannot write the report to {file}: {error.strerror}") from error
     raise StoreError(f"cannot write the report to {file}: there is no free name")

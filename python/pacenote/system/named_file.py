@@ -1,0 +1,257 @@
+"""A file that the user names, at the end of folders and links that other users may change at any moment.
+
+In a folder such as /tmp, another user can put a link to a file of this user's where the user wants a new
+file, and can exchange it between a check of the path and its use. So each step of the path is opened as it
+is, without following it, and what was opened is checked. Everything else refers to the folder that was
+opened, not to its path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Generator
+from pathlib import Path
+from typing import Literal
+
+from pacenote.system.ownership import is_shared_folder, planted_by
+
+FileMode = Literal["a", "w", "x"]
+"""How a file is opened: to append to it, to replace its content, or to create it."""
+
+_MAX_LINKS = 40
+"""Links that the kernel follows in one path."""
+
+_MAX_TRIES = 5
+"""How often a file is looked for that comes and goes while it is opened."""
+
+_WRITE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_FOLLOW_NOTHING = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class PlantedPathError(PermissionError):
+    """Another user has put a step of the path, or the file, in a folder such as /tmp."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(errno.EPERM, problem)
+
+
+class FileChangedError(OSError):
+    """The file is not the one that was looked at a moment ago."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EBUSY, f"{path} is created, replaced or removed all the time")
+
+
+class NamedFile:
+    """The file that a path leads to, and its folder, which is open."""
+
+    def __init__(self, file: Path, *, creates_folders: bool = False, is_to_be_new: bool = False) -> None:
+        """Opens the folder. Missing folders are created if `creates_folders`. Raises OSError, also if another
+        user has put something on the way in a folder such as /tmp, or the file unless it `is_to_be_new`
+        (PlantedPathError).
+        """
+        self._creates_folders = creates_folders
+        self._is_to_be_new = is_to_be_new
+        self._created: list[tuple[int, str]] = []
+        self._folder = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._names: list[str] = []
+        self.name = "."
+        self.status: os.stat_result | None = None
+        try:
+            self._walk(file.absolute())
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The path without links."""
+        return Path("/", *self._names, self.name)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there was no such file."""
+        return self.status is None
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it is a pipe, a device or the like."""
+        return self.status is not None and not (
+            stat.S_ISREG(self.status.st_mode) or stat.S_ISDIR(self.status.st_mode)
+        )
+
+    @property
+    def opened_path(self) -> Path:
+        """A path of the file that leads through the open folder, whatever others do to those above it; valid
+        until this is closed.
+        """
+        return Path(f"/proc/self/fd/{self._folder}", self.name)
+
+    def create_beside(self, name: str) -> int:
+        """Creates a file in the same folder, instead of one of this name, and returns its descriptor. Raises
+        OSError.
+        """
+        self.remove_beside(name)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        return os.open(name, flags, 0o666, dir_fd=self._folder)
+
+    def remove_beside(self, name: str) -> None:
+        """Removes a file of the same folder, if there is one. Raises OSError."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._folder)
+
+    def open(self, mode: FileMode) -> int:
+        """Opens the file to write to it, and returns the descriptor. Raises OSError: FileExistsError for the
+        mode `x`, and FileChangedError if it is not the file that was looked at.
+        """
+        if self.status is None or mode == "x":
+            return self._create(mode)
+        try:
+            flags = _WRITE | (os.O_APPEND if mode == "a" else 0)
+            descriptor = os.open(self.name, flags, dir_fd=self._folder)
+        except FileNotFoundError:
+            raise FileChangedError(self.path) from None
+        try:
+            if not os.path.samestat(os.fstat(descriptor), self.status):
+                raise FileChangedError(self.path)
+            if mode == "w" and stat.S_ISREG(self.status.st_mode):
+                os.ftruncate(descriptor, 0)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _create(self, mode: FileMode) -> int:
+        try:
+            descriptor = os.open(
+                self.name,
+                _WRITE | os.O_CREAT | os.O_EXCL | (os.O_APPEND if mode == "a" else 0),
+                0o666,
+                dir_fd=self._folder,
+            )
+        except FileExistsError:
+            if mode == "x":
+                raise
+            raise FileChangedError(self.path) from None
+        self.status = os.fstat(descriptor)
+        return descriptor
+
+    def remove(self) -> None:
+        """Removes the file if it is still the one that was looked at or created. Raises OSError."""
+        found = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
+        if self.status is not None and os.path.samestat(found, self.status):
+            os.unlink(self.name, dir_fd=self._folder)
+
+    def replace_by(self, name: str) -> None:
+        """Gives a file of the folder the name of this one, whose content is lost. Raises OSError."""
+        os.replace(name, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+
+    def remove_created_folders(self) -> None:
+        """Removes the folders that were created on the way and are empty."""
+        for parent, name in reversed(self._created):
+            with contextlib.suppress(OSError):
+                os.rmdir(name, dir_fd=parent)
+
+    def close(self) -> None:
+        """Closes the folder."""
+        for parent, _ in self._created:
+            os.close(parent)
+        os.close(self._folder)
+
+    def _walk(self, path: Path) -> None:
+        waiting, links = list(reversed(path.parts[1:])), 0
+        while waiting:
+            name = waiting.pop()
+            if name == "..":
+                self._enter(os.open("..", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._folder))
+                self._names = self._names[:-1]
+                continue
+            # What exists instead of a new file is an error of its own.
+            is_new = self._is_to_be_new and not waiting
+            step = None if is_new else self._step(name, is_last=not waiting)
+            if step is None:
+                self.name = name
+                return
+            status = os.fstat(step)
+            try:
+                self._check(name, status)
+                target = os.readlink("", dir_fd=step) if stat.S_ISLNK(status.st_mode) else None
+            except OSError:
+                os.close(step)
+                raise
+            if target is not None:
+                os.close(step)
+                links += 1
+                if links > _MAX_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                waiting += reversed(self._parts(target))
+            elif waiting:
+                self._enter(step)
+                self._names.append(name)
+            else:
+                os.close(step)
+                self.name, self.status = name, status
+                return
+        self.status = os.fstat(self._folder)
+
+    def _parts(self, target: str) -> tuple[str, ...]:
+        """Returns the names that a link leads through, from the root folder if it says so."""
+        path = Path(target)
+        if not path.is_absolute():
+            return path.parts
+        self._enter(os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+        self._names = []
+        return path.parts[1:]
+
+    def _step(self, name: str, *, is_last: bool) -> int | None:
+        """Opens what has a name in the folder; None for a file that does not exist."""
+        try:
+            return os.open(name, _FOLLOW_NOTHING, dir_fd=self._folder)
+        except FileNotFoundError:
+            if is_last:
+                return None
+            if not self._creates_folders:
+                raise
+        # Another user may have created the folder first: what is there is checked in any case.
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, dir_fd=self._folder)
+            self._created.append((os.dup(self._folder), name))
+        return os.open(name, _FOLLOW_NOTHING, dir_fd=self._folder)
+
+    def _enter(self, folder: int) -> None:
+        os.close(self._folder)
+        self._folder = folder
+
+    def _check(self, name: str, status: os.stat_result) -> None:
+        """Raises PlantedPathError if another user has put this into a folder such as /tmp."""
+        folder = Path(f"/proc/self/fd/{self._folder}")
+        if is_shared_folder(folder) and (problem := planted_by(status)):
+            raise PlantedPathError(f"{Path('/', *self._names, name)} {problem}")
+
+
+@contextlib.contextmanager
+def named_file(
+    file: Path, *, creates_folders: bool = False, is_to_be_new: bool = False
+) -> Generator[NamedFile]:
+    """Yields the file that a path leads to, whose folder is open in the block. Raises OSError."""
+    found = NamedFile(file, creates_folders=creates_folders, is_to_be_new=is_to_be_new)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def open_named(file: Path, mode: FileMode) -> int:
+    """Opens a file to write to it, and returns the descriptor. Raises OSError; FileExistsError only for the
+    mode `x`.
+    """
+    for _ in range(_MAX_TRIES):
+        with (
+            contextlib.suppress(FileChangedError),
+            named_file(file, is_to_be_new=mode == "x") as named,
+        ):
+            return named.open(mode)
+    raise FileChangedError(file)

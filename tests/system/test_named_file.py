@@ -1,0 +1,119 @@
+"""A file that the user names, in folders that others may write to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pacenote.system.named_file import (
+    FileChangedError,
+    NamedFile,
+    PlantedPathError,
+    named_file,
+    open_named,
+)
+from support.planted_links import OTHER, shared_folder
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    return shared_folder(tmp_path)
+
+
+def reached(path: Path) -> Path:
+    with named_file(path) as file:
+        return file.path
+
+
+def test_what_another_user_has_created_where_all_may_is_planted(shared: Path) -> None:
+    for name in ("folder", "own"):
+        (shared / name).mkdir()
+    (shared / "file").touch()
+    (shared / "link").symlink_to(shared.parent / "target")
+    assert reached(shared / "link") == shared.parent / "target"
+    for name in ("folder", "file", "link"):
+        os.lchown(shared / name, OTHER, OTHER)
+        path = shared / name / ("report" if name == "folder" else "")
+        for way in (path, shared / "own" / ".." / path.relative_to(shared)):
+            with pytest.raises(PlantedPathError, match=f"{shared / name} belongs to user {OTHER}"):
+                reached(way)
+    assert reached(shared / "own" / "report") == shared / "own" / "report"
+    assert reached(shared / "new") == shared / "new"
+    # Elsewhere, the user who names a file decides.
+    shared.chmod(0o755)
+    assert reached(shared / "folder" / "report") == shared / "folder" / "report"
+
+
+@pytest.mark.parametrize("path", ["file", "own/../file", "link", "absolute", "own/./up", "."])
+def test_links_and_dots_lead_where_the_kernel_says(tmp_path: Path, path: str) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "link").symlink_to("own/file")
+    (tmp_path / "absolute").symlink_to(tmp_path / "own" / ".." / "other")
+    (tmp_path / "own" / "up").symlink_to("../../up")
+    assert os.path.realpath(reached(tmp_path / path)) == os.path.realpath(tmp_path / path)
+
+
+def test_links_that_lead_to_each_other_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links"):
+        reached(tmp_path / "a")
+
+
+def test_folders_are_created_only_on_request_and_removed_if_they_are_empty(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "file"
+    with pytest.raises(FileNotFoundError):
+        reached(path)
+    with named_file(path, creates_folders=True) as file:
+        assert path.parent.is_dir()
+        file.remove_created_folders()
+    assert not (tmp_path / "a").exists()
+    with named_file(path, creates_folders=True) as file:
+        path.touch()
+        file.remove_created_folders()
+    assert path.exists()
+
+
+@pytest.mark.parametrize("change", ["replaced", "removed", "created"])
+def test_another_file_than_the_one_that_was_looked_at_is_not_opened(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "file"
+    if change != "created":
+        path.write_text("old")
+    with named_file(path) as file:
+        if change != "created":
+            path.rename(tmp_path / "kept")
+        if change != "removed":
+            path.write_text("new")
+        with pytest.raises(FileChangedError):
+            file.open("w")
+    # A file that changed once is opened at the next attempt.
+    os.close(open_named(path, "w"))
+    assert path.read_text() == ""
+
+
+def test_only_the_file_that_was_looked_at_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with named_file(path) as file:
+        os.close(file.open("a"))
+        path.rename(tmp_path / "kept")
+        path.write_text("of another")
+        file.remove()
+    assert path.exists()
+
+
+def descriptors() -> list[Path]:
+    return sorted(Path("/proc/self/fd").iterdir())
+
+
+def test_every_descriptor_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "a" / "b" / "new")
+    before = descriptors()
+    for name in ("file", "link", "file/below", "a/../file"):
+        try:
+            NamedFile(tmp_path / name, creates_folders=True).close()
+        except OSError:
+            continue
+    assert descriptors() == before
