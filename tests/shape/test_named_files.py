@@ -1,4 +1,4 @@
-"""Files that the user names are created in one module, which goes where no other user leads."""
+"""Files that the user names are created by `system/named_file.py`, which goes where no other user leads."""
 
 import re
 
@@ -9,10 +9,7 @@ CREATES = re.compile(
 )
 
 ALLOWED = {
-    "cli/experiment.py": "a file in the working folder, which is created only if its name is free",
     "cli/export.py": "writes to what replaced_file yields",
-    "cli/output/export_file.py": "a new file beside the one that is named, after create_parents",
-    "cli/output/named_file.py": "checks before and after",
 }
 """Files of the commands that create files or folders → why that is safe."""
 

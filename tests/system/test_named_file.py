@@ -87,7 +87,7 @@ def test_another_file_than_the_one_that_was_looked_at_is_not_opened(tmp_path: Pa
         if change != "removed":
             path.write_text("new")
         with pytest.raises(FileChangedError):
-            file.open("w")
+            file.open_descriptor("w")
     # A file that changed once is opened at the next attempt.
     os.close(open_named(path, "w"))
     assert path.read_text() == ""
@@ -96,7 +96,7 @@ def test_another_file_than_the_one_that_was_looked_at_is_not_opened(tmp_path: Pa
 def test_only_the_file_that_was_looked_at_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with named_file(path) as file:
-        os.close(file.open("a"))
+        os.close(file.open_descriptor("a"))
         path.rename(tmp_path / "kept")
         path.write_text("of another")
         file.remove()

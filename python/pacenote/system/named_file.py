@@ -103,7 +103,7 @@ class NamedFile:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._folder)
 
-    def open(self, mode: FileMode) -> int:
+    def open_descriptor(self, mode: FileMode) -> int:
         """Opens the file to write to it, and returns the descriptor. Raises OSError: FileExistsError for the
         mode `x`, and FileChangedError if it is not the file that was looked at.
         """
@@ -253,5 +253,5 @@ def open_named(file: Path, mode: FileMode) -> int:
             contextlib.suppress(FileChangedError),
             named_file(file, is_to_be_new=mode == "x") as named,
         ):
-            return named.open(mode)
+            return named.open_descriptor(mode)
     raise FileChangedError(file)

@@ -67,7 +67,7 @@ def _check_writable(file: NamedFile) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return
     is_new = file.status is None
-    os.close(file.open("a"))
+    os.close(file.open_descriptor("a"))
     if is_new:
         file.remove()
 
