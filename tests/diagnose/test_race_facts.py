@@ -138,6 +138,9 @@ def test_the_drivers_checks_of_itself_are_figures_of_the_steps_that_they_are_abo
     assert value(evidence, "driver.core_wait_share", "term") == 0.02
     assert value(evidence, "driver.core_wait_share", "index-append") == 0.0
     assert value(evidence, "driver.clock_gaps_s") == 0.75
+    many = {"gaps_s": 0.5, "steps": [{"at_s": 1.0, "by_s": -0.25}], "steps_s": 7.5}
+    of_many = race_builder(record(driver={"clock": many})).build()
+    assert value(of_many, "driver.clock_gaps_s") == 8.0
     assert value(evidence, "machine.busy_share") == 0.7
     assert value(evidence, "machine.steal_share") == "it was not recorded"
     bare = race_builder(record(driver={})).build()

@@ -2,7 +2,7 @@
 //! load; one that has to wait reads it again and registers for the stop notification.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -83,6 +83,22 @@ struct ListedRetryWait {
     wait: RetryWait,
 }
 
+/// Counts how many times a task has begun or ended, so that what is observed meanwhile can be told apart by tasks.
+#[derive(Debug, Default)]
+pub struct TaskChanges(AtomicU32);
+
+impl TaskChanges {
+    /// Counts a task that begins or ends.
+    pub fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many times a task has begun or ended.
+    pub fn count(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// When the first step of a race started.
 #[derive(Debug, Clone, Copy)]
 struct RaceStart {
@@ -113,6 +129,8 @@ pub struct RaceState {
     retry_wait_count: AtomicU64,
     /// When the first step started; all times of the race are relative to this.
     started: Mutex<Option<RaceStart>>,
+    /// Beginnings and ends of tasks.
+    pub task_changes: Arc<TaskChanges>,
     /// Waits of the threads that send requests for a core.
     pub core_waits: CoreWaitMonitor,
     /// Clients that joined a task late.
@@ -137,6 +155,7 @@ impl RaceState {
             retry_waits: Mutex::default(),
             retry_wait_count: AtomicU64::new(0),
             started: Mutex::default(),
+            task_changes: Arc::default(),
             core_waits: CoreWaitMonitor::default(),
             late_joins: LateJoins::default(),
             scheduling,

@@ -8,7 +8,7 @@ use std::time::Instant;
 use pacenote_plan::{ClientAllocation, CompletedBy, Plan, PlannedTask, Step, TaskPacing};
 use pacenote_record::UnsentOperations;
 
-use crate::race_state::{RaceState, lock};
+use crate::race_state::{RaceState, TaskChanges, lock};
 use crate::schedule::client_schedule::FailedSchedule;
 use crate::schedule::shared_schedule::SharedSchedule;
 use crate::schedule::warmup_backlog::TaskBacklog;
@@ -46,6 +46,8 @@ pub struct TaskState {
     pub warmup_backlog: TaskBacklog,
     /// The rest of the schedules of clients whose sources have failed.
     failed_schedules: Mutex<Vec<FailedSchedule>>,
+    /// Counts its beginning and its end.
+    changes: Arc<TaskChanges>,
 }
 
 /// The start of a task, as a client sees it that enters the task.
@@ -85,6 +87,7 @@ impl TaskState {
         let mut is_first = false;
         let origin = *self.origin.get_or_init(|| {
             is_first = true;
+            self.changes.add();
             now
         });
         TaskStart { origin, is_first }
@@ -143,6 +146,7 @@ impl StepState {
                         plan.driver.warmup_drain,
                     ),
                     failed_schedules: Mutex::default(),
+                    changes: Arc::clone(&race_state.task_changes),
                 }),
             }
         }
@@ -217,6 +221,7 @@ impl StepState {
         let last = task.clients_left.fetch_sub(1, Ordering::AcqRel) == 1;
         if last {
             task.ended.get_or_init(|| now);
+            task.changes.add();
         }
         let completes = match self.planned().completed_by {
             Some(CompletedBy::Task { task: by }) => by == task.task_index,

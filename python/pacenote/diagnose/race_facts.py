@@ -161,7 +161,11 @@ def _add_driver(builder: EvidenceBuilder, record: RaceRecord, tasks: Iterable[Ta
             builder.set(Window(task.task), "driver.core_wait_share", waits.get(step, 0.0))
     clock = driver.get("clock")
     if isinstance(clock, Mapping):
-        jumps = sum(abs(number(each, "by_s")) for each in listed(clock, "steps") if isinstance(each, Mapping))
+        jumps = number(clock, "steps_s")
+        if "steps_s" not in clock:
+            # Earlier versions did not add up the steps, of which only the first ones are listed.
+            listed_steps = (each for each in listed(clock, "steps") if isinstance(each, Mapping))
+            jumps = sum(abs(number(each, "by_s")) for each in listed_steps)
         builder.set(Window(), "driver.clock_gaps_s", number(clock, "gaps_s") + jumps)
     machine = part(driver, "machine")
     for name, key in (("machine.busy_share", "busy_share"), ("machine.steal_share", "stolen_share")):

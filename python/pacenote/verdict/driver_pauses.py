@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -41,28 +41,42 @@ MIN_PAUSED_IN_TASK_S = 0.05
 
 
 def gap_findings(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> Iterator[Finding]:
-    """Reports times for which the driver did not run: all measured times that include one are too long."""
-    gaps = [gap for gap in listed(clock, "gaps") if isinstance(gap, Mapping)]
-    if not gaps:
-        return
-    first = f"{format_rate(number(gaps[0], 'length_s'))} s, {number(gaps[0], 'at_s'):.1f} s after its start"
-    if len(gaps) == 1:
-        times = f"for {first}"
-    else:
-        total = f"{format_rate(number(clock, 'gaps_s'))} s in total"
-        times = f"{len(gaps)} times, {total}, the first time for {first}"
-    finding = Finding(
-        f"the driver did not run {times}, and measured times include this: its process was stopped, its "
-        "virtual machine was paused, or it had no core",
+    """Reports times for which the driver did not run: all measured times that include one are too long. Those
+    in which no task ran, which are in no measured time, have a finding of their own.
+    """
+    gaps, ran = tuple(_gaps(clock)), tuple(tasks)
+    outside = [gap for gap in gaps if gap.to_s is not None and not any(gap.within_s(task) for task in ran)]
+    inside = [gap for gap in gaps if gap not in outside]
+    # An earlier version listed 32 gaps at most, but added up all.
+    unlisted_s = max(0.0, number(clock, "gaps_s") - sum(gap.length_s for gap in gaps))
+    if inside:
+        finding = _gap_finding(inside, unlisted_s, ", and measured times include this")
+        shares = {task.task: _gaps_s(gaps, task) / max(task.duration_s, 1e-9) for task in ran}
+        interrupted = {name: share for name, share in shares.items() if share}
+        if not interrupted:
+            yield finding
+        for names, doubtful_from in by_doubt(interrupted):
+            yield replace(finding, tasks=names, doubtful_from=doubtful_from)
+    if outside:
+        where = ", while no task ran, so that no measured time includes it"
+        yield _gap_finding(outside, 0.0 if inside else unlisted_s, where)
+
+
+def _gap_finding(gaps: Sequence[_Gap], unlisted_s: float, where: str) -> Finding:
+    """Returns the finding of these gaps, and of more that are not listed, without tasks."""
+    first, count = gaps[0], sum(gap.count for gap in gaps)
+    times = f"{first.at_s:.1f} s after its start"
+    if first.count == 1:
+        times = f"for {format_rate(first.length_s)} s, {times}"
+    if count > 1:
+        total_s = sum(gap.length_s for gap in gaps) + unlisted_s
+        times = f"{count} times, {format_rate(total_s)} s in total, the first time {times}"
+    return Finding(
+        f"the driver did not run {times}{where}: its process was stopped, its virtual machine was paused, or "
+        "it had no core",
         "machine",
         REPEAT_IDLE,
     )
-    shares = {task.task: _gaps_s(clock, task) / max(task.duration_s, 1e-9) for task in tasks}
-    interrupted = {name: share for name, share in shares.items() if share}
-    if not interrupted:
-        yield finding
-    for names, doubtful_from in by_doubt(interrupted):
-        yield replace(finding, tasks=names, doubtful_from=doubtful_from)
 
 
 def pause_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
@@ -87,7 +101,7 @@ def pause_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
 def stopped_s(driver: Mapping[str, object], task: TaskResult) -> float:
     """Returns for how long the driver did not run during a task, in seconds, with gaps."""
     paused = paused_s(driver, task.started_s, task.started_s + task.duration_s)
-    return paused + _gaps_s(part(driver, "clock"), task)
+    return paused + _gaps_s(_gaps(part(driver, "clock")), task)
 
 
 def is_paused(driver: Mapping[str, object], task: TaskResult) -> bool:
@@ -125,14 +139,47 @@ def late_readings(
     return LateReadings(tuple(sorted(by_longest, reverse=True)), total_s)
 
 
-def _gaps_s(clock: Mapping[str, object], task: TaskResult) -> float:
-    """Returns the length of the gaps during a task; an earlier version did not record when they ended."""
-    began_s, ended_s, found_s = task.started_s, task.started_s + task.duration_s, 0.0
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """A time of more than 0.5 s for which the driver did not run, or several ones during the same tasks."""
+
+    at_s: float
+    """When the first one began, in seconds since the driver started."""
+
+    length_s: float
+    """Their total length in seconds."""
+
+    from_s: float
+    """When the first one began, in seconds since the race's first step began."""
+
+    to_s: float | None
+    """When the last one ended; None if that is not known."""
+
+    count: int
+    """Their number."""
+
+    def within_s(self, task: TaskResult) -> float:
+        """Returns the length of these gaps during a task in seconds."""
+        if self.to_s is None or self.to_s <= self.from_s:
+            return 0.0
+        ended_s = min(task.started_s + task.duration_s, self.to_s)
+        share = max(0.0, ended_s - max(task.started_s, self.from_s)) / (self.to_s - self.from_s)
+        return self.length_s * share
+
+
+def _gaps(clock: Mapping[str, object]) -> Iterator[_Gap]:
+    """Yields the gaps of a race. Earlier versions did not merge them, nor did the first record their ends."""
     for gap in listed(clock, "gaps"):
         if isinstance(gap, Mapping):
-            to_s = number(gap, "to_s")
-            found_s += max(0.0, min(ended_s, to_s) - max(began_s, to_s - number(gap, "length_s")))
-    return found_s
+            length_s, to_s = number(gap, "length_s"), number(gap, "to_s") if "to_s" in gap else None
+            from_s = number(gap, "from_s") if "from_s" in gap else (to_s or 0.0) - length_s
+            count = max(1, int(number(gap, "gaps")))
+            yield _Gap(number(gap, "at_s"), length_s, from_s, to_s, count)
+
+
+def _gaps_s(gaps: Iterable[_Gap], task: TaskResult) -> float:
+    """Returns the length of gaps during a task in seconds."""
+    return sum(gap.within_s(task) for gap in gaps)
 
 
 @dataclass(frozen=True, slots=True)

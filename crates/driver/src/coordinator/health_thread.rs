@@ -52,7 +52,9 @@ impl HealthThread {
         let thread = spawn("health", move || {
             race_state.scheduling.schedule_health_thread();
             let record = |clocks: &mut ClockMonitor| {
-                clocks.record(ClockReading::read_with_waits(), race_state.race_time_ns(Instant::now()));
+                let reading = ClockReading::read_with_waits();
+                let changes = race_state.task_changes.count();
+                clocks.record(reading, race_state.race_time_ns(Instant::now()), changes);
             };
             while stopped.recv_timeout(clocks.next_interval()) == Err(RecvTimeoutError::Timeout) {
                 record(&mut clocks);

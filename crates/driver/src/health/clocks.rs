@@ -14,6 +14,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde::Serialize;
 
+use crate::health::gaps::ClockGap;
 use crate::health::pauses::{NoticedPause, PauseLog, PausedSecond};
 use crate::health::run_queue::RunQueueStats;
 
@@ -21,7 +22,7 @@ use crate::health::run_queue::RunQueueStats;
 /// while it read the clocks.
 const MIN_STEP_NS: i64 = 100_000_000;
 
-/// Maximum number of recorded steps, and of recorded gaps, because a faulty clock may step every second.
+/// Maximum number of recorded steps, because a faulty clock may step every second.
 const MAX_STEPS: usize = 32;
 
 /// Mean interval at which the clocks are to be read.
@@ -78,18 +79,6 @@ pub struct ClockStep {
     pub by_s: f64,
 }
 
-/// A time between two readings that is too long: the driver did not run.
-#[expect(clippy::struct_field_names, reason = "all are times in seconds")]
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct ClockGap {
-    /// Time of the last reading before the gap, in seconds since the driver started.
-    pub at_s: f64,
-    /// Time between the two readings in seconds.
-    pub length_s: f64,
-    /// Time of the second reading, in seconds since the race's first step began; 0 if it had not begun.
-    pub to_s: f64,
-}
-
 /// Properties and irregularities of the clocks during a race.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ClockHealth {
@@ -104,7 +93,9 @@ pub struct ClockHealth {
     pub backward: u32,
     /// The first 32 steps of the wall clock of 0.1 s or more.
     pub steps: Vec<ClockStep>,
-    /// The first 32 gaps of more than 0.5 s between two readings.
+    /// Total size of all steps in seconds, forward or backward.
+    pub steps_s: f64,
+    /// The gaps of more than 0.5 s between two readings; of many, neighbours during the same tasks are merged.
     pub gaps: Vec<ClockGap>,
     /// Total length of all gaps in seconds.
     pub gaps_s: f64,
@@ -128,6 +119,8 @@ pub struct ClockMonitor {
     reference: ClockReading,
     /// The last reading.
     previous: ClockReading,
+    /// How many times a task had begun or ended then.
+    changes: u32,
     /// Time after it at which the next one is due.
     interval: Duration,
     /// Determines these times.
@@ -214,6 +207,7 @@ impl ClockMonitor {
             first,
             reference: first,
             previous: first,
+            changes: 0,
             interval: READING_INTERVAL,
             random,
             pauses: PauseLog::default(),
@@ -227,23 +221,23 @@ impl ClockMonitor {
         self.interval
     }
 
-    /// Compares a reading with the earlier ones, `race_ns` after the first step began; 0 if it has not begun. Must be
-    /// called after every [`ClockMonitor::next_interval`].
-    pub fn record(&mut self, now: ClockReading, race_ns: u64) {
+    /// Compares a reading with the earlier ones, `race_ns` after the first step began; 0 if it has not begun. `changes`
+    /// is how many times a task has begun or ended. Must be called after every [`ClockMonitor::next_interval`].
+    pub fn record(&mut self, now: ClockReading, race_ns: u64, changes: u32) {
+        let before = std::mem::replace(&mut self.changes, changes);
+        let changes = (before == changes).then_some(changes);
         let gap = now.monotonic - self.previous.monotonic;
         let pause = now.pause_since(&self.previous, self.interval);
         if gap > MIN_GAP_NS {
             let (at_s, length_s) = (seconds(self.previous.monotonic - self.first.monotonic), seconds(gap));
             self.health.gaps_s += length_s;
-            if self.health.gaps.len() < MAX_STEPS {
-                let to_s = race_ns as f64 / 1e9;
-                self.health.gaps.push(ClockGap { at_s, length_s, to_s });
-            }
+            ClockGap::new(at_s, length_s, race_ns as f64 / 1e9, changes).add_to(&mut self.health.gaps);
         } else if pause > 0 && race_ns > 0 {
             let (length_s, end_s) = (seconds(pause), race_ns as f64 / 1e9);
             self.health.pauses += 1;
             self.health.paused_s += length_s;
-            self.pauses.add(NoticedPause { length_s, end_s, is_stop: now.ran_again_since(&self.previous) });
+            let is_stop = now.ran_again_since(&self.previous);
+            self.pauses.add(NoticedPause { length_s, end_s, is_stop });
         }
         self.compare(now);
     }
@@ -263,9 +257,12 @@ impl ClockMonitor {
         if suspended >= MIN_STEP_NS {
             self.health.suspended_s += seconds(suspended);
         }
-        if stepped.abs() >= MIN_STEP_NS && self.health.steps.len() < MAX_STEPS {
-            let at_s = seconds(now.monotonic - self.first.monotonic);
-            self.health.steps.push(ClockStep { at_s, by_s: seconds(stepped) });
+        if stepped.abs() >= MIN_STEP_NS {
+            let (at_s, by_s) = (seconds(now.monotonic - self.first.monotonic), seconds(stepped));
+            self.health.steps_s += by_s.abs();
+            if self.health.steps.len() < MAX_STEPS {
+                self.health.steps.push(ClockStep { at_s, by_s });
+            }
         }
         // Smaller differences do not change the reference, so that they can add up to a step.
         if suspended >= MIN_STEP_NS || stepped.abs() >= MIN_STEP_NS {
@@ -337,7 +334,7 @@ mod tests {
     fn health_of(readings: &[ClockReading]) -> ClockHealth {
         let mut monitor = ClockMonitor::from(reading(0, 0, 0), ClockHealth::default());
         for now in readings {
-            monitor.record(*now, race_ns(now));
+            monitor.record(*now, race_ns(now), 0);
         }
         monitor.ended_with(None)
     }
@@ -368,13 +365,32 @@ mod tests {
     #[test]
     fn a_driver_that_does_not_run_is_recorded_with_its_time_and_length() {
         let stopped = health_of(&[reading(200, 0, 0), reading(700, 0, 0), reading(3_800, 0, 0)]);
-        assert_eq!(stopped.gaps, [ClockGap { at_s: 0.7, length_s: 3.1, to_s: 3.7 }]);
+        assert_eq!(stopped.gaps, [ClockGap::new(0.7, 3.1, 3.7, Some(0))]);
         assert_eq!((stopped.gaps_s, stopped.steps), (3.1, vec![]));
         // The monotonic clock does not advance while the machine is suspended.
         assert_eq!(health_of(&[reading(200, 0, 60_000), reading(400, 9_000, 60_000)]).gaps, []);
-        let often: Vec<ClockReading> = (1..=100).map(|number| reading(number * 600, 0, 0)).collect();
-        let often = health_of(&often);
-        assert_eq!((often.gaps.len(), often.gaps_s.round()), (MAX_STEPS, 60.0));
+    }
+
+    #[test]
+    fn many_gaps_are_recorded_with_the_tasks_during_which_they_were() {
+        let mut monitor = ClockMonitor::from(reading(0, 0, 0), ClockHealth::default());
+        for number in 1..=1_000_i64 {
+            let now = reading(number * 600, 0, 0);
+            // The second task begins while the driver does not run for the 700th time.
+            monitor.record(now, race_ns(&now), u32::from(number >= 700));
+        }
+        let health = monitor.ended_with(None);
+        assert_eq!((health.gaps.len(), health.gaps_s.round()), (256, 600.0));
+        assert_eq!(health.gaps.iter().map(|gap| gap.gaps).sum::<u32>(), 1_000);
+        let began_s = 419.9 - 0.6;
+        let (first, second): (Vec<_>, Vec<_>) =
+            health.gaps.iter().partition(|gap| gap.from_s < began_s - 0.01);
+        let length_s = |gaps: &[&ClockGap]| gaps.iter().map(|gap| gap.length_s).sum::<f64>();
+        let (first, second): (Vec<&ClockGap>, Vec<&ClockGap>) = (first, second);
+        assert!(
+            (length_s(&first) - 699.0 * 0.6).abs() < 1e-6 && (length_s(&second) - 301.0 * 0.6).abs() < 1e-6
+        );
+        assert!(first.iter().all(|gap| gap.to_s < began_s + 0.01), "{first:?}");
     }
 
     /// Returns the health after readings at these times, each with the total wait for a core, in ms.
@@ -390,7 +406,7 @@ mod tests {
                 second = race_ns(&now) / 1_000_000_000;
                 monitor.end_second(None);
             }
-            monitor.record(now, race_ns(&now));
+            monitor.record(now, race_ns(&now), 0);
         }
         monitor.ended_with(None)
     }
@@ -432,7 +448,7 @@ mod tests {
         for now in
             [with_runs(200, 2), with_runs(220, 5), with_runs(243, 6), with_runs(267, 9), with_runs(320, 12)]
         {
-            monitor.record(now, race_ns(&now));
+            monitor.record(now, race_ns(&now), 0);
         }
         let second = monitor.ended_with(None).paused[0];
         assert_eq!((second.pauses, second.short, second.stopped), (4, 2, 1), "{second:?}");
@@ -454,7 +470,7 @@ mod tests {
                 let phase_us = now_us % period_us;
                 now_us += (paused_us - phase_us).max(0);
                 let monotonic = 5_000 * MS + now_us * 1_000;
-                monitor.record(ClockReading { monotonic, waited: Some(0), ..reading(0, 0, 0) }, 1);
+                monitor.record(ClockReading { monotonic, waited: Some(0), ..reading(0, 0, 0) }, 1, 0);
             }
             let health = monitor.ended_with(None);
             let (short, short_s) = (f64::from(health.paused[0].short), health.paused[0].short_s);
@@ -506,16 +522,17 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_recorded_steps_is_limited() {
+    fn the_number_of_recorded_steps_is_limited_but_not_their_sum() {
         let restless: Vec<ClockReading> =
             (0..1000).map(|number| reading(number * 500, (number % 2) * 1000, 0)).collect();
-        assert_eq!(steps(&restless).len(), MAX_STEPS);
+        let health = health_of(&restless);
+        assert_eq!((health.steps.len(), health.steps_s.round()), (MAX_STEPS, 999.0));
     }
 
     #[test]
     fn the_clocks_of_this_machine_are_described() {
         let mut monitor = ClockMonitor::start();
-        monitor.record(ClockReading::read_with_waits(), 1);
+        monitor.record(ClockReading::read_with_waits(), 1, 0);
         let health = monitor.end();
         assert!(health.read_ns > 0.0 && health.resolution_ns > 0, "{health:?}");
         assert_eq!(health.backward, 0);
