@@ -19,6 +19,11 @@ NOT_RUNNING = "its process was stopped, or its virtual machine was paused"
 READING_INTERVAL_S = 0.02
 """Mean interval at which the driver notices pauses."""
 
+LENGTH_RANGES = 24
+"""Number of ranges of lengths by which the driver counts short pauses, from the shortest one to the interval
+of the readings. Each ends at the same multiple of its begin.
+"""
+
 MIN_SHORT_PAUSES = 5
 """Number of noticed pauses below this interval from which the ones that were not noticed are estimated."""
 
@@ -121,8 +126,11 @@ def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
     which did not record this, only the length of what was noticed is certain.
     """
     noticed = list(_noticed_pauses(driver, from_s, to_s))
-    interval_s = READING_INTERVAL_S if _count(noticed) >= MIN_SHORT_PAUSES else 0.0
-    return sum(second.long_s + second.explained_s(interval_s) for second in noticed)
+    are_few = _count(noticed) < MIN_SHORT_PAUSES
+    return sum(
+        second.long_s + (second.explained_s if are_few else second.explained_intervals_s)
+        for second in noticed
+    )
 
 
 def late_readings(
@@ -131,12 +139,12 @@ def late_readings(
     """Returns the readings between two times of the race that were late by less than their interval. With
     `without_explained`, those in which the driver did not run, as `paused_s` counts them, are left out.
     """
-    by_longest, total_s = list[tuple[float, float]](), 0.0
+    counts, total_s = list[tuple[float, float]](), 0.0
     for second in _noticed_pauses(driver, from_s, to_s):
-        share = second.unexplained_share if without_explained else 1.0
-        by_longest.append((second.longest_short_s, second.short * share))
-        total_s += second.short_s * share
-    return LateReadings(tuple(sorted(by_longest, reverse=True)), total_s)
+        late = second.unexplained if without_explained else second.late
+        counts.extend(late.counts)
+        total_s += late.total_s
+    return LateReadings(tuple(sorted(counts, reverse=True)), total_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +194,8 @@ def _gaps_s(gaps: Iterable[_Gap], task: TaskResult) -> float:
 class LateReadings:
     """Readings of the driver's clocks that were late by less than their interval."""
 
-    by_longest: tuple[tuple[float, float], ...] = ()
-    """How late the latest one of a second was, in seconds, and number of those of it; the latest first."""
+    counts: tuple[tuple[float, float], ...] = ()
+    """How late some of them were at most, in seconds, and their number; the latest first."""
 
     total_s: float = 0.0
     """Lateness of all of them in seconds."""
@@ -195,18 +203,18 @@ class LateReadings:
     @property
     def count(self) -> float:
         """Their number; of a second that is partly in the time that was asked for, the same part."""
-        return sum(count for _, count in self.by_longest)
+        return sum(count for _, count in self.counts)
 
     @property
     def longest_s(self) -> float:
         """How late the latest one was, in seconds."""
-        return self.by_longest[0][0] if self.by_longest else 0.0
+        return self.counts[0][0] if self.counts else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _PausedSecond:
-    """Pauses of the driver that fell on a reading of its clocks in a second: of one that is only partly in
-    the time that was asked for, the same part.
+    """Pauses of the driver that fell on a reading of its clocks in a second, or in several ones: of a time
+    that is only partly in the one that was asked for, the same part.
     """
 
     long_s: float
@@ -215,41 +223,17 @@ class _PausedSecond:
     short: float
     """Number of those that are shorter."""
 
-    short_s: float
-    """Length of these in seconds."""
+    explained_s: float
+    """For how long the driver did not run in short ones, as far as that is known, in seconds."""
 
-    longest_short_s: float
-    """Length of the longest of these in seconds, or the most that it can be."""
+    explained_intervals_s: float
+    """The same if each noticed one stands for an interval of the readings."""
 
-    stopped: float = 0.0
-    """Number of short ones in which the process was stopped."""
+    late: LateReadings
+    """The short ones."""
 
-    stopped_s: float = 0.0
-    """Length of these in seconds."""
-
-    stolen_s: float | None = None
-    """Time in seconds that the hypervisor took from each of the driver's CPUs, on average; None if that is
-    not known.
-    """
-
-    is_explained: bool = False
-    """Whether it was recorded which short ones the process was stopped in."""
-
-    def explained_s(self, interval_s: float) -> float:
-        """Returns for how long the driver did not run in short pauses, each of which stands for an interval;
-        for its own length if that is 0.
-        """
-        if not self.is_explained:
-            return self.short_s
-        others, others_s = self.short - self.stopped, self.short_s - self.stopped_s
-        stopped_s = max(self.stopped_s, self.stopped * interval_s)
-        return stopped_s + min(max(others_s, others * interval_s), self.stolen_s or 0.0)
-
-    @property
-    def unexplained_share(self) -> float:
-        """Share of the short ones in which the driver is not known to have been stopped or without a CPU."""
-        whole_s = self.short * READING_INTERVAL_S
-        return max(0.0, 1.0 - self.explained_s(READING_INTERVAL_S) / whole_s) if whole_s > 0 else 0.0
+    unexplained: LateReadings
+    """The part of them in which the driver is not known to have been stopped or without a CPU."""
 
 
 def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) -> Iterator[_PausedSecond]:
@@ -261,25 +245,69 @@ def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) ->
         began_s, ended_s = number(second, "from_s"), number(second, "to_s")
         within_s = min(to_s, ended_s) - max(from_s, began_s)
         if within_s > 0:
-            yield _paused_second(second, within_s / (ended_s - began_s), cpus)
+            share = within_s / (ended_s - began_s)
+            is_summed = "unexplained_s" in second
+            yield _summed_second(second, share) if is_summed else _unsummed_second(second, share, cpus)
 
 
-def _paused_second(second: Mapping[str, object], share: float, cpus: int) -> _PausedSecond:
-    """Returns a part of a second; what was stolen from 0 CPUs, if their number is unknown, is unknown."""
+def _summed_second(second: Mapping[str, object], share: float) -> _PausedSecond:
+    """Returns a part of some seconds: what of their pauses is explained was decided in each second."""
+    short, short_s = number(second, "short") * share, number(second, "short_s") * share
+    longest_s = number(second, "longest_short_s")
+    late, unexplained = (
+        LateReadings(tuple(_by_length(listed(second, name), longest_s, share)), total_s)
+        for name, total_s in (("lengths", short_s), ("unexplained", number(second, "unexplained_s") * share))
+    )
+    return _PausedSecond(
+        long_s=number(second, "paused_s") * share - short_s,
+        short=short,
+        explained_s=number(second, "explained_s") * share,
+        explained_intervals_s=max(0.0, short - unexplained.count) * READING_INTERVAL_S,
+        late=late,
+        unexplained=unexplained,
+    )
+
+
+def _by_length(counts: Sequence[object], longest_s: float, share: float) -> Iterator[tuple[float, float]]:
+    """Yields how long the pauses of each range of lengths were at most, and their number."""
+    ratio = READING_INTERVAL_S / _SHORTEST_S
+    for position, count in enumerate(counts[:LENGTH_RANGES], start=1):
+        if isinstance(count, int | float) and count > 0:
+            most_s = _SHORTEST_S * ratio ** (position / LENGTH_RANGES)
+            yield min(most_s, longest_s), count * share
+
+
+def _unsummed_second(second: Mapping[str, object], share: float, cpus: int) -> _PausedSecond:
+    """Returns a part of some seconds of a race of an earlier version. That decides by their sums what is
+    explained, and each short pause may have been as long as the longest one. What was stolen from 0 CPUs, if
+    their number is unknown, is unknown.
+    """
     short, short_s = number(second, "short"), number(second, "short_s")
     # The others of them lasted at least 1 ms.
     longest_s = min(READING_INTERVAL_S, max(0.0, short_s - max(short - 1, 0.0) * _SHORTEST_S))
-    is_known = cpus > 0 and second.get("stolen_s") is not None
-    stolen_s = number(second, "stolen_s") * share / cpus if is_known else None
+    longest_s = number(second, "longest_short_s") or longest_s
+    stolen_s = number(second, "stolen_s") / cpus if cpus > 0 else 0.0
+
+    def explained_s(interval_s: float) -> float:
+        if "stopped" not in second:
+            return short_s
+        stopped, stopped_s = number(second, "stopped"), number(second, "stopped_s")
+        others_s = max(short_s - stopped_s, (short - stopped) * interval_s)
+        return max(stopped_s, stopped * interval_s) + min(others_s, stolen_s)
+
+    intervals_s = explained_s(READING_INTERVAL_S)
+    whole_s = short * READING_INTERVAL_S
+    unexplained = max(0.0, 1.0 - intervals_s / whole_s) if whole_s > 0 else 0.0
+    late, left = (
+        LateReadings(((longest_s, short * of_it),), short_s * of_it) for of_it in (share, share * unexplained)
+    )
     return _PausedSecond(
         long_s=(number(second, "paused_s") - short_s) * share,
         short=short * share,
-        short_s=short_s * share,
-        longest_short_s=number(second, "longest_short_s") or longest_s,
-        stopped=number(second, "stopped") * share,
-        stopped_s=number(second, "stopped_s") * share,
-        stolen_s=stolen_s,
-        is_explained="stopped" in second,
+        explained_s=explained_s(0.0) * share,
+        explained_intervals_s=intervals_s * share,
+        late=late,
+        unexplained=left,
     )
 
 
@@ -290,4 +318,4 @@ def _count(noticed: Iterable[_PausedSecond]) -> float:
 
 def _noticed_s(driver: Mapping[str, object]) -> float:
     """Returns the length of all pauses of a race that are recorded with their times, in seconds."""
-    return sum(second.long_s + second.short_s for second in _noticed_pauses(driver, 0, math.inf))
+    return sum(second.long_s + second.late.total_s for second in _noticed_pauses(driver, 0, math.inf))

@@ -95,12 +95,12 @@ def _lateness(task: TaskResult, driver: Mapping[str, object]) -> _Lateness | Non
 
 
 def _late_at(late: LateReadings, q: float, readings: float) -> float:
-    """Returns by how many seconds the readings above the percentile `q` were late at least, as if all late
-    ones of a second were as late as the latest of it; 0 if fewer were late.
+    """Returns by how many seconds the readings above the percentile `q` were late at least, as if each one
+    were as late as the latest that is counted with it; 0 if fewer were late.
     """
     above, limit = 0.0, (1 - q / 100) * readings
-    for longest_s, count in late.by_longest:
+    for most_s, count in late.counts:
         above += count
         if above > limit:
-            return longest_s
+            return most_s
     return 0.0

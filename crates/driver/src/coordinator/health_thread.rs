@@ -61,12 +61,12 @@ impl HealthThread {
                 race_state.core_waits.read();
                 race_state.scheduling.check_budget(Instant::now());
                 if host.read_when_due(started.elapsed()) {
-                    clocks.end_second(host.stolen_s());
+                    clocks.end_second(host.stolen());
                 }
             }
             record(&mut clocks);
             host.read(started.elapsed());
-            clocks.end_second(host.stolen_s());
+            clocks.end_second(host.stolen());
             let quota = QuotaCounters::read().zip(quota);
             HealthSummary {
                 clock: clocks.end(),

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde::Serialize;
 
 use crate::health::gaps::ClockGap;
-use crate::health::pauses::{NoticedPause, PauseLog, PausedSecond};
+use crate::health::pauses::{NoticedPause, PauseLog, PausedSecond, StolenTime};
 use crate::health::run_queue::RunQueueStats;
 
 /// Smallest difference that counts as a step, in nanoseconds. Smaller ones may occur because a thread was interrupted
@@ -105,7 +105,7 @@ pub struct ClockHealth {
     pub pauses: u32,
     /// Total length of the pauses in seconds.
     pub paused_s: f64,
-    /// The seconds of the race in which pauses ended; if there are more than 256, neighbours are merged.
+    /// The seconds of the race in which pauses ended; of many, neighbours during the same tasks are merged.
     pub paused: Vec<PausedSecond>,
     /// Time for which the machine was suspended, in seconds.
     pub suspended_s: f64,
@@ -237,15 +237,15 @@ impl ClockMonitor {
             self.health.pauses += 1;
             self.health.paused_s += length_s;
             let is_stop = now.ran_again_since(&self.previous);
-            self.pauses.add(NoticedPause { length_s, end_s, is_stop });
+            self.pauses.add(NoticedPause { length_s, end_s, is_stop, changes });
         }
         self.compare(now);
     }
 
     /// Must be called about once a second, with the time that the hypervisor has taken from the CPUs of the driver
-    /// since the start, in seconds; `None` if it is not known.
-    pub fn end_second(&mut self, stolen_s: Option<f64>) {
-        self.pauses.end_second(stolen_s);
+    /// since the start; `None` if it is not known.
+    pub fn end_second(&mut self, stolen: Option<StolenTime>) {
+        self.pauses.end_second(stolen);
     }
 
     fn compare(&mut self, now: ClockReading) {

@@ -9,6 +9,8 @@ use rustix::param::clock_ticks_per_second;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::Serialize;
 
+use crate::health::pauses::StolenTime;
+
 /// Interval at which the counters are to be read.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -45,12 +47,12 @@ pub struct CoreUsage {
     /// Fraction of time in which the hypervisor ran other virtual machines instead, from 0 to 1.
     pub stolen_share: f64,
     /// The ten seconds in which this fraction was highest, or `None` if the race was shorter.
-    pub most_stolen: Option<StolenTime>,
+    pub most_stolen: Option<StolenShare>,
 }
 
 /// Stolen time in a part of the race.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct StolenTime {
+pub struct StolenShare {
     /// Fraction of time in which the hypervisor ran other virtual machines instead, from 0 to 1.
     pub share: f64,
     /// When the part began, in seconds since the driver started.
@@ -77,7 +79,7 @@ struct CoreMonitor {
     first: Option<CpuTicks>,
     /// Readings of the last ten seconds, and one that is older, if there is one.
     recent: VecDeque<TimedTicks>,
-    most_stolen: Option<StolenTime>,
+    most_stolen: Option<StolenShare>,
 }
 
 /// The counters, and when they were read, since the first reading.
@@ -182,11 +184,12 @@ impl HostMonitor {
         self.record(at, &read_stat());
     }
 
-    /// Returns the time that the hypervisor took from the CPUs that the driver may use, added over them, from the first
-    /// reading to the last one, in seconds; `None` if the system does not report it.
-    pub fn stolen_s(&self) -> Option<f64> {
+    /// Returns the time that the hypervisor took from the CPUs that the driver may use, from the first reading to the
+    /// last one; `None` if the system does not report it.
+    pub fn stolen(&self) -> Option<StolenTime> {
         let stolen = self.driver.recent.back()?.ticks.stolen.saturating_sub(self.driver.first?.stolen);
-        Some(stolen as f64 / clock_ticks_per_second().max(1) as f64)
+        let total_s = stolen as f64 / clock_ticks_per_second().max(1) as f64;
+        Some(StolenTime { total_s, cpus: self.driver_cpu_count })
     }
 
     fn record(&mut self, at: Duration, text: &str) {
@@ -226,7 +229,7 @@ impl CoreMonitor {
             && let Some(CpuShares { stolen: share, .. }) = ticks.since(first.ticks)
             && self.most_stolen.is_none_or(|known| known.share < share)
         {
-            self.most_stolen = Some(StolenTime { share, from_s: first.at.as_secs_f64() });
+            self.most_stolen = Some(StolenShare { share, from_s: first.at.as_secs_f64() });
         }
         self.recent.push_back(TimedTicks { at, ticks });
     }
@@ -369,11 +372,11 @@ mod tests {
             let mut monitor = HostMonitor::from(&readings[0], cpus);
             let found = [0, 1, 2].map(|number: u32| {
                 monitor.record(Duration::from_secs(number.into()), &readings[number as usize]);
-                monitor.stolen_s().unwrap() * per_s
+                monitor.stolen().unwrap().total_s * per_s
             });
             assert!(found.iter().zip(ticks).all(|(found, ticks)| (found - ticks).abs() < 1e-6), "{found:?}");
         }
-        assert_eq!(HostMonitor::from("", None).stolen_s(), None);
+        assert_eq!(HostMonitor::from("", None).stolen(), None);
     }
 
     #[test]
