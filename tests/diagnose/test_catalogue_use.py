@@ -70,6 +70,7 @@ QUOTED: Mapping[str, str] = {
         ("driver.lateness_p99_ms", "task.latency_p99_ms", "task.service_p50_ms", "task.throughput"), _MEASURED
     ),
     "cpu.engine_waiting": "shows whether the time that other programs took was missed at all (O1)",
+    "cpu.lacked_possible_share": "stands for cpu.lacked_share where that is not known (O1)",
     "cpu.lacked_least_share": "bounds from below what O1 bounds from above with cpu.lacked_share",
     "cpu.system_share": "tells a busy kernel from a lazy scheduler (K1)",
     "disk.request_bytes": "tells many small requests from few large ones (D1)",

@@ -45,7 +45,7 @@ EXPECTED = {
     "cpu.engine_share": 0.5,
     "cpu.idle_share": 0.3,
     "cpu.other_share": 0.2,
-    "cpu.lacked_share": 0.0,
+    "cpu.lacked_possible_share": 0.2 / 0.7,
     "cpu.throttled_periods_share": 0.2,
     "cpu.throttled_share": 0.1,
     "memory.swap_used_bytes": 4096.0,
@@ -105,6 +105,16 @@ def test_the_load_of_other_processors_is_not_that_of_a_node() -> None:
     assert "is not that of the processors" in missing.reasons[0][1]
 
 
+def test_what_an_engine_lacked_is_unknown_if_time_was_idle_unless_others_had_little() -> None:
+    window = Window(TASK, "far")
+    missing = evidence(*SERIES).value(window, "cpu.lacked_share")
+    assert isinstance(missing, Unknown)
+    assert missing.reasons[0][1] == "the engine does not report for how long its threads wait for a processor"
+    little = evidence(SERIES[0], gauge("os.cpu.percent", 52, 52, **NODE))
+    assert little.number(window, "cpu.lacked_share") == pytest.approx(0.02 / 0.52)
+    assert isinstance(little.value(window, "cpu.lacked_possible_share"), Unknown)
+
+
 def test_a_host_that_is_sampled_has_the_figures_of_the_sampler_only() -> None:
     assert evidence(*SERIES, sampled=("far",)).values.keys() == {Window(node="far")}
 
@@ -112,7 +122,7 @@ def test_a_host_that_is_sampled_has_the_figures_of_the_sampler_only() -> None:
 @pytest.mark.parametrize(
     ("left_out", "missing"),
     [
-        ("os.cpu", {"cpu.idle_share", "cpu.other_share", "cpu.lacked_share"}),
+        ("os.cpu", {"cpu.idle_share", "cpu.other_share", "cpu.lacked_possible_share"}),
         (STAT, {"cpu.throttled_periods_share", "cpu.throttled_share"}),
         (f"{DISK}.io_time", {name for name in EXPECTED if name.startswith("disk.")}),
         (f"{DISK}.read_time", {"disk.queue", "disk.await_ms"}),

@@ -64,6 +64,18 @@ def test_the_time_of_other_programs_is_missing_if_that_of_further_engines_is() -
             assert reason(found, name).startswith(beginning)
 
 
+def test_what_an_engine_lacked_is_missing_if_the_waits_of_its_threads_are() -> None:
+    shares = {f"cpu.{name}_share": 0.2 for name in ("idle", "engine", "driver", "other", "lacked_possible")}
+    for uncounted, beginning in (
+        ((), "the waits of threads are read"),
+        (("n0",), "the kernel does not count"),
+    ):
+        found = evidence(("n0",), shares, uncounted_waits=frozenset(uncounted))
+        for name in ("cpu.lacked_share", "cpu.engine_waiting"):
+            assert reason(found, name).startswith(beginning)
+        assert reason(found, "cpu.lacked_least_share") == "the time of other processes is known"
+
+
 def test_the_time_of_an_engine_is_missing_if_not_all_that_it_has_started_was_read() -> None:
     found = evidence(("n0",), {"cpu.user_share": 0.1}, unread_children=frozenset({"n0"}))
     for name in ("cpu.engine_share", "cpu.other_share", "cpu.lacked_share"):

@@ -18,6 +18,7 @@ from pacenote.model.task_observations import (
     KEY,
     TaskObservation,
     lacked_shares,
+    possible_lacked_shares,
     signs_of_saturation,
     task_observations,
     with_observations,
@@ -53,8 +54,13 @@ def test_observations_are_those_of_the_host_that_is_busiest_with_others() -> Non
     found = task_observations(cuts, facts, {TASK: figures}, ["near"])[TASK]
     assert found.other_share == pytest.approx(0.55)
     assert found.cluster == ClusterState("yellow", 2.0)
-    # The far node had 1 of 4 cores, and other programs 2.2: 20 % of its cores were idle.
-    assert (found.lacked_share, found.steal_share) == (0.0, 0.01)
+    # The far node had 1 of 4 cores, and other programs 2.2: 20 % of its cores were idle, and whether it
+    # waited for the others is not known.
+    assert (found.lacked_share, found.steal_share) == (None, 0.01)
+    assert found.lacked_possible_share == pytest.approx(0.55 / 0.8)
+    assert TaskObservation.from_document(found.to_document()) == found
+    race = record(telemetry={"task-observations": {TASK: found.to_document()}})
+    assert (lacked_shares(race), possible_lacked_shares(race)) == ({}, {TASK: pytest.approx(0.55 / 0.8)})
     # The CPUs of one node are shared with more programs than those of all.
     assert task_observations(cuts, {}, {TASK: figures}, ["near"])[TASK].other_share == 0.3
     # Without nodes, the host that was sampled is that of the driver.

@@ -107,6 +107,18 @@ def test_an_engine_that_waited_for_a_core_of_the_machine_is_not_the_cause(
     assert (": the clients waited for replies" in finding.text) == (cause == "engine")
 
 
+@pytest.mark.parametrize(("possible", "cause"), [(0.542, "unknown"), (0.09, "engine"), (None, "engine")])
+def test_waits_that_were_not_observed_do_not_make_the_engine_the_cause(
+    possible: float | None, cause: str
+) -> None:
+    """Requests queued, as they do if the engine is saturated, or lacks a core."""
+    slow = task("slow", accounting=replace(task().accounting, operations=600, unsent=400))
+    observed = TaskObservation(queued={"search": 3.0}, lacked_possible_share=possible)
+    (finding,) = determine_verdict(with_observations(record(tasks=(slow,)), {"slow": observed})).findings
+    assert (finding.cause, finding.makes_doubtful) == (cause, cause == "unknown"), finding
+    assert ("whether it waited for them is not known" in finding.text) == (cause == "unknown")
+
+
 def test_unsent_operations_of_a_task_with_a_slow_source_are_not_blamed_on_the_engine():
     counts = replace(task().accounting, operations=900, unsent=100)
     fed = task("fed", clients=4, duration_s=10.0, underrun_s=5.0, accounting=counts)

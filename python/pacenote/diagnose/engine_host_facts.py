@@ -21,6 +21,7 @@ SOURCE = "node counters"
 _DEVICE = "node-counters"
 _DISK = "fs.io_stats.devices"
 _NO_AVAILABLE = "the engine reports free memory without that of the page cache"
+_NO_WAITS = "the engine does not report for how long its threads wait for a processor"
 _WITH_DRIVER = "the driver may run on the host of this node, and have had a part of that time"
 _WITH_NODES = "other nodes may be containers of the same host, and have had a part of that time"
 _OTHER_LOAD = "the load that the node reports is not that of the processors that it may use"
@@ -79,6 +80,7 @@ def _cpu(reported: ReportedCpu) -> _Figures:
     yield "cpu.other_share", reported.other_share
     yield "cpu.other_least_share", reported.other_least_share
     yield "cpu.lacked_share", reported.lacked_share
+    yield "cpu.lacked_possible_share", reported.lacked_possible_share
     yield "cpu.lacked_least_share", reported.lacked_least_share
 
 
@@ -88,6 +90,8 @@ def _missing_cpu(reported: ReportedCpu) -> Iterator[tuple[str, str]]:
         reason = _WITH_NODES if reported.is_with_others else _WITH_DRIVER
         yield "cpu.other_share", reason
         yield "cpu.lacked_share", reason
+    elif reported.lacked_possible_share is not None:
+        yield "cpu.lacked_share", _NO_WAITS
     elif reported.is_of_other_processors:
         for name in ("cpu.idle_share", "cpu.other_share", "cpu.lacked_share"):
             yield name, _OTHER_LOAD

@@ -21,6 +21,9 @@ _UNREAD = "not all processes were read that a node on the host has started"
 _WITH_INTERRUPTS = "whether the kernel counts interrupts for the programs that they stop, too, is not known"
 _EXACT = "the time of other processes is known"
 _EXACT_DRIVER = "the time of the driver is known"
+_WAITS_KNOWN = "what the engine lacked at most is known"
+_UNCOUNTED_WAITS = "the kernel does not count for how long threads wait for a processor"
+_UNREAD_WAITS = "the waits of threads are read every ten seconds, which is too rarely for this task"
 _SUSTAINED = "the task is shorter than 30 s"
 
 
@@ -68,13 +71,25 @@ def _missing_shares(figures: Mapping[str, float | str], sampler: SamplerFacts) -
     if "cpu.engine_share" not in figures:
         is_unread = "cpu.user_share" in figures and not sampler.unread_children.isdisjoint(sampler.nodes)
         return dict.fromkeys(("cpu.engine_share", *of_others), _UNREAD) if is_unread else {}
+    if "cpu.lacked_possible_share" in figures:
+        reason = _UNREAD_WAITS if sampler.uncounted_waits.isdisjoint(sampler.nodes) else _UNCOUNTED_WAITS
+        return {"cpu.lacked_share": reason, "cpu.engine_waiting": reason, **_missing_others(figures)}
     if "cpu.driver_share" not in figures:
         return dict.fromkeys(("cpu.driver_share", "cpu.other_share", "cpu.lacked_share"), _ON_OTHERS)
+    if "cpu.lacked_share" in figures:
+        return _missing_others(figures) | {"cpu.lacked_possible_share": _WAITS_KNOWN}
     if "cpu.other_share" in figures:
-        return dict.fromkeys(("cpu.other_least_share", "cpu.lacked_least_share"), _EXACT)
+        return _missing_others(figures)
     if sampler.further_engines and "cpu.further_engines_share" not in figures:
         is_unread = not sampler.unread_children.isdisjoint(sampler.further_engines)
         return dict.fromkeys(of_others, _UNREAD if is_unread else _FURTHER_ON_OTHERS)
+    return _missing_others(figures)
+
+
+def _missing_others(figures: Mapping[str, float | str]) -> dict[str, str]:
+    """Returns why figures of other programs are missing if the time of all processes of the race is known."""
+    if "cpu.other_share" in figures:
+        return dict.fromkeys(("cpu.other_least_share", "cpu.lacked_least_share"), _EXACT)
     return {"cpu.other_share": _WITH_INTERRUPTS, "cpu.lacked_least_share": _EXACT_DRIVER}
 
 

@@ -110,6 +110,11 @@ HOST_SAMPLER: FigureTable = {
         "share",
         "time of those cores that others had while the engine waited, at most / time that it could have used",
     ),
+    "cpu.lacked_possible_share": (
+        "share",
+        "time of those cores that others had / time that the engine could have used, if it is not known "
+        "whether it waited for any of it",
+    ),
     "cpu.lacked_least_share": (
         "share",
         "the same, at least, if what the driver had of those cores is not known; without other guests",

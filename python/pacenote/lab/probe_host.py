@@ -53,7 +53,9 @@ class ProbeHost:
 
 def _findings(driven: DriveResult, task: str, found: TaskObservation) -> Iterator[Finding]:
     yield from machine_findings(driven.summary, {task: found})
-    most, least = found.lacked_share or 0.0, found.lacked_least_share or 0.0
+    # Whether the engine waited for what others had may not be known.
+    most = max(found.lacked_share or 0.0, found.lacked_possible_share or 0.0)
+    least = found.lacked_least_share or 0.0
     lacked = max(most, least)
     if lacked > LACKED_SHARE:
         bound = "most" if most >= least else "least"

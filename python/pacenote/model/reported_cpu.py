@@ -19,6 +19,11 @@ from pacenote.model.telemetry_series import TaskSeries, ratio, total
 NO_IDLE_SHARE = 0.1
 """Share of idle time below which the processors count as fully used."""
 
+LITTLE_LACKED_SHARE = 0.05
+"""What an engine may have lacked at most of the processor time that it could have used, so that it does not
+matter whether it did.
+"""
+
 NEGLIGIBLE_SHARE = 0.02
 """Share of the time of processors up to which it does not matter whether a process ran on others instead."""
 
@@ -44,6 +49,14 @@ def lacked_share(engine: float, taken: float) -> float | None:
     `engine` of the time, and others had the share `taken` while it waited.
     """
     return taken / (engine + taken) if engine + taken > 0 else None
+
+
+def is_bound_without_waits(idle: float, lacked: float | None) -> bool:
+    """Returns whether it is known what an engine lacked at most, although not whether its threads waited:
+    `lacked` if it waited whenever another program ran. It may have done so without idle time. With idle time,
+    `lacked` says nothing about what it lacked, except if that is little even then.
+    """
+    return idle < NO_IDLE_SHARE or (lacked is not None and lacked <= LITTLE_LACKED_SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +87,28 @@ class ReportedCpu:
 
     @property
     def lacked_share(self) -> float | None:
-        """What processes of no node had, as a share of the processor time that the engine could have used:
-        only without idle time, since the engine does not report whether its threads waited.
+        """What processes of no node had, as a share of the processor time that the engine could have used, if
+        the engine may have lacked it: it does not report whether its threads waited.
         """
-        return self._lacked(self.other_share)
+        lacked = self._had_by(self.other_share)
+        return (
+            lacked
+            if self.idle_share is not None and is_bound_without_waits(self.idle_share, lacked)
+            else None
+        )
+
+    @property
+    def lacked_possible_share(self) -> float | None:
+        """The same if it is not known whether the engine lacked any of it."""
+        return self._had_by(self.other_share) if self.lacked_share is None else None
 
     @property
     def lacked_least_share(self) -> float | None:
-        """What that is at least without the driver and other nodes, if these may have had a part of it."""
-        return self._lacked(self.other_least_share)
+        """What processes of no node had at least without the driver and other nodes, if these may have had a
+        part of it: nothing that is certain if time was idle.
+        """
+        least = self._had_by(self.other_least_share)
+        return least if least is None or (self.idle_share or 0.0) < NO_IDLE_SHARE else 0.0
 
     @property
     def used_share(self) -> float | None:
@@ -96,10 +122,10 @@ class ReportedCpu:
             nodes = max(nodes, 1.0 - self.idle_share - self.other_share)
         return min(nodes, 1.0)
 
-    def _lacked(self, others: float | None) -> float | None:
+    def _had_by(self, others: float | None) -> float | None:
         if self.engine_share is None or others is None or self.idle_share is None:
             return None
-        return lacked_share(self.engine_share, others if self.idle_share < NO_IDLE_SHARE else 0.0)
+        return lacked_share(self.engine_share, others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,10 @@ CHILDREN = "process.children_cpu"
 _UNREAD_CHILDREN = ": child processes"
 """The end of the key of the processes that a node has started, if they are not read, after its name."""
 
+_UNCOUNTED_WAITS = ": schedstat"
+"""The end of the key of the waits of threads of a process, if the kernel does not count them, after its name.
+"""
+
 _T = TypeVar("_T")
 
 
@@ -57,6 +61,9 @@ class SamplerFacts:
 
     unread_children: frozenset[str] = frozenset()
     """The nodes of which not all processes were read that they have started."""
+
+    uncounted_waits: frozenset[str] = frozenset()
+    """The processes for whose threads the kernel does not count how long they wait for a CPU."""
 
     exact_interrupts: bool | None = None
     """Whether the kernel counts the time of interrupts apart from that of the programs that they stop; None
@@ -91,6 +98,9 @@ def sampler_facts(telemetry: Mapping[str, object]) -> SamplerFacts | None:
         group_readers=_group_readers(not_available),
         unread_children=frozenset(
             name.removesuffix(_UNREAD_CHILDREN) for name in not_available if name.endswith(_UNREAD_CHILDREN)
+        ),
+        uncounted_waits=frozenset(
+            name.removesuffix(_UNCOUNTED_WAITS) for name in not_available if name.endswith(_UNCOUNTED_WAITS)
         ),
         exact_interrupts=_part(bool, sampler.get("exact_interrupts"), None),
         interfaces=_part(tuple[str, ...], sampler.get("interfaces"), ()),

@@ -75,6 +75,11 @@ class TaskObservation:
     """Mean lengths of the queues of the `search` and the `write` pool, of the node with the longest, by pool.
     """
 
+    lacked_possible_share: float | None = None
+    """What other programs and guests had as `lacked_share`, if it is not known whether the engine waited for
+    it, of the node with the most.
+    """
+
     def to_document(self) -> dict[str, Any]:
         """Returns what is known, as JSON."""
         state = self.cluster
@@ -83,6 +88,7 @@ class TaskObservation:
             "other_least_share": self.other_least_share,
             "lacked_share": self.lacked_share,
             "lacked_least_share": self.lacked_least_share,
+            "lacked_possible_share": self.lacked_possible_share,
             "steal_share": self.steal_share,
             "busy_frequency_hz": self.busy_frequency_hz,
             "used_share": self.used_share,
@@ -108,6 +114,7 @@ class TaskObservation:
             document.get("busy_frequency_hz"),
             document.get("used_share"),
             _stored_queues(document.get("queued")),
+            document.get("lacked_possible_share"),
         )
 
 
@@ -141,6 +148,7 @@ def task_observations(
             _busy_frequency(of_host) if sampled else None,
             _largest_of(*map(_used_share, of_host), *(cpu.used_share for cpu in reported)),
             _longest_queues(gauges, series.values_of(NODES, "node")),
+            _largest(of_host, "cpu.lacked_possible_share", (cpu.lacked_possible_share for cpu in reported)),
         )
     return found
 
@@ -240,6 +248,18 @@ def lacked_shares(record: RaceRecord) -> dict[str, float]:
         for task, known in shares.items()
         if any(share is not None for share in known)
     }
+
+
+def possible_lacked_shares(record: RaceRecord) -> dict[str, float]:
+    """Returns, by task, which share of the processor time that the engine could have used others had, of the
+    tasks of which it is not known whether the engine waited for it.
+    """
+    documents = record.telemetry.get(KEY)
+    if not isinstance(documents, Mapping):
+        return {}
+    found = {task: TaskObservation.from_document(document) for task, document in documents.items()}
+    shares = {task: observation.lacked_possible_share for task, observation in found.items()}
+    return {task: share for task, share in shares.items() if share is not None}
 
 
 def signs_of_saturation(record: RaceRecord) -> dict[str, TaskObservation]:

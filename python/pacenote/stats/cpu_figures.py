@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pacenote.model.reported_cpu import NEGLIGIBLE_SHARE, NO_IDLE_SHARE, lacked_share
+from pacenote.model.reported_cpu import NEGLIGIBLE_SHARE, is_bound_without_waits, lacked_share
 from pacenote.model.sampler_facts import CHILDREN
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry
 
@@ -246,22 +246,34 @@ class _Waits:
             if least > 0 and (share := lacked_share(engine, least)) is not None:
                 figures["cpu.lacked_least_share"] = share
         elif (share := lacked_share(engine, self._taken(shares, beside.share, others.most))) is not None:
-            figures["cpu.lacked_share"] = share
+            figures[f"cpu.{'lacked' if self._is_bound(shares, others.most) else 'lacked_possible'}_share"] = (
+                share
+            )
         return figures
 
-    def _taken(self, shares: Mapping[str, float], beside: float, others: float) -> float:
-        """Returns what others had at most while the engine waited; driver and further engines had the share
-        `beside`.
+    def _is_bound(self, shares: Mapping[str, float], others: float) -> bool:
+        """Returns whether it is known what the engine lacked at most: the waits may not be counted by the
+        kernel, or not have been read during so short a task.
         """
         if self._share is not None:
-            taken = min(max(self._share - beside, 0.0), others)
-        else:
-            # Without idle time, a thread of the engine may have waited whenever another program ran.
-            taken = others if shares.get("cpu.idle_share", 1.0) < NO_IDLE_SHARE else 0.0
+            return True
+        lacked = lacked_share(shares["cpu.engine_share"], others * self._free_of_quota)
+        return is_bound_without_waits(shares.get("cpu.idle_share", 1.0), lacked)
+
+    @property
+    def _free_of_quota(self) -> float:
+        """The part of the time in which no CPU quota stopped the node that was stopped least."""
+        return 1.0 - min(self._stopped, default=0.0)
+
+    def _taken(self, shares: Mapping[str, float], beside: float, others: float) -> float:
+        """Returns what others had at most while the engine waited, which may have been whenever another
+        program ran if that is not known; driver and further engines had the share `beside`.
+        """
+        taken = others if self._share is None else min(max(self._share - beside, 0.0), others)
         steal = shares.get("cpu.steal_share", 0.0)
         busy = 1.0 - shares.get("cpu.idle_share", 0.0) - steal
         taken += steal * shares["cpu.engine_share"] / busy if busy > 0 else 0.0
-        return taken * (1.0 - min(self._stopped, default=0.0))
+        return taken * self._free_of_quota
 
     def _taken_at_least(self, others_least: float, beside_most: float) -> float:
         """Returns what other programs had while the engine waited, if the engine waited for driver and

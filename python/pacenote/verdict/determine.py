@@ -16,7 +16,7 @@ from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
 from pacenote.model.task_kinds import reported_tasks, runs_once
-from pacenote.model.task_observations import lacked_shares, signs_of_saturation
+from pacenote.model.task_observations import lacked_shares, possible_lacked_shares, signs_of_saturation
 from pacenote.model.warmup_backlog import warmup_backlogs
 from pacenote.units import format_count
 from pacenote.verdict import driver_health, schedule_rules, task_rules
@@ -139,7 +139,11 @@ def schedule_findings(record: RaceRecord) -> ScheduleFindings:
 
 def _delays(record: RaceRecord) -> schedule_rules.Delays:
     return schedule_rules.Delays(
-        record.driver, lacked_shares(record), signs_of_saturation(record), _accompanied(record.tasks)
+        record.driver,
+        lacked_shares(record),
+        possible_lacked_shares(record),
+        signs_of_saturation(record),
+        _accompanied(record.tasks),
     )
 
 

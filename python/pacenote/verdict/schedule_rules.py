@@ -78,6 +78,11 @@ class Delays:
     only that is known, as a share of the processor time that it could have used.
     """
 
+    possible_lacked_shares: Mapping[str, float] = field(default_factory=dict)
+    """By task: what other programs and guests had of that time, if it is not known whether the engine waited
+    for it.
+    """
+
     observed: Mapping[str, TaskObservation] = field(default_factory=dict)
     """By task: what may show whether the engine could do more."""
 
@@ -133,6 +138,11 @@ _ENGINE_WITHOUT_CORE = _Slowness(
     "the engine may have waited for a core that other programs or virtual machines had",
     "machine",
     "stop them, or give the engine cores of its own, and repeat the race",
+)
+_ENGINE_WAITS_UNKNOWN = _Slowness(
+    "other programs or virtual machines had cores of the engine, and whether it waited for them is not known",
+    "unknown",
+    _ENGINE_WITHOUT_CORE.advice,
 )
 _NOT_RUNNING = _Slowness(
     f"the driver did not run for part of the time ({driver_pauses.NOT_RUNNING})",
@@ -241,7 +251,10 @@ def _slowness(task: TaskResult, missing: float, delays: Delays) -> _Slowness:
         return replace(_WITHOUT_CORE, advice=core_advice(driver)) if waited else _DRIVER_SLOW
     if task.accounting.succeeded:
         lacked = delays.lacked_shares.get(task.task, 0.0)
-        return _ENGINE_WITHOUT_CORE if _explains(lacked, missing) else _slow_replies(task, delays)
+        if _explains(lacked, missing):
+            return _ENGINE_WITHOUT_CORE
+        possible = delays.possible_lacked_shares.get(task.task, 0.0)
+        return _ENGINE_WAITS_UNKNOWN if _explains(possible, missing) else _slow_replies(task, delays)
     return _ALL_FAILED if task.accounting.failed else _NO_ANSWER
 
 
