@@ -150,9 +150,11 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
     assert all((folder / "samples.parquet").stat().st_size for folder in folders)
 
 
+@pytest.mark.parametrize("warmup_s", [0.5, 6])
 def test_an_engine_with_long_replies_is_not_the_limit_of_few_connections(
-    tmp_path: Path, server: OneAtATime
+    tmp_path: Path, server: OneAtATime, warmup_s: float
 ) -> None:
+    """After a long warm-up, the window begins with seconds in which only its backlog is answered."""
     server.delay_s = 0.1
     track = tmp_path / "track.json"
     search = {"operation-type": "search", "index": "i", "body": {"query": {"match_all": {}}}}
@@ -162,7 +164,7 @@ def test_an_engine_with_long_replies_is_not_the_limit_of_few_connections(
         f"--track-path={track}",
         f"--target-hosts=127.0.0.1:{server.port}",
         *("--start-rate=24", "--precision=45", "--max-connections=4", "--max-error-rate=50"),
-        *("--probe-time=2", "--probe-warmup=0.5", "--sweep-clients=0", "--quiet"),
+        *("--probe-time=2", f"--probe-warmup={warmup_s}", "--sweep-clients=0", "--quiet"),
     )
     assert ran.returncode == 0, ran.stderr
     saturation = found(tmp_path / "home")

@@ -33,7 +33,6 @@ from pacenote.model.saturation_answer import answer, tries_text
 from pacenote.model.telemetry_options import TelemetryOptions
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.plan.duration import ExpectedDuration
-from pacenote.race.measured_seconds import MeasuredSeconds, read_measured_seconds
 from pacenote.stats.usl import fit_usl
 from pacenote.store.race_store import RaceStore
 from support.disks import fill, small_disk
@@ -593,6 +592,4 @@ def test_a_search_on_a_machine_that_disturbs_all_its_probes_ends_soon(
     assert saturation.record.verdict.state == "void"
     # Each was sampled as a race is.
     folder = RaceStore(request_.race.home).races / request_.race.race_id / "probes" / "001"
-    # Not all samples are those of the window that is expected.
-    assert read_measured_seconds(folder / "samples.parquet", found.task, 1) == MeasuredSeconds()
     assert any(series.name == "cpu.idle" for series in telemetry_cuts(folder / "telemetry.parquet").series)

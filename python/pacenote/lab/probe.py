@@ -186,7 +186,7 @@ def evaluate_probe(
         error_rate=result.error_rate,
         latency=times.percentiles if times else (),
         latency_with_failures=result.latency_with_failures,
-        service_ms=result.service_time.mean_ms if result.service_time else None,
+        service_ms=_service_ms(result, objective, evidence),
         silent_share=_silent_share(result, evidence),
         operations=result.accounting.operations,
         waited=result.accounting.waited,
@@ -294,6 +294,21 @@ def _silent_share(result: TaskResult, evidence: RunEvidence) -> float | None:
     round_s = result.clients * result.window_s / result.window_operations
     silent_s = evidence.seconds.silent_s(SILENT_ROUNDS * round_s, result.window_from_s, result.window_s)
     return min(1.0, silent_s / result.window_s)
+
+
+def _service_ms(result: TaskResult, objective: Objective, evidence: RunEvidence) -> float | None:
+    """Returns the mean service time of the operations that succeeded: of the measured ones or, if the warm-up
+    has a backlog so long that none was measured, of those that ended in the window. None if too many of these
+    failed: replies are then not as slow as those that an engine owes.
+    """
+    if result.service_time is not None:
+        return result.service_time.mean_ms
+    if result.accounting.normal or result.window_from_s is None or result.window_succeeded is None:
+        return None
+    failed = result.window_operations - result.window_succeeded
+    if failed > objective.error_rate * result.window_operations:
+        return None
+    return evidence.seconds.service_ms(result.window_from_s, result.window_s)
 
 
 def _missing(result: TaskResult) -> float:

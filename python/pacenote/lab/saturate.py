@@ -458,7 +458,7 @@ class _Search:
         seconds = MeasuredSeconds()
         if open_loop:
             samples = folder.path / "samples.parquet"
-            seconds = read_measured_seconds(samples, task.name, result.accounting.normal)
+            seconds = read_measured_seconds(samples, task.name, result.accounting)
         return _SoloRun(result, RunEvidence(driven.summary, machine, seconds, tuple(self._effects)))
 
     def _store(self) -> None:

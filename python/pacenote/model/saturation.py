@@ -120,8 +120,9 @@ class Probe(Stored, frozen=True):
     """
 
     service_ms: Number | None = None
-    """Mean service time of the measured successes in milliseconds; None if there were none, and in documents
-    of older versions.
+    """Mean service time of the measured successes in milliseconds; of those that ended in the window if a
+    backlog of the warm-up left no operation measured, and its error rate is within the objective. None if
+    there were none, and in documents of older versions.
     """
 
     silent_share: Number | None = None

@@ -1,11 +1,13 @@
-"""The measured seconds of a probe, with the latency of each of their operations."""
+"""The measured seconds of a probe: the latency of each of their operations, and when operations ended."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pacenote.model.result import OperationTotals
 from pacenote.stats.dependence import Block
 
 MOST_SAMPLES = 4_000_000
@@ -29,7 +31,12 @@ class MeasuredSeconds:
     """The latency of each operation that was due in a second, in ns; that of one that failed is endless."""
 
     ended_ns: array[int] = field(default_factory=lambda: array("q"))
-    """When each operation that succeeded ended, in ns since the task began, in any order."""
+    """When each operation that succeeded ended, in ns since the task began, in any order. Those of the
+    warm-up are among them: its backlog is answered while others are due. Empty if not all are known.
+    """
+
+    service_ns: array[int] = field(default_factory=lambda: array("q"))
+    """The service time of each of these, in ns, in the same order."""
 
     def silent_s(self, least_s: float, from_s: float, length_s: float) -> float:
         """Returns for how many seconds of a window no operation succeeded, in pauses longer than `least_s`
@@ -42,6 +49,16 @@ class MeasuredSeconds:
         within = ended_ns[(ended_ns > first_ns) & (ended_ns < last_ns)]
         pauses_ns = np.diff(np.sort(np.concatenate(([first_ns], within, [last_ns]))))
         return float(pauses_ns[pauses_ns > least_s * _NS_PER_S].sum()) / _NS_PER_S
+
+    def service_ms(self, from_s: float, length_s: float) -> float | None:
+        """Returns the mean service time in ms of the operations that succeeded and ended in a window; None if
+        there are none.
+        """
+        import numpy as np
+
+        ended_ns = np.asarray(self.ended_ns)
+        within = (ended_ns > from_s * _NS_PER_S) & (ended_ns < (from_s + length_s) * _NS_PER_S)
+        return float(np.asarray(self.service_ns)[within].mean()) / _NS_PER_MS if within.any() else None
 
     def failed(self) -> tuple[Block, ...]:
         """Returns how many operations of each second failed."""
@@ -70,31 +87,42 @@ class MeasuredSeconds:
         return None if latency_ns == ENDLESS_NS else latency_ns / _NS_PER_MS
 
 
-def read_measured_seconds(samples: Path, task: str, expected: int) -> MeasuredSeconds:
-    """Returns the seconds of a task from its `samples.parquet`; none if it does not have all of the
-    `expected` samples, or more than can be read between two probes.
+def read_measured_seconds(samples: Path, task: str, counts: OperationTotals) -> MeasuredSeconds:
+    """Returns the seconds of a task from its `samples.parquet`; none if it does not have all samples of the
+    measured operations in `counts`, or more than can be read between two probes.
     """
     from pacenote import _core
 
-    if not 0 < expected <= MOST_SAMPLES:
+    if not 0 < counts.normal + counts.warmup <= MOST_SAMPLES:
         return MeasuredSeconds()
     seconds: dict[int, array[int]] = {}
-    ended = array("q")
+    ended, service, rows_read = array("q"), array("q"), 0
     try:
         reader = _core.SampleReader(samples)
         while rows := reader.next_rows(_ROWS):
-            for name, _, _, part, _, sample_type, due_ns, _, done_ns, _, success, *_ in rows:
-                if part or sample_type != "normal" or name != task:
+            for name, _, _, part, _, sample_type, due_ns, sent_ns, done_ns, _, success, *_ in rows:
+                if part or name != task:
                     continue
-                second = seconds.setdefault(due_ns // _NS_PER_S, array("q"))
-                second.append(done_ns - due_ns if success else ENDLESS_NS)
+                rows_read += 1
                 if success:
                     ended.append(done_ns)
+                    service.append(done_ns - sent_ns)
+                if sample_type == "normal":
+                    second = seconds.setdefault(due_ns // _NS_PER_S, array("q"))
+                    second.append(done_ns - due_ns if success else ENDLESS_NS)
     except _core.CoreError:
         return MeasuredSeconds()
-    if not seconds or sum(map(len, seconds.values())) != expected:
+    if sum(map(len, seconds.values())) != counts.normal:
         return MeasuredSeconds()
-    first, last = min(seconds), max(seconds)
+    # Without a sample, nothing seems to have ended.
+    if rows_read != counts.normal + counts.warmup:
+        ended, service = array("q"), array("q")
+    return MeasuredSeconds(_in_order(seconds), ended, service)
+
+
+def _in_order(seconds: Mapping[int, array[int]]) -> tuple[array[int], ...]:
+    """Returns the seconds from the first to the last, with those in which nothing was due."""
+    first, last = min(seconds, default=0), max(seconds, default=-1)
     if last - first > _LONGEST_S:  # No probe lasts so long.
-        return MeasuredSeconds()
-    return MeasuredSeconds(tuple(seconds.get(number, _NONE) for number in range(first, last + 1)), ended)
+        return ()
+    return tuple(seconds.get(number, _NONE) for number in range(first, last + 1))
