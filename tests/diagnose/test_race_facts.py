@@ -80,6 +80,10 @@ def test_clients_that_wait_for_a_time_out_are_busy() -> None:
     few = replace(load, failed_service_time=replace(slow, count=2))
     evidence = race_builder(record(tasks=(few,))).build()
     assert value(evidence, "task.busy_clients", "index-append") == pytest.approx(1.025)
+    # Two that were due in the warm-up also failed in the window.
+    backlog = replace(few, window_operations=64)
+    evidence = race_builder(record(tasks=(backlog,))).build()
+    assert value(evidence, "task.busy_clients", "index-append") == pytest.approx(2.025)
 
 
 def test_failures_that_an_overload_explains_are_a_share_of_all() -> None:

@@ -127,13 +127,15 @@ def _overload_share(task: TaskResult) -> float | None:
 
 def _busy_clients(task: TaskResult, succeeded_per_s: float | None) -> float | None:
     """Returns how many clients waited for a reply on average, by Little's law; clients that wait for a
-    time-out, or for an error, are busy, too.
+    time-out, or for an error, are busy, too. Of failures, those count that ended in the window, also of
+    operations that were due in the warm-up, or the measured ones if these are more: they may end after it.
     """
     failed, busy = task.failed_service_time, []
     if task.service_time is not None and succeeded_per_s is not None:
         busy.append(succeeded_per_s * task.service_time.mean_ms)
     if failed is not None:
-        busy.append(failed.count * failed.mean_ms / task.window_s)
+        ended = 0 if task.window_succeeded is None else task.window_operations - task.window_succeeded
+        busy.append(max(ended, failed.count) * failed.mean_ms / task.window_s)
     return min(float(task.clients), sum(busy) / _MS) if busy else None
 
 
