@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from pacenote.errors import UsageError
 from pacenote.lab.probe import (
     NO_LOWER_RATE,
+    MachineUse,
     RunEvidence,
     evaluate_probe,
     level_left_out,
@@ -42,6 +43,12 @@ FEW_SUCCEEDED = (
     "no p99 of latency: more than 1 % of the operations failed or were not sent",
 )
 
+OTHER_PROGRAMS = Finding("programs beside engine and driver used 70 %", "machine")
+
+NOBODY = MachineUse()
+
+OTHERS = MachineUse((OTHER_PROGRAMS,), by_others=True)
+
 QUIET = {"threads": [{"name": "drive-0", "busiest": {"step": "term", "share": 0.1}}]}
 
 
@@ -67,7 +74,7 @@ def result(done=2000, failed=0, unsent=0, late=0, **changes):
     )
 
 
-def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET, machine=()) -> Probe:
+def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET, machine=NOBODY) -> Probe:
     return evaluate_probe(7, rate, found, objective, RunEvidence(driver, machine))
 
 
@@ -360,9 +367,8 @@ def test_a_busy_driver_does_not_excuse_failures_that_the_engine_reports(failed, 
 )
 def test_overload_of_an_engine_whose_processors_others_used_is_excused(reported, overload, outcome):
     found = result(done=1940, failed=60, reported_failures=reported, overload_failures=overload)
-    others = Finding("programs beside engine and driver used 78 %", "machine")
     assert probe(found, driver=QUIET).outcome == "failed"
-    assert probe(found, driver=QUIET, machine=(others,)).outcome == outcome
+    assert probe(found, driver=QUIET, machine=OTHERS).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -385,8 +391,7 @@ def test_only_measured_operations_that_the_engine_reports_are_excused(group, fai
         overload_failures=overload,
         errors=(group, refused),
     )
-    others = Finding("programs beside engine and driver used 78 %", "machine")
-    assert probe(found, driver=QUIET, machine=(others,)).outcome == "failed"
+    assert probe(found, driver=QUIET, machine=OTHERS).outcome == "failed"
 
 
 def test_a_clock_that_cannot_be_trusted_voids_every_probe():
@@ -476,10 +481,7 @@ def test_latency_limits_are_parsed_with_their_units():
             parse_latency_limits(wrong)
 
 
-OTHER_PROGRAMS = Finding("programs beside engine and driver used 70 %", "machine")
-
-
-def with_seconds(found, seconds, machine=(), effects=()):
+def with_seconds(found, seconds, machine=NOBODY, effects=()):
     """Returns the probe whose window has these slow operations in each second of 100 operations: they take 12
     ms, the others 1 to 9 ms.
     """
@@ -493,13 +495,13 @@ def with_seconds(found, seconds, machine=(), effects=()):
 
 def test_other_programs_void_a_probe_that_does_not_pass():
     slow = result(latency=times(p99=10.5))
-    disturbed = with_seconds(slow, [4] * 20, (OTHER_PROGRAMS,))
+    disturbed = with_seconds(slow, [4] * 20, OTHERS)
     assert disturbed.outcome == "void"
     assert disturbed.reasons == ("p99 of latency is 10.5 ms", OTHER_PROGRAMS.text)
     assert with_seconds(slow, [4] * 20).outcome == "failed"
     # They only make latency longer.
-    assert with_seconds(result(), [0] * 20, (OTHER_PROGRAMS,)).outcome == "passed"
-    evidence = RunEvidence(QUIET, (OTHER_PROGRAMS,))
+    assert with_seconds(result(), [0] * 20, OTHERS).outcome == "passed"
+    evidence = RunEvidence(QUIET, OTHERS)
     assert level_left_out(result(), OBJECTIVE, evidence) == (OTHER_PROGRAMS.text,)
 
 

@@ -64,13 +64,24 @@ MAX_BURST_WINDOW_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
+class MachineUse:
+    """What other programs and other machines took from the engine during a run."""
+
+    findings: tuple[Finding, ...] = ()
+    """What to report of it, without what is reported of the driver."""
+
+    by_others: bool = False
+    """Whether they used the processors of the engine beyond a limit, whichever finding reports it."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunEvidence:
     """What is known about a run of a task beside its result."""
 
     driver: Mapping[str, object]
     """The driver's report about itself (`driver` in `race.json`)."""
 
-    machine: tuple[Finding, ...] = ()
+    machine: MachineUse = field(default_factory=MachineUse)
     """What other programs and other machines took from the engine."""
 
     seconds: MeasuredSeconds = field(default_factory=MeasuredSeconds)
@@ -241,7 +252,7 @@ def _disturbances(result: TaskResult, evidence: RunEvidence) -> Iterator[str]:
     """Yields a message for everything other than the engine that may have affected a measurement: what the
     engine causes, such as connections that it closes, is part of what is measured.
     """
-    for finding in (*disturbances((result,), evidence.driver), *evidence.machine):
+    for finding in (*disturbances((result,), evidence.driver), *evidence.machine.findings):
         if finding.cause != "engine":
             yield finding.text
 
@@ -423,7 +434,7 @@ def _fails_by_reports(result: TaskResult, objective: Objective, evidence: RunEvi
     engine whose processors others used may be overloaded at any rate: then, those failures do not count.
     """
     reported, due = result.reported_failures, _due(result)
-    if evidence.machine:
+    if evidence.machine.by_others:
         reported -= result.overload_failures
     if proves_above(reported, due, objective.error_rate):
         return True

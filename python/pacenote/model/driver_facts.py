@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pacenote.model.cpu_list import MAX_CPU
@@ -16,7 +16,7 @@ _LAST_NS = 7_258_118_400_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class OwnCores:
-    """The cores that the driver may use during a race; 0 for what is not known."""
+    """The cores that the driver may use during a race, or all of its machine; 0 for what is not known."""
 
     numbers: tuple[int, ...] | None
     """Their numbers; None for all of the machine, and if only the use of all is known."""
@@ -114,10 +114,23 @@ def own_cores(driver: Mapping[str, object]) -> OwnCores:
     """
     cores = part(driver, "cpus")
     cpus = [cpu for cpu in listed(cores, "numbers") if isinstance(cpu, int) and 0 <= cpu <= MAX_CPU]
-    cores = cores or part(driver, "machine")
+    return _cores(cores or part(driver, "machine"), tuple(cpus) or None)
+
+
+def cores_around(driver: Mapping[str, object], cpus: Collection[int]) -> OwnCores:
+    """Returns what happened to the cores that the driver may use, if it may use these, or else to all of the
+    machine; without `cpus`, all are meant.
+    """
+    own = own_cores(driver)
+    if own.numbers is None or (cpus and set(cpus) <= set(own.numbers)):
+        return own
+    return _cores(part(driver, "machine"), None)
+
+
+def _cores(cores: Mapping[str, object], numbers: tuple[int, ...] | None) -> OwnCores:
     window = part(cores, "most_stolen")
     return OwnCores(
-        numbers=tuple(cpus) or None,
+        numbers=numbers,
         stolen_share=number(cores, "stolen_share"),
         most_stolen_share=number(window, "share"),
         most_stolen_from_s=number(window, "from_s"),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from pacenote.model.cluster_states import ClusterState
-from pacenote.model.driver_facts import own_cores
+from pacenote.model.driver_facts import cores_around, own_cores
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.task_observations import TaskObservation, measured_observations
 from pacenote.units import format_count, format_excess
-from pacenote.verdict.driver_health import STOLEN_SHARE, STOLEN_SHARE_OF_FIGURES
+from pacenote.verdict.driver_health import STOLEN_SHARE, STOLEN_SHARE_OF_FIGURES, STOLEN_SHARE_OF_WINDOW
+from pacenote.verdict.schedule_rules import LACKED_SHARE
 
 OTHER_SHARE = 0.20
 """Highest acceptable CPU time of other programs on a host of the engine, as a share of all of its cores."""
@@ -30,6 +31,33 @@ def machine_findings(driver: Mapping[str, object], found: Mapping[str, TaskObser
     """Yields what other programs and machines took from the engine; `driver` is what the driver reports."""
     yield from _other_programs(found)
     yield from _stolen(driver, found)
+
+
+def used_by_others(
+    driver: Mapping[str, object], observation: TaskObservation, engine_cpus: Collection[int] | None
+) -> bool:
+    """Returns whether other programs or machines used the cores of the engine beyond a limit while a task
+    ran. `engine_cpus` are the numbers of these cores, if they are of the driver's machine: none for all.
+
+    `machine_findings` does not show it, because it leaves out what is reported of the driver's cores. The
+    worst ten seconds are known of these and of all cores.
+    """
+    if _other_share(observation) > OTHER_SHARE or lacked_most(observation) > LACKED_SHARE:
+        return True
+    if (observation.steal_share or 0.0) > STOLEN_SHARE:
+        return True
+    if engine_cpus is None:
+        return False
+    cores = cores_around(driver, engine_cpus)
+    return cores.stolen_share > STOLEN_SHARE or cores.most_stolen_share > STOLEN_SHARE_OF_WINDOW
+
+
+def lacked_most(observation: TaskObservation) -> float:
+    """Returns what others had of the processor time that the engine could have used, as far as it is known: at
+    most, also if it is not known whether the engine waited for it, or at least.
+    """
+    known = max(observation.lacked_share or 0.0, observation.lacked_least_share or 0.0)
+    return max(known, observation.lacked_possible_share or 0.0)
 
 
 def _other_programs(found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
