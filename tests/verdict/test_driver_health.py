@@ -389,6 +389,29 @@ def test_long_waits_for_a_core_are_not_reported_where_the_mean_reply_waits_too_l
     )
 
 
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_long_waits_for_a_core_concern_the_tasks_of_a_step_whose_mean_reply_hardly_waits(
+    is_judged: bool,
+) -> None:
+    """Of two tasks side by side, replies of the slow one are ten times as long, or too few for a mean."""
+    fast = {"step": "both", "task": "fast", "wait_ms": 1.0, "service_ms": 5.0}
+    waits = [CORE_WAIT | {"step": "both", "share": 0.02}]
+
+    def doubts(*slow: dict[str, Any]) -> list[tuple[tuple[str, ...], float | None]]:
+        threads = [{"name": "drive-0", "delayed_tasks": [fast, *slow], "core_waits": waits}]
+        race = record(
+            driver={"threads": threads, "core_times": [{"tasks": [0, 1]}]},
+            tasks=(task("fast", index=0), task("slow", index=1)),
+            steps={"both": ("fast", "slow")},
+        )
+        return [(finding.tasks, finding.doubtful_from) for finding in race.verdict.findings]
+
+    judged = [fast | {"task": "slow", "service_ms": 50.0}] if is_judged else []
+    assert doubts(*judged) == [(("fast",), 0.0), (("fast", "slow"), 98.0)]
+    # If the mean reply of both waits too long, the tail says nothing new.
+    assert doubts(fast | {"task": "slow"}) == [(("fast", "slow"), 0.0)]
+
+
 def test_every_step_and_task_above_its_limit_is_doubtful_and_not_only_the_worst() -> None:
     """A thread that waits in one step may wait in another one, too, and for each task of a step."""
     waits = (("both", "long", 0.12), ("both", "short", 0.5), ("late", "late", 0.3), ("quiet", "quiet", 0.09))

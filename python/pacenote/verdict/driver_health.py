@@ -182,11 +182,11 @@ def _suspended(driver: Mapping[str, object]) -> Iterator[Finding]:
         )
 
 
-def suspect_findings(driver: Mapping[str, object], tasks: Iterable[TaskResult] = ()) -> Iterator[Finding]:
+def suspect_findings(driver: Mapping[str, object], tasks: Sequence[TaskResult] = ()) -> Iterator[Finding]:
     """Yields the reasons why the driver or its host may have distorted measurements of `tasks`."""
     yield from _busy(driver)
     # If the threads that measure waited for a core, it says nothing new that others did, too.
-    waits = (*_delayed(driver), *_core_waits(driver))
+    waits = (*_delayed(driver), *_core_waits(driver, tasks))
     yield from waits or _starved(driver)
     yield from _faulting(driver)
     yield from _data_waits(driver)
@@ -378,12 +378,11 @@ def _is_delayed(delayed: Mapping[str, object]) -> bool:
     return number(delayed, "wait_ms") > RUN_QUEUE_SHARE * number(delayed, "service_ms")
 
 
-def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
+def _core_waits(driver: Mapping[str, object], tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     """Reports the steps in which a thread seldom waits for a core, but then for a large part of an interval.
-    A step whose mean reply waits too long is reported for that.
+    A step is left out if the mean reply of all its tasks waits too long, because that is reported.
     """
-    delayed = _of_threads(driver, "delayed_tasks", "delayed")
-    reported = {str(task.get("step")) for task in delayed if _is_delayed(task)}
+    reported = _delayed_steps(driver, tasks)
     waits = [wait for _, thread in threads_of(driver) for wait in listed(thread, "core_waits")]
     found = [
         (share, str(wait.get("step")))
@@ -403,6 +402,23 @@ def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
             _steps(alike),
             doubtful_from,
         )
+
+
+def _delayed_steps(driver: Mapping[str, object], tasks: Iterable[TaskResult]) -> set[str]:
+    """Returns the steps of which the mean reply of each task waits too long: other tasks of the step, which
+    take longer or have few operations, are not reported for that.
+    """
+    judged = list(_of_threads(driver, "delayed_tasks", "delayed"))
+    step_of = {str(each.get("task")): str(each.get("step")) for each in judged if _is_delayed(each)}
+    partly = {str(each.get("step")) for each in judged if str(each.get("task")) not in step_of}
+    names = {task.index: task.task for task in tasks}
+    for step in listed(driver, "core_times"):
+        if isinstance(step, Mapping):
+            indices = (index for index in listed(step, "tasks") if isinstance(index, int))
+            together = {names[index] for index in indices if index in names}
+            if not together <= step_of.keys():
+                partly |= {step_of[name] for name in together if name in step_of}
+    return set(step_of.values()) - partly
 
 
 def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
