@@ -574,19 +574,22 @@ def test_bursts_of_a_disturbed_probe_do_not_make_later_ones_longer(
     assert second / first == pytest.approx(growth)
 
 
+@pytest.mark.parametrize(("lowest", "rates"), [(50.0, "1,000, 500, 250"), (1000.0, "1,000")])
 def test_a_search_on_a_machine_that_disturbs_all_its_probes_ends_soon(
-    request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch
+    request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch, lowest: float, rates: str
 ) -> None:
+    """A rate at the end of the range is tried three times."""
+
     def disturbed(*measured: Any) -> Probe:
         return structs.replace(evaluate_probe(*measured), outcome="void", reasons=("programs used 70 %",))
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", disturbed)
-    saturation = saturate(replace(request_, within=RateRange(1000.0, 50.0, 2000.0)), Listener())
+    saturation = saturate(replace(request_, within=RateRange(1000.0, lowest, 2000.0)), Listener())
     found = saturation.result
     assert len(found.probes) == 9
     assert found.ended_early == (
-        "all probes of 3 rates in a row were disturbed, 3 of each (programs used 70 %); repeat the search "
-        "on a quiet machine"
+        f"the last 9 probes, at {rates} ops/s, were all disturbed (the last one: programs used 70 %); repeat "
+        "the search on a quiet machine"
     )
     assert saturation.record.verdict is not None
     assert saturation.record.verdict.state == "void"

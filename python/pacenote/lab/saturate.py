@@ -86,7 +86,7 @@ from pacenote.verdict.determine import determine_verdict
 from pacenote.verdict.driver_health import clock_findings, void_findings
 
 MAX_VOID_RATES = 3
-"""Number of rates in a row of which all probes were void after which the search ends."""
+"""Number of rates in a row, or of tries of one, of which all probes were void after which the search ends."""
 
 MAX_FAILED_PROBES = 3
 """Number of probes in a row without any success after which the search ends: such failures do not depend on
@@ -322,13 +322,15 @@ class _Search:
         return (False,)
 
     def _check_disturbed(self, voids: int) -> None:
-        """Raises _StoppedSearch if all probes of several rates in a row were void."""
+        """Raises _StoppedSearch if all probes of several tries of rates in a row were void."""
         self._void_rates = self._void_rates + 1 if voids == MAX_VOID_TRIALS else 0
         if self._void_rates == MAX_VOID_RATES:
-            reasons = self.result.probes[-1].reasons
+            disturbed = self.result.probes[-MAX_VOID_RATES * MAX_VOID_TRIALS :]
+            # A rate at an end of the answer, or of the range, is tried several times.
+            rates = dict.fromkeys(f"{probe.rate:,.5g}" for probe in disturbed)
             raise _StoppedSearch(
-                f"all probes of {MAX_VOID_RATES} rates in a row were disturbed, {MAX_VOID_TRIALS} of each "
-                f"({'; '.join(reasons)}); repeat the search on a quiet machine"
+                f"the last {len(disturbed)} probes, at {', '.join(rates)} {OPS}/s, were all disturbed (the "
+                f"last one: {'; '.join(disturbed[-1].reasons)}); repeat the search on a quiet machine"
             )
 
     def _probe(self, rate: float) -> Probe:
