@@ -132,8 +132,10 @@ def test_the_engines_own_counter_replaces_that_of_the_host():
 
 def test_the_time_of_several_nodes_of_a_host_is_divided_by_node():
     builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
-    builder.set(Window("load"), "cpu.engine_share", 0.7)
+    builder.set(Window("load"), "cpu.engine_share", 0.8)
     builder.set(Window("load"), "host.cores", 2)
+    # Node a has started a program, whose time its JVM does not count.
+    builder.set(Window("load", "a"), "cpu.started_share", 0.1)
     for node, cpu, merging in (("a", 0.5, 0.4), ("b", 0.2, 0.2)):
         builder.set(Window("load", node), "node.cpu_share", cpu)
         builder.set(Window("load", node), "node.merge_share", merging)
@@ -141,10 +143,11 @@ def test_the_time_of_several_nodes_of_a_host_is_divided_by_node():
     assert {each.cause: pytest.approx(each.share) for each in first.shares} == {
         "other work of the engine": 0.3,
         "merging": 0.2,
+        "processes that the node has started": 0.1,
         "other nodes": 0.2,
     }
     assert {each.cause: pytest.approx(each.share) for each in second.shares} == {
-        "other nodes": 0.5,
+        "other nodes": 0.6,
         "other work of the engine": 0.1,
         "merging": 0.1,
     }

@@ -192,12 +192,13 @@ def test_the_figures_are_those_of_the_catalogue() -> None:
     for name, value in EXPECTED.items():
         assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
     ours = {name for name, figure in FIGURES.items() if figure.source == "host sampler"}
-    # The time of other processes and the waits are known, and there are no further clusters.
+    # The time of other processes and the waits are known, and there are no further clusters or nodes.
     assert set(found) == ours - {
         "cpu.other_least_share",
         "cpu.lacked_least_share",
         "cpu.lacked_possible_share",
         "cpu.further_engines_share",
+        "cpu.started_share",
     }
 
 
@@ -320,6 +321,9 @@ def test_processes_that_a_node_has_started_belong_to_the_engine() -> None:
     found = host_figures(telemetry(counters, GAUGES), TASK, HOST, HostHistory())
     assert found["cpu.engine_share"] == pytest.approx(0.45)
     assert found["cpu.other_share"] == pytest.approx(0.04)
+    several = replace(HOST, nodes=("node-0", "node-1"))
+    of_nodes = node_cpu_figures(telemetry(counters, GAUGES), TASK, several)
+    assert of_nodes["node-0"]["cpu.started_share"] == 0.05
 
 
 def test_a_node_of_a_further_cluster_is_no_other_program() -> None:

@@ -98,6 +98,10 @@ HOST_SAMPLER: FigureTable = {
     "cpu.system_share": ("share", "time of those cores in the kernel"),
     "cpu.steal_share": ("share", "time of those cores that the hypervisor gave to other guests"),
     "cpu.engine_share": ("share", "time of those cores in processes of the engine"),
+    "cpu.started_share": (
+        "share",
+        "time of those cores in processes that the node has started; if several nodes were sampled",
+    ),
     "cpu.driver_share": ("share", "time of those cores in the process of the driver"),
     "cpu.further_engines_share": ("share", "time of those cores in nodes of further clusters of the race"),
     "cpu.other_share": ("share", "time of those cores in other processes"),

@@ -140,7 +140,11 @@ class _Budget:
         elif node is not None:
             self._missing.pop("cpu.engine_share", None)
             self._engine(node, "node.cpu_share")
-            self._use("other nodes", None if nodes is None else nodes - node, "cpu.engine_share")
+            # The JVM of a node counts only its own time.
+            started = self._evidence.number(self._window, "cpu.started_share")
+            self._use("processes that the node has started", started, "cpu.started_share")
+            others = None if nodes is None else nodes - node - (started or 0.0)
+            self._use("other nodes", others, "cpu.engine_share")
         driver, other = self._number("cpu.driver_share"), self._number("cpu.other_share")
         self._use("driver", driver, "cpu.driver_share")
         further = self._evidence.number(self._window, "cpu.further_engines_share")

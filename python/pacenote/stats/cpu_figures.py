@@ -177,6 +177,17 @@ def _times_of(telemetry: TaskTelemetry, **labels: str) -> dict[str, float]:
     return {state: per_s for state, per_s in times.items() if per_s is not None}
 
 
+def started_share(telemetry: TaskTelemetry, node: str, cpus: frozenset[int]) -> float | None:
+    """Returns the time of the processes that a node has started as a share of that of the CPUs that it may
+    use, all if there are none; None if it is not known.
+    """
+    started, total = (
+        _per_s(telemetry.counter(CHILDREN, process=node)),
+        sum(cpu_times(telemetry, cpus).values()),
+    )
+    return None if started is None or total <= 0 else started / total
+
+
 def _processes(
     telemetry: TaskTelemetry, wanted: CpuSet, busy_ms: float, negligible_ms: float
 ) -> dict[str, float | None]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.sampler_facts import sampler_facts
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry, TaskTimes
-from pacenote.stats.cpu_figures import DRIVER, CpuSet, cpu_figures, cpu_times, total_or_none
+from pacenote.stats.cpu_figures import DRIVER, CpuSet, cpu_figures, cpu_times, started_share, total_or_none
 from pacenote.stats.cpu_frequency import frequency_figures
 from pacenote.stats.device_history import (
     DeviceInterval,
@@ -145,8 +145,8 @@ def host_figures(
 
 
 def node_cpu_figures(telemetry: TaskTelemetry, task: TaskTimes, host: SampledHost) -> dict[str, Figures]:
-    """Returns the figures of the CPUs of each node that may not use the same ones as all nodes together, and
-    those of the CPU quotas of each of several nodes.
+    """Returns the figures of the CPUs of each node that may not use the same ones as all nodes together, and,
+    of each of several nodes, those of its CPU quotas, and the time of the processes that it has started.
     """
     telemetry = with_groups(well_covered(telemetry, task), host.group_readers)
     own = {node: host.cpus_of(node) for node in host.nodes if host.cpus_of(node) != host.node_cpus}
@@ -158,6 +158,9 @@ def node_cpu_figures(telemetry: TaskTelemetry, task: TaskTimes, host: SampledHos
         for node, quota in quotas.items():
             # A group without counters, such as the outermost one, has no quota.
             found.setdefault(node, {}).update(dict.fromkeys(names, 0.0) | quota)
+    for node in host.nodes if len(host.nodes) > 1 else ():
+        if (started := started_share(telemetry, node, host.cpus_of(node))) is not None:
+            found.setdefault(node, {})["cpu.started_share"] = started
     return found
 
 
