@@ -53,8 +53,8 @@ def used_by_others(
 
 
 def lacked_most(observation: TaskObservation) -> float:
-    """Returns what others had of the processor time that the engine could have used, as far as it is known: at
-    most, also if it is not known whether the engine waited for it, or at least.
+    """Returns what others had of the processor time that the engine could have used, as far as it is known:
+    at most, also if it is not known whether the engine waited for it, or at least.
     """
     known = max(observation.lacked_share or 0.0, observation.lacked_least_share or 0.0)
     return max(known, observation.lacked_possible_share or 0.0)
