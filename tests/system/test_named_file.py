@@ -9,6 +9,7 @@ import pytest
 
 from pacenote.system.named_file import (
     FileChangedError,
+    FileMode,
     NamedFile,
     PlantedPathError,
     named_file,
@@ -83,7 +84,7 @@ def test_another_file_than_the_one_that_was_looked_at_is_not_opened(tmp_path: Pa
         path.write_text("old")
     with named_file(path) as file:
         if change != "created":
-            path.rename(tmp_path / "kept")
+            path.unlink()
         if change != "removed":
             path.write_text("new")
         with pytest.raises(FileChangedError):
@@ -91,6 +92,47 @@ def test_another_file_than_the_one_that_was_looked_at_is_not_opened(tmp_path: Pa
     # A file that changed once is opened at the next attempt.
     os.close(open_named(path, "w"))
     assert path.read_text() == ""
+
+
+@pytest.mark.parametrize("mode", ["a", "w"])
+def test_another_name_of_a_file_is_not_written_to_where_all_may_create_names(
+    shared: Path, mode: FileMode
+) -> None:
+    mine = shared.parent / "mine"
+    mine.write_text("mine")
+    (shared / "report").hardlink_to(mine)
+    with pytest.raises(PlantedPathError, match="has several names"):
+        open_named(shared / "report", mode)
+    assert mine.read_text() == "mine"
+    shared.chmod(0o755)
+    os.close(open_named(shared / "report", "a"))
+
+
+def test_a_link_of_another_user_is_not_followed_in_a_folder_that_all_may_change(shared: Path) -> None:
+    shared.chmod(0o777)
+    (shared / "link").symlink_to(shared.parent / "target")
+    (shared / "file").touch()
+    assert reached(shared / "link") == shared.parent / "target"
+    for name in ("link", "file"):
+        os.lchown(shared / name, OTHER, OTHER)
+    with pytest.raises(PlantedPathError, match=f"{shared / 'link'} belongs to user {OTHER}"):
+        reached(shared / "link")
+    assert reached(shared / "file") == shared / "file"
+
+
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
+@pytest.mark.parametrize("mode", ["a", "w"])
+def test_a_descriptor_of_the_process_is_written_to(folder: str, mode: FileMode) -> None:
+    """As `--report-file=/dev/stdout` and `>(COMMAND)` of a shell are."""
+    reading, writing = os.pipe()
+    try:
+        descriptor = open_named(Path(folder, str(writing)), mode)
+        os.write(descriptor, b"text")
+        os.close(descriptor)
+        assert os.read(reading, 10) == b"text"
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def test_only_the_file_that_was_looked_at_is_removed(tmp_path: Path) -> None:

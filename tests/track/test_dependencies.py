@@ -143,3 +143,20 @@ def test_packages_that_others_could_replace_are_not_used(tmp_path: Path) -> None
     tmp_path.chmod(0o777)
     with pytest.raises(TrackError, match="could be replaced by others"):
         install_dependencies(["helpful"], tmp_path, True)
+
+
+def test_packages_that_are_gone_after_they_were_found_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user may have put them there, and have removed them before they were checked."""
+    folder = dependency_folder(["helpful"], tmp_path)
+    folder.mkdir(parents=True)
+    check = dependencies.replaceable_folder
+
+    def removed_before(path: Path, *, must_exist: bool) -> str:
+        folder.rmdir()
+        return check(path, must_exist=must_exist)
+
+    monkeypatch.setattr(dependencies, "replaceable_folder", removed_before)
+    with pytest.raises(TrackError, match="is replaced or removed"):
+        install_dependencies(["helpful"], tmp_path, True)

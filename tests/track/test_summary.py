@@ -51,3 +51,20 @@ def test_folders_may_be_nested_deeply(nested: Path, tmp_path: Path) -> None:
     os.close(descriptor)
     (good,) = summarize_tracks(FolderRepository(nested), tmp_path / "cache")
     assert good.default_challenge == "one"
+
+
+def test_a_cache_is_not_written_to_what_a_link_leads_to(tmp_path: Path) -> None:
+    root, cache, mine = (tmp_path / name for name in ("tracks", "cache", "mine"))
+    for folder in (root, cache):
+        folder.mkdir()
+    write(root, "good", {"challenges": [{"name": "one"}]})
+    summarize_tracks(FolderRepository(root), cache)
+    (file,) = cache.iterdir()
+    file.unlink()
+    mine.write_text("mine")
+    for link in (file, file.with_name(f"{file.name}.{os.getpid()}")):
+        link.symlink_to(mine)
+    summarize_tracks(FolderRepository(root), cache)
+    assert mine.read_text() == "mine"
+    assert not file.is_symlink()
+    assert json.loads(file.read_text())["tracks"]

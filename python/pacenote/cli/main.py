@@ -166,6 +166,8 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     add_general_options(parser)
     rest = parser.expanded(rest)
     with trusted_for_command(rest):
+        if not {"-h", "--help"} & set(rest):
+            _claim_home()
         _configure(parser, name, rest, console)
         options = parser.parse(rest)
         options.owns_process = owns_process
@@ -177,6 +179,15 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
         with reading_limit(name, action, console) if owns_process else contextlib.nullcontext():
             code: int = command.run(options, console)
         return code
+
+
+def _claim_home() -> None:
+    """Raises StoreError if another user has made the home folder in a folder such as /tmp."""
+    # Imported here because it would delay help.
+    from pacenote.store.home import default_home
+    from pacenote.system.own_home import claim_home
+
+    claim_home(default_home())
 
 
 def command_module(name: str) -> ModuleType:

@@ -24,7 +24,7 @@ from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.provision.public_files import make_public_dir
 from pacenote.system.child_process import ProcessUser
-from pacenote.system.ownership import is_writable_by_others, replaceable_folder
+from pacenote.system.own_home import check_own_home
 from pacenote.system.paths import real_path
 
 # This folder survives reboots, is on a disk (unlike /tmp on many systems), and is open to every user.
@@ -92,16 +92,7 @@ def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARE
     home = home.expanduser().absolute()
     try:
         home.mkdir(parents=True, exist_ok=True)
-        if is_writable_by_others(home):
-            raise EngineError(
-                f"the home folder {home} can be written by other users, who could change what Pacenote runs",
-                hint=f"chmod go-w {home}, or set PACENOTE_HOME to a folder that only you can write",
-            )
-        if problem := replaceable_folder(home):
-            raise EngineError(
-                f"the home folder {home} could be replaced by others, with what Pacenote runs: {problem}",
-                hint="set PACENOTE_HOME to a folder of yours, below folders that only you or root can change",
-            )
+        check_own_home(home, must_exist=True)
         layout = plan_layout(home, root=root, shared=shared)
         if layout.root.parent == layout.home:
             make_public_dir(layout.root)
@@ -118,10 +109,12 @@ def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARE
 
 def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> EngineLayout:
     """Returns the layout that `create_layout` would create, without creating anything. Raises EngineError if
-    the folder of engines is one that another user has made.
+    another user could change what is in the home folder, or has made the folder of engines.
     """
     is_root = os.geteuid() == 0 if root is None else root
-    home = real_path(home.expanduser().absolute())
+    home = home.expanduser().absolute()
+    check_own_home(home)
+    home = real_path(home)
     user = node_user() if is_root else None
     if user is None or reachable(next(each for each in (home, *home.parents) if each.exists())):
         return EngineLayout(home, home / "engines", user)

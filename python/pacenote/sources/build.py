@@ -32,6 +32,7 @@ from pacenote.sources.revisions import parse_revisions, revision_of
 from pacenote.system.child_process import ChildCommand, ChildProcess, spawn_child
 from pacenote.system.folder_trees import delete_tree, discard_tree
 from pacenote.system.locks import locked, open_lock, try_lock
+from pacenote.system.own_home import check_own_home
 from pacenote.system.process import kill_processes_with_lock
 
 SOURCES = "sources"
@@ -137,6 +138,7 @@ def _exclusive(root: Path, name: str) -> Generator[int, None, None]:
     Yields the file that the processes of a build keep open.
     """
     root.mkdir(parents=True, exist_ok=True)
+    check_own_home(root.parent, must_exist=True)
     with locked(root / f"{name}.lock"):
         run = open_lock(root / f"{name}.run")
         try:

@@ -13,10 +13,11 @@ import errno
 import os
 import stat
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pacenote.system.ownership import is_shared_folder, planted_by
+from pacenote.system.ownership import is_shared_folder, is_writable_by_others, planted_by
 
 FileMode = Literal["a", "w", "x"]
 """How a file is opened: to append to it, to replace its content, or to create it."""
@@ -27,8 +28,11 @@ _MAX_LINKS = 40
 _MAX_TRIES = 5
 """How often a file is looked for that comes and goes while it is opened."""
 
-_WRITE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_WRITE = os.O_WRONLY | os.O_CLOEXEC
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _FOLLOW_NOTHING = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLLOW_ONE = os.O_PATH | os.O_CLOEXEC
+_PROC = Path("/proc")
 
 
 class PlantedPathError(PermissionError):
@@ -56,7 +60,9 @@ class NamedFile:
         self._creates_folders = creates_folders
         self._is_to_be_new = is_to_be_new
         self._created: list[tuple[int, str]] = []
-        self._folder = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._is_magic = False
+        self._folder = os.open("/", _FOLDER)
+        self._file: int | None = None
         self._names: list[str] = []
         self.name = "."
         self.status: os.stat_result | None = None
@@ -85,10 +91,8 @@ class NamedFile:
 
     @property
     def opened_path(self) -> Path:
-        """A path of the file that leads through the open folder, whatever others do to those above it; valid
-        until this is closed.
-        """
-        return Path(f"/proc/self/fd/{self._folder}", self.name)
+        """A path of the file that exists, which leads there whatever others do, until this is closed."""
+        return Path(f"/proc/self/fd/{self._file}")
 
     def create_beside(self, name: str) -> int:
         """Creates a file in the same folder, instead of one of this name, and returns its descriptor. Raises
@@ -105,19 +109,16 @@ class NamedFile:
 
     def open_descriptor(self, mode: FileMode) -> int:
         """Opens the file to write to it, and returns the descriptor. Raises OSError: FileExistsError for the
-        mode `x`, and FileChangedError if it is not the file that was looked at.
+        mode `x`, and FileChangedError if it was created or removed since it was looked at.
         """
-        if self.status is None or mode == "x":
+        if self._file is None or self.status is None:
             return self._create(mode)
+        descriptor = os.open(self.opened_path, _WRITE | (os.O_APPEND if mode == "a" else 0))
         try:
-            flags = _WRITE | (os.O_APPEND if mode == "a" else 0)
-            descriptor = os.open(self.name, flags, dir_fd=self._folder)
-        except FileNotFoundError:
-            raise FileChangedError(self.path) from None
-        try:
-            if not os.path.samestat(os.fstat(descriptor), self.status):
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and not status.st_nlink and not self._is_magic:
                 raise FileChangedError(self.path)
-            if mode == "w" and stat.S_ISREG(self.status.st_mode):
+            if mode == "w" and stat.S_ISREG(status.st_mode):
                 os.ftruncate(descriptor, 0)
         except OSError:
             os.close(descriptor)
@@ -128,7 +129,7 @@ class NamedFile:
         try:
             descriptor = os.open(
                 self.name,
-                _WRITE | os.O_CREAT | os.O_EXCL | (os.O_APPEND if mode == "a" else 0),
+                _WRITE | os.O_NOFOLLOW | os.O_CREAT | os.O_EXCL | (os.O_APPEND if mode == "a" else 0),
                 0o666,
                 dir_fd=self._folder,
             )
@@ -159,6 +160,8 @@ class NamedFile:
         """Closes the folder."""
         for parent, _ in self._created:
             os.close(parent)
+        if self._file is not None:
+            os.close(self._file)
         os.close(self._folder)
 
     def _walk(self, path: Path) -> None:
@@ -166,7 +169,7 @@ class NamedFile:
         while waiting:
             name = waiting.pop()
             if name == "..":
-                self._enter(os.open("..", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._folder))
+                self._enter(os.open("..", _FOLDER, dir_fd=self._folder))
                 self._names = self._names[:-1]
                 continue
             # What exists instead of a new file is an error of its own.
@@ -175,8 +178,8 @@ class NamedFile:
             if step is None:
                 self.name = name
                 return
-            status = os.fstat(step)
             try:
+                status = os.fstat(step)
                 self._check(name, status)
                 target = os.readlink("", dir_fd=step) if stat.S_ISLNK(status.st_mode) else None
             except OSError:
@@ -192,8 +195,7 @@ class NamedFile:
                 self._enter(step)
                 self._names.append(name)
             else:
-                os.close(step)
-                self.name, self.status = name, status
+                self.name, self.status, self._file = name, status, step
                 return
         self.status = os.fstat(self._folder)
 
@@ -202,14 +204,17 @@ class NamedFile:
         path = Path(target)
         if not path.is_absolute():
             return path.parts
-        self._enter(os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+        self._enter(os.open("/", _FOLDER))
         self._names = []
         return path.parts[1:]
 
     def _step(self, name: str, *, is_last: bool) -> int | None:
         """Opens what has a name in the folder; None for a file that does not exist."""
+        # What such a link leads to may have no path, as a pipe of this process.
+        self._is_magic = os.fstat(self._folder).st_dev == _proc_device()
         try:
-            return os.open(name, _FOLLOW_NOTHING, dir_fd=self._folder)
+            how = _FOLLOW_ONE if self._is_magic else _FOLLOW_NOTHING
+            return os.open(name, how, dir_fd=self._folder)
         except FileNotFoundError:
             if is_last:
                 return None
@@ -226,10 +231,26 @@ class NamedFile:
         self._folder = folder
 
     def _check(self, name: str, status: os.stat_result) -> None:
-        """Raises PlantedPathError if another user has put this into a folder such as /tmp."""
+        """Raises PlantedPathError if another user has put this into a folder such as /tmp, or a link into any
+        folder to which others may write.
+        """
         folder = Path(f"/proc/self/fd/{self._folder}")
-        if is_shared_folder(folder) and (problem := planted_by(status)):
+        is_shared = is_shared_folder(folder)
+        if not is_shared and not (stat.S_ISLNK(status.st_mode) and is_writable_by_others(folder)):
+            return
+        problem = planted_by(status)
+        if not problem and is_shared and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            problem = "has several names, so that another user may have given it this one"
+        if problem:
             raise PlantedPathError(f"{Path('/', *self._names, name)} {problem}")
+
+
+@cache
+def _proc_device() -> int | None:
+    try:
+        return _PROC.stat().st_dev
+    except OSError:
+        return None
 
 
 @contextlib.contextmanager

@@ -21,9 +21,10 @@ _MAX_LINKS = 40
 """Links that the kernel follows in one path."""
 
 
-def replaceable_folder(folder: Path, *, trusts_owner: bool = False) -> str:
+def replaceable_folder(folder: Path, *, trusts_owner: bool = False, must_exist: bool = False) -> str:
     """Returns which folder another user could replace, and why: this one, one that leads to it, or a link on
-    the way; empty if there is none. What does not exist yet cannot be replaced.
+    the way; empty if there is none. What does not exist yet cannot be replaced, but it was if it existed a
+    moment ago: so if something was read, or created, it `must_exist`.
 
     With `trusts_owner`, the owner of the folder itself is trusted, because the user has named it to run its
     code; except where all users may create folders. The folder itself must not be one of those: others could
@@ -39,6 +40,8 @@ def replaceable_folder(folder: Path, *, trusts_owner: bool = False) -> str:
         if problem := _problem(current, status, owners, by_group=not shared):
             return f"{current} {problem}"
         shared, last = _is_shared(current, status, owners), current
+    if must_exist and not (folder.is_dir() and folder.samefile(last)):
+        return f"{folder} is replaced or removed"
     if others := _writers_of_new(last):
         return f"{last} lets {others} write to what is created in it, by its default access control list"
     return f"{folder} is a folder in which all users may create files" if trusts_owner and shared else ""
@@ -51,7 +54,7 @@ def create_folder(folder: Path) -> str:
     if problem := replaceable_folder(folder):
         return problem
     folder.mkdir(parents=True, exist_ok=True)
-    return replaceable_folder(folder)
+    return replaceable_folder(folder, must_exist=True)
 
 
 def planted_by(status: os.stat_result) -> str:
@@ -65,16 +68,16 @@ def is_shared_folder(folder: Path) -> bool:
     return _is_shared(folder, folder.stat(), _trusted_users())
 
 
-def replaceable_file(file: Path) -> str:
+def replaceable_file(file: Path, *, must_exist: bool = False) -> str:
     """Returns what another user could replace of a file: itself or a folder that leads to it; empty if there
-    is nothing. Where a link leads is the decision of its owner.
+    is nothing. Where a link leads is the decision of its owner. A file that was read `must_exist`.
     """
-    if problem := replaceable_folder(file.parent):
+    if problem := replaceable_folder(file.parent, must_exist=must_exist):
         return problem
     try:
         status = file.lstat()
     except OSError:
-        return ""
+        return f"{file} is replaced or removed" if must_exist else ""
     by_group = not is_shared_folder(file.parent)
     problem = _problem(file, status, _trusted_users(), by_group=by_group)
     return f"{file} {problem}" if problem else ""

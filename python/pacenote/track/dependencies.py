@@ -48,9 +48,9 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
     for requirement in requirements:
         _check(requirement)
     folder = dependency_folder(requirements, home)
-    # Checked afterwards: another user could create it in between.
+    # Checked afterwards: another user could create it in between, or remove it again.
     is_installed = folder.is_dir()
-    _refuse_replaceable(folder, replaceable_folder(folder))
+    _refuse_replaceable(folder, replaceable_folder(folder, must_exist=is_installed))
     if is_installed:
         return folder
     named = quoted_list(requirements)

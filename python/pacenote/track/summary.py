@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -155,6 +156,11 @@ def _write_cache(file: Path, signature: str, found: list[TrackSummary]) -> None:
     text = json.dumps({"signature": signature, "tracks": [asdict(one) for one in found]})
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_name(f"{file.name}.{os.getpid()}")
-        fresh.write_text(text, "utf-8")
-        fresh.replace(file)
+        # The name cannot be known before: another user could have put a link there.
+        descriptor, fresh = tempfile.mkstemp(".tmp", f".{file.name}.", file.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            Path(fresh).replace(file)
+        finally:
+            Path(fresh).unlink(missing_ok=True)

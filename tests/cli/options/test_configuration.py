@@ -7,7 +7,9 @@ import pytest
 
 from cli.test_bad_values import parser_of
 from pacenote.cli.main import COMMANDS
+from pacenote.cli.options import configuration
 from pacenote.cli.options.configuration import apply_configuration, read_configuration
+from pacenote.errors import UsageError
 from support.records import record
 
 
@@ -251,3 +253,18 @@ def test_a_file_in_the_home_that_others_may_write_to_says_what_to_do(configured,
     assert code == 2
     assert "pacenote.toml can be written by other users" in err
     assert "`chmod go-w`" in err
+
+
+def test_a_file_in_the_home_that_is_gone_after_it_was_read_is_not_used(configured, home, monkeypatch):
+    """Another user may have put it there, and have removed it before it was checked."""
+    configured(in_home="track-path = 'x'")
+    read = configuration.read_configuration_file
+
+    def removed_afterwards(file: Path) -> bytes | None:
+        content = read(file)
+        file.unlink(missing_ok=True)
+        return content
+
+    monkeypatch.setattr(configuration, "read_configuration_file", removed_afterwards)
+    with pytest.raises(UsageError, match="is replaced or removed"):
+        read_configuration("race", COMMANDS, home)

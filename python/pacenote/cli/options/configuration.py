@@ -190,11 +190,11 @@ def read_configuration(
 
 
 def _check_home_file(file: Path) -> None:
-    """Raises UsageError if another user could write to the file in the home, which may name code."""
+    """Raises UsageError if another user could write to the file in the home, which was read."""
     # Only a command with such a file needs it.
     from pacenote.system.ownership import replaceable_file
 
-    if problem := replaceable_file(file):
+    if problem := replaceable_file(file, must_exist=True):
         raise UsageError(
             f"{file} could be written by others: {problem}",
             hint="`chmod go-w` what is yours; otherwise set PACENOTE_HOME to a folder of yours, below folders"

@@ -34,6 +34,7 @@ from pacenote.provision.containers.compose import (
 from pacenote.provision.containers.docker import ComposeProject, check_docker
 from pacenote.system.folder_trees import discard_tree
 from pacenote.system.locks import lock, open_lock
+from pacenote.system.own_home import check_own_home
 from pacenote.system.paths import real_path
 
 CONTAINERS = "containers"
@@ -164,8 +165,9 @@ def cleanup_containers(home: Path) -> tuple[str, ...]:
     """Stops the containers of commands that were killed, and returns the names of their projects.
 
     Containers that docker does not stop are left for the next command. Those of another home, which this one
-    is a copy of, are left alone.
+    is a copy of, are left alone. Raises EngineError if another user could change what is in the home folder.
     """
+    check_own_home(home)
     stopped = []
     for folder in sorted((home / CONTAINERS).glob("*/")):
         try:
