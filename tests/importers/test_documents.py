@@ -8,7 +8,7 @@ import pytest
 
 from importers.samples import osb_document, race_document
 from pacenote.errors import PacenoteError
-from pacenote.importers import documents
+from pacenote.importers import documents, names
 from pacenote.importers.documents import is_race_document, races_in_document
 from pacenote.importers.records import ImportedFile, race_records
 from pacenote.model.imported import imported_tasks
@@ -198,3 +198,26 @@ def test_the_number_of_figures_is_limited_before_they_are_made(monkeypatch):
     metrics = [{"task": "t", "service_time": {f"1_{number}": 1.0 for number in range(100)}}]
     with pytest.raises(PacenoteError, match="has more than 50 figures"):
         races_in_document({"race-id": "r", "results": {"op_metrics": metrics}})
+
+
+def test_figures_do_not_repeat_a_long_name():
+    times = {**{f"{101 + number}": 1.0 for number in range(2_000)}, "99_9": 8.0}
+    entry = {"task": "A" * 50_000, "service_time": times, "throughput": {"mean": 2.0, "unit": "d" * 50_000}}
+    (race,), problems = races_in_document(race_document(results={"op_metrics": [entry]}))
+    assert len(problems) == 2_000
+    assert max(map(len, problems)) < 300
+    assert {len(value.task) for value in race.values} == {300}
+    assert max(len(value.unit) for value in race.values) <= 302
+
+
+def test_a_secret_in_a_long_name_is_not_cut_before_it_is_found():
+    entry = {"task": f"{'a' * 280} https://me:{'hunter2' * 100}@es:9200/", "error_rate": 0.5}
+    (race,), _ = races_in_document(race_document(results={"op_metrics": [entry]}))
+    assert "hunter2" not in str(race.values)
+
+
+def test_the_number_of_figures_that_cannot_be_read_is_limited(monkeypatch):
+    monkeypatch.setattr(names, "MAX_FIGURES", 5)
+    times = {str(number): 1.0 for number in range(101, 120)}
+    with pytest.raises(PacenoteError, match="more than 5 figures that cannot be read"):
+        races_in_document(race_document(results={"op_metrics": [{"task": "a", "latency": times}]}))

@@ -286,3 +286,16 @@ def test_the_size_of_a_file_is_limited(monkeypatch):
     monkeypatch.setattr(table_races, "MAX_ROWS", 5)
     with pytest.raises(PacenoteError, match="more than 5 rows"):
         races_in_text(SUMMARY)
+
+
+def test_the_clusters_of_a_table_do_not_repeat_a_long_name():
+    clusters = [f"c{number}" for number in range(20)]
+    heads = " | ".join(["Metric", "Task", "Unit", *clusters])
+    odd = " | ".join(["50th percentile latency", "A" * 9_000, "ms", *["odd"] * 20])
+    good = " | ".join(["Mean Throughput", "B" * 9_000, "docs/s", *["1.5"] * 20])
+    text = "\n".join(f"| {line} |" for line in (heads, "---|" * 22 + "---", good, odd))
+    races, problems = races_in_text(text)
+    assert len(races) == 20
+    assert problems
+    assert max(map(len, problems)) < 300
+    assert {len(value.task) for race in races for value in race.values} == {300}

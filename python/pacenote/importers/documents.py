@@ -19,6 +19,7 @@ from pacenote.figures.metric import VALUE
 from pacenote.importers.found_race import FoundRace, RaceFacts
 from pacenote.importers.headers import parse_timestamp
 from pacenote.importers.metrics import imported_value, is_figure_of_task
+from pacenote.importers.names import MAX_FIGURES, UnreadFigures, public_name
 from pacenote.importers.numbers import is_no_value
 from pacenote.model.imported import ERROR_RATE, TIME_KINDS, ImportedTool, ImportedValue
 from pacenote.model.printable import shortened, whole_line
@@ -28,9 +29,6 @@ FILE_NAMES = ("race.json", "test_run.json", "test_execution.json", "aggregated_t
 
 MAX_TASKS = 5_000
 """Number of tasks that a race may have."""
-
-MAX_FIGURES = 200_000
-"""Number of figures that a document may have: 5,000 tasks have 75,000. Each is searched for secrets."""
 
 _RACE_IDS = ("race-id", "trial-id", "test-run-id", "test-execution-id")
 _TIMESTAMPS = ("race-timestamp", "trial-timestamp", "test-run-timestamp", "test-execution-timestamp")
@@ -62,10 +60,10 @@ def races_in_document(document: Mapping[str, Any]) -> tuple[tuple[FoundRace, ...
         )
     facts, stored = _facts(document), document.get("results")
     clusters: list[Any] = stored if isinstance(stored, list) else [stored]
-    races, problems = [], list[str]()
+    races, unread = [], UnreadFigures()
     left = MAX_FIGURES
     for results in clusters:
-        found = _values(results, problems) if isinstance(results, Mapping) else ()
+        found = _values(results, unread) if isinstance(results, Mapping) else ()
         values = tuple(islice(found, left + 1))
         left -= len(values)
         if left < 0:
@@ -78,7 +76,7 @@ def races_in_document(document: Mapping[str, Any]) -> tuple[tuple[FoundRace, ...
     if not races:
         what = "results without any task" if stored else "no results"
         raise PacenoteError(f"the race has {what}", hint="it did not finish, or measured nothing")
-    return tuple(races), tuple(dict.fromkeys(problems))
+    return tuple(races), unread.texts()
 
 
 def _facts(document: Mapping[str, Any]) -> RaceFacts:
@@ -141,8 +139,8 @@ def _number(value: object) -> float | None:
     return float(value) if abs(value) <= _LARGEST else None
 
 
-def _values(results: Mapping[str, Any], problems: list[str]) -> Iterator[ImportedValue]:
-    """Yields the figures, and adds those that cannot be read to the problems."""
+def _values(results: Mapping[str, Any], unread: UnreadFigures) -> Iterator[ImportedValue]:
+    """Yields the figures, and adds those that cannot be read to `unread`."""
     for metric, task, value, unit in _figures(results):
         if value is None or (isinstance(value, str) and is_no_value(value)):
             continue
@@ -150,17 +148,16 @@ def _values(results: Mapping[str, Any], problems: list[str]) -> Iterator[Importe
         found = (
             f"'{shortened(str(value), _SHOWN_VALUE)}' is not a figure that can be read"
             if number is None
-            else imported_value(metric, whole_line(task), number, unit)
+            else imported_value(metric, task, number, unit)
         )
         if isinstance(found, ImportedValue):
             yield found
         else:
-            where = f"'{metric}'" + (f" of '{task}'" if task else "")
-            problems.append(whole_line(f"{where}: {found}"))
+            unread.add(metric, task, found)
 
 
 _Figure = tuple[str, str, object, str]
-"""Metric, task, value and unit."""
+"""Metric, task, value and unit. The names are those of `public_name`: many figures have the same."""
 
 
 def _figures(results: Mapping[str, Any]) -> Iterator[_Figure]:
@@ -169,13 +166,21 @@ def _figures(results: Mapping[str, Any]) -> Iterator[_Figure]:
     if isinstance(stored, list) and len(stored) > MAX_TASKS:
         raise PacenoteError(f"the race has more than {MAX_TASKS:,} tasks")
     for entry in stored if isinstance(stored, list) else []:
-        if isinstance(entry, Mapping) and (task := _text(entry, "task", "operation")):
+        if isinstance(entry, Mapping) and (task := _task(entry)):
             yield from _task_figures(entry, task)
     recalls = results.get("correctness_metrics")
     for entry in recalls if isinstance(recalls, list) else []:
-        if isinstance(entry, Mapping) and (task := _text(entry, "task", "operation")):
+        if isinstance(entry, Mapping) and (task := _task(entry)):
             for name in (key for key in entry if str(key).startswith("recall@")):
-                yield f"Mean {name}", task, _mapping(entry, name).get("mean"), ""
+                yield public_name(f"Mean {name}"), task, _mapping(entry, name).get("mean"), ""
+
+
+def _task(entry: Mapping[str, Any]) -> str:
+    return public_name(_text(entry, "task", "operation") or "")
+
+
+def _unit(spread: Mapping[str, Any], default: str) -> str:
+    return public_name(str(spread.get("unit") or default))
 
 
 def _system_figures(results: Mapping[str, Any]) -> Iterator[_Figure]:
@@ -186,9 +191,9 @@ def _system_figures(results: Mapping[str, Any]) -> Iterator[_Figure]:
             yield metric.row.label, "", results.get(metric.result), metric.unit
             continue
         spread = _mapping(results, metric.result)
+        unit = _unit(spread, metric.unit)
         for which in metric.statistics:
-            name, unit = metric.row.named(which.capitalize()), str(spread.get("unit") or metric.unit)
-            yield name, "", spread.get(which), unit
+            yield metric.row.named(which.capitalize()), "", spread.get(which), unit
     yield "Doc count", "", results.get("docs_count"), ""
 
 
@@ -197,16 +202,17 @@ def _task_figures(entry: Mapping[str, Any], task: str) -> Iterator[_Figure]:
         if entry.get(key) is not None and not isinstance(entry[key], Mapping):
             yield key, task, str(entry[key]) or "nothing", ""
     throughput = _mapping(entry, "throughput")
-    unit = str(throughput.get("unit") or "")
+    unit = _unit(throughput, "")
     for which in ("min", "mean", "median", "max"):
         # The averages of OpenSearch Benchmark have other names for the smallest and the largest value.
         value = throughput.get(which, throughput.get(f"overall_{which}"))
         yield f"{which.capitalize()} Throughput", task, value, unit
     for kind in TIME_KINDS:
         times = _mapping(entry, kind.replace(" ", "_"))
+        unit = _unit(times, "ms")
         for key in sorted(filter(_NUMBERS.fullmatch, map(str, times)), key=_percentile_order):
             metric = f"{key.replace('_', '.').removesuffix('.0')}th percentile {kind}"
-            yield metric, task, times.get(key), str(times.get("unit") or "ms")
+            yield public_name(metric), task, times.get(key), unit
     stated = entry.get("error_rate")
     rate = _number(stated)
     yield ERROR_RATE, task, stated if rate is None else rate * 100, "%"

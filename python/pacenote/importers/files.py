@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import PacenoteError
-from pacenote.importers.documents import FILE_NAMES, MAX_FIGURES, is_race_document, races_in_document
+from pacenote.importers.documents import FILE_NAMES, is_race_document, races_in_document
 from pacenote.importers.found_race import FoundRace
+from pacenote.importers.names import MAX_FIGURES
 from pacenote.importers.table_races import MAX_RACES, races_in_text
 from pacenote.model.decoding import parse_json
 from pacenote.system.paths import is_link

@@ -13,16 +13,14 @@ from typing import Literal
 from msgspec.structs import replace
 
 from pacenote.importers.found_race import FoundRace, RaceFacts
+from pacenote.importers.names import public_name
 from pacenote.model.engine import engine_of_version
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults, ImportedValue
-from pacenote.model.printable import encodable_value, shortened, whole_line
+from pacenote.model.printable import encodable_value
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster, RecordedTrack
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.secrets import redact_params, redact_urls, redact_value
+from pacenote.model.secrets import redact_params, redact_urls
 from pacenote.verdict.imported_rules import imported_verdict
-
-_MAX_NAME = 300
-"""Number of characters of a name that are kept."""
 
 _FACTS = {
     UNSTATED_TIME: "timestamp",
@@ -138,8 +136,8 @@ def _unstated(facts: RaceFacts) -> tuple[str, ...]:
 
 
 def _name(text: str | None) -> str:
-    """Returns a name from a file, in one line and without secrets."""
-    return shortened(str(redact_value(whole_line(encodable_value(text or "")), ())), _MAX_NAME)
+    """Returns a name from a file that may not state it."""
+    return public_name(text or "")
 
 
 def _public(value: ImportedValue) -> ImportedValue:

@@ -11,6 +11,7 @@ from pacenote.errors import PacenoteError
 from pacenote.importers.found_race import FoundRace, RaceFacts
 from pacenote.importers.headers import comparison_facts, summary_facts
 from pacenote.importers.metrics import first_versions, imported_value, is_figure_of_task
+from pacenote.importers.names import UnreadFigures, public_name
 from pacenote.importers.numbers import has_decimal_commas, is_no_value, parse_number
 from pacenote.importers.tables import MAX_ROWS, Table, clean_lines, find_tables
 from pacenote.model.imported import ImportedValue
@@ -50,15 +51,14 @@ def races_in_text(text: str) -> tuple[tuple[FoundRace, ...], tuple[str, ...]]:
 
     Raises PacenoteError if there is no table with figures of tasks.
     """
-    lines, races, problems = clean_lines(text), list[FoundRace](), list[str]()
+    lines, races, unread = clean_lines(text), list[FoundRace](), UnreadFigures()
     end = 0
     for number, table in enumerate(find_tables(lines)):
-        found, own = _races(table, lines[end : table.line - 1])
-        races += found
-        problems += own
+        races += _races(table, lines[end : table.line - 1], unread)
         end = table.end
         if max(number, len(races)) > MAX_RACES:
             raise PacenoteError(f"it has more than {MAX_RACES:,} tables or races", hint="split the file")
+    problems = unread.texts()
     if not races:
         raise PacenoteError(
             "no summary or comparison of Rally or OpenSearch Benchmark found in it"
@@ -66,10 +66,10 @@ def races_in_text(text: str) -> tuple[tuple[FoundRace, ...], tuple[str, ...]]:
             hint="expected a table with the columns Metric, Task and Value, or Metric, Task, Baseline and "
             "Contender, or race.json, test_run.json or test_execution.json",
         )
-    return tuple(races), tuple(problems)
+    return tuple(races), problems
 
 
-def _races(table: Table, before: Sequence[str]) -> tuple[list[FoundRace], list[str]]:
+def _races(table: Table, before: Sequence[str], unread: UnreadFigures) -> list[FoundRace]:
     if _PACENOTES & set(table.heads) or any(line.startswith("- Race ID: ") for line in before):
         raise PacenoteError(
             f"line {table.line} is a report of Pacenote",
@@ -85,15 +85,14 @@ def _races(table: Table, before: Sequence[str]) -> tuple[list[FoundRace], list[s
         facts = dict(zip(_SIDES, comparison_facts(before), strict=True))
     else:
         facts = {"": summary_facts(before)}
-    races, problems = list[FoundRace](), list[str]()
+    races = list[FoundRace]()
     decimal_comma = _has_decimal_commas(table, columns)
     contradictions = (
         tuple(_contradictions(table, decimal_comma=decimal_comma)) if columns and columns[0].side else ()
     )
     for column in columns:
         for rows in _laps(table):
-            values, own = _values(table, rows, column, decimal_comma=decimal_comma)
-            problems += own
+            values = _values(table, rows, column, unread, decimal_comma=decimal_comma)
             if any(map(is_figure_of_task, values)):
                 races.append(
                     FoundRace(
@@ -106,8 +105,8 @@ def _races(table: Table, before: Sequence[str]) -> tuple[list[FoundRace], list[s
                     )
                 )
             elif column.side:
-                problems.append(f"the table in line {table.line}: the {column.side} has no figure of a task")
-    return races, list(dict.fromkeys(problems))
+                unread.add_text(f"the table in line {table.line}: the {column.side} has no figure of a task")
+    return races
 
 
 def _has_decimal_commas(table: Table, columns: Sequence[_Column]) -> bool:
@@ -172,34 +171,40 @@ def _laps(table: Table) -> Iterator[Sequence[tuple[str, ...]]]:
 
 
 def _values(
-    table: Table, rows: Sequence[tuple[str, ...]], column: _Column, *, decimal_comma: bool
-) -> tuple[tuple[ImportedValue, ...], list[str]]:
-    """Returns the figures of a column, and what cannot be read. Rows without a value are left out."""
+    table: Table,
+    rows: Sequence[tuple[str, ...]],
+    column: _Column,
+    unread: UnreadFigures,
+    *,
+    decimal_comma: bool,
+) -> tuple[ImportedValue, ...]:
+    """Returns the figures of a column, and adds those that cannot be read to `unread`. Rows without a value
+    are left out.
+    """
     heads = table.heads
     indices = {name: heads.index(name) for name in _TEXT_HEADS if name in heads}
     task_index = indices.get("task", indices.get("operation"))
+    place = f"the table in line {table.line}, "
     found: dict[tuple[str, str], ImportedValue] = {}
-    problems = []
     for row in rows:
-        text, metric = row[column.index], whole_line(row[indices["metric"]])
+        text, metric = row[column.index], public_name(row[indices["metric"]])
         if not metric or is_no_value(text.rstrip("% ")):
             continue
-        task = whole_line(row[task_index]) if task_index is not None else ""
-        unit = whole_line(row[indices["unit"]]) if "unit" in indices else ""
+        task = public_name(row[task_index]) if task_index is not None else ""
+        unit = public_name(row[indices["unit"]]) if "unit" in indices else ""
         if task_index is None and (old := first_versions(metric)):
             metric, task, unit = old
         number = parse_number(text.rstrip("%"), decimal_comma=decimal_comma)
-        where = f"the table in line {table.line}, '{metric}'" + (f" of '{task}'" if task else "")
         if number is None:
-            problems.append(f"{where}: '{text[:40]}' is not a number")
+            unread.add(metric, task, f"'{text[:40]}' is not a number", place=place)
             continue
         value = imported_value(metric, task, number, unit)
         if isinstance(value, str):
-            problems.append(f"{where}: {value}")
+            unread.add(metric, task, value, place=place)
             continue
         key = (value.metric, value.task)
         if key in found and found[key] != value:
-            problems.append(f"{where}: it has two values; the first one counts")
+            unread.add(metric, task, "it has two values; the first one counts", place=place)
             continue
         found[key] = value
-    return tuple(found.values()), problems
+    return tuple(found.values())
