@@ -67,6 +67,7 @@ _NEIGHBOURS: dict[str, Callable[[Path], object]] = {
     "odd-tags": _changed(race_id="odd-tags", user_tags={"a": [{"b": 2}], "c": 10**30, "d": None}),
     "deep": lambda folder: (folder / "race.json").write_text('{"a":[' * 5_000),
     "digits": lambda folder: (folder / "race.json").write_text(f'{{"seed":{"9" * 10_000}}}'),
+    "long-name": _changed(race_id="long-name", unreported=["A" * 400_000]),
     "binary": lambda folder: (folder / "race.json").write_bytes(bytes(range(256))),
     "huge": lambda folder: ((folder / "race.json").touch(), os.truncate(folder / "race.json", 1 << 36)),
     "pipe": lambda folder: os.mkfifo(folder / "race.json"),

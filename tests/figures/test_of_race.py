@@ -1,10 +1,25 @@
-"""The figures of a race: only those of the metrics that are asked for are made."""
+"""The figures of a race: only those of the metrics that are asked for are made, and with short names."""
 
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from pacenote.errors import PacenoteError
 from pacenote.figures.catalogue import ENGINE, METRICS
 from pacenote.figures.of_race import race_figures
+from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.imported import ImportedResults, ImportedValue
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import ValueSummary
 from pacenote.model.saturation_answer import RecordedSaturation
+from pacenote.model.system_metrics import FieldUsage, MlProcessingTime, SystemMetrics, TransformFigure
 from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, part, record
 
@@ -43,3 +58,51 @@ def test_the_races_of_this_test_have_figures_of_all_metrics():
     of_lists = {metric for metric in ENGINE if metric.part}
     known = {figure.metric for race in (MEASURED, IMPORTED) for figure in race_figures(race)}
     assert set(METRICS.values()) - known == of_lists
+
+
+def _strings(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yields the places of all texts, and of all keys, of a document."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*keys, key)
+        yield from _strings(item, (*keys, key))
+
+
+def _with_long(document: Any, keys: tuple[Any, ...], *, as_key: bool) -> Any:
+    """Returns a copy of a document with a long text, or a long key, at a place."""
+    changed = copy.deepcopy(document)
+    container = changed
+    for key in keys[:-1]:
+        container = container[key]
+    if as_key and isinstance(container, dict):
+        container["A" * 2_000] = container.pop(keys[-1])
+    else:
+        container[keys[-1]] = "A" * 2_000
+    return changed
+
+
+@pytest.mark.parametrize("kind", ["own", "imported"])
+def test_no_figure_repeats_a_long_name(kind: str) -> None:
+    system = SystemMetrics(
+        ml_processing_time=(MlProcessingTime("job", 1.0, 2.0, 3.0, 4.0),),
+        total_transform_search_times=(TransformFigure("transform", 1.0, "ms"),),
+        disk_usage_total=(FieldUsage("index", "field", 5.0),),
+    )
+    own = replace(MEASURED, system=system, documents=(DocumentCheck("index", 3, 3),))
+    document = json.loads(json.dumps((own if kind == "own" else IMPORTED).to_document()))
+    places = [
+        (keys, as_key)
+        for part in ("tasks", "results", "documents", "target-rates", "saturation", "imported")
+        for keys in _strings(document.get(part), (part,))
+        for as_key in (False, True)
+    ]
+    assert len(places) > 40
+    read = 0
+    for keys, as_key in places:
+        with contextlib.suppress(PacenoteError):
+            race = RaceRecord.from_document(_with_long(document, keys, as_key=as_key))
+            read += 1
+            for figure in race_figures(race):
+                names = (figure.task, figure.operation, figure.part, figure.unit)
+                assert max(map(len, names)) < 2_000, keys
+    assert read

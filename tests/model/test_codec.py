@@ -17,7 +17,7 @@ from msgspec import field
 
 import pacenote
 from pacenote.errors import PacenoteError
-from pacenote.model.codec import Integer, Number, Seed, Stored, decode, encode
+from pacenote.model.codec import MAX_NAME, Integer, Name, Number, Seed, Stored, decode, encode
 from pacenote.model.experiment import PlannedRace
 
 
@@ -142,6 +142,27 @@ def test_a_name_that_looks_like_a_place_is_a_name(place: str) -> None:
         assert name in caught.value.message
     with pytest.raises(PacenoteError):
         decode(Tree, {"leaves": [{"count": 1, "kind": name}]}, "tree")
+
+
+class Named(Stored, frozen=True):
+    name: Name = ""
+    by_name: Mapping[Name, Mapping[Name, int]] = field(default_factory=dict)
+
+
+def test_a_long_name_is_refused_where_it_is() -> None:
+    longest = "A" * MAX_NAME
+    for document, message in (
+        ({"name": f"{longest}A"}, f"named.name must be text of at most 1,000 characters, not '{'A' * 59}…"),
+        ({"by_name": {f"{longest}A": {}}}, "named.by_name has a key of more than 1,000 characters"),
+        (
+            {"by_name": {"a": {f"{longest}A": 1}}},
+            "named.by_name[...] has a key of more than 1,000 characters",
+        ),
+    ):
+        with pytest.raises(PacenoteError) as caught:
+            decode(Named, document, "named")
+        assert caught.value.message == message
+    assert decode(Named, {"name": longest, "by_name": {longest: {longest: 1}}}, "named").name == longest
 
 
 def test_fields_that_may_have_secrets_are_not_shown() -> None:

@@ -131,3 +131,10 @@ def test_the_figures_of_a_snapshot_can_be_asserted(tmp_path, files, failed):
     with serving(snapshots) as server:
         raced = race_track(tmp_path, NOTHING, schedule, server.address, enable_assertions=True)
     assert raced.task("wait").accounting.failed == failed
+
+
+def test_long_names_of_numbers_are_left_out_and_a_long_unit_is_refused():
+    result = from_runner({"a": 1, "A" * 501: 2, "b": {"c": 3, "B" * 499: 4, "C" * 500: {"d": 5}}})
+    assert result.values == {"a": 1.0, "b.c": 3.0}
+    with pytest.raises(TrackError, match="must be a word such as docs"):
+        from_runner({"unit": "A" * 501})

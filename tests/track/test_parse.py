@@ -123,6 +123,9 @@ CHALLENGE_RULES: list[tuple[dict[str, Any], str]] = [
 
 TASK_RULES: list[tuple[dict[str, Any], str]] = [
     ({"operation": None}, "schedule[0].operation is missing"),
+    ({"name": "A" * 501}, "but must be a name of at most 500 characters"),
+    ({"operation": "A" * 501}, "but must be a name of at most 500 characters"),
+    ({"operation": {"name": "A" * 501, "operation-type": "search"}}, "but must be a name of at most 500"),
     ({"clients": 0}, "schedule[0].clients is 0, but must be at least 1"),
     ({"clients": True}, "schedule[0].clients is true, but must be a whole number"),
     ({"clients": 1.5}, "schedule[0].clients is 1.5, but must be a whole number"),
@@ -173,6 +176,7 @@ PARALLEL_RULES: list[tuple[dict[str, Any], str]] = [
     (parallel(), "schedule[0].parallel.tasks is empty"),
     (parallel(parallel(*TWO)), "schedule[0].parallel.tasks[0].parallel cannot be inside another"),
     (parallel(*TWO, clients=0), "schedule[0].parallel.clients is 0"),
+    (parallel(*TWO, name="A" * 501), "but must be a name of at most 500 characters"),
     (
         parallel(*TWO, **{"completed-by": "bb"}),
         'completed-by names "bb", which is not one of its tasks (did you mean "b"?)',

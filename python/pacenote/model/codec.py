@@ -39,6 +39,12 @@ Seed = Annotated[int, Meta(ge=0)]
 Number = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 """A number of a stored type: finite, and not above `MAX_NUMBER`."""
 
+MAX_NAME = 1_000
+"""The most characters of a name that the figures of a race repeat; those of tracks and engines have fewer."""
+
+Name = Annotated[str, Meta(max_length=MAX_NAME)]
+"""The name of a task, an operation, an index, a unit or the like, which each figure of it repeats."""
+
 _EXPECTED = {
     "array": "a list",
     "bool": "true or false",
@@ -145,6 +151,8 @@ def _read_path(kind: type, value: object) -> object:
 
 def _invalid(error: ValidationError, kind: type, document: Any, path: str) -> PacenoteError:
     """Translates an error such as "Expected `int`, got `str` - at `$.tasks[0].clients`"."""
+    if match := re.fullmatch(r"Expected `str` of length .* - at `key` in `\$(.*)`", str(error)):
+        return PacenoteError(f"{path}{match[1]} has a key of more than {MAX_NAME:,} characters")
     # The place comes last, but a name in the document may look like one.
     text, has_place, at = str(error).rpartition(" - at `$")
     try:
@@ -222,6 +230,8 @@ def _expected(name: str, value: object) -> str:
         return "a whole number of 64 bits with its sign"
     if name == "float" and isinstance(value, int | float) and not isinstance(value, bool):
         return f"a number of at most {MAX_NUMBER:g}" if abs(value) < math.inf else "a finite number"
+    if name == "str" and isinstance(value, str):
+        return f"text of at most {MAX_NAME:,} characters"
     return _EXPECTED.get(name, name)
 
 

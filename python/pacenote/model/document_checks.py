@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pacenote.model.codec import Integer, Stored
+from pacenote.model.codec import Integer, Name, Stored
 from pacenote.model.finding import Cause
 from pacenote.units import format_count
 
@@ -10,7 +10,7 @@ from pacenote.units import format_count
 class DocumentCheck(Stored, frozen=True):
     """Comparison of an index's documents: acknowledged by the engine, and counted by it after the race."""
 
-    index: str
+    index: Name
     """The name of the index."""
 
     acknowledged: Integer | None
@@ -73,7 +73,7 @@ class DocumentCheck(Stored, frozen=True):
 class UncheckedDocuments(Stored, frozen=True):
     """Documents that the engine acknowledged, but that were not compared with those that it counts."""
 
-    task: str
+    task: Name
     """Name of the task that sent them."""
 
     acknowledged: Integer
@@ -86,7 +86,7 @@ class UncheckedDocuments(Stored, frozen=True):
 class UnsentDocuments(Stored, frozen=True):
     """A task that its iterations end before it has sent all documents of its operation."""
 
-    task: str
+    task: Name
     """Name of the task."""
 
     sent: Integer

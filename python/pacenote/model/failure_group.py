@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pacenote.model.codec import Integer, Number, Stored
+from pacenote.model.codec import Integer, Name, Number, Stored
 from pacenote.model.messages import DEFECT
 
 _OVERLOAD = (429, 502, 503, 504)
@@ -23,7 +23,7 @@ _TIMEOUTS = ("timeout", "search-timeout")
 class FailureGroup(Stored, frozen=True):
     """Failures of one class, status and kind."""
 
-    error_class: str
+    error_class: Name
     """The class, for example `http-status`."""
     reason: str
     """The engine's error type and the reason of the first failure."""
@@ -35,7 +35,7 @@ class FailureGroup(Stored, frozen=True):
     """Time of the first failure, in seconds since the task began."""
     last_s: Number
     """Time of the last failure, in seconds since the task began."""
-    unit: str = ""
+    unit: Name = ""
     """What `count` counts: `operations`, or `documents` of bulks; empty in races of earlier versions."""
 
     @property

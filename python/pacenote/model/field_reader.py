@@ -22,6 +22,9 @@ MAX_COUNT = 2**63 - 1
 MAX_NUMBER = 100 * 365 * 86400.0
 """The largest number that is not a count, 100 years in seconds: these are times, rates or percentages."""
 
+MAX_NAME = 500
+"""Characters of a name. A stored one may have more: what hides a secret in it may be longer than that."""
+
 _EMPTY: Mapping[str, Any] = {}
 
 
@@ -70,6 +73,13 @@ class FieldReader:
         value = self.text(key)
         if not value and self.data.get(key) == "":
             self.problem(key, "is empty")
+        return value
+
+    def name(self, key: str, *, is_required: bool = False) -> str:
+        """Returns a string that the figures of a race repeat, so that its length is limited."""
+        value = self.required_text(key) if is_required else self.text(key)
+        if len(value) > MAX_NAME:
+            return self._wrong(key, value, f"a name of at most {MAX_NAME} characters", value)
         return value
 
     def integer(

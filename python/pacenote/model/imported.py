@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pacenote.model.codec import Integer, Number, Stored
+from pacenote.model.codec import Integer, Name, Number, Stored
 from pacenote.model.sample_counts import SAMPLES_NEEDED
 
 ImportedTool = Literal["rally", "opensearch-benchmark", "unknown"]
@@ -73,16 +73,16 @@ _UNKNOWN_KEYS = frozenset({
 class ImportedValue(Stored, frozen=True):
     """One figure."""
 
-    metric: str
+    metric: Name
     """Its name in Rally's current report, such as `99th percentile service time`."""
 
-    task: str
+    task: Name
     """Name of the task; empty for a figure of the whole race."""
 
     value: Number
     """The figure in `unit`."""
 
-    unit: str
+    unit: Name
     """The unit; empty for a count, or if the file does not state it."""
 
 

@@ -15,7 +15,7 @@ from msgspec import field
 from msgspec.structs import force_setattr
 
 from pacenote.errors import PacenoteError
-from pacenote.model.codec import Integer, Number, Seed, Stored, check_seed, decode, encode
+from pacenote.model.codec import Integer, Name, Number, Seed, Stored, check_seed, decode, encode
 from pacenote.model.data_options import StartingState
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, UnsentDocuments
 from pacenote.model.engine_archive import EngineArchive
@@ -379,7 +379,7 @@ class RaceRecord(Stored, frozen=True, kw_only=True, rename=_KEYS):
     max_error_rate: Number = 0.01
     """The error rate above which the race is void, as a fraction from 0 to 1."""
 
-    targets: Mapping[str, TargetRate] = field(default_factory=dict)
+    targets: Mapping[Name, TargetRate] = field(default_factory=dict)
     """The target rates of tasks, by name of the task."""
 
     max_shortfall: Number = MAX_SHORTFALL
@@ -394,13 +394,13 @@ class RaceRecord(Stored, frozen=True, kw_only=True, rename=_KEYS):
     tasks: tuple[TaskResult, ...] = ()
     """Results of the finished tasks."""
 
-    steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    steps: Mapping[Name, tuple[Name, ...]] = field(default_factory=dict)
     """The tasks of steps that have several, by name of the step."""
 
-    task_meta: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    task_meta: Mapping[Name, Mapping[str, object]] = field(default_factory=dict)
     """Metadata of the tasks that have any (Rally's `meta`), by name of the task."""
 
-    unreported: tuple[str, ...] = ()
+    unreported: tuple[Name, ...] = ()
     """Tasks that reports leave out unless they had errors (Rally's `include-in-reporting`)."""
 
     system: SystemMetrics = field(default_factory=SystemMetrics)

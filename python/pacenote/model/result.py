@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 from msgspec import field
 
 from pacenote.errors import PacenoteError
-from pacenote.model.codec import Integer, Number, Stored, decode, encode
+from pacenote.model.codec import Integer, Name, Number, Stored, decode, encode
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.merged_series import MergedPercentile
 
@@ -141,9 +141,9 @@ class SubOperationResult(Stored, frozen=True):
     Executions that were aborted because another sub-operation failed are not counted.
     """
 
-    operation: str
+    operation: Name
     """Name of the sub-operation."""
-    operation_type: str
+    operation_type: Name
     """Type of the sub-operation."""
     service_time: DurationSummary | None
     """Service time of measured executions that succeeded."""
@@ -271,7 +271,7 @@ class CleanUps(Stored, frozen=True):
 
     requests: Integer = 0
     """Number of requests."""
-    failed: Mapping[str, Integer] = field(default_factory=dict)
+    failed: Mapping[Name, Integer] = field(default_factory=dict)
     """Number of those that failed, by error class."""
     duration_s: Number = 0.0
     """Their total duration in seconds, without opening connections."""
@@ -358,15 +358,15 @@ class ValueSummary(Stored, frozen=True):
 class TaskResult(Stored, frozen=True):
     """The result of one finished task. Only measured operations count unless a field says otherwise."""
 
-    task: str
+    task: Name
     """Name of the task."""
-    operation: str
+    operation: Name
     """Name of its operation."""
-    operation_type: str
+    operation_type: Name
     """Type of its operation."""
     index: Integer
     """Position of the task in the plan, from 0."""
-    unit: str
+    unit: Name
     """Unit of its work."""
     clients: Integer
     """Number of its clients."""
@@ -442,7 +442,7 @@ class TaskResult(Stored, frozen=True):
     """Number of the task's samples that are in `samples.parquet`."""
     parts: tuple[SubOperationResult, ...] = ()
     """Its sub-operations in the order of their first execution; no other field includes them."""
-    values: Mapping[str, ValueSummary] = field(default_factory=dict)
+    values: Mapping[Name, ValueSummary] = field(default_factory=dict)
     """Numbers that a runner in Python returned with measured operations, by name."""
     driver_time: DriverTime | None = None
     """The driver's own work on its operations, or None if there is no operation to compare."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pacenote.model.codec import Number, Stored
+from pacenote.model.codec import Name, Number, Stored
 from pacenote.model.printable import single_line, whole_line
 from pacenote.model.saturation import LimitedBy, Probe, ProbeOutcome, SaturationResult
 from pacenote.units import OPS, format_count, format_number
@@ -18,7 +18,7 @@ UNDECIDED: tuple[LimitedBy, ...] = ("connections", "samples", "driver")
 class RecordedSaturation(Stored, frozen=True):
     """The answer of `pacenote saturate`, as `race.json` has it; all probes are in `saturation.json`."""
 
-    task: str
+    task: Name
     """The name of the task."""
 
     answer: str

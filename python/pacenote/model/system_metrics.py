@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pacenote.model.codec import Integer, Number, Stored
+from pacenote.model.codec import Integer, Name, Number, Stored
 
 
 class PerShardTimes(Stored, frozen=True):
@@ -17,14 +17,14 @@ class PerShardTimes(Stored, frozen=True):
     max: Number
     """The largest time of a shard, in `unit`."""
 
-    unit: str = "ms"
+    unit: Name = "ms"
     """The unit, `ms`."""
 
 
 class MlProcessingTime(Stored, frozen=True):
     """Processing times of the buckets of one machine learning job."""
 
-    job: str
+    job: Name
     """The id of the job."""
 
     min: Number
@@ -39,36 +39,36 @@ class MlProcessingTime(Stored, frozen=True):
     max: Number
     """The longest time, in `unit`."""
 
-    unit: str = "ms"
+    unit: Name = "ms"
     """The unit, `ms`."""
 
 
 class TransformFigure(Stored, frozen=True):
     """One figure of a transform at the end of the race."""
 
-    id: str
+    id: Name
     """The id of the transform."""
 
     mean: Number
     """The figure, in `unit`."""
 
-    unit: str
+    unit: Name
     """The unit: `ms` or `docs/s`."""
 
 
 class FieldUsage(Stored, frozen=True):
     """Disk space that one structure of a field needs in an index."""
 
-    index: str
+    index: Name
     """The name of the index."""
 
-    field: str
+    field: Name
     """The name of the field."""
 
     value: Number
     """The space, in `unit`."""
 
-    unit: str = "byte"
+    unit: Name = "byte"
     """The unit, `byte`, as Rally writes it."""
 
 

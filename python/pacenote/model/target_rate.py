@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pacenote.model.codec import Number, Stored
+from pacenote.model.codec import Name, Number, Stored
 from pacenote.model.driver_facts import LateJoins
 from pacenote.model.pacing_options import Arrivals
 from pacenote.model.result import TaskResult
@@ -28,7 +28,7 @@ class TargetRate(Stored, frozen=True):
     value: Number
     """Work per second, in `unit`."""
 
-    unit: str = OPS
+    unit: Name = OPS
     """What the rate counts: operations, or the unit of the task, such as documents."""
 
     operations: Number | None = None

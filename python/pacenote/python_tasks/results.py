@@ -14,6 +14,7 @@ from msgspec import structs
 
 from pacenote._core import RunnerFailure, RunnerResult
 from pacenote.errors import TrackError
+from pacenote.model.field_reader import MAX_NAME
 from pacenote.model.messages import quoted
 from pacenote.model.printable import encodable
 from pacenote.model.problems import preview
@@ -276,7 +277,7 @@ def _weight(value: Any) -> int:
 
 
 def _unit(value: Any) -> str:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
         raise TrackError(f"the runner returned the unit {preview(value)}, which must be a word such as docs")
     return encodable(value)
 
@@ -291,10 +292,12 @@ def _reported_seconds(weight: int, throughput: float | None) -> float | None:
 
 
 def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
-    """Yields the numbers of a result with their keys; keys of nested dictionaries are joined with dots."""
+    """Yields the numbers of a result with their keys; keys of nested dictionaries are joined with dots. Those
+    with longer keys than `MAX_NAME` are left out: each figure repeats its key.
+    """
     for key, value in returned.items():
         name = encodable(f"{prefix}{key}")
-        if name in _REQUEST_KEYS:
+        if name in _REQUEST_KEYS or len(name) > MAX_NAME:
             continue
         if isinstance(value, Mapping):
             yield from _numbers(f"{name}.", value)

@@ -16,7 +16,7 @@ def parse_operations(root: FieldReader) -> dict[str, Operation]:
     """Returns the named operations by name; the names are unique."""
     operations: dict[str, Operation] = {}
     for item in root.children("operations"):
-        name = item.required_text("name")
+        name = item.name("name", is_required=True)
         if name in operations:
             item.problem("name", f"is {quoted(name)}, which is not unique among the operations")
         operations[name] = parse_operation(item, name)
@@ -25,13 +25,13 @@ def parse_operations(root: FieldReader) -> dict[str, Operation]:
 
 def parse_operation(item: FieldReader, name: str = "") -> Operation:
     """Returns one operation; without a name, its name is its type."""
-    kind = item.required_text("operation-type")
+    kind = item.name("operation-type", is_required=True)
     if "type" in item.data and (found := find_type(kind)) is not None and found.searches:
         item.problem("type", "is not supported: engines no longer have mapping types")
     item.flag("run-on-serverless", False)
     item.flag("include-in-reporting", True)
     return Operation(
-        name=name or item.text("name") or kind,
+        name=name or item.name("name") or kind,
         type=kind,
         params={key: value for key, value in item.data.items() if key not in _NOT_PARAMS},
         meta=item.mapping("meta"),
@@ -44,6 +44,6 @@ def parse_task_operation(task: FieldReader, operations: Mapping[str, Operation])
     value = task.required("operation")
     if isinstance(value, dict):
         return parse_operation(task.child("operation"))
-    name = task.text("operation")
+    name = task.name("operation")
     key_path = (*task.path, "operation")
     return operations.get(name) or Operation(name=name, type=name, key_path=key_path)

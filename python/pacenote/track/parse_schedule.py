@@ -128,7 +128,7 @@ def _parallel(outer: FieldReader, operations: Operations) -> Parallel:
         tasks=tasks,
         clients=item.integer("clients", 1, MAX_CLIENTS),
         completed_by=completed_by,
-        name=outer.text("name") or item.text("name"),
+        name=outer.name("name") or item.name("name"),
         key_path=item.path,
     )
 
@@ -151,7 +151,7 @@ def _task(item: FieldReader, operations: Operations, parent: _Bounds) -> Task:
         item.problem("target-interval", "cannot be used together with target-throughput")
     level = item.choice("ignore-response-error-level", ["non-fatal"], "")
     return Task(
-        name=item.text("name") or operation.name,
+        name=item.name("name") or operation.name,
         operation=operation,
         clients=item.integer("clients", 1, MAX_CLIENTS) or 1,
         warmup_iterations=bounds.warmup_iterations,

@@ -44,7 +44,7 @@ def _item(item: FieldReader, context: CompileContext) -> CompositeItem:
         return OperationStream(_items(item, "stream", context))
     value = item.data.get("operation-type")
     type_name = str(value)
-    name = item.text("name") or type_name
+    name = item.name("name") or type_name
     operation_type = find_type(type_name)
     if operation_type is None or not operation_type.composable:
         item.problem("operation-type", _not_composable(value))
