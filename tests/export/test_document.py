@@ -9,6 +9,8 @@ import pytest
 from export.export_schema import export_schema, problems
 from pacenote.export.document import EXPORT_FORMAT, exported_race
 from pacenote.export.json import json_text
+from pacenote.model.codec import encode
+from pacenote.model.result import ValueSummary
 from shape.sources import ROOT
 from support.records import bulk, paced, part, record, task
 
@@ -39,6 +41,17 @@ def test_exports_follow_the_published_schema():
     assert [race["race_id"] for race in document["races"]] == ["race-1", "race-2", "race-3"]
     assert document["format"] == EXPORT_FORMAT
     assert json.loads(exported(races[0]))["races"] == document["races"][:1]
+
+
+def test_a_race_with_many_figures_is_written_in_parts():
+    values = {f"recall@{number}": ValueSummary(3, 0.5, 0.75, 1.0) for number in range(1_000)}
+    races = (record("race-1", tasks=(bulk(values=values),)), record("race-2", tasks=()))
+    folder = Path("/races")
+    built = [exported_race(race, "complete", folder / race.race_id) for race in races]
+    parts = list(json_text(iter(built)))
+    assert max(map(len, parts)) < len("".join(parts)) / 10
+    lines = [json.dumps(encode(race), ensure_ascii=False) for race in built]
+    assert "".join(parts) == '{"format": 1, "races": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
 @pytest.mark.parametrize(

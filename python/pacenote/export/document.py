@@ -204,7 +204,9 @@ MOST_IDENTITY = 1 << 14
 
 
 def check_identity(record: RaceRecord) -> None:
-    """Raises StoreError if the tags and names of a race are too long to be repeated with each figure."""
+    """Raises StoreError if the tags and names of a race are too long to be repeated with each figure. Those
+    of the figures themselves are short: `model.codec.MAX_NAME`.
+    """
     cluster, host = record.cluster, record.environment
     names = (record.race_id, record.track.name, record.challenge, record.pipeline, host.name, host.host_name)
     engine = (cluster.name, cluster.distribution, cluster.version, host.pacenote, *record.car)
