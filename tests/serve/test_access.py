@@ -16,6 +16,8 @@ def test_names_of_this_machine_are_allowed(host):
     "host",
     [
         *("", "evil.example", "evil.example:7223", "127.0.0.1.evil.example", "localhost.evil.example"),
+        *("[::1].evil.example", "localhost:evil.example", "127.0.0.1:80:80", "127.0.0.1:", "[::1]:8x"),
+        *("localhost:80\n", "127.0.0.1\u0660", "localhost:\u0661"),
         *("evil.example@127.0.0.1", "127.0.0.1/evil", "127.0.0.1?a", "127.0.0.2", "[::1", "0.0.0.0:7223"),
     ],
 )

@@ -9,10 +9,10 @@ differs at each start.
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 from pacenote.errors import PacenoteError
 
@@ -22,8 +22,8 @@ TOKEN = "token"  # noqa: S105  # its name
 COOKIE = "pacenote"
 """Name of the cookie."""
 
-_HOSTS = frozenset(("127.0.0.1", "localhost", "::1"))
-"""Names of this machine. Any other host name in a request belongs to a page that resolves it to this one."""
+_HOST = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE | re.ASCII)
+"""A `Host` header with a name of this machine. Any other belongs to a page that resolves it to this one."""
 
 _OWN_PAGES = ("same-origin", "none")
 """Values of `Sec-Fetch-Site` for requests that pages of this server make, or the user."""
@@ -67,7 +67,7 @@ class Access:
         """Raises AccessDenied unless the request names this machine: the name of a page that resolves to it
         (DNS rebinding) is a different one.
         """
-        if _host(headers.get("Host", "")) not in _HOSTS:
+        if not _HOST.fullmatch(headers.get("Host", "")):
             raise AccessDenied("this server is only reachable as 127.0.0.1, localhost or [::1]")
 
     def check_reading(self, headers: Mapping[str, str]) -> None:
@@ -90,15 +90,6 @@ class Access:
 def _equal(given: str, expected: str) -> bool:
     """Compares in a time that does not depend on the number of characters that agree."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode())
-
-
-def _host(header: str) -> str:
-    """Returns the name in a `Host` header without its port, or an empty text if it is malformed."""
-    try:
-        split = urlsplit(f"//{header}")
-        return "" if split.netloc != header or "@" in header else split.hostname or ""
-    except ValueError:
-        return ""
 
 
 def _cookies(header: str) -> list[str]:
