@@ -31,3 +31,14 @@ def test_an_interval_is_not_narrower_than_the_resolution_of_a_histogram() -> Non
     change = percentile_change(BoundedPercentile(10.0, 10.0, 10.0), BoundedPercentile(20.0, 20.0, 20.0))
     assert change is not None
     assert (change.low, change.high) == pytest.approx((1.998, 2.002), rel=1e-5)
+
+
+@pytest.mark.parametrize("least", [5e-324, 1e-300, 1e-75])
+@pytest.mark.parametrize("most", [1e-10, 1.0, 1e75])
+def test_values_whose_ratio_is_no_number(least: float, most: float) -> None:
+    for old, new in ((least, most), (most, least)):
+        change = percentile_change(BoundedPercentile(old, least, most), BoundedPercentile(new, least, most))
+        assert change is not None
+        assert change.low is not None
+        assert change.high is not None
+        assert 0 <= change.low <= change.high < math.inf

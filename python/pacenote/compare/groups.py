@@ -48,6 +48,7 @@ from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.opposite_medians import opposite_median_notes
 from pacenote.model.user_tags import tag_texts
 from pacenote.model.warmup_backlog import BACKLOG_MARK, BACKLOG_REASON
+from pacenote.stats.effect import log_ratio
 from pacenote.stats.student import t_quantile
 from pacenote.units import format_change, format_count
 
@@ -492,7 +493,7 @@ def _drift(metric: MetricComparison, lags: Sequence[float]) -> float | None:
     count = len(values)
     if count < 4 or any(min(new, old) <= 0 for new, old, _ in values):
         return None
-    changes = [math.log(new / old) for new, old, _ in values]
+    changes = [log_ratio(new, old) for new, old, _ in values]
     mean, lag = math.fsum(changes) / count, math.fsum(lags) / count
     spread = math.fsum((one - lag) ** 2 for one in lags)
     if spread == 0:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pacenote.compare.metrics import smallest_effect_of
 from pacenote.model.comparison import MetricId, MetricWord
 from pacenote.model.trend import TrendOptions
+from pacenote.stats.effect import log_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class MetricScale:
 
     def step_between(self, old: float, new: float) -> float:
         """Returns the step from one value to another one."""
-        return new - old if self.resolution is not None else math.log(new / old)
+        return new - old if self.resolution is not None else log_ratio(new, old)
 
     def value(self, level: float) -> float:
         """Returns the value of a level in the unit of the metric."""

@@ -20,7 +20,7 @@ from pacenote.importers.found_race import FoundRace, RaceFacts
 from pacenote.importers.headers import parse_timestamp
 from pacenote.importers.metrics import imported_value, is_figure_of_task
 from pacenote.importers.names import MAX_FIGURES, UnreadFigures, public_name
-from pacenote.importers.numbers import is_no_value
+from pacenote.importers.numbers import figure_of, is_no_value
 from pacenote.model.imported import ERROR_RATE, TIME_KINDS, ImportedTool, ImportedValue
 from pacenote.model.printable import shortened, whole_line
 
@@ -37,7 +37,6 @@ _CARS = ("car", "cluster-config-instance", "provision-config-instance")
 _NUMBERS = re.compile(r"\d[\d_.]*", re.ASCII)
 """A key such as `99_9`, of a percentile; in Rally's first versions it had a dot."""
 
-_LARGEST = 1e18
 _SHOWN_VALUE = 40
 """Number of characters of a value that a message shows."""
 
@@ -136,7 +135,7 @@ def _mapping(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if abs(value) <= _LARGEST else None
+    return figure_of(value)
 
 
 def _values(results: Mapping[str, Any], unread: UnreadFigures) -> Iterator[ImportedValue]:

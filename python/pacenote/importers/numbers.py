@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
+
+from pacenote.model.codec import MIN_NUMBER
 
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
 _GROUPED_BY_DOTS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
@@ -70,8 +71,14 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> float | None:
         text = text.replace(",", "")
     if not _PLAIN.fullmatch(text):
         return None
-    value = float(text)
-    return value if math.isfinite(value) and abs(value) <= _LARGEST else None
+    return figure_of(float(text))
+
+
+def figure_of(value: float) -> float | None:
+    """Returns a number as a figure: 0 if it is too close to it, and None if it is larger than any figure."""
+    if not abs(value) <= _LARGEST:
+        return None
+    return float(value) if abs(value) >= MIN_NUMBER else 0.0
 
 
 def _has_decimal_point(text: str) -> bool:

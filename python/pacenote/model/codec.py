@@ -27,6 +27,9 @@ _MAX_SHOWN = 60
 MAX_NUMBER = 1e75
 """The largest number of a document, and the negative one: it can be raised to the fourth power."""
 
+MIN_NUMBER = 1e-75
+"""The smallest number above 0 of a stored document, and the negative one: those closer to 0 are read as 0."""
+
 MAX_INTEGER = 2**63 - 1
 """The largest whole number of a stored type."""
 

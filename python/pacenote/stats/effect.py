@@ -116,7 +116,7 @@ def paired_effect(
         raise ValueError(f"{len(baseline)} races of the baseline cannot be paired with {len(contender)}")
     if not _are_positive(baseline, contender):
         return None
-    changes = [math.log(new) - math.log(old) for old, new in zip(baseline, contender, strict=True)]
+    changes = [log_ratio(new, old) for old, new in zip(baseline, contender, strict=True)]
     mean = block_mean(changes, lags)
     if mean is None:
         return None
@@ -164,6 +164,11 @@ def bounded_effect(estimate: StudentEstimate, count: int, *, paired: bool, drift
 
 def _are_positive(*sides: Sequence[float]) -> bool:
     return all(0 < value < math.inf for side in sides for value in side)
+
+
+def log_ratio(new: float, old: float) -> float:
+    """Returns the logarithm of the ratio of two values above 0, whose ratio itself may not be a number."""
+    return math.log(new) - math.log(old)
 
 
 def _exp(value: float) -> float:

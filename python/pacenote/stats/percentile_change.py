@@ -11,7 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pacenote.stats.effect import RESOLUTION
+from pacenote.stats.effect import RESOLUTION, log_ratio
+
+_MAX_LOG = 700.0
+"""A larger logarithm is that of no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,13 @@ def percentile_change(baseline: BoundedPercentile, contender: BoundedPercentile)
     """
     if not (0 < baseline.value < math.inf and 0 < contender.value < math.inf):
         return None
-    change = math.log(contender.value / baseline.value)
+    change = log_ratio(contender.value, baseline.value)
     down = _combined(contender.value, contender.low, baseline.high, baseline.value)
     up = _combined(contender.high, contender.value, baseline.value, baseline.low)
     return PercentileChange(
         contender.value / baseline.value,
         None if down is None else math.exp(change - down),
-        None if up is None else math.exp(change + up),
+        None if up is None else math.exp(min(change + up, _MAX_LOG)),
     )
 
 
@@ -67,5 +70,5 @@ def _combined(
     """Returns the distance of a bound of the difference of two logarithms."""
     if not (one_above and one_below and other_above and other_below):
         return None
-    distance = math.hypot(math.log(one_above / one_below), math.log(other_above / other_below))
+    distance = math.hypot(log_ratio(one_above, one_below), log_ratio(other_above, other_below))
     return max(distance, RESOLUTION)

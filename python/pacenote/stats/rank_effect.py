@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from pacenote.stats.effect import CONFIDENCE, RESOLUTION, Effect
+from pacenote.stats.effect import CONFIDENCE, RESOLUTION, Effect, log_ratio
 
 MIN_BLOCKS = 6
 """The smallest number of blocks with a 95 % interval: of fewer, all have the same sign too often."""
@@ -77,7 +77,7 @@ def rank_effect(
     rank = _rank(count, (1 - confidence) / 2)
     if rank == 0:
         return None
-    changes = [math.log(new) - math.log(old) for old, new in zip(baseline, contender, strict=True)]
+    changes = [log_ratio(new, old) for old, new in zip(baseline, contender, strict=True)]
     means = sorted((changes[one] + changes[other]) / 2 for one in range(count) for other in range(one, count))
     middle = (means[(len(means) - 1) // 2] + means[len(means) // 2]) / 2
     # Equal values are not more precise than their resolution.

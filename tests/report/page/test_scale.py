@@ -35,12 +35,28 @@ def test_labels_are_round_and_few(scale, steps):
     assert scale.steps() == pytest.approx(steps)
 
 
-@pytest.mark.parametrize("values", [(), (5.0,), (0.0, 0.0), (1.0, 2.0, float("inf"))])
+TINY = (5e-324, 1e-320, 2.2e-308, 1e-300, 1e-200, 1e-76)
+WIDE = (
+    *((value,) for value in TINY),
+    *((0.0, value) for value in TINY),
+    (-5e-324, 5e-324),
+    TINY,
+    (*TINY, 1e75),
+)
+
+
+@pytest.mark.parametrize("values", [(), (5.0,), (0.0, 0.0), (1.0, 2.0, float("inf")), (1e75, -1e75), *WIDE])
 @pytest.mark.parametrize("is_logarithmic", [False, True])
 def test_a_scale_has_room_for_any_values(values, is_logarithmic):
     found = scale_of(values, is_logarithmic=is_logarithmic)
     assert found.low < found.high
     assert found.steps()
+
+
+@pytest.mark.parametrize("high", TINY)
+def test_a_scale_that_is_too_narrow_has_one_step(high):
+    assert Scale(0.0, high).steps() == Scale(0.0, 0.0).steps() == [0.0]
+    assert (Scale(0.0, high).at(high), Scale(0.0, 0.0).at(0.0)) == (1.0, 0.0)
 
 
 def test_zero_stands_out():

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pacenote.report.page.drawing import Tick
 
 _TICKS = 5
-_LEAST_LOG = -700.0
-"""Logarithm of the smallest number of a scale: below it, the exponential function returns 0."""
+_LEAST = 1e-75
+"""A narrower range is one value, and a smaller number is at the end of a logarithmic scale: what is computed
+with them may be 0.
+"""
 _STEPS = (1.0, 2.0, 5.0, 10.0)
 _FACTORS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0))
 
@@ -23,17 +25,17 @@ class Scale:
     """The value at 0."""
 
     high: float
-    """The value at 1, above `low`."""
+    """The value at 1, not below `low`."""
 
     is_logarithmic: bool = False
     """Whether equal factors are equally wide; both ends are then above 0."""
 
     def at(self, value: float) -> float:
-        """Returns the share at which a value is; at the end for one beyond it."""
+        """Returns the share at which a value is; at the end for one beyond it; 0 on a scale of one value."""
         low, high = self.low, self.high
         if self.is_logarithmic:
             value, low, high = (math.log(max(each, self.low)) for each in (value, low, high))
-        return min(max((value - low) / (high - low), 0.0), 1.0)
+        return min(max((value - low) / (high - low), 0.0), 1.0) if high > low else 0.0
 
     def has(self, value: float) -> bool:
         """Returns whether a value is within the scale."""
@@ -49,6 +51,8 @@ class Scale:
 
     def _multiples(self, most: int) -> list[float]:
         rough = (self.high - self.low) / most
+        if rough < _LEAST:
+            return [self.low]
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * power for factor in _STEPS if factor * power >= rough * (1 - 1e-9))
         numbers = range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)
@@ -70,10 +74,9 @@ def scale_of(values: Iterable[float], *, padding: float = 0.05, is_logarithmic: 
     found: Sequence[float] = [value for value in values if math.isfinite(value)]
     if is_logarithmic:
         found = [value for value in found if value > 0] or [1.0]
-        low, high = math.log(min(found)), math.log(max(found))
+        low, high = (math.log(min(max(value, _LEAST), 1 / _LEAST)) for value in (min(found), max(found)))
         margin = max((high - low) * padding, 0.05)
-        low, high = max(low - margin, _LEAST_LOG), min(high + margin, -_LEAST_LOG)
-        return Scale(math.exp(low), math.exp(high), is_logarithmic=True)
+        return Scale(math.exp(low - margin), math.exp(high + margin), is_logarithmic=True)
     low, high = min(found, default=0.0), max(found, default=0.0)
-    width = high - low or abs(high) * 0.02 or 1.0
+    width = next((width for width in (high - low, abs(high) * 0.02) if width >= _LEAST), 1.0)
     return Scale(low - width * padding, high + width * padding)
