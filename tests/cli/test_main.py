@@ -392,6 +392,26 @@ def test_output_that_cannot_be_written_shows_no_stack_trace(line, expected):
     assert shell(line) == expected
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_results_that_the_system_takes_in_part_are_not_complete(tmp_path, unbuffered):
+    line = f"ulimit -f 1; PYTHONUNBUFFERED={unbuffered} $P --help >{tmp_path}/out"
+    assert shell(line) == (64, "", f"{LOST}File too large\n")
+    assert (tmp_path / "out").stat().st_size == 1024
+
+
+@pytest.mark.process
+def test_results_without_a_buffer_are_whole_after_a_signal():
+    program = (
+        "import os, signal, threading; from pacenote.cli.console import Console;"
+        "signal.signal(signal.SIGUSR1, lambda *_: None);"
+        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start();"
+        "console = Console(); console.result('x' * 5_000_000); assert console.close()"
+    )
+    line = f'PYTHONUNBUFFERED=1 {sys.executable} -c "{program}" | (sleep 1; wc -c)'
+    assert shell(line) == (0, "5000000\n", "")
+
+
 def test_files_do_not_get_descriptors_of_closed_streams():
     program = (
         "import os; from pacenote.cli.console import Console; Console();"

@@ -237,7 +237,7 @@ class _SafeStream(io.TextIOBase):
 
     def __init__(self, stream: TextIO | None, clean: Callable[[str], str] = lambda text: text) -> None:
         """`clean` is applied to everything that is written."""
-        self._stream = stream
+        self._stream = stream = _buffered(stream)
         self._clean = clean
         self.failure = ""
         plain_characters.register()
@@ -408,6 +408,19 @@ def _wrapped(line: str, width: int | None) -> str:
         line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return "".join(f"{part}\n" for part in parts)
+
+
+def _buffered(stream: TextIO | None) -> TextIO | None:
+    """Returns a stream to the same file that writes all of a text, or fails. Without a buffer
+    (`PYTHONUNBUFFERED`), Python drops what the system does not take at once: beyond 2 GiB, or when a disk
+    becomes full or a signal comes meanwhile.
+    """
+    if stream is None or not isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+        return stream
+    try:
+        return os.fdopen(stream.fileno(), "w", encoding=stream.encoding, errors=stream.errors, closefd=False)
+    except (OSError, ValueError):
+        return stream
 
 
 def _accepts_text(stream: TextIO) -> bool:
