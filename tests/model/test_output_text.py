@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pacenote.model.output_text import csv_text, json_escaped, json_text, markdown_text, terminal_text
+from pacenote.model.printable import printable
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,27 @@ def test_a_terminal_gets_no_commands():
     text = "a\x1b[1m\x9b1m\u202e\u2028\r\ud800b\tc\nd\u00e9\u200d"
     assert terminal_text(text) == "a [1m 1m    b\tc\nd\u00e9\u200d"
     assert terminal_text("plain") == "plain"
+
+
+INVISIBLE = (
+    *("\u115f", "\u1160", "\u200b", "\u2060", "\u2064", "\u206a", "\u206f", "\u3164", "\ufeff", "\uffa0"),
+    *("\ufff9", "\ufffa", "\ufffb", "\U000e0000", "\U000e0001", "\U000e0041", "\U000e007f"),
+)
+
+
+@pytest.mark.parametrize("character", INVISIBLE)
+def test_no_output_hides_text_in_characters_that_are_not_shown(character):
+    text = f"a{character}b"
+    assert terminal_text(text) == markdown_text(text) == printable(text) == "a b"
+    for escaped in (json_text(text), csv_text([(text,)])):
+        assert character not in escaped
+        assert "\\u" in escaped
+    assert json.loads(json_text(text)) == text
+
+
+def test_characters_that_change_how_others_look_are_shown():
+    for text in ("\u0645\u06cc\u200c\u062e", "\U0001f469\u200d\U0001f4bb", "\u2764\ufe0f", "\ud55c\uae00"):
+        assert terminal_text(text) == text
 
 
 def test_json_keeps_its_meaning():

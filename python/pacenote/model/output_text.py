@@ -14,11 +14,16 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from pacenote.model.printable import printable, visible
+from pacenote.model.printable import INVISIBLE_LETTERS, printable, visible
 
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+    f"\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f{INVISIBLE_LETTERS}]"
+)
 """Characters that a terminal obeys, apart from tabs and line feeds: controls of ISO 6429, separators of
-lines, marks of writing direction, and surrogates, which it cannot show.
+lines, marks of writing direction, and surrogates, which it cannot show. And those that it does not show, in
+which names that look equal differ, or text is hidden: spaces and letters without a width or a shape, controls
+of shapes, of annotations and of digits, and tags. Joiners and selectors change how others look.
 """
 
 _FORMULA = (*"=+-@", *map(chr, (0xFF1D, 0xFF0B, 0xFF0D, 0xFF20)))

@@ -14,21 +14,32 @@ _MAX_READ = 16 << 10
 _BEFORE = 10
 """Number of characters that are shown before the first that differs, if a text is too long."""
 
+INVISIBLE_LETTERS = "\u115f\u1160\u3164\uffa0"
+"""Letters of Hangul without a shape, which Unicode counts among the printable characters."""
+
+_INVISIBLE_LETTER = re.compile(f"[{INVISIBLE_LETTERS}]")
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Replaces every unprintable character by a space: controls, line breaks, marks of writing direction."""
-    if text.isprintable():
+    """Replaces every unprintable character by a space: controls, line breaks, marks of writing direction,
+    letters without a shape.
+    """
+    if _is_printable(text):
         return text
-    return "".join(char if char.isprintable() else " " for char in text)
+    return "".join(char if _is_printable(char) else " " for char in text)
 
 
 def visible(text: str) -> str:
     """Returns the text with an escape as in JSON, such as `\\u001b`, in place of unprintable characters."""
-    if text.isprintable():
+    if _is_printable(text):
         return text
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
+    return "".join(char if _is_printable(char) else _escape(char) for char in text)
+
+
+def _is_printable(text: str) -> bool:
+    return text.isprintable() and (text.isascii() or not _INVISIBLE_LETTER.search(text))
 
 
 def _escape(char: str) -> str:
