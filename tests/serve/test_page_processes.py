@@ -32,6 +32,11 @@ def make(request):
     pathlib.Path(request["folder"], f"{race}-{os.getpid()}").touch()
     if race == "endless":
         while True: pass
+    if race == "large":
+        return "x" * (1 << 30)
+    if race == "many":
+        parts = []
+        while True: parts.append(" " * 1_000_000)
     if race == "killed":
         os.kill(os.getpid(), 9)
     if race == "cut":
@@ -46,7 +51,7 @@ def make(request):
     print("a library prints")
     return f"<p>{race} {request['kind']}</p>" + "x" * 300_000
 
-answer_requests(make)
+answer_requests(make, 256 << 20)
 """
 """Makes pages, and leaves a file with the id of the race and that of the process for each."""
 
@@ -142,6 +147,18 @@ def test_a_page_that_takes_long_is_stopped(tmp_path):
         assert has_ended(*pages.makers("endless"))
         # Each page has the whole limit.
         assert "other" in pages.site.page("race/other/report.html")
+
+
+@pytest.mark.parametrize("race", ["large", "many"])
+def test_a_page_that_needs_much_memory_is_stopped(tmp_path, race):
+    with serving(tmp_path) as pages:
+        pages.create(race, "other")
+        response, text = pages.site.get(f"race/{race}/report.html")
+        assert response.status == 422
+        assert "this page needs more than 256.0 MiB of memory: a file may be damaged" in text
+        assert "other" in pages.site.page("race/other/report.html")
+        # The same process makes the next page.
+        assert pages.makers("other") == pages.makers(race)
 
 
 def test_a_process_that_is_killed_is_replaced(tmp_path):

@@ -1,4 +1,5 @@
-"""A process that makes pages for the server: one after the other, each within a limit of processor time.
+"""A process that makes pages for the server: one after the other, each within limits of processor time and
+memory.
 
 For each line of JSON in standard input, it writes a line with the kind and the size of its reply, and the
 reply.
@@ -19,6 +20,7 @@ from typing import Any, BinaryIO, Literal, get_args
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.system.prctl import PR_SET_PDEATHSIG, prctl
+from pacenote.units import format_bytes
 
 ReplyKind = Literal["page", "missing", "problem", "defect"]
 """Kinds of replies: a page as HTML; a message with its hint as JSON, about something that cannot be read, or
@@ -39,11 +41,20 @@ class PageReply:
     """A page as HTML, the JSON list of a message and its hint, or a text."""
 
 
-def answer_requests(make: Callable[[Mapping[str, Any]], str]) -> None:
+MEMORY_BYTES = 4 << 30
+"""Memory that a process may take: several times that of a page of the largest race."""
+
+
+_MORE_MEMORY = (
+    "if there is so much to show, `pacenote report`, `compare` and `trend` with `--html` may take more"
+)
+
+
+def answer_requests(make: Callable[[Mapping[str, Any]], str], memory_bytes: int = MEMORY_BYTES) -> None:
     """Answers requests until standard input ends, and writes what `make` returns for each of them.
 
     The kernel ends the process if a page takes more processor time than the request allows, and when the
-    server ends.
+    server ends. A page for which the process needs more memory is a problem.
     """
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     # What libraries print must not get into a reply.
@@ -52,6 +63,8 @@ def answer_requests(make: Callable[[Mapping[str, Any]], str]) -> None:
     # The process that ends at the limit leaves no core file.
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    # Not that of the address space, of which libraries and threads reserve much more than they use.
+    _lower(resource.RLIMIT_DATA, memory_bytes)
     for line in sys.stdin.buffer:
         request = json.loads(line)
         _limit_processor_time(request["limit_s"])
@@ -65,11 +78,13 @@ def _limit_processor_time(limit_s: float) -> None:
     """Lets the process take so many further seconds. The kernel ends it: what reads may hold the lock of the
     interpreter.
     """
-    allowed = math.ceil(time.process_time() + limit_s)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(
-        resource.RLIMIT_CPU, (allowed if hard == resource.RLIM_INFINITY else min(allowed, hard), hard)
-    )
+    _lower(resource.RLIMIT_CPU, math.ceil(time.process_time() + limit_s))
+
+
+def _lower(which: int, limit: int) -> None:
+    """Sets a limit of the process, or the lower one that it cannot raise."""
+    _, hard = resource.getrlimit(which)
+    resource.setrlimit(which, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 def _reply(make: Callable[[Mapping[str, Any]], str], request: Mapping[str, Any]) -> PageReply:
@@ -78,6 +93,10 @@ def _reply(make: Callable[[Mapping[str, Any]], str], request: Mapping[str, Any])
     except PacenoteError as error:
         kind: ReplyKind = "missing" if isinstance(error, StoreError) else "problem"
         return PageReply(kind, json.dumps([error.message, error.hint]).encode())
+    except MemoryError:
+        limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        text = f"this page needs more than {format_bytes(limit)} of memory: a file may be damaged"
+        return PageReply("problem", json.dumps([text, _MORE_MEMORY]).encode())
     except Exception as error:
         return PageReply("defect", f"{type(error).__name__}: {error}".encode(errors="replace"))
 
