@@ -14,7 +14,9 @@ from pacenote.capture.raw_documents import raw_sources
 from pacenote.capture.sources import CaptureSource, url_path
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import EngineError
-from pacenote.model.foreign_messages import message_line
+from pacenote.model.codec import as_integer, as_text
+from pacenote.model.foreign_errors import error_causes
+from pacenote.model.foreign_messages import message_line, reason_text
 from pacenote.model.printable import single_line
 from pacenote.net.reply import ReplyLimitError, expected_form
 from pacenote.net.rest import Params, RestClient, RestResponse
@@ -25,6 +27,9 @@ KEEP_ALIVE = "15m"
 _MAX_ATTEMPTS = 6
 _RETRY_DELAY_S = 0.5
 _BUSY_STATUSES = (408, 429, 502, 503, 504)
+
+_EXPIRED = "search_context_missing_exception"
+"""Type of the error of a point in time that the engine has deleted."""
 
 _MOST_SORT_VALUES = 16
 """Values by which a document is sorted, at most: the requests here sort by one or two."""
@@ -177,7 +182,7 @@ class PointInTimeReader:
             raise PointInTimeExpired
         hits = _hits(target.index, reply)
         # The engine may return a different id with each page.
-        pit_id = str(reply.body.get("pit_id", cursor.pit_id))
+        pit_id = as_text(reply.body.get("pit_id", cursor.pit_id))
         return Page(hits, ReadCursor(cursor.target, pit_id, hits[-1].sort if hits else ()))
 
     def _search_with_retries(self, body: Mapping[str, Any]) -> RestResponse:
@@ -202,7 +207,7 @@ class PointInTimeReader:
 
     def _id(self, reply: RestResponse) -> str:
         with expected_form("a point in time"):
-            return str(reply.body[self._api.point_in_time_id])
+            return as_text(reply.body[self._api.point_in_time_id])
 
     def _close(self, pit_id: str) -> None:
         self._rest.exchange("DELETE", f"/{self._api.point_in_time}", self._api.close_body(pit_id))
@@ -230,7 +235,7 @@ class ScrollReader:
             hits, scroll = _scroll_page(index, reply)
             with expected_form(f"the documents of {index}"):
                 total = reply.body["hits"]["total"]
-                total = int(total["value"] if isinstance(total, dict) else total)
+                total = as_integer(total["value"] if isinstance(total, dict) else total)
             try:
                 while hits:
                     yield Page(hits, ReadCursor(position))
@@ -272,7 +277,7 @@ def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:
         raise _failed(f"the documents of {index}", reply)
     shards = reply.body.get("_shards", {})
     if reply.body.get("timed_out") or shards.get("failed"):
-        failed = single_line(str(shards.get("failed", 0)))
+        failed = single_line(as_text(shards.get("failed", 0)))
         raise EngineError(
             f"the documents of {index} cannot be read: {failed} shards failed",
             hint="see the log of the engine",
@@ -300,12 +305,13 @@ def _expired(reply: RestResponse) -> bool:
     """
     if not isinstance(reply.body, dict):
         return False
-    errors = reply.body.get("error"), reply.body.get("_shards", {}).get("failures")
-    return "search_context_missing" in str(errors)
+    shards = reply.body.get("_shards")
+    failures = shards.get("failures") if isinstance(shards, dict) else None
+    causes = error_causes([reply.body.get("error"), failures])
+    return any(cause.get("type") == _EXPIRED for cause in causes)
 
 
 def _failed(what: str, reply: RestResponse) -> EngineError:
     error = reply.body.get("error", {}) if isinstance(reply.body, dict) else "the reply is not JSON"
-    reason = error.get("reason") if isinstance(error, dict) else error
-    shown = message_line(str(reason or "no reason given"), ())
+    shown = message_line(reason_text(error.get("reason") if isinstance(error, dict) else error), ())
     return EngineError(f"{what} cannot be read: HTTP status {reply.status}: {shown}")

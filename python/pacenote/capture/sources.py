@@ -12,7 +12,9 @@ from urllib.parse import quote
 
 from pacenote.capture.time_limits import PhaseLimit
 from pacenote.errors import EngineError, UsageError
+from pacenote.model.codec import as_text
 from pacenote.model.decoding import MAX_MEMORY_BYTES, memory_of_values
+from pacenote.model.foreign_messages import shown_value
 from pacenote.model.printable import single_line
 from pacenote.net.rest import RestClient
 from pacenote.units import format_bytes, format_count
@@ -99,7 +101,7 @@ class CaptureSource:
     def pipelines(self) -> tuple[str, ...]:
         """The ingest pipelines of its documents. A track does not contain them."""
         names = (self.settings.get(key) for key in ("default_pipeline", "final_pipeline"))
-        return tuple(str(name) for name in names if name and name != "_none")
+        return tuple(name for name in names if isinstance(name, str) and name not in ("", "_none"))
 
 
 @dataclass(slots=True)
@@ -254,7 +256,7 @@ def _stream(rest: RestClient, described: Mapping[str, Any]) -> CaptureSource:
         mappings=_document(stream, mappings),
         settings=settings,
         replicas=_replicas(stream, settings),
-        timestamp=str(described.get("timestamp_field", {}).get("name") or "@timestamp"),
+        timestamp=as_text(described.get("timestamp_field", {}).get("name") or "@timestamp"),
         documents=_count(rest, stream),
         identity=",".join(_uuid(backing[name]) for name in names),
     )
@@ -274,7 +276,7 @@ def _settings(name: str, described: Mapping[str, Any], without: Sequence[str]) -
 
 
 def _uuid(described: Mapping[str, Any]) -> str:
-    return str(described.get("settings", {}).get("index", {}).get("uuid", ""))
+    return as_text(described.get("settings", {}).get("index", {}).get("uuid", ""))
 
 
 def _check_name(name: str) -> None:
@@ -301,7 +303,7 @@ def _document(name: str, value: Any) -> JsonObject:
     """Returns a JSON object of a reply. Raises EngineError if it is not one that can be written to a file."""
     try:
         # Indented, a list at a great depth is hundreds of times as long.
-        json.dumps(value, sort_keys=True, allow_nan=False)
+        json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
         if isinstance(value, dict):
             return value
     except (ValueError, RecursionError):
@@ -322,10 +324,10 @@ def _replicas(name: str, settings: Mapping[str, Any]) -> int | None:
 
 def _number(name: str, setting: str, value: object) -> int:
     """Returns the number of a setting, which becomes a part of a template. Raises EngineError."""
-    text = str(value)
+    text = as_text(value) if isinstance(value, str | int) else ""
     if re.fullmatch("[0-9]{1,6}", text) is None or int(text) > _MAX_COUNT:
         raise EngineError(
-            f"the setting {setting} of '{name}' is not a number: {single_line(text)}",
+            f"the setting {setting} of '{name}' is not a number: {shown_value(value)}",
             hint="check --target-hosts",
         )
     return int(text)
@@ -335,7 +337,7 @@ def _count(rest: RestClient, name: str) -> int:
     count = rest.get(f"/{url_path(name)}/_count")["count"]
     if type(count) is not int or count < 0:
         raise EngineError(
-            f"the number of documents of '{name}' is not a number: {single_line(str(count))}",
+            f"the number of documents of '{name}' is not a number: {shown_value(count)}",
             hint="check --target-hosts",
         )
     return count

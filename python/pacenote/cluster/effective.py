@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from pacenote.cluster.info import MAX_NAME
 from pacenote.errors import EngineError
+from pacenote.model.codec import as_text
 from pacenote.model.foreign_messages import redact_beginning
 from pacenote.model.secrets import REDACTED, is_secret, redact_urls
 from pacenote.model.snapshot import INDEX, MAPPING, Snapshot
@@ -154,7 +155,7 @@ def _settings(body: Mapping[str, Any]) -> _Facts:
 
 
 def _nodes(body: Mapping[str, Any]) -> _Facts:
-    nodes = sorted(body["nodes"].values(), key=lambda node: str(node.get("name", "")))
+    nodes = sorted(body["nodes"].values(), key=lambda node: as_text(node.get("name", "")))
     yield "engine.nodes_read", f"{len(nodes[:MAX_NODES])} of {len(nodes)} nodes"
     for node in nodes[:MAX_NODES]:
         for name, value in _node(f"node.{_short(node['name'])}", node):
@@ -178,7 +179,7 @@ def _java(key: str, jvm: Mapping[str, Any]) -> _Facts:
     for name, value in jvm.items():
         if not name.startswith(("start_time", "input_", "memory_pools")):
             yield from _flat(f"{key}.{_short(name)}", value)
-    yield from _facts(f"{key}.argument", java_arguments(map(str, jvm.get("input_arguments", ()))))
+    yield from _facts(f"{key}.argument", java_arguments(map(as_text, jvm.get("input_arguments", ()))))
 
 
 def _indices(body: Mapping[str, Any]) -> _Facts:

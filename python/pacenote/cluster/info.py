@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.errors import EngineError
-from pacenote.model.codec import as_integer
+from pacenote.model.codec import as_integer, as_text
 from pacenote.model.engine import ENGINE_APIS, EngineInfo, reported_engine
 from pacenote.model.printable import shortened
 from pacenote.net.reply import expected_form
@@ -120,4 +120,4 @@ def _names(documents: list[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _text(value: object) -> str:
     """Returns a name of limited length, because it is stored with the race."""
-    return shortened("" if value is None else str(value), MAX_NAME)
+    return shortened("" if value is None else as_text(value), MAX_NAME)

@@ -21,6 +21,7 @@ from pacenote.importers.headers import parse_timestamp
 from pacenote.importers.metrics import imported_value, is_figure_of_task
 from pacenote.importers.names import MAX_FIGURES, UnreadFigures, public_name
 from pacenote.importers.numbers import figure_of, is_no_value
+from pacenote.model.foreign_messages import shown_value
 from pacenote.model.imported import ERROR_RATE, TIME_KINDS, ImportedTool, ImportedValue
 from pacenote.model.printable import shortened, whole_line
 
@@ -36,6 +37,9 @@ _CARS = ("car", "cluster-config-instance", "provision-config-instance")
 
 _NUMBERS = re.compile(r"\d[\d_.]*", re.ASCII)
 """A key such as `99_9`, of a percentile; in Rally's first versions it had a dot."""
+
+_MAX_TEXT = 16 << 10
+"""Number of characters of a text that are read; names have at most 300."""
 
 _SHOWN_VALUE = 40
 """Number of characters of a value that a message shows."""
@@ -120,12 +124,12 @@ def _names(document: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(stored, str):
         yield from stored.split("+")
     elif isinstance(stored, list):
-        yield from (str(one) for one in stored)
+        yield from (one for one in stored if isinstance(one, str))
 
 
 def _text(document: Mapping[str, Any], *keys: str) -> str | None:
     value = next((document[key] for key in keys if document.get(key) not in (None, "")), None)
-    return whole_line(str(value)) if isinstance(value, str | int | float) else None
+    return whole_line(shortened(str(value), _MAX_TEXT)) if isinstance(value, str | int | float) else None
 
 
 def _mapping(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
@@ -145,7 +149,7 @@ def _values(results: Mapping[str, Any], unread: UnreadFigures) -> Iterator[Impor
             continue
         number = _number(value)
         found = (
-            f"'{shortened(str(value), _SHOWN_VALUE)}' is not a figure that can be read"
+            f"'{shortened(shown_value(value), _SHOWN_VALUE)}' is not a figure that can be read"
             if number is None
             else imported_value(metric, task, number, unit)
         )
@@ -179,7 +183,7 @@ def _task(entry: Mapping[str, Any]) -> str:
 
 
 def _unit(spread: Mapping[str, Any], default: str) -> str:
-    return public_name(str(spread.get("unit") or default))
+    return public_name(_text(spread, "unit") or default)
 
 
 def _system_figures(results: Mapping[str, Any]) -> Iterator[_Figure]:
@@ -199,7 +203,7 @@ def _system_figures(results: Mapping[str, Any]) -> Iterator[_Figure]:
 def _task_figures(entry: Mapping[str, Any], task: str) -> Iterator[_Figure]:
     for key in ("throughput", *(kind.replace(" ", "_") for kind in TIME_KINDS)):
         if entry.get(key) is not None and not isinstance(entry[key], Mapping):
-            yield key, task, str(entry[key]) or "nothing", ""
+            yield key, task, shown_value(entry[key]) or "nothing", ""
     throughput = _mapping(entry, "throughput")
     unit = _unit(throughput, "")
     for which in ("min", "mean", "median", "max"):

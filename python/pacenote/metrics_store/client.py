@@ -11,7 +11,7 @@ from typing import Any
 
 from pacenote.errors import EngineError, StoreError, UsageError
 from pacenote.metrics_store.settings import StoreSettings
-from pacenote.model.foreign_messages import message_line
+from pacenote.model.foreign_messages import message_line, reason_text
 from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig
 from pacenote.net.reply import FORM_ERRORS, ReplyLimitError
@@ -160,5 +160,5 @@ def reason_in(body: object) -> str:
         reasons = [one.get("reason") for one in (found, first) if isinstance(one, dict)]
         caused = found.get("caused_by")
         reasons += [caused.get("reason")] if isinstance(caused, dict) else []
-        found = ": ".join(dict.fromkeys(str(one) for one in reasons if one)) or found.get("type")
-    return str(found or "no reason given")
+        found = ": ".join(dict.fromkeys(one for one in reasons if isinstance(one, str))) or found.get("type")
+    return reason_text(found)

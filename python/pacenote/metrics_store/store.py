@@ -31,6 +31,7 @@ from pacenote.metrics_store.templates import (
     index_pattern,
     probe_features,
 )
+from pacenote.model.codec import as_integer
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.user_tags import tag_texts
 from pacenote.net.rest import Params
@@ -137,7 +138,7 @@ class MetricsStore:
         path = f"/{index_pattern(kind)}/_count"
         reply = self._client.request("POST", path, body, _IGNORED)
         with self._client.expected_form(f"POST {path}"):
-            return int(reply.get("count", 0)) if isinstance(reply, dict) else 0
+            return as_integer(reply.get("count", 0)) if isinstance(reply, dict) else 0
 
     def count(self, race_id: str, timestamp: str = "") -> int:
         """Returns how many documents the store has of the races with an id; with `timestamp`, only of the one
@@ -159,7 +160,7 @@ class MetricsStore:
         path = f"/{index_pattern(kind)}/_delete_by_query"
         reply = self._client.request("POST", path, {"query": query}, params)
         with self._client.expected_form(f"POST {path}"):
-            return int(reply.get("deleted", 0)) if isinstance(reply, dict) else 0
+            return as_integer(reply.get("deleted", 0)) if isinstance(reply, dict) else 0
 
     def _delete_stored(self, record: RaceRecord) -> None:
         """Deletes what was written of this race before, so that documents of backing indices that were rolled
@@ -179,7 +180,16 @@ class MetricsStore:
         reply = self._client.request("POST", path, body, _IGNORED)
         with self._client.expected_form(f"POST {path}"):
             sources = (hit.get("_source") for hit in reply["hits"]["hits"] if isinstance(hit, dict))
-            return [source for source in sources if isinstance(source, dict)]
+            return [_with_names(source) for source in sources if isinstance(source, dict)]
+
+
+def _with_names(document: Mapping[str, object]) -> dict[str, Any]:
+    """Returns the document of a race without an id or a time that is neither a text nor a number."""
+    return {
+        key: value
+        for key, value in document.items()
+        if key not in ("race-id", "race-timestamp") or isinstance(value, str | int | float)
+    }
 
 
 def _results(record: RaceRecord) -> Iterator[Document]:

@@ -11,7 +11,7 @@ from pacenote.errors import PacenoteError, UsageError
 from pacenote.metrics_store.client import StoreClient
 from pacenote.metrics_store.templates import ANNOTATIONS, annotations_template
 from pacenote.model.accepted_regression import AcceptedRegression
-from pacenote.model.codec import decode, encode
+from pacenote.model.codec import as_text, decode, encode
 from pacenote.store.annotations import ACCEPTED, Annotation
 
 _KEYS = {
@@ -66,9 +66,11 @@ class StoreAnnotations:
         with self._client.expected_form(f"POST {path}"):
             hits = response.body.get("hits", {}).get("hits", []) if isinstance(response.body, dict) else []
             return [
-                _annotation(str(hit["_id"]), hit["_source"], leave_out)
+                _annotation(hit["_id"], hit["_source"], leave_out)
                 for hit in hits
-                if isinstance(hit, dict) and "_id" in hit and isinstance(hit.get("_source"), dict)
+                if isinstance(hit, dict)
+                and isinstance(hit.get("_id"), str)
+                and isinstance(hit.get("_source"), dict)
             ]
 
     def delete(self, annotation_id: str) -> bool:
@@ -110,7 +112,9 @@ def _annotation(
     annotation_id: str, document: Mapping[str, Any], leave_out: Callable[[str], None] | None
 ) -> Annotation:
     fields = {name: document.get(key) for key, name in _KEYS.items()}
-    texts: dict[str, Any] = {name: str(value) for name, value in fields.items() if value is not None}
+    texts: dict[str, Any] = {
+        name: as_text(value) for name, value in fields.items() if isinstance(value, str | int | float)
+    }
     texts.setdefault("race_timestamp", "")
     texts.setdefault("message", "")
     accepted = None

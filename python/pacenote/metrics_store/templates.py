@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from pacenote.metrics_store.client import StoreClient, StoreUnavailable
 from pacenote.metrics_store.settings import StoreSettings
+from pacenote.model.codec import as_text
+from pacenote.model.foreign_errors import error_causes
 from pacenote.net.rest import RestResponse
 from pacenote.units import whole_number
 
@@ -223,7 +225,10 @@ def _put(client: StoreClient, path: str, body: dict[str, Any], *, replaces: bool
 
 def _lacks_wildcard(reply: RestResponse, body: dict[str, Any]) -> bool:
     """Returns whether a template was refused because of a field type that it uses and the store lacks."""
-    return "[wildcard]" in str(reply.body) and "'wildcard'" in str(body)
+    error = reply.body.get("error") if isinstance(reply.body, dict) else None
+    reasons = (cause.get("reason") for cause in error_causes(error))
+    is_named = any(isinstance(reason, str) and "[wildcard]" in reason for reason in reasons)
+    return is_named and "'wildcard'" in str(body)
 
 
 def _policy_name(kind: IndexKind) -> str:
@@ -235,5 +240,5 @@ def _strings(mapping: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _numbers(version: Mapping[str, object]) -> tuple[int, ...]:
-    parts = str(version.get("number", "")).split(".")[:2]
+    parts = as_text(version.get("number", "")).split(".")[:2]
     return tuple(number for part in parts if (number := whole_number(part)) is not None)

@@ -24,6 +24,9 @@ T = TypeVar("T")
 _NEWER = "it was probably written by a newer version of Pacenote"
 _MAX_SHOWN = 60
 
+_MAX_NUMBER_CHARS = 400
+"""Characters of the text of a number, at most: the largest one has 309 digits."""
+
 MAX_NUMBER = 1e75
 """The largest number of a document, and the negative one: it can be raised to the fourth power."""
 
@@ -75,17 +78,45 @@ class Stored(Struct, frozen=True, forbid_unknown_fields=True):
         return f"{type(self).__name__}({shown})"
 
 
+def as_text(value: object) -> str:
+    """Returns a text, or a number as text, such as a server reports.
+
+    Raises TypeError for everything else: the text of a list or an object has an escape in place of each
+    control character of what is in it, and so may have sixteen times the size of a reply.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return str(value)
+    raise TypeError("not a text or a number")
+
+
+def as_number(value: object) -> float:
+    """Returns a number or the text of one, such as a server reports. Raises ValueError, TypeError and
+    OverflowError if it is not a number.
+    """
+    return float(_short_number(value))
+
+
 def as_integer(value: object) -> int:
     """Returns a number or the text of one, such as an engine reports, as an `Integer`.
 
     Raises ValueError and TypeError if it is not a number, and OverflowError if it has more than 64 bits.
     """
-    if not isinstance(value, int | float | str):
-        raise TypeError("not a number")
-    number = int(value)
+    number = int(_short_number(value))
     if not -MAX_INTEGER <= number <= MAX_INTEGER:
         raise OverflowError("a whole number of more than 64 bits")
     return number
+
+
+def _short_number(value: object) -> int | float | str:
+    """Returns a number, or a text that is no longer than one. Raises ValueError and TypeError."""
+    if not isinstance(value, int | float | str):
+        raise TypeError("not a number")
+    # Python's error repeats the whole text, with escapes.
+    if isinstance(value, str) and len(value) > _MAX_NUMBER_CHARS:
+        raise ValueError("a text that is longer than a number")
+    return value
 
 
 def check_seed(seed: int | None) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pacenote.model.codec import as_text
 from pacenote.units import whole_number
 
 GetJson = Callable[[str], Mapping[str, Any]]
@@ -153,7 +154,7 @@ def reported_engine(version: Mapping[str, object]) -> str:
     """Returns the name of an engine from the `version` object of its reply to `GET /`; Elasticsearch reports
     none.
     """
-    return str(version.get("distribution") or ELASTICSEARCH)
+    return as_text(version.get("distribution") or ELASTICSEARCH)
 
 
 @dataclass(frozen=True, slots=True)

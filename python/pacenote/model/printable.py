@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 _MAX_LENGTH = 300
 
 _MAX_READ = 16 << 10
 """Characters of a text from outside that are read for a line: a reply may have 64 MiB."""
+
+_PART = 4 << 10
+"""Characters that are replaced at a time."""
 
 _BEFORE = 10
 """Number of characters that are shown before the first that differs, if a text is too long."""
@@ -28,18 +31,26 @@ def printable(text: str) -> str:
     """
     if _is_printable(text):
         return text
-    return "".join(char if _is_printable(char) else " " for char in text)
+    return _in_parts(text, lambda char: char if _is_printable(char) else " ")
 
 
 def visible(text: str) -> str:
     """Returns the text with an escape as in JSON, such as `\\u001b`, in place of unprintable characters."""
     if _is_printable(text):
         return text
-    return "".join(char if _is_printable(char) else _escape(char) for char in text)
+    return _in_parts(text, lambda char: char if _is_printable(char) else _escape(char))
 
 
 def _is_printable(text: str) -> bool:
     return text.isprintable() and (text.isascii() or not _INVISIBLE_LETTER.search(text))
+
+
+def _in_parts(text: str, replacement: Callable[[str], str]) -> str:
+    """Returns the text with each character replaced: part by part, because a character on its own takes up to
+    80 bytes.
+    """
+    parts = (text[start : start + _PART] for start in range(0, len(text), _PART))
+    return "".join("".join(map(replacement, part)) for part in parts)
 
 
 def _escape(char: str) -> str:

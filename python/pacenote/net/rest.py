@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import unquote, urlencode
 
 from pacenote.errors import EngineError
-from pacenote.model.foreign_messages import message_line
+from pacenote.model.foreign_errors import brief_json
+from pacenote.model.foreign_messages import message_line, reason_text
 from pacenote.net.failures import HTTPS_HINT, PROXY_CREDENTIALS_HINT, FailureDescription, describe_failure
 from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig, ConnectionPools
@@ -260,6 +261,7 @@ def _reason(body: Any) -> str:
     """Returns the reason of an error in one line, from any form of error body."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
-        error = error.get("reason") or error.get("type") or json.dumps(error)
-    lines = str(error or "no reason given").lstrip()[:_MAX_REASON_CHARS].splitlines()
+        error = error.get("reason") or error.get("type") or error
+    text = brief_json(error) if isinstance(error, dict | list) else reason_text(error)
+    lines = text.lstrip()[:_MAX_REASON_CHARS].splitlines()
     return lines[0] if lines else "no reason given"

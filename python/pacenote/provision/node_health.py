@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.errors import EngineError
+from pacenote.model.codec import as_integer
+from pacenote.model.foreign_messages import shown_value
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient, UntrustedCertificate
 from pacenote.system.process import session_of
@@ -51,7 +53,7 @@ def node_health(client: RestClient, session: int, cluster_size: int) -> NodeHeal
         return NodeHealth(OTHER_ENGINE)
     status, joined = response.body.get("status", "unknown"), response.body.get("number_of_nodes")
     if status not in ("green", "yellow"):
-        return NodeHealth(str(status))
+        return NodeHealth(shown_value(status))
     if cluster_size > 1 and joined != cluster_size:
         return NodeHealth(f"{joined} of {cluster_size} nodes joined")
     return NodeHealth("", own[0])
@@ -60,4 +62,4 @@ def node_health(client: RestClient, session: int, cluster_size: int) -> NodeHeal
 def _process_ids(body: Any) -> set[int]:
     """Returns the process ids in a response of `_nodes/process`."""
     nodes = body.get("nodes", {}) if isinstance(body, dict) else {}
-    return {int(node.get("process", {}).get("id", 0)) for node in nodes.values()}
+    return {as_integer(node.get("process", {}).get("id", 0)) for node in nodes.values()}

@@ -39,6 +39,8 @@ from elasticsearch.serializer import JsonSerializer
 
 from pacenote._core import RunnerRequest
 from pacenote.model.engine import EngineInfo
+from pacenote.model.foreign_errors import brief_json, error_causes
+from pacenote.model.foreign_messages import shown_value
 from pacenote.operations.runner import ConnectionFailed, HttpStatusError, RequestTimedOut
 from pacenote.plugins.rally_api.failed_requests import FAILED_REQUESTS
 from pacenote.plugins.rally_api.media_types import JSON, NDJSON, plain_media_types
@@ -54,6 +56,9 @@ _HIDDEN_HEADERS = frozenset({"warning"})
 
 _ONCE_GET = frozenset({"cat.count", "indices.resolve_index"})
 """Requests that elasticsearch-py 9 sends as POST, which Elasticsearch 7 and OpenSearch reject."""
+
+_ALREADY_EXISTS = "resource_already_exists_exception"
+"""Type of the error of a request to create something that exists."""
 
 _PRODUCT = ("x-elastic-product", "Elasticsearch")
 """The header by which the client recognizes Elasticsearch."""
@@ -159,7 +164,8 @@ class _Transport(AsyncTransport):
             meta, response = await super().perform_request(method, target, body=body, headers=headers)
             if not 200 <= meta.status < 300:
                 error = HTTP_EXCEPTIONS.get(meta.status, ApiError)
-                raise error(message=str(response), meta=meta, body=response)
+                shown = brief_json(response) if isinstance(response, dict | list) else shown_value(response)
+                raise error(message=shown, meta=meta, body=response)
         return response
 
 
@@ -190,7 +196,12 @@ def _may_be_expected(method: str, error: Exception) -> bool:
         return isinstance(error, SerializationError)
     if error.status_code == 404:
         return method in ("GET", "HEAD", "DELETE")
-    return error.status_code == 400 and "resource_already_exists_exception" in str(error.body)
+    return error.status_code == 400 and _already_exists(error.body)
+
+
+def _already_exists(body: object) -> bool:
+    reported = body.get("error") if isinstance(body, Mapping) else None
+    return any(cause.get("type") == _ALREADY_EXISTS for cause in error_causes(reported))
 
 
 def _with_media_types(headers: Mapping[str, str] | None, path: str, body: object) -> dict[str, str]:

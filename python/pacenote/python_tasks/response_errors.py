@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.model.decoding import parse_json
+from pacenote.model.foreign_messages import reason_text
+from pacenote.model.printable import shortened
+
+_MAX_REASON = 16 << 10
+"""Characters of a reason that are kept."""
 
 _MAX_BODY = 200
 """Maximum number of bytes of a body that are shown if it contains no known form of error."""
@@ -29,7 +34,7 @@ def parse_response_error(body: bytes) -> ResponseError:
         error = document["error"] if "error" in document else _first_failure(document)
         if isinstance(error, str):
             return ResponseError("", _one_line(error))
-        return ResponseError(str(error.get("type") or ""), _one_line(str(error.get("reason") or "")))
+        return ResponseError(_given(error.get("type")), _one_line(_given(error.get("reason"))))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         # The mark shows that a secret at the end may be incomplete.
         cut = "…" if len(body) > _MAX_BODY else ""
@@ -44,5 +49,9 @@ def _first_failure(document: dict[str, Any]) -> Any:
     return failure["cause"] if "cause" in failure else failure["reason"]
 
 
+def _given(value: object) -> str:
+    return reason_text(value) if value and isinstance(value, str | int | float) else ""
+
+
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(shortened(text, _MAX_REASON).split())

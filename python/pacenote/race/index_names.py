@@ -67,8 +67,8 @@ def _resolve(get: GetJson, name: str) -> ResolvedName:
     except PacenoteError as error:
         is_missing = isinstance(error, FailedStatus) and error.is_not_found
         return ResolvedName(frozenset((name,)), is_known=is_missing)
-    pipelines = {str(setting.get(key, "")) for setting in settings.values() for key in _PIPELINE_SETTINGS}
-    pipelines -= {"", NO_PIPELINE}
+    values = (setting.get(key) for setting in settings.values() for key in _PIPELINE_SETTINGS)
+    pipelines = {value for value in values if isinstance(value, str)} - {"", NO_PIPELINE}
     if len(settings) > _MAX_INDICES:
         indices = format_count(len(settings), "index", "indices")
         problem = f"it refers to {indices}, and Pacenote counts at most {_MAX_INDICES:,}"
@@ -82,5 +82,5 @@ def _settings(reply: object) -> dict[str, Mapping[str, Any]]:
     for index, entry in reply.items() if isinstance(reply, Mapping) else ():
         settings = entry.get("settings") if isinstance(entry, Mapping) else None
         if isinstance(settings, Mapping):
-            found[str(index)] = settings
+            found[index] = settings
     return found

@@ -110,9 +110,15 @@ def _processor_removes(kind: str, config: Mapping[str, Any], called: list[str]) 
     if any(config.get(key) in _DESTINATION_FIELDS for key in ("field", "target_field")):
         return True
     if kind == "pipeline":
-        called.append(str(config.get("name")))
+        called_name = config.get("name")
+        # One with another name is no pipeline, and cannot be looked at.
+        if not isinstance(called_name, str):
+            return True
+        called.append(called_name)
         return False
     if kind == "foreach":
         return _any_removes({"processors": [config.get("processor")]}, called)
     # The text of a stored script is not read.
-    return kind == "script" and _DESTINATION_IN_SCRIPT.search(str(config.get("source", "_id"))) is not None
+    source = config.get("source")
+    is_known = isinstance(source, str) and _DESTINATION_IN_SCRIPT.search(source) is None
+    return kind == "script" and not is_known

@@ -14,6 +14,7 @@ from pacenote.cluster.info import MAX_NAME
 from pacenote.errors import EngineError
 from pacenote.host.engine_processes import ReportedProcess, find_processes, shares_files
 from pacenote.model.client_options import AdditionalCluster
+from pacenote.model.codec import as_integer, as_text
 from pacenote.model.printable import shortened
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
@@ -117,16 +118,16 @@ def _reported(reply: Mapping[str, Any]) -> Iterator[ReportedProcess]:
         raise EngineError(f"the cluster has more than {_MAX_NODES:,} nodes")
     for node in reply["nodes"].values():
         started_s = node["jvm"]["start_time_in_millis"] / 1e3
-        yield ReportedProcess(_name(node), int(node["process"]["id"]), started_s, str(node["ip"]))
+        yield ReportedProcess(_name(node), as_integer(node["process"]["id"]), started_s, as_text(node["ip"]))
 
 
 def _name(node: Mapping[str, Any]) -> str:
-    return shortened(str(node["name"]), MAX_NAME)
+    return shortened(as_text(node["name"]), MAX_NAME)
 
 
 def _paths(node: Mapping[str, Any]) -> tuple[Path, ...]:
     """Returns the data folders of a node that a file system may have, as far as there are not too many."""
-    texts = (str(each["path"]) for each in islice(node["fs"]["data"], _MAX_PATHS))
+    texts = (as_text(each["path"]) for each in islice(node["fs"]["data"], _MAX_PATHS))
     return tuple(Path(text) for text in texts if "\0" not in text and len(text) <= _MAX_PATH)
 
 

@@ -11,7 +11,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from pacenote.errors import PacenoteError
+from pacenote.model.codec import as_text
 from pacenote.model.work import PythonRunner, PythonSource, requests_of
+from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
 from pacenote.operations.named_resources import CLUSTER_SETTINGS, WILDCARD_SETTING, allows_wildcards
 from pacenote.operations.registry import find_type
@@ -73,7 +75,8 @@ def _read(rest: RestClient) -> _TransientValue:
     settings = rest.get(CLUSTER_SETTINGS, {"flat_settings": True})
     transient = settings.get("transient") if isinstance(settings, dict) else None
     value = transient.get(WILDCARD_SETTING) if isinstance(transient, dict) else None
-    return _TransientValue(None if value is None else str(value))
+    with expected_form("its transient settings"):
+        return _TransientValue(None if value is None else as_text(value))
 
 
 def _restore(rest: RestClient, before: _TransientValue, warn: Callable[[str], None]) -> None:

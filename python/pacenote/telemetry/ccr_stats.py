@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pacenote.model.codec import as_text
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter
@@ -37,6 +38,6 @@ class CcrStats(SampledDevice):
                 for figure in figures(
                     {key: value for key, value in shard.items() if key != "shard_id"},
                     "shard",
-                    labels={"index": str(index["index"]), "shard": str(shard["shard_id"])},
+                    labels={"index": as_text(index["index"]), "shard": as_text(shard["shard_id"])},
                 )
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pacenote.model.codec import as_number, as_text
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 
@@ -28,12 +29,12 @@ class DataStreamStats(SampledDevice):
 
 def _figures(reply: Mapping[str, Any]) -> Iterator[SampledValue]:
     everything = {"data_stream": "_all"}
-    yield SampledValue("shards", float(reply["_shards"]["total"]), labels=everything)
-    yield SampledValue("data_stream_count", float(reply["data_stream_count"]), labels=everything)
-    yield SampledValue("backing_indices", float(reply["backing_indices"]), labels=everything)
-    yield SampledValue("total_store_size", float(reply["total_store_size_bytes"]), "B", labels=everything)
+    yield SampledValue("shards", as_number(reply["_shards"]["total"]), labels=everything)
+    yield SampledValue("data_stream_count", as_number(reply["data_stream_count"]), labels=everything)
+    yield SampledValue("backing_indices", as_number(reply["backing_indices"]), labels=everything)
+    yield SampledValue("total_store_size", as_number(reply["total_store_size_bytes"]), "B", labels=everything)
     for stream in reply["data_streams"]:
-        labels = {"data_stream": str(stream["data_stream"])}
-        yield SampledValue("backing_indices", float(stream["backing_indices"]), labels=labels)
-        yield SampledValue("store_size", float(stream["store_size_bytes"]), "B", labels=labels)
-        yield SampledValue("maximum_timestamp", float(stream["maximum_timestamp"]), "ms", labels=labels)
+        labels = {"data_stream": as_text(stream["data_stream"])}
+        yield SampledValue("backing_indices", as_number(stream["backing_indices"]), labels=labels)
+        yield SampledValue("store_size", as_number(stream["store_size_bytes"]), "B", labels=labels)
+        yield SampledValue("maximum_timestamp", as_number(stream["maximum_timestamp"]), "ms", labels=labels)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pacenote.errors import EngineError
+from pacenote.model.codec import as_number
 from pacenote.model.system_metrics import FieldUsage
 from pacenote.net.reply import FailedStatus
 from pacenote.telemetry.device import ControlConnection, DeviceReading, TelemetryDevice, expected_form
@@ -98,7 +99,7 @@ def _rows(index: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, FieldUsa
                 found = sizes.get(part, {}).get("total_in_bytes")
             # A structure that a field does not have has no row in the report.
             if found:
-                yield f"disk_usage_{part}", FieldUsage(index, field, float(found))
+                yield f"disk_usage_{part}", FieldUsage(index, field, as_number(found))
 
 
 def _position(usage: FieldUsage) -> tuple[str, float, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pacenote.model.codec import as_text
 from pacenote.model.engine import SERVERLESS
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
 
@@ -64,7 +65,8 @@ class NodeEnvironmentInfo(TelemetryDevice):
         """Reads what each node states about itself. Raises EngineError."""
         reply = self._cluster.get("/_nodes/os,jvm,plugins")
         with expected_form('"nodes" with their "os" and "jvm"'):
-            nodes = {str(node.get("name", node_id)): _node(node) for node_id, node in reply["nodes"].items()}
+            reported = reply["nodes"].items()
+            nodes = {as_text(node.get("name", node_id)): _node(node) for node_id, node in reported}
         values: dict[str, object] = {}
         for name, facts in nodes.items():
             values |= {f"node.{name}.{key}": value for key, value in facts.items() if value is not None}
@@ -80,7 +82,7 @@ def _node(node: Mapping[str, Any]) -> dict[str, object]:
         "cpu_logical_cores": system.get("available_processors"),
         "jvm_vendor": jvm.get("vm_vendor"),
         "jvm_version": jvm.get("version"),
-        "plugins": sorted(str(plugin["name"]) for plugin in node.get("plugins", ())),
+        "plugins": sorted(as_text(plugin["name"]) for plugin in node.get("plugins", ())),
     }
     attributes = {f"attribute_{key}": value for key, value in node.get("attributes", {}).items()}
     return {**facts, **attributes}

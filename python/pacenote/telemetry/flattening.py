@@ -32,7 +32,7 @@ _GAUGE = re.compile(
 _LONGEST_END = 256
 """Characters at the end of a name that tell its kind: the time of the patterns grows with their square."""
 
-_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)%?")
+_NUMBER = re.compile(r"(-?\d{1,400}(?:\.\d{1,400})?)%?")
 
 
 def figures(

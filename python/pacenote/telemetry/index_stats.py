@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pacenote.model.codec import as_text
 from pacenote.model.system_metrics import PerShardTimes
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
 from pacenote.telemetry.shard_recoveries import CopyId, Recovery, read_recoveries
@@ -86,7 +87,7 @@ class _ShardId:
     def on(self, shard: Mapping[str, Any]) -> CopyId:
         """Returns the copy that these are the statistics of."""
         with expected_form('"node" in the "routing" of each shard'):
-            return CopyId(self.index, self.number, str(shard["routing"].get("node")))
+            return CopyId(self.index, self.number, as_text(shard["routing"].get("node") or ""))
 
 
 _Shards = dict[_ShardId, Mapping[str, Any]]

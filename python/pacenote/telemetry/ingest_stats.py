@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pacenote.model.codec import as_integer
+from pacenote.model.codec import as_integer, as_text
 from pacenote.telemetry.device import DeviceReading
 from pacenote.telemetry.node_changes import ComparedNode, NodeCountersDevice
 
@@ -33,7 +33,8 @@ class IngestStats(NodeCountersDevice[int]):
             found |= _named(("pipeline", pipeline), stats)
             for position, processors in enumerate(stats.get("processors", ())):
                 for processor, details in processors.items():
-                    parts = ("processor", pipeline, str(position), processor, str(details.get("type", "")))
+                    kind = as_text(details.get("type", ""))
+                    parts = ("processor", pipeline, str(position), processor, kind)
                     found |= _named(parts, details.get("stats", {}))
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pacenote.model.codec import as_text
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 
@@ -23,6 +24,6 @@ class MasterNodeStats(SampledDevice):
         reply = connection.get(_PATH)
         with expected_form('"nodes" with the name of the managing node'):
             yield from (
-                SampledValue("master_node", 1.0, labels={"node": str(node["name"])})
+                SampledValue("master_node", 1.0, labels={"node": as_text(node["name"])})
                 for node in reply.get("nodes", {}).values()
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pacenote.model.codec import as_number, as_text
 from pacenote.model.system_metrics import MlProcessingTime
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
 
@@ -61,9 +62,9 @@ class MlProcessingTimes(TelemetryDevice):
 
 def _times(bucket: Mapping[str, Any]) -> MlProcessingTime:
     return MlProcessingTime(
-        job=str(bucket["key"]),
-        min=float(bucket["min"]["value"]),
-        mean=float(bucket["mean"]["value"]),
-        median=float(bucket["median"]["values"]["50.0"]),
-        max=float(bucket["max"]["value"]),
+        job=as_text(bucket["key"]),
+        min=as_number(bucket["min"]["value"]),
+        mean=as_number(bucket["mean"]["value"]),
+        median=as_number(bucket["median"]["values"]["50.0"]),
+        max=as_number(bucket["max"]["value"]),
     )

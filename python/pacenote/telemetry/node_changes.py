@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pacenote.model.codec import as_integer
+from pacenote.model.codec import as_integer, as_text
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
 
 _C = TypeVar("_C")
@@ -120,7 +120,7 @@ class NodeCountersDevice(TelemetryDevice, Generic[_C]):
         with expected_form(self.expected):
             return {
                 node_id: NodeCounters(
-                    name=str(node.get("name", node_id)),
+                    name=as_text(node.get("name", node_id)),
                     uptime_ms=as_integer(node["jvm"]["uptime_in_millis"]),
                     counters=self.counters(node),
                 )

@@ -157,7 +157,8 @@ class EngineCounters(SampledDevice):
 
 
 def _health(reply: Mapping[str, Any]) -> Iterator[SampledValue]:
-    status = _HEALTH.get(str(reply.get("status")))
+    reported = reply.get("status")
+    status = _HEALTH.get(reported) if isinstance(reported, str) else None
     if status is not None:
         yield SampledValue("cluster.status", status)
     for key in _SHARDS:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pacenote.model.codec import as_text
 from pacenote.model.telemetry_sample import SampleKind
 from pacenote.net.reply import FailedStatus
 from pacenote.telemetry.device import ControlConnection, expected_form
@@ -80,7 +81,7 @@ class NodeStatistics:
         reply = self._reply(connection)
         with expected_form('"nodes" with the statistics of each'):
             for node_id, node in reply["nodes"].items():
-                yield from self._read_node(node, {"node": str(node.get("name", node_id))})
+                yield from self._read_node(node, {"node": as_text(node.get("name", node_id))})
 
     def _reply(self, connection: ControlConnection) -> Any:
         try:
@@ -100,7 +101,7 @@ class NodeStatistics:
                     yield from _numbers(values, named, labels)
                     continue
                 for each in values:
-                    own = {**labels, group.label: str(each[f"{group.label}_name"])}
+                    own = {**labels, group.label: as_text(each[f"{group.label}_name"])}
                     yield from _numbers(each, named, own)
 
     def _named_values(self, group: ValueGroup, path: tuple[str, ...]) -> Sequence[_Value]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pacenote.model.codec import as_text
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter
@@ -81,7 +82,10 @@ class NodeStats(SampledDevice):
 
 
 def _labels(node: Mapping[str, Any], node_id: str) -> dict[str, str]:
-    return {"node": str(node.get("name", node_id)), "roles": ",".join(map(str, node.get("roles", ())))}
+    return {
+        "node": as_text(node.get("name", node_id)),
+        "roles": ",".join(map(as_text, node.get("roles", ()))),
+    }
 
 
 def _below(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pacenote.errors import DiskError, EngineError
-from pacenote.telemetry.device import DeviceReading, TelemetryDevice
+from pacenote.model.codec import as_text
+from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
 
 _FILE = "segment_stats.log"
 
@@ -25,13 +26,15 @@ class SegmentStats(TelemetryDevice):
             table = connection.get("/_cat/segments?v=true&format=text")
         finally:
             connection.close()
+        with expected_form("a table of segments"):
+            # Without segments, the reply is empty.
+            text = "" if table is None else as_text(table)
         if self._cluster.artifacts is None:
             raise EngineError(f"there is no folder for {_FILE}")
         path = self._cluster.artifacts / _FILE
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Without segments, the reply is empty.
-            path.write_text("" if table is None else str(table), "utf-8")
+            path.write_text(text, "utf-8")
         except OSError as error:
             raise DiskError(f"{path} cannot be written: {error.strerror}") from error
         return DeviceReading()

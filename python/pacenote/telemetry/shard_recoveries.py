@@ -61,8 +61,9 @@ def read_recoveries(cluster: ObservedCluster) -> dict[CopyId, Recovery]:
         shards = described.get("shards") if isinstance(described, Mapping) else None
         for shard in shards if isinstance(shards, list) else ():
             if isinstance(shard, Mapping) and (known := _recovery(shard)) is not None:
-                node = str(_part(shard, "target").get("id"))
-                found[CopyId(index, str(shard.get("id")), node)] = known
+                number, node = shard.get("id"), _part(shard, "target").get("id")
+                if isinstance(number, str | int) and isinstance(node, str):
+                    found[CopyId(index, str(number), node)] = known
     return found
 
 

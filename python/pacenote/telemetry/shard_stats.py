@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from pacenote.model.codec import as_number, as_text
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter, Names
@@ -68,7 +69,7 @@ def index_path(names: Names) -> str:
 
 def _shard_labels(node: object, index: str, number: str, stats: Mapping[str, Any]) -> dict[str, str]:
     is_primary = stats["routing"]["primary"]
-    return {"node": str(node), "index": index, "shard-id": number, "primary": str(is_primary).lower()}
+    return {"node": as_text(node), "index": index, "shard-id": number, "primary": as_text(is_primary).lower()}
 
 
 def _shard(stats: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[SampledValue]:
@@ -79,12 +80,17 @@ def _shard(stats: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Samp
 
 def _at(stats: Mapping[str, Any], group: str, key: str) -> float | None:
     value = stats.get(group, {}).get(key)
-    return None if value is None else float(value)
+    return None if value is None else as_number(value)
 
 
 def _recovery(index: str, shard: Mapping[str, Any]) -> Iterator[SampledValue]:
     target = shard.get("target", {}).get("name", "")
-    labels = {"index": index, "shard": str(shard["id"]), "node": str(target), "type": str(shard["type"])}
+    labels = {
+        "index": index,
+        "shard": as_text(shard["id"]),
+        "node": as_text(target),
+        "type": as_text(shard["type"]),
+    }
     parts = {key: value for key, value in shard.items() if key in ("index", "translog", "verify_index")}
     # They begin again from 0 with each recovery of the shard.
     for figure in figures(parts, "shard", labels=labels):

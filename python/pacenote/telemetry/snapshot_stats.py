@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pacenote.model.codec import as_text
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter
@@ -41,7 +42,7 @@ class SearchableSnapshotsStats(SampledDevice):
         with expected_form('"total", or "indices" with theirs'):
             yield from _file_types(reply["total"], {"level": "cluster"})
             for index, stats in reply.get("indices", {}).items() if names else ():
-                yield from _file_types(stats["total"], {"level": "index", "index": str(index)})
+                yield from _file_types(stats["total"], {"level": "index", "index": as_text(index)})
 
 
 class BlobStoreStats(SampledDevice):
@@ -59,12 +60,12 @@ class BlobStoreStats(SampledDevice):
         with expected_form('"_all" and "nodes" with their statistics'):
             yield from _blob_stores(reply.get("_all", {}), {"level": "cluster"})
             for node_id, stats in reply["nodes"].items():
-                yield from _blob_stores(stats, {"level": "node", "node": str(node_id)})
+                yield from _blob_stores(stats, {"level": "node", "node": as_text(node_id)})
 
 
 def _file_types(stats: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> Iterator[SampledValue]:
     for each in stats:
-        file_type = str(each["file_ext"])
+        file_type = as_text(each["file_ext"])
         numbers = {key: value for key, value in each.items() if key != "file_ext"}
         yield from figures(numbers, labels={**labels, "lucene_file_type": file_type})
 

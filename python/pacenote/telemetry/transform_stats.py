@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from pacenote.model.codec import as_number, as_text
 from pacenote.model.system_metrics import TransformFigure
 from pacenote.telemetry.device import ControlConnection, DeviceReading, expected_form
 from pacenote.telemetry.parameters import DeviceParameter
@@ -43,7 +44,7 @@ class TransformStats(SampledDevice):
         found = list(self._transforms(connection))
         times = {
             f"total_transform_{kind}_times": tuple(
-                TransformFigure(name, float(stats[f"{kind}_time_in_ms"]), "ms") for name, stats in found
+                TransformFigure(name, as_number(stats[f"{kind}_time_in_ms"]), "ms") for name, stats in found
             )
             for kind in _TIMES
         }
@@ -70,15 +71,15 @@ class TransformStats(SampledDevice):
                            if not isinstance(stats.get(key), int | float)]  # fmt: skip
                 if missing:
                     raise ValueError(f"{missing[0]} is missing")
-                yield str(transform["id"]), stats
+                yield as_text(transform["id"]), stats
 
 
 def _figures(prefix: str, name: str, stats: Mapping[str, Any]) -> Iterator[SampledValue]:
     labels = {"transform_id": name}
     for key in _COUNTS:
-        yield SampledValue(f"{prefix}transform_{key}", float(stats[key]), "", "counter", labels)
+        yield SampledValue(f"{prefix}transform_{key}", as_number(stats[key]), "", "counter", labels)
     for kind in _TIMES:
-        time_ms = float(stats[f"{kind}_time_in_ms"])
+        time_ms = as_number(stats[f"{kind}_time_in_ms"])
         yield SampledValue(f"{prefix}transform_{kind}_time", time_ms, "ms", "counter", labels)
     rate = _throughput(stats)
     if rate is not None:
@@ -87,5 +88,5 @@ def _figures(prefix: str, name: str, stats: Mapping[str, Any]) -> Iterator[Sampl
 
 def _throughput(stats: Mapping[str, Any]) -> float | None:
     """Returns the documents per second that the transform worked, or None if it has not worked yet."""
-    time_ms = sum(float(stats[f"{kind}_time_in_ms"]) for kind in _TIMES)
-    return float(stats["documents_processed"]) / time_ms * 1000 if time_ms > 0 else None
+    time_ms = sum(as_number(stats[f"{kind}_time_in_ms"]) for kind in _TIMES)
+    return as_number(stats["documents_processed"]) / time_ms * 1000 if time_ms > 0 else None

@@ -151,7 +151,7 @@ def _summary(race_id: str, document: Mapping[str, Any]) -> RaceSummary:
         track=_text(document.get("track")),
         track_revision=_text(document.get("track-revision")),
         challenge=_text(document.get("challenge")),
-        car="+".join(map(str, car)) if isinstance(car, list) else _text(car),
+        car="+".join(filter(None, map(_text, car))) if isinstance(car, list) else _text(car),
         distribution=(engine_of_version(version) or "") if version else "",
         version=version,
         revision=_text(facts.get("revision")),

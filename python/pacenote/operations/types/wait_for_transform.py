@@ -18,8 +18,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from pacenote.model.codec import as_integer
 from pacenote.model.field_reader import FieldReader
+from pacenote.model.foreign_messages import reason_text
 from pacenote.model.messages import quoted
+from pacenote.model.printable import single_line
 from pacenote.model.problems import Problems
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
@@ -98,7 +101,7 @@ async def _stop(client: DriverClient, params: Mapping[str, Any]) -> None:
 def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], client_state: Mapping[str, Any]) -> bool:
     name, state = quoted(params["transform-id"]), transform.get("state")
     if state == "failed":
-        raise OperationFailed(f"transform {name} failed: {transform.get('reason', 'no reason given')}")
+        raise OperationFailed(f"transform {name} failed: {single_line(reason_text(transform.get('reason')))}")
     limit_s = seconds_param(params, "transform-timeout", 3600.0)
     if state == "stopped" or not FieldReader(params, (), Problems()).flag("wait-for-completion", True):
         return True
@@ -110,7 +113,7 @@ def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], client_state
 def _require_no_failures(transform: Mapping[str, Any], params: Mapping[str, Any]) -> None:
     stats = transform.get("stats", {})
     with expected_form("the failures of the transform"):
-        searches, writes = (int(stats.get(key, 0)) for key in ("search_failures", "index_failures"))
+        searches, writes = (as_integer(stats.get(key, 0)) for key in ("search_failures", "index_failures"))
     if searches or writes:
         raise OperationFailed(
             f"transform {quoted(params['transform-id'])} stopped after {searches} failed searches and "
