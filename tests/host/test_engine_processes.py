@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.host import engine_processes, facts
 from pacenote.host.engine_processes import ReportedProcess, find_processes, shares_files
 
 BOOT_S = 1_700_000_000
@@ -84,6 +85,46 @@ def test_two_nodes_do_not_have_the_same_process(tmp_path: Path) -> None:
     twin = ReportedProcess("node-1", 7, NODE.started_s, NODE.address)
     found = find_processes([NODE, twin], proc)
     assert (found.pids, list(found.missing)) == ({"node-0": 7}, ["node-1"])
+
+
+def test_addresses_are_read_once_for_all_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server may report a thousand nodes with the id that all containers have."""
+    proc = machine(tmp_path, *((100 + number, f"{100 + number}\t1", 100.0) for number in range(5)))
+    read = list[Path]()
+
+    def read_text(path: Path, *limit: int) -> str:
+        read.append(path)
+        return facts.read_text(path, *limit)
+
+    monkeypatch.setattr(engine_processes, "read_text", read_text)
+    nodes = [ReportedProcess(f"n{number}", 1, NODE.started_s, NODE.address) for number in range(200)]
+    found = find_processes(nodes, proc)
+    assert set(found.missing.values()) == {"several processes may be it"}
+    assert len(found.missing) == 200
+    assert sum(path.name == "fib_trie" for path in read) == 5
+
+
+def test_a_network_is_read_once_for_all_its_processes(tmp_path: Path) -> None:
+    proc = machine(tmp_path, (7, "7", 100.0), (8, "8", 100.0))
+    for pid in ("7", "8"):
+        (proc / pid / "ns").mkdir()
+        (proc / pid / "ns/net").symlink_to("net:[4026531840]")
+    (proc / "8/net/fib_trie").unlink()
+    other = ReportedProcess("other", 8, NODE.started_s, NODE.address)
+    assert find_processes([NODE, other], proc).pids == {"node-0": 7, "other": 8}
+
+
+def test_more_processes_than_are_compared_are_said(tmp_path: Path) -> None:
+    proc = machine(tmp_path, *((100 + number, f"{100 + number}\t7", 100.0) for number in range(21)))
+    found = find_processes([NODE], proc)
+    assert (found.pids, found.missing) == ({}, {"node-0": "more than 20 processes may be it"})
+
+
+def test_addresses_are_not_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_processes, "_ADDRESSES_S", -1.0)
+    found = find_processes([NODE], machine(tmp_path, (7, "7", 100.0)))
+    assert found.pids == {}
+    assert "reading the addresses of processes took more than" in found.missing["node-0"]
 
 
 def test_a_machine_that_shows_no_processes_has_none(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -18,6 +19,15 @@ from pacenote.host.facts import names_in, read_text
 
 _MAX_ADDRESSES_BYTES = 4 << 20
 """Size up to which the addresses of a process are read."""
+
+_MAX_ADDRESS_CHARS = 100
+"""Characters of an address; the longest has 45, and the name of its interface."""
+
+_ADDRESSES_S = 10.0
+"""Seconds for which addresses are read: a network may have as many as its user likes."""
+
+_MAX_ALIKE = 20
+"""Processes that are compared with a node, at most: each container has one with the id 1."""
 
 _MAX_STATISTICS_BYTES = 16 << 20
 """Size up to which the statistics of the kernel are read: hosts with many CPUs have 1 MB."""
@@ -32,6 +42,7 @@ _BOOT_TIME = re.compile(r"^btime (\d+)$", re.MULTILINE)
 _NAMESPACES = re.compile(r"^NSpid:\s+(?:\d+\s+)*(\d+)$", re.MULTILINE)
 _ADDRESS = re.compile(r"\|-- (\S+)")
 _LOCAL = "/32 host LOCAL"
+_NONE = "no process of this machine is it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +81,42 @@ class _Process:
 
 
 def find_processes(reported: Sequence[ReportedProcess], proc: Path = Path("/proc")) -> FoundProcesses:
-    """Returns the processes of nodes, as far as they run on this machine."""
+    """Returns the processes of nodes, as far as they run on this machine.
+
+    A process whose addresses would have to be read after ten seconds is not that of a node, nor is one of
+    more than twenty with the same id in their containers.
+    """
     pids, missing = dict[str, int](), dict[str, str]()
-    running = list(_processes(proc, {each.pid for each in reported}))
+    running = dict[int, list[_Process]]()
+    for process in _processes(proc, {each.pid for each in reported}):
+        running.setdefault(process.inner_pid, []).append(process)
+    addresses = _Addresses(proc, [each.address for each in reported])
     for node in reported:
-        alike = [
-            each.pid
-            for each in running
-            if each.inner_pid == node.pid
-            and _EARLIEST_S <= node.started_s - each.started_s <= _LATEST_S
-            and _has_address(proc / str(each.pid), node.address)
-        ]
-        if len(alike) == 1 and alike[0] not in pids.values():
-            pids[node.node] = alike[0]
+        found = _process_of(node, running.get(node.pid, ()), addresses)
+        if isinstance(found, str):
+            missing[node.node] = found
+        elif found in pids.values():
+            missing[node.node] = _NONE
         else:
-            missing[node.node] = (
-                "several processes may be it" if alike else "no process of this machine is it"
-            )
+            pids[node.node] = found
     return FoundProcesses(pids, missing)
+
+
+def _process_of(node: ReportedProcess, running: Sequence[_Process], addresses: _Addresses) -> int | str:
+    """Returns the process of a node among those with its id, or why it is not known."""
+    alike = [each.pid for each in running if _EARLIEST_S <= node.started_s - each.started_s <= _LATEST_S]
+    if len(alike) > _MAX_ALIKE:
+        return f"more than {_MAX_ALIKE} processes may be it"
+    found = []
+    for pid in alike:
+        has_address = addresses.has(pid, node.address)
+        if has_address is None:
+            return f"reading the addresses of processes took more than {_ADDRESSES_S:g} s"
+        if has_address:
+            found.append(pid)
+    if len(found) > 1:
+        return "several processes may be it"
+    return found[0] if found else _NONE
 
 
 def shares_files(pid: int, proc: Path = Path("/proc")) -> bool:
@@ -116,15 +145,47 @@ def _processes(proc: Path, inner_pids: set[int]) -> Iterator[_Process]:
                 yield _Process(int(name), int(inner[1]), boot_s + int(fields[19]) / ticks_per_s)
 
 
-def _has_address(process: Path, address: str) -> bool:
-    """Returns whether an IP address is one of those that a process has in its network."""
+class _Addresses:
+    """The addresses of processes, as far as nodes report them: each network is read once."""
+
+    def __init__(self, proc: Path, reported: Iterable[str]) -> None:
+        self._proc = proc
+        self._reported = frozenset(_packed(address) for address in reported)
+        self._of_networks: dict[str, frozenset[bytes]] = {}
+        self._until_s = time.monotonic() + _ADDRESSES_S
+
+    def has(self, pid: int, address: str) -> bool | None:
+        """Returns whether an IP address is one of those that a process has in its network, or None if there
+        is no time left to read them.
+        """
+        process = self._proc / str(pid)
+        try:
+            network = os.readlink(process / "ns/net")  # noqa: PTH115  # its text, which is no path
+        except OSError:
+            network = str(pid)
+        if network not in self._of_networks:
+            if time.monotonic() > self._until_s:
+                return None
+            self._of_networks[network] = self._reported.intersection(_addresses(process))
+        return _packed(address) in self._of_networks[network]
+
+
+def _packed(address: str) -> bytes:
+    """Returns the bytes of an IP address, or one byte for a text that is none."""
+    # The error for such a text repeats it.
+    if len(address) <= _MAX_ADDRESS_CHARS:
+        with suppress(ValueError):
+            return ip_address(address).packed
+    return b"\0"
+
+
+def _addresses(process: Path) -> Iterator[bytes]:
+    """Yields the IP addresses that a process has in its network."""
+    with suppress(OSError):
+        yield from map(_packed, _local_addresses(read_text(process / "net/fib_trie", _MAX_ADDRESSES_BYTES)))
     with suppress(OSError, ValueError):
-        wanted = ip_address(address)
-        if wanted.version == 4:
-            return str(wanted) in _local_addresses(read_text(process / "net/fib_trie", _MAX_ADDRESSES_BYTES))
-        lines = read_text(process / "net/if_inet6", _MAX_ADDRESSES_BYTES).splitlines()
-        return wanted.packed.hex() in {line.partition(" ")[0] for line in lines}
-    return False
+        for line in read_text(process / "net/if_inet6", _MAX_ADDRESSES_BYTES).splitlines():
+            yield bytes.fromhex(line.partition(" ")[0])
 
 
 def _local_addresses(fib_trie: str) -> Iterator[str]:

@@ -71,9 +71,7 @@ NO_ENGINES = LocalEngines()
 
 
 _MAX_NODES = 1_000
-"""Nodes of which processes are looked for: each takes about 0.1 ms, and more on a host with many
-addresses.
-"""
+"""Nodes of which processes are looked for."""
 
 _MAX_PATHS = 100
 """Data folders of a node."""
