@@ -169,6 +169,18 @@ def test_nodes_of_further_clusters_are_sampled_under_names_of_their_own() -> Non
     assert host.to_document()["further_engines"] == ["far: node (2)"]
 
 
+def test_a_node_does_not_have_the_name_of_the_process_of_the_driver(tmp_path: Path) -> None:
+    """The server chooses it: its time would be that of Pacenote, and that of other programs unknown."""
+    with engines(driver=set(), taken=set()) as found:
+        node, other = found.engines
+        node = replace_engine(node, data_paths=(tmp_path,), shares_files=True)
+        host = observed_host((), (), LocalEngines((node, replace_engine(other, name="driver (2)"))))
+    ids = [engine.process.pid for engine in found.engines]
+    assert host.processes == (("driver (3)", ids[0]), ("driver (2)", ids[1]), ("driver", os.getpid()))
+    assert host.nodes == ("driver (3)", "driver (2)")
+    assert [device.node for device in host.devices] == ["driver (3)"]
+
+
 def test_a_host_without_nodes_has_the_driver_only() -> None:
     host = observed_host((), ())
     assert host.processes == (("driver", os.getpid()),)

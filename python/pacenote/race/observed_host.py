@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def observed_host(
     nodes: Sequence[Node], driver_cpus: Sequence[int], others: LocalEngines = NO_ENGINES
 ) -> ObservedHost:
     """Returns what is sampled of this host, on which these nodes were started and others were found."""
+    others = replace(others, engines=tuple(_with_own_names(others.engines)))
     paths = {node.spec.name: tuple(map(Path, node.data_paths)) for node in nodes}
     paths |= {engine.name: engine.data_paths for engine in others.engines if engine.shares_files}
     devices = data_devices(paths)
@@ -124,6 +126,19 @@ def observed_host(
     )
 
 
+def _with_own_names(engines: Sequence[LocalEngine]) -> Iterator[LocalEngine]:
+    """Yields nodes of which none has the name of the driver's process: their clusters choose the names."""
+    taken = {DRIVER, *(engine.name for engine in engines)}
+    for engine in engines:
+        yield replace(engine, name=_free_name(DRIVER, taken)) if engine.name == DRIVER else engine
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    """Returns the name, with a number if it is taken."""
+    numbered = (f"{name} ({number})" for number in count(2))
+    return next(each for each in chain((name,), numbered) if each not in taken)
+
+
 def _further_processes(
     engines: Iterable[LocalEngine], nodes: Iterable[tuple[str, int]]
 ) -> list[tuple[str, int]]:
@@ -136,12 +151,10 @@ def _further_processes(
         ids.add(pid)
     found = []
     for engine in engines:
-        name, pid, number = engine.name, engine.process.pid, 1
+        pid = engine.process.pid
         if pid in ids:
             continue
-        while name in names:
-            number += 1
-            name = f"{engine.name} ({number})"
+        name = _free_name(engine.name, names)
         names.add(name)
         ids.add(pid)
         found.append((name, pid))
