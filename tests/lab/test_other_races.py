@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +55,26 @@ def test_names_that_any_user_can_take_are_at_most_one_text(tmp_path):
     assert not any("900" in text for text in texts)
 
 
+def test_a_line_break_in_the_name_of_a_socket_announces_nothing(tmp_path, monkeypatch):
+    """The list of sockets shows names as they are, so that any user can add a line to it."""
+    monkeypatch.chdir(tmp_path)
+    line = f"{0:016x}: 00000002 00000000 00010000 0001 01 12345 @pacenote-experiment-{os.getppid()}"
+    with socket.socket(socket.AF_UNIX) as forged:
+        forged.bind(f"x\n{line}")
+        assert line in Path("/proc/net/unix").read_text(errors="replace").splitlines()
+        assert other_races(RaceStore(tmp_path)) == ()
+
+
+def test_the_user_of_an_announcement_is_the_one_who_listens(tmp_path):
+    """Any user can take a name with the id of a process of root."""
+    with socket.socket(socket.AF_UNIX) as taken:
+        taken.bind("\0pacenote-experiment-1000000000")
+        taken.listen(0)
+        assert other_races(RaceStore(tmp_path)) == ("another experiment runs at the same time",)
+        # Nobody can be asked any more.
+        assert other_races(RaceStore(tmp_path)) == ("an experiment of another user runs at the same time",)
+
+
 @pytest.mark.process
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a process of another user")
 def test_an_experiment_of_another_user_is_told_apart(tmp_path):
@@ -61,7 +82,7 @@ def test_an_experiment_of_another_user_is_told_apart(tmp_path):
         "import os, socket\n"
         "os.setuid(65534)\n"
         "taken = socket.socket(socket.AF_UNIX)\n"
-        "taken.bind(f'\\0pacenote-experiment-{os.getpid()}')\n"
+        "taken.bind(f'\\0pacenote-experiment-{os.getpid()}'); taken.listen()\n"
         "print(1, flush=True); input()"
     )
     other = subprocess.Popen(

@@ -6,19 +6,27 @@ import contextlib
 import os
 import re
 import socket
+import struct
 from collections.abc import Generator
 from pathlib import Path
 
 from pacenote.model.messages import list_with_rest
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore
-from pacenote.system.process import effective_user
 
 _NAME = "pacenote-experiment-"
 _SOCKETS = Path("/proc/net/unix")
-_ANNOUNCED = re.compile(rf"@{_NAME}(\d+)$")
+_ANNOUNCED = re.compile(rf"@({_NAME}\d{{1,10}})$")
 _NEWEST = 20
 _MAX_NAMED = 3
+
+_MAX_WAITING = 4096
+"""Questions that may be asked about an announcement before its user is not known any more."""
+
+_CREDENTIALS = struct.Struct("3i")
+"""Process, user and group of the other end of a connection."""
+
+_UNKNOWN_USER = -1
 
 
 @contextlib.contextmanager
@@ -28,6 +36,8 @@ def announced() -> Generator[None, None, None]:
     with socket.socket(socket.AF_UNIX) as announcement:
         with contextlib.suppress(OSError):  # Not every system has such names.
             announcement.bind(f"\0{_NAME}{os.getpid()}")
+            # The kernel tells who listens, and counts those who ask until this process ends.
+            announcement.listen(_MAX_WAITING)
         yield
 
 
@@ -50,17 +60,29 @@ def other_races(races: RaceStore) -> tuple[str, ...]:
 
 
 def _announcing_users() -> set[int]:
-    """Returns the users of the other processes that run and whose ids are announced."""
-    owners = set[int]()
+    """Returns the users of the other processes that announce an experiment."""
     try:
         with _SOCKETS.open(encoding="utf-8", errors="replace") as lines:
-            processes = {match[1] for line in lines if (match := _ANNOUNCED.search(line))}
+            names = {match[1] for line in lines if (match := _ANNOUNCED.search(line))}
     except OSError:
         return set()
-    for process in processes - {str(os.getpid())}:
-        with contextlib.suppress(OSError):  # It does not run, or is not visible to this user.
-            # The owner of the folder would be root if the process forbade dumps of its memory.
-            status = Path(f"/proc/{process}/status").read_text("utf-8", "replace")
-            if (user := effective_user(status)) is not None:
-                owners.add(user)
-    return owners
+    owners = (_owner(name) for name in names - {f"{_NAME}{os.getpid()}"})
+    return {owner for owner in owners if owner is not None}
+
+
+def _owner(name: str) -> int | None:
+    """Returns the user of the process that listens under a name, or None if none does: any user can write a
+    line of the list of sockets, with a line break in the name of another socket, and take the name of any
+    process.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.setblocking(False)
+        try:
+            connection.connect(f"\0{name}")
+        except BlockingIOError:
+            return _UNKNOWN_USER  # Too many connections wait, which any user can have made.
+        except OSError:
+            return None
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(credentials)
+    return int(user)
