@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pacenote import _core
 from pacenote.errors import EvidenceError, PacenoteError
+from pacenote.system.paths import is_of_the_kernel, leads_through_proc
 
 
 @contextmanager
@@ -17,6 +18,10 @@ def as_evidence_errors(files: Sequence[Path]) -> Iterator[None]:
     Another user may have written them, so that a file must not end a race or a page, not even by a defect
     of what reads it. PacenoteError is raised as it is, and so are Ctrl-C and the end of the process.
     """
+    for file in files:
+        # The core would follow the link.
+        if not is_of_the_kernel(file) and leads_through_proc(file):
+            raise EvidenceError(f"{file} leads through a link in /proc", hint="name the file itself")
     try:
         yield
     except PacenoteError:

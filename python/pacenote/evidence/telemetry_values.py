@@ -33,7 +33,7 @@ def telemetry_cuts(file: Path) -> TelemetryCuts:
     The last file that was read is kept, because several parts of a diagnosis need it.
     """
     try:
-        status = file.stat()
+        status = file.lstat()
     except OSError:
         return _read_cuts(file, (0, 0))
     return _read_cuts(file, (status.st_mtime_ns, status.st_size))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pacenote.host.facts import Facts, names_in, selected
 from pacenote.model.secrets import redact, redact_urls
-from pacenote.system.paths import exists, real_path
+from pacenote.system.paths import exists, open_place, real_path
 
 _MAX_DEPTH = 4
 """How many devices may be stacked, such as encryption on a logical volume on a RAID."""
@@ -124,7 +124,11 @@ def mount_of_changes(mount: Mount, mounts: Mapping[str, Mount]) -> Mount | None:
 
 def _read_space(facts: Facts, role: str, path: Path) -> None:
     try:
-        space = os.statvfs(path)
+        place = open_place(path)
+        try:
+            space = os.fstatvfs(place)
+        finally:
+            os.close(place)
     except OSError as error:
         facts.unread(f"reading.disk.{role}.*", f"{path}: {error.strerror}")
         return

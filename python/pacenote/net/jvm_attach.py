@@ -25,8 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError
+from pacenote.system.paths import open_place
 from pacenote.system.process import ProcessIdentity, effective_user, process_identity, send_signal
 from pacenote.system.process_memory import read_process_memory
+from pacenote.system.process_places import process_place
 from pacenote.units import format_bytes
 
 _POLL_S = 0.005
@@ -85,9 +87,13 @@ def execute(pid: int, command: str, arguments: Sequence[str], limits: AttachLimi
     padded = (*arguments, *("" for _ in range(_ARGUMENTS - len(arguments))))
     request = b"".join(part.encode() + b"\0" for part in ("1", command, *padded))
     try:
-        if not jvm.listens():
-            _make_it_listen(jvm, process, limits.listen_s)
-        reply = _exchange(jvm, request, limits)
+        place = jvm.open_socket()
+        if place is None:
+            place = _make_it_listen(jvm, process, limits.listen_s)
+        try:
+            reply = _exchange(jvm, place, request, limits)
+        finally:
+            os.close(place)
     except OSError as error:
         raise EngineError(f"the JVM {pid} does not answer {command}: {error.strerror or error}") from error
     code, _, text = reply.decode("utf-8", "replace").partition("\n")
@@ -115,23 +121,31 @@ class _Jvm:
         """The name of the file that makes it listen."""
         return f".attach_pid{self.inner_pid}"
 
-    @property
-    def trigger_folders(self) -> tuple[Path, Path]:
-        """Where it looks for that file: its working directory and its folder of temporary files, which it can
-        change at any time.
-        """
-        return Path(f"/proc/{self.pid}/cwd"), Path(f"/proc/{self.pid}/root/tmp")
+    @contextlib.contextmanager
+    def temporary_folder(self) -> Generator[int, None, None]:
+        """Opens its folder of temporary files. Raises OSError, also if it has mounts of its own."""
+        with process_place(self.pid, "root") as root:
+            folder = open_place("tmp", folder=root)
+            try:
+                yield folder
+            finally:
+                os.close(folder)
 
-    def listens(self) -> bool:
-        """Returns whether its socket exists. Raises EngineError if another user may have made it."""
-        try:
-            status = self.socket_file.lstat()
-        except FileNotFoundError:
-            return False
+    def open_socket(self) -> int | None:
+        """Opens the place of its socket, which no other file can take, or returns None if there is none.
+        Raises OSError, and EngineError if another user may have made it.
+        """
+        with self.temporary_folder() as folder:
+            try:
+                place = open_place(self.socket_file.name, follows_last=False, folder=folder)
+            except FileNotFoundError:
+                return None
+        status = os.fstat(place)
         is_own = stat.S_ISSOCK(status.st_mode) and status.st_uid == self.user
         if not is_own or stat.S_IMODE(status.st_mode) & _OTHERS:
+            os.close(place)
             raise EngineError(f"{self.socket_file} is not a socket that only the JVM's user can use")
-        return True
+        return place
 
     def check_peer(self, connection: socket.socket) -> None:
         """Raises EngineError unless the JVM itself listens on a socket: its file may have been replaced, also
@@ -178,15 +192,16 @@ def _read(file: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _make_it_listen(jvm: _Jvm, process: ProcessIdentity, timeout_s: float) -> None:
-    """Makes the JVM open its socket. Raises OSError and EngineError."""
+def _make_it_listen(jvm: _Jvm, process: ProcessIdentity, timeout_s: float) -> int:
+    """Makes the JVM open its socket, and returns its place. Raises OSError and EngineError."""
     deadline = time.monotonic() + timeout_s
     with _trigger(jvm):
         send_signal(process, signal.SIGQUIT)
-        while not jvm.listens():
+        while (place := jvm.open_socket()) is None:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it does not listen within {timeout_s:g} s")
             time.sleep(_POLL_S)
+    return place
 
 
 @contextlib.contextmanager
@@ -194,44 +209,41 @@ def _trigger(jvm: _Jvm) -> Generator[None, None, None]:
     """Creates the file that makes the JVM listen, and removes it from the same folder, wherever the JVM works
     then. Raises OSError if none can be created.
     """
-    first, second = jvm.trigger_folders
-    try:
-        folder = _create_trigger(jvm, first)
-    except OSError:
-        folder = _create_trigger(jvm, second)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(jvm.trigger, dir_fd=folder)
-        os.close(folder)
+    with contextlib.ExitStack() as opened:
+        # It looks for the file in its working folder and in its folder of temporary files, which it can
+        # change at any time.
+        try:
+            folder = opened.enter_context(process_place(jvm.pid, "cwd"))
+            _create_trigger(jvm, folder)
+        except OSError:
+            folder = opened.enter_context(jvm.temporary_folder())
+            _create_trigger(jvm, folder)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(jvm.trigger, dir_fd=folder)
 
 
-def _create_trigger(jvm: _Jvm, path: Path) -> int:
-    """Creates the file in a folder, and returns the descriptor of the folder. Raises OSError, also for a
-    folder in which the JVM's user could not create it: the JVM may work in one of root, such as that of cron.
+def _create_trigger(jvm: _Jvm, folder: int) -> None:
+    """Creates the file in a folder. Raises OSError, also for a folder in which the JVM's user could not
+    create it: the JVM may work in one of root, such as that of cron.
     """
-    folder = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        status = os.fstat(folder)
-        if status.st_uid != jvm.user and not status.st_mode & stat.S_IWOTH:
-            raise OSError(errno.EACCES, f"{path} is not a folder of the JVM's user")
-        # The folders belong to other users, who could have put a link there.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        os.close(os.open(jvm.trigger, flags, 0o600, dir_fd=folder))
-    except BaseException:
-        os.close(folder)
-        raise
-    return folder
+    status = os.fstat(folder)
+    if status.st_uid != jvm.user and not status.st_mode & stat.S_IWOTH:
+        raise OSError(errno.EACCES, "it works in a folder in which its user cannot create a file")
+    # The folders belong to other users, who could have put a link there.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    os.close(os.open(jvm.trigger, flags, 0o600, dir_fd=folder))
 
 
-def _exchange(jvm: _Jvm, request: bytes, limits: AttachLimits) -> bytes:
-    """Returns the reply to a request. Raises OSError and EngineError."""
+def _exchange(jvm: _Jvm, place: int, request: bytes, limits: AttachLimits) -> bytes:
+    """Returns the reply to a request at the place of the socket. Raises OSError and EngineError."""
     deadline = time.monotonic() + limits.reply_s
     reply = bytearray()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(limits.reply_s)
-        connection.connect(str(jvm.socket_file))
+        connection.connect(f"/proc/self/fd/{place}")
         jvm.check_peer(connection)
         connection.sendall(request)
         while len(reply) < limits.reply_bytes and (part := connection.recv(1 << 16)):

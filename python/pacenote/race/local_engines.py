@@ -18,6 +18,7 @@ from pacenote.model.codec import as_integer, as_text
 from pacenote.model.printable import shortened
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
+from pacenote.system.paths import leads_through_proc
 from pacenote.system.process import ProcessIdentity, process_identity
 
 _PROCESSES = (
@@ -124,9 +125,12 @@ def _name(node: Mapping[str, Any]) -> str:
 
 
 def _paths(node: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Returns the data folders of a node that a file system may have, as far as there are not too many."""
+    """Returns the data folders of a node that a file system may have, as far as there are not too many, and
+    none that leads through /proc: the kernel would look for it among the mounts of another process.
+    """
     texts = (as_text(each["path"]) for each in islice(node["fs"]["data"], _MAX_PATHS))
-    return tuple(Path(text) for text in texts if "\0" not in text and len(text) <= _MAX_PATH)
+    paths = [Path(text) for text in texts if "\0" not in text and len(text) <= _MAX_PATH]
+    return tuple(path for path in paths if not leads_through_proc(path))
 
 
 def _folders(client: RestClient) -> dict[str, tuple[Path, ...]]:

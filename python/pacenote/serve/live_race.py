@@ -98,7 +98,7 @@ class LiveReader:
     def _has_changed(self, file: Path) -> bool:
         """Returns whether a file is another one than at the last call."""
         try:
-            status = os.stat(file)  # noqa: PTH116  # as fast as possible: once a second while a race runs
+            status = os.lstat(file)  # as fast as possible: once a second while a race runs
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         except OSError:
             stamp = None

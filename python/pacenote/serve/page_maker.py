@@ -123,7 +123,7 @@ def _stored_page(folder: RaceFolder) -> bytes | None:
 def _has_stored_page(folder: RaceFolder) -> bool:
     """Returns whether the page of a race is stored, and not older than its record."""
     try:
-        page, record = folder.page.lstat(), folder.race_json.stat()
+        page, record = folder.page.lstat(), folder.race_json.lstat()
     except OSError:
         return False
     return is_regular_file(page) and page.st_mtime_ns >= record.st_mtime_ns
@@ -141,7 +141,7 @@ def _trend_key(folder: RaceFolder) -> tuple[str, str]:
 def _version(folder: RaceFolder) -> tuple[str, int, int]:
     """Returns what changes when the record of a race does, or its journal. Raises StoreError."""
     try:
-        return folder.path.name, folder.race_json.stat().st_mtime_ns, _modified(folder.journal)
+        return folder.path.name, folder.race_json.lstat().st_mtime_ns, _modified(folder.journal)
     except OSError as error:
         raise StoreError(f"race '{folder.path.name}' cannot be read: {error.strerror}") from error
 
@@ -184,6 +184,6 @@ def _experiment(race: Path, _written: int) -> str:
 def _modified(path: Path) -> int:
     """Returns when a file was written, in nanoseconds; 0 if there is none."""
     try:
-        return path.stat().st_mtime_ns
+        return path.lstat().st_mtime_ns
     except OSError:
         return 0

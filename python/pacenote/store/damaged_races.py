@@ -32,7 +32,7 @@ def damaged_race(folder: RaceFolder) -> DamagedRace | None:
         text = ""
     try:
         file = folder.race_json if exists(folder.race_json) else folder.path
-        written = written_at(file.stat())
+        written = written_at(file.lstat())
     except OSError:
         return None
     known = DamagedRace(folder.path.name, _began(text) or written, _track(text))

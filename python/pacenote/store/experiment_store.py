@@ -350,7 +350,7 @@ def file_digest(text: str) -> str:
 def _created(folder: ExperimentFolder) -> tuple[float, str]:
     """Returns when an experiment was created; experiments of the same moment are sorted by their ids."""
     try:
-        return folder.plan_json.stat().st_mtime_ns, folder.experiment_id
+        return folder.plan_json.lstat().st_mtime_ns, folder.experiment_id
     except OSError:
         return 0, folder.experiment_id
 

@@ -53,7 +53,7 @@ class Journal(Generic[Entry]):
         """
         line = json.dumps(document, ensure_ascii=False).encode()
         try:
-            size = self.path.stat().st_size
+            size = self.path.lstat().st_size
         except FileNotFoundError:
             size = 0
         except OSError as error:

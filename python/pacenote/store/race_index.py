@@ -16,6 +16,7 @@ import contextlib
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -32,6 +33,7 @@ from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.model.user_tags import tag_texts
 from pacenote.store.atomic_files import PRIVATE_FILE
 from pacenote.store.json_file import parse_stored
+from pacenote.system.paths import open_place
 from pacenote.system.regular_files import is_regular_file, read_stored_file
 
 INDEX_FILE = "index.sqlite"
@@ -405,7 +407,14 @@ def _fingerprints(races: Path) -> dict[str, str]:
 def _fingerprint(record: str) -> str | None:
     """Returns None if the file does not exist or is not a regular file."""
     try:
-        status = os.stat(record)  # noqa: PTH116  # a `Path` for each of thousands of races takes longer
+        # A `Path` for each of thousands of races takes longer.
+        status = os.lstat(record)
+        if stat.S_ISLNK(status.st_mode):
+            place = open_place(record)
+            try:
+                status = os.fstat(place)
+            finally:
+                os.close(place)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

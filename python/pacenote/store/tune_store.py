@@ -111,6 +111,6 @@ def list_tunes(store: ExperimentStore) -> list[TuneFolder]:
         # One that cannot be looked at hides no other one.
         with contextlib.suppress(OSError):
             if is_file(path):
-                known.append((path.stat().st_mtime_ns, path.parent))
+                known.append((path.lstat().st_mtime_ns, path.parent))
     known.sort()
     return [TuneFolder(path) for _, path in reversed(known)]

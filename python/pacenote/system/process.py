@@ -13,7 +13,8 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from pacenote.system.paths import real_path
+from pacenote.system.paths import open_place, real_path
+from pacenote.system.process_places import process_place
 
 _FLOCK = re.compile(r"^lock:.*\bFLOCK\b", re.MULTILINE)
 
@@ -139,10 +140,16 @@ def works_below(pid: int, folder: Path) -> bool:
     Compares the folders themselves, not only their paths: in another container, the same path may name
     another folder.
     """
-    current = Path(f"/proc/{pid}/cwd")
     try:
-        path = current.readlink()
-        return path.is_relative_to(real_path(folder)) and current.samefile(path)
+        path = Path(f"/proc/{pid}/cwd").readlink()
+        if not path.is_relative_to(real_path(folder)):
+            return False
+        with process_place(pid, "cwd") as current:
+            own = open_place(path)
+            try:
+                return os.path.sameopenfile(current, own)
+            finally:
+                os.close(own)
     except OSError:
         return False
 
@@ -188,10 +195,11 @@ def _has_lock(pid: int, file: os.stat_result) -> bool:
     for name in first:
         with contextlib.suppress(OSError):
             # The kernel lists a lock with all descriptors that inherited it, and with no other ones.
-            if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), file) and _FLOCK.search(  # noqa: PTH116
-                Path(f"/proc/{pid}/fdinfo/{name}").read_text("ascii", "replace")
-            ):
-                return True
+            if not _FLOCK.search(Path(f"/proc/{pid}/fdinfo/{name}").read_text("ascii", "replace")):
+                continue
+            with process_place(pid, f"fd/{name}") as opened:
+                if os.path.samestat(os.fstat(opened), file):
+                    return True
     return False
 
 

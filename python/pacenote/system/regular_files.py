@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pacenote.system.access_list import FileAccess, writers_of
+from pacenote.system.paths import is_of_the_kernel, open_place
 from pacenote.units import format_bytes
 
 MAX_FILE_BYTES = 64 << 20
@@ -75,10 +76,24 @@ def open_regular_file(path: Path | str, flags: int = 0, *, folder: int | None = 
 
 
 def _opened(path: Path | str, flags: int, folder: int | None = None) -> int:
+    """Opens a file; links on the way are followed by their text (`system/paths.py`)."""
+    flags |= os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    if is_of_the_kernel(path):
+        try:
+            return os.open(path, flags)
+        except ValueError as error:
+            raise OSError(errno.EINVAL, "it has no valid name") from error
+    place = open_place(path, follows_last=not flags & os.O_NOFOLLOW, folder=folder)
     try:
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
-    except ValueError as error:  # Its name contains a NUL character, or is not text of the file system.
-        raise OSError(errno.EINVAL, "it has no valid name") from error
+        if stat.S_ISLNK(os.fstat(place).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        own = f"/proc/self/fd/{place}"
+        if os.path.lexists(own):
+            return os.open(own, flags & ~os.O_NOFOLLOW)
+        # Without /proc, no link leads to the mounts of another process.
+        return os.open(path, flags, dir_fd=folder)
+    finally:
+        os.close(place)
 
 
 def _check_regular(status: os.stat_result) -> None:
