@@ -97,6 +97,8 @@ def test_a_terminal_gets_no_commands():
 INVISIBLE = (
     *("\u115f", "\u1160", "\u200b", "\u2060", "\u2064", "\u206a", "\u206f", "\u3164", "\ufeff", "\uffa0"),
     *("\ufff9", "\ufffa", "\ufffb", "\U000e0000", "\U000e0001", "\U000e0041", "\U000e007f"),
+    *("\u00ad", "\u034f", "\u17b4", "\u17b5", "\u180e", "\u2800", "\ufff0", "\ufff8"),
+    *("\U0001bca0", "\U0001d159", "\U0001d173", "\U0001d17a", "\U000e0080", "\U000e01f0", "\U000e0fff"),
 )
 
 
@@ -113,6 +115,9 @@ def test_no_output_hides_text_in_characters_that_are_not_shown(character):
 def test_characters_that_change_how_others_look_are_shown():
     for text in ("\u0645\u06cc\u200c\u062e", "\U0001f469\u200d\U0001f4bb", "\u2764\ufe0f", "\ud55c\uae00"):
         assert terminal_text(text) == text
+    for selector in "\u180b\u180d\u180f\ufe00\ufe0f\U000e0100\U000e01ef":
+        text = f"a{selector}"
+        assert terminal_text(text) == markdown_text(text) == json.loads(json_text(text)) == text
 
 
 def test_json_keeps_its_meaning():

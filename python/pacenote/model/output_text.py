@@ -14,16 +14,18 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from pacenote.model.printable import INVISIBLE_LETTERS, printable, visible
+from pacenote.model.printable import INVISIBLE_CHARACTERS, printable, visible
 
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-    f"\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f{INVISIBLE_LETTERS}]"
+    "\u00ad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    f"\U000e0000-\U000e00ff\U000e01f0-\U000e0fff{INVISIBLE_CHARACTERS}]"
 )
 """Characters that a terminal obeys, apart from tabs and line feeds: controls of ISO 6429, separators of
 lines, marks of writing direction, and surrogates, which it cannot show. And those that it does not show, in
-which names that look equal differ, or text is hidden: spaces and letters without a width or a shape, controls
-of shapes, of annotations and of digits, and tags. Joiners and selectors change how others look.
+which names that look equal differ, or text is hidden: what Unicode calls ignorable, characters without a
+width or a shape, and controls of annotations. Joiners (U+200C, U+200D) and selectors of variants
+(U+180B-180D, U+180F, U+FE00-FE0F, U+E0100-E01EF) stay: they change how others look.
 """
 
 _FORMULA = (*"=+-@", *map(chr, (0xFF1D, 0xFF0B, 0xFF0D, 0xFF20)))

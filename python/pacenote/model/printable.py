@@ -17,17 +17,19 @@ _PART = 4 << 10
 _BEFORE = 10
 """Number of characters that are shown before the first that differs, if a text is too long."""
 
-INVISIBLE_LETTERS = "\u115f\u1160\u3164\uffa0"
-"""Letters of Hangul without a shape, which Unicode counts among the printable characters."""
+INVISIBLE_CHARACTERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159"
+"""Characters without a shape that Unicode counts among the printable ones: the joiner of graphemes, letters
+of Hangul and Khmer, a Braille cell without dots, and the note head that is not shown.
+"""
 
-_INVISIBLE_LETTER = re.compile(f"[{INVISIBLE_LETTERS}]")
+_INVISIBLE_CHARACTER = re.compile(f"[{INVISIBLE_CHARACTERS}]")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
     """Replaces every unprintable character by a space: controls, line breaks, marks of writing direction,
-    letters without a shape.
+    characters without a shape.
     """
     if _is_printable(text):
         return text
@@ -42,7 +44,7 @@ def visible(text: str) -> str:
 
 
 def _is_printable(text: str) -> bool:
-    return text.isprintable() and (text.isascii() or not _INVISIBLE_LETTER.search(text))
+    return text.isprintable() and (text.isascii() or not _INVISIBLE_CHARACTER.search(text))
 
 
 def _in_parts(text: str, replacement: Callable[[str], str]) -> str:
