@@ -401,14 +401,26 @@ def test_results_that_the_system_takes_in_part_are_not_complete(tmp_path, unbuff
 
 
 @pytest.mark.process
-def test_results_without_a_buffer_are_whole_after_a_signal():
-    program = (
-        "import os, signal, threading; from pacenote.cli.console import Console;"
-        "signal.signal(signal.SIGUSR1, lambda *_: None);"
-        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start();"
-        "console = Console(); console.result('x' * 5_000_000); assert console.close()"
-    )
-    line = f'PYTHONUNBUFFERED=1 {sys.executable} -c "{program}" | (sleep 1; wc -c)'
+def test_results_without_a_buffer_are_whole_after_a_signal(tmp_path):
+    """The signal comes when the pipe is full, and the reader begins when the signal has been handled."""
+    (tmp_path / "program.py").write_text("""
+import pathlib, select, signal, sys, threading, time
+from pacenote.cli.console import Console
+
+def interrupt():
+    while select.select([], [1], [], 0)[1]:
+        time.sleep(0.01)
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
+signal.signal(signal.SIGUSR1, lambda *_: pathlib.Path(sys.argv[1]).touch())
+threading.Thread(target=interrupt).start()
+console = Console()
+console.result("x" * 5_000_000)
+assert console.close()
+""")
+    handled = tmp_path / "handled"
+    reader = f"until [ -e {handled} ]; do sleep 0.01; done; wc -c"
+    line = f"PYTHONUNBUFFERED=1 {sys.executable} {tmp_path}/program.py {handled} | ({reader})"
     assert shell(line) == (0, "5000000\n", "")
 
 
