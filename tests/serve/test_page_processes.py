@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 import time
@@ -21,11 +22,12 @@ from serve.conftest import Site
 from support.records import record
 
 PROGRAM = """
-import os, pathlib, sys
+import os, pathlib, resource, sys
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.serve.page_process import answer_requests
 
 own_output = os.dup(1)
+kept = []
 
 def make(request):
     (race,) = request["contender"]
@@ -36,7 +38,18 @@ def make(request):
         return "x" * (1 << 30)
     if race == "many":
         parts = []
-        while True: parts.append(" " * 1_000_000)
+        for _ in range(2_000): parts.append(" " * 1_000_000)
+    if race == "small":
+        parts = []
+        for _ in range(20_000_000): parts.append(" " * 100 + str(len(parts)))
+    if race == "keeps":
+        kept.append(bytes(150_000_000))
+    if race == "aborted":
+        os.abort()
+    if race == "exits":
+        os._exit(1)
+    if race == "limits":
+        return str([resource.getrlimit(which)[0] for which in (resource.RLIMIT_DATA, resource.RLIMIT_CPU)])
     if race == "killed":
         os.kill(os.getpid(), 9)
     if race == "cut":
@@ -149,7 +162,7 @@ def test_a_page_that_takes_long_is_stopped(tmp_path):
         assert "other" in pages.site.page("race/other/report.html")
 
 
-@pytest.mark.parametrize("race", ["large", "many"])
+@pytest.mark.parametrize("race", ["large", "many", "small"])
 def test_a_page_that_needs_much_memory_is_stopped(tmp_path, race):
     with serving(tmp_path) as pages:
         pages.create(race, "other")
@@ -157,8 +170,76 @@ def test_a_page_that_needs_much_memory_is_stopped(tmp_path, race):
         assert response.status == 422
         assert "this page needs more than 256.0 MiB of memory: a file may be damaged" in text
         assert "other" in pages.site.page("race/other/report.html")
-        # The same process makes the next page.
-        assert pages.makers("other") == pages.makers(race)
+        # What the process keeps would leave the next page less memory.
+        assert pages.makers("other") != pages.makers(race)
+        eventually(lambda: has_ended(*pages.makers(race)))
+
+
+def test_a_process_that_keeps_much_memory_makes_no_other_page(tmp_path):
+    with serving(tmp_path) as pages:
+        pages.create("keeps", "other")
+        for race in ("keeps", "other"):
+            assert race in pages.site.page(f"race/{race}/report.html")
+        assert pages.makers("other") != pages.makers("keeps")
+
+
+IMPORTING = """
+import os
+from pacenote.serve.page_process import answer_requests
+
+def make(request):
+    import numpy, scipy.linalg, scipy.special
+    threads = len(os.listdir("/proc/self/task"))
+    return f"{os.environ['OPENBLAS_NUM_THREADS']} {threads}"
+
+answer_requests(make)
+"""
+"""Imports what pages need, within the usual limit."""
+
+
+def test_libraries_map_no_memory_for_many_processors(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
+
+    async def page() -> bytes:
+        processes = PageProcesses((sys.executable, "-P", "-c", IMPORTING), {}, 1_000.0)
+        try:
+            return await processes.make(PageRequest("race", ("one",)))
+        finally:
+            await processes.close()
+
+    assert asyncio.run(page()) == b"1 1"
+
+
+def test_limits_of_the_user_are_not_raised(tmp_path):
+    own = {resource.RLIMIT_DATA: 200 << 20, resource.RLIMIT_CPU: 500}
+    program = "import resource\n" + "".join(
+        f"resource.setrlimit({which}, ({limit}, resource.getrlimit({which})[1]))\n"
+        for which, limit in own.items()
+    )
+
+    async def pages() -> list[str]:
+        makers = Makers(tmp_path, program=program + PROGRAM)
+        try:
+            return [await makers.make("limits") for _ in range(2)]
+        finally:
+            await makers.close()
+
+    assert asyncio.run(pages()) == [str(list(own.values()))] * 2
+
+
+@pytest.mark.parametrize(
+    ("race", "end"), [("killed", "signal 9"), ("aborted", "signal 6"), ("exits", "status 1")]
+)
+def test_the_end_of_a_process_is_that_of_its_page_alone(tmp_path, race, end):
+    with serving(tmp_path) as pages:
+        pages.create(race, "one", "two")
+        # In a new process, and in one that has made a page.
+        for other in ("one", "two"):
+            response, text = pages.site.get(f"race/{race}/report.html")
+            assert response.status == 422
+            assert f"the process that made this page has ended with {end}" in text
+            assert "there may be too little memory, a file may be damaged, or Pacenote may have" in text
+            assert other in pages.site.page(f"race/{other}/report.html")
 
 
 def test_a_process_that_is_killed_is_replaced(tmp_path):
@@ -176,9 +257,9 @@ def test_a_process_that_is_killed_is_replaced(tmp_path):
 class Makers:
     """Processes that make pages without a server, and what they leave."""
 
-    def __init__(self, folder: Path, limit_s: float = 1_000.0) -> None:
+    def __init__(self, folder: Path, limit_s: float = 1_000.0, program: str = PROGRAM) -> None:
         self._folder = folder
-        command = (sys.executable, "-P", "-c", PROGRAM)
+        command = (sys.executable, "-P", "-c", program)
         self._processes = PageProcesses(command, {"folder": str(folder)}, limit_s)
 
     async def make(self, race: str) -> str:

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
 from pacenote.errors import PacenoteError, StoreError
@@ -54,7 +55,8 @@ def answer_requests(make: Callable[[Mapping[str, Any]], str], memory_bytes: int 
     """Answers requests until standard input ends, and writes what `make` returns for each of them.
 
     The kernel ends the process if a page takes more processor time than the request allows, and when the
-    server ends. A page for which the process needs more memory is a problem.
+    server ends. A page for which the process needs more memory is a problem. The process ends after it,
+    and after a page that leaves it much memory in use: later ones would have less.
     """
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     # What libraries print must not get into a reply.
@@ -64,39 +66,53 @@ def answer_requests(make: Callable[[Mapping[str, Any]], str], memory_bytes: int 
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     # Not that of the address space, of which libraries and threads reserve much more than they use.
-    _lower(resource.RLIMIT_DATA, memory_bytes)
+    own_memory, own_time = (
+        resource.getrlimit(which)[0] for which in (resource.RLIMIT_DATA, resource.RLIMIT_CPU)
+    )
+    memory_bytes = _set_limit_up_to(own_memory, resource.RLIMIT_DATA, memory_bytes)
+    # It may not be possible to make one when there is no memory.
+    out_of_memory = _out_of_memory(memory_bytes)
     for line in sys.stdin.buffer:
         request = json.loads(line)
-        _limit_processor_time(request["limit_s"])
+        # The kernel ends the process: what reads may hold the lock of the interpreter.
+        end_s = math.ceil(time.process_time() + request["limit_s"])
+        _set_limit_up_to(own_time, resource.RLIMIT_CPU, end_s)
+        reply = _reply(make, request)
         try:
-            _write(replies, _reply(make, request))
+            _write(replies, reply or out_of_memory)
         except BrokenPipeError:  # The server has ended.
+            os._exit(0)
+        if reply is None or _memory_in_use() > memory_bytes // 2:
             os._exit(0)
 
 
-def _limit_processor_time(limit_s: float) -> None:
-    """Lets the process take so many further seconds. The kernel ends it: what reads may hold the lock of the
-    interpreter.
-    """
-    _lower(resource.RLIMIT_CPU, math.ceil(time.process_time() + limit_s))
+def _set_limit_up_to(highest: int, which: int, limit: int) -> int:
+    """Sets a limit of the process that is no higher than the one that it was started with, and returns it."""
+    limit = limit if highest == resource.RLIM_INFINITY else min(limit, highest)
+    resource.setrlimit(which, (limit, resource.getrlimit(which)[1]))
+    return limit
 
 
-def _lower(which: int, limit: int) -> None:
-    """Sets a limit of the process, or the lower one that it cannot raise."""
-    _, hard = resource.getrlimit(which)
-    resource.setrlimit(which, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+def _memory_in_use() -> int:
+    """Returns the bytes of the process that RLIMIT_DATA counts, with those of its stack."""
+    pages = Path("/proc/self/statm").read_text().split()[5]
+    return int(pages) * resource.getpagesize()
 
 
-def _reply(make: Callable[[Mapping[str, Any]], str], request: Mapping[str, Any]) -> PageReply:
+def _out_of_memory(memory_bytes: int) -> PageReply:
+    text = f"this page needs more than {format_bytes(memory_bytes)} of memory: a file may be damaged"
+    return PageReply("problem", json.dumps([text, _MORE_MEMORY]).encode())
+
+
+def _reply(make: Callable[[Mapping[str, Any]], str], request: Mapping[str, Any]) -> PageReply | None:
+    """Returns the reply to a request, or None if there is too little memory for its page."""
     try:
         return PageReply("page", make(request).encode())
     except PacenoteError as error:
         kind: ReplyKind = "missing" if isinstance(error, StoreError) else "problem"
         return PageReply(kind, json.dumps([error.message, error.hint]).encode())
     except MemoryError:
-        limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
-        text = f"this page needs more than {format_bytes(limit)} of memory: a file may be damaged"
-        return PageReply("problem", json.dumps([text, _MORE_MEMORY]).encode())
+        return None
     except Exception as error:
         return PageReply("defect", f"{type(error).__name__}: {error}".encode(errors="replace"))
 

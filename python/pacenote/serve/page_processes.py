@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -22,6 +23,11 @@ MAX_PROCESSES = 2
 
 _END_S = 2.0
 """Seconds for which the end of killed processes is waited for."""
+
+_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
+"""Variables of the processes. For each thread, the OpenBLAS of NumPy and that of SciPy map memory when they
+are imported, of which they use little but which the limit counts: with many processors, all that it allows.
+"""
 
 
 class _Unanswered(PacenoteError):
@@ -96,6 +102,7 @@ class PageProcesses:
                 *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                env={**os.environ, **_ENVIRONMENT},
                 # Ctrl-C in the terminal reaches only the server.
                 start_new_session=True,
             )
@@ -143,7 +150,8 @@ class PageProcesses:
         how = f"signal {-status}" if status < 0 else f"status {status}"
         kind = PacenoteError if has_begun else _Unanswered
         return kind(
-            f"the process that made this page has ended with {how}", hint="there may be too little memory"
+            f"the process that made this page has ended with {how}",
+            hint="there may be too little memory, a file may be damaged, or Pacenote may have a defect",
         )
 
 
