@@ -116,3 +116,12 @@ def test_links_in_a_folder_are_not_followed(tmp_path):
         race_files(folder)
     (folder / "test_run.json").write_text("{}")
     assert race_files(folder) == (folder / "test_run.json",)
+
+
+def test_it_is_not_known_whether_a_link_in_a_folder_leads_to_a_folder(tmp_path):
+    """To know it, the kernel follows the link, also into the mounts of another process."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "race.json").symlink_to(tmp_path)
+    with pytest.raises(PacenoteError, match="has only links to races"):
+        race_files(folder)

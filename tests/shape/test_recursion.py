@@ -9,7 +9,6 @@ from shape.sources import PACKAGE
 RECURSIVE = re.compile(r"os\.walk\(|shutil\.(?:rmtree|copytree)\(|\.rglob\(|\.glob\(\"\*\*")
 
 ALLOWED = {
-    "importers/files.py": "leaves folders out below a depth",
     "provision/archives/archive_program.py": "archives and plugins are limited to a depth of 64",
     "provision/assembly_steps.py": "classes that Pacenote has compiled",
     "provision/java.py": "a RecursionError becomes an error of one line",

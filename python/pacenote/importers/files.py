@@ -89,11 +89,20 @@ def race_files(folder: Path) -> tuple[Path, ...]:
 
 
 def _documents(folder: Path) -> Iterator[Path]:
-    for path, folders, files in os.walk(folder):
-        here = Path(path)
-        if len(here.relative_to(folder).parts) >= _DEPTH:
-            folders.clear()
-        yield from (here / name for name in FILE_NAMES if name in files)
+    """Yields what has the name of a race document. No link is looked at: `os.walk` follows each, to know
+    whether it leads to a folder.
+    """
+    waiting = [(folder, 0)]
+    while waiting:
+        here, depth = waiting.pop()
+        try:
+            with os.scandir(here) as entries:
+                folders = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+        except OSError:
+            continue
+        yield from (here / name for name in FILE_NAMES if folders.get(name) is False)
+        if depth < _DEPTH:
+            waiting += [(here / name, depth + 1) for name, is_folder in folders.items() if is_folder]
 
 
 def read_file(path: Path) -> ReadFile:
