@@ -33,7 +33,7 @@ def disk(device: str, busy_ms: float) -> list[dict[str, Any]]:
 
 SERIES = (
     counter("process.cpu.total", 2000, **NODE),
-    gauge("os.cpu.percent", 60, 80, **NODE),
+    gauge("os.cpu.percent", 70, 90, **NODE),
     gauge("os.swap.used", 0, 4096, **NODE),
     counter(f"{STAT}.number_of_elapsed_periods", 10, **NODE),
     counter(f"{STAT}.number_of_times_throttled", 2, **NODE),
@@ -43,9 +43,9 @@ SERIES = (
 )
 EXPECTED = {
     "cpu.engine_share": 0.5,
-    "cpu.idle_share": 0.3,
-    "cpu.other_share": 0.2,
-    "cpu.lacked_possible_share": 0.2 / 0.7,
+    "cpu.idle_share": 0.2,
+    "cpu.other_share": 0.3,
+    "cpu.lacked_possible_share": 0.3 / 0.8,
     "cpu.throttled_periods_share": 0.2,
     "cpu.throttled_share": 0.1,
     "memory.swap_used_bytes": 4096.0,
@@ -89,8 +89,8 @@ def test_what_a_driver_on_the_same_host_may_have_had_is_not_that_of_other_progra
     cuts = TelemetryCuts(engine.tasks, (*engine.series, *driver.series))
     add_engine_host_figures(builder, cuts, ())
     found, window = builder.build(), Window(TASK, "far")
-    # It kept 15 % of the processors busy, engine and others 70 %.
-    assert found.number(window, "cpu.other_least_share") == pytest.approx(0.05)
+    # It kept 15 % of the processors busy, engine and others 80 %.
+    assert found.number(window, "cpu.other_least_share") == pytest.approx(0.15)
     assert found.number(window, "cpu.idle_share") == pytest.approx(0.3)
     missing = found.value(window, "cpu.other_share")
     assert isinstance(missing, Unknown)
@@ -110,9 +110,14 @@ def test_what_an_engine_lacked_is_unknown_if_time_was_idle_unless_others_had_lit
     missing = evidence(*SERIES).value(window, "cpu.lacked_share")
     assert isinstance(missing, Unknown)
     assert missing.reasons[0][1] == "the engine does not report for how long its threads wait for a processor"
-    little = evidence(SERIES[0], gauge("os.cpu.percent", 52, 52, **NODE))
-    assert little.number(window, "cpu.lacked_share") == pytest.approx(0.02 / 0.52)
+    busy, quiet = (counter("process.cpu.total", used, **NODE) for used in (2_920, 200))
+    little = evidence(busy, gauge("os.cpu.percent", 75, 75, **NODE))
+    assert little.number(window, "cpu.lacked_share") == pytest.approx(0.02 / 0.75)
     assert isinstance(little.value(window, "cpu.lacked_possible_share"), Unknown)
+    # An engine that does little has little more than others, without lacking anything.
+    idle = evidence(quiet, gauge("os.cpu.percent", 8, 8, **NODE))
+    assert idle.number(window, "cpu.lacked_share") == 0.0
+    assert isinstance(idle.value(window, "cpu.lacked_possible_share"), Unknown)
 
 
 def test_a_host_that_is_sampled_has_the_figures_of_the_sampler_only() -> None:

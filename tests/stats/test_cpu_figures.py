@@ -11,7 +11,9 @@ from pacenote.stats.host_limits import well_covered
 WAITS = "process.run_queue_wait"
 
 
-def figures(duration_s: float, span_s: float, others_ms: float, idle_ms: float) -> dict[str, float]:
+def figures(
+    duration_s: float, span_s: float, others_ms: float, idle_ms: float, stolen_ms: float = 0
+) -> dict[str, float]:
     """Two cores: each second, the engine has 760 ms, the driver 40, and threads wait for 1,300, which was
     read over `span_s`.
     """
@@ -22,6 +24,7 @@ def figures(duration_s: float, span_s: float, others_ms: float, idle_ms: float) 
     counters = (
         ("cpu.user", {}, 800 + others_ms),
         ("cpu.idle", {}, idle_ms),
+        ("cpu.steal", {}, stolen_ms),
         ("process.user", {"process": "n"}, 700),
         ("process.system", {"process": "n"}, 60),
         ("process.user", {"process": "driver"}, 40),
@@ -52,6 +55,16 @@ def test_without_idle_time_or_other_programs_what_the_engine_lacked_is_bounded()
     busy = figures(4.0, 10.0, others_ms=1_100, idle_ms=100)
     assert busy["cpu.lacked_share"] == pytest.approx(1_100 / 1_860)
     # All that others had would not matter.
-    quiet = figures(4.0, 10.0, others_ms=30, idle_ms=1_170)
+    quiet = figures(4.0, 10.0, others_ms=30, idle_ms=250)
     assert quiet["cpu.lacked_share"] == pytest.approx(30 / 790)
-    assert "cpu.lacked_possible_share" not in {*busy, *quiet}
+    # An engine that does little has little more than others, without lacking anything.
+    idle = figures(4.0, 10.0, others_ms=500, idle_ms=1_170)
+    assert idle["cpu.lacked_share"] == 0.0
+    assert "cpu.lacked_possible_share" not in {*busy, *quiet, *idle}
+
+
+def test_what_guests_of_the_host_took_is_known_without_waits() -> None:
+    unread = figures(4.0, 10.0, others_ms=900, idle_ms=300, stolen_ms=400)
+    taken = 400 * 760 / 1_700
+    assert unread["cpu.lacked_least_share"] == pytest.approx(taken / (760 + taken))
+    assert unread["cpu.lacked_possible_share"] == pytest.approx((900 + taken) / (1_660 + taken))

@@ -19,6 +19,9 @@ from pacenote.model.telemetry_series import TaskSeries, ratio, total
 NO_IDLE_SHARE = 0.1
 """Share of idle time below which the processors count as fully used."""
 
+MUCH_IDLE_SHARE = 0.3
+"""Share of idle time from which on the threads of an engine are taken not to wait for what others have."""
+
 LITTLE_LACKED_SHARE = 0.05
 """What an engine may have lacked at most of the processor time that it could have used, so that it does not
 matter whether it did.
@@ -51,10 +54,17 @@ def lacked_share(engine: float, taken: float) -> float | None:
     return taken / (engine + taken) if engine + taken > 0 else None
 
 
+def taken_without_waits(idle: float, others: float) -> float:
+    """Returns what others took from an engine at most if it is not known whether its threads waited: nothing
+    if much time was idle, and otherwise all that they had.
+    """
+    return 0.0 if idle >= MUCH_IDLE_SHARE else others
+
+
 def is_bound_without_waits(idle: float, lacked: float | None) -> bool:
     """Returns whether it is known what an engine lacked at most, although not whether its threads waited:
-    `lacked` if it waited whenever another program ran. It may have done so without idle time. With idle time,
-    `lacked` says nothing about what it lacked, except if that is little even then.
+    `lacked` if it waited whenever another program ran. It may have done so without idle time. With some idle
+    time, `lacked` says nothing about what it lacked, except if that is little even then.
     """
     return idle < NO_IDLE_SHARE or (lacked is not None and lacked <= LITTLE_LACKED_SHARE)
 
@@ -90,7 +100,7 @@ class ReportedCpu:
         """What processes of no node had, as a share of the processor time that the engine could have used, if
         the engine may have lacked it: it does not report whether its threads waited.
         """
-        lacked = self._had_by(self.other_share)
+        lacked = self._taken()
         return (
             lacked
             if self.idle_share is not None and is_bound_without_waits(self.idle_share, lacked)
@@ -100,7 +110,7 @@ class ReportedCpu:
     @property
     def lacked_possible_share(self) -> float | None:
         """The same if it is not known whether the engine lacked any of it."""
-        return self._had_by(self.other_share) if self.lacked_share is None else None
+        return self._taken() if self.lacked_share is None else None
 
     @property
     def lacked_least_share(self) -> float | None:
@@ -121,6 +131,11 @@ class ReportedCpu:
         if self.idle_share is not None and self.other_share is not None:
             nodes = max(nodes, 1.0 - self.idle_share - self.other_share)
         return min(nodes, 1.0)
+
+    def _taken(self) -> float | None:
+        if self.other_share is None or self.idle_share is None:
+            return None
+        return self._had_by(taken_without_waits(self.idle_share, self.other_share))
 
     def _had_by(self, others: float | None) -> float | None:
         if self.engine_share is None or others is None or self.idle_share is None:

@@ -14,7 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pacenote.model.reported_cpu import NEGLIGIBLE_SHARE, is_bound_without_waits, lacked_share
+from pacenote.model.reported_cpu import (
+    NEGLIGIBLE_SHARE,
+    is_bound_without_waits,
+    lacked_share,
+    taken_without_waits,
+)
 from pacenote.model.sampler_facts import CHILDREN
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry
 
@@ -257,9 +262,12 @@ class _Waits:
             if least > 0 and (share := lacked_share(engine, least)) is not None:
                 figures["cpu.lacked_least_share"] = share
         elif (share := lacked_share(engine, self._taken(shares, beside.share, others.most))) is not None:
-            figures[f"cpu.{'lacked' if self._is_bound(shares, others.most) else 'lacked_possible'}_share"] = (
-                share
-            )
+            if self._is_bound(shares, others.most):
+                return {**figures, "cpu.lacked_share": share}
+            figures["cpu.lacked_possible_share"] = share
+            # What guests of the host had is counted without waits.
+            if (least := lacked_share(engine, self._stolen(shares))) is not None and least > 0:
+                figures["cpu.lacked_least_share"] = least
         return figures
 
     def _is_bound(self, shares: Mapping[str, float], others: float) -> bool:
@@ -268,8 +276,9 @@ class _Waits:
         """
         if self._share is not None:
             return True
-        lacked = lacked_share(shares["cpu.engine_share"], others * self._free_of_quota)
-        return is_bound_without_waits(shares.get("cpu.idle_share", 1.0), lacked)
+        idle = shares.get("cpu.idle_share", 1.0)
+        taken = taken_without_waits(idle, others) * self._free_of_quota
+        return is_bound_without_waits(idle, lacked_share(shares["cpu.engine_share"], taken))
 
     @property
     def _free_of_quota(self) -> float:
@@ -280,10 +289,17 @@ class _Waits:
         """Returns what others had at most while the engine waited, which may have been whenever another
         program ran if that is not known; driver and further engines had the share `beside`.
         """
-        taken = others if self._share is None else min(max(self._share - beside, 0.0), others)
+        if self._share is None:
+            taken = taken_without_waits(shares.get("cpu.idle_share", 1.0), others)
+        else:
+            taken = min(max(self._share - beside, 0.0), others)
+        return taken * self._free_of_quota + self._stolen(shares)
+
+    def _stolen(self, shares: Mapping[str, float]) -> float:
+        """Returns what other guests of the host took from the engine."""
         steal = shares.get("cpu.steal_share", 0.0)
         busy = 1.0 - shares.get("cpu.idle_share", 0.0) - steal
-        taken += steal * shares["cpu.engine_share"] / busy if busy > 0 else 0.0
+        taken = steal * shares["cpu.engine_share"] / busy if busy > 0 else 0.0
         return taken * self._free_of_quota
 
     def _taken_at_least(self, others_least: float, beside_most: float) -> float:
