@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.cli.output.export_file import replaced_file
+from pacenote.cli.output.report_file import write_report_file
 from pacenote.system.named_file import (
     FileChangedError,
     FileMode,
@@ -133,6 +135,24 @@ def test_a_descriptor_of_the_process_is_written_to(folder: str, mode: FileMode) 
     finally:
         os.close(reading)
         os.close(writing)
+
+
+def test_a_descriptor_that_leads_to_a_file_is_written_to_as_it_is(tmp_path: Path) -> None:
+    """As `/dev/stdout` is if output is redirected: there is no folder for another file."""
+    log = tmp_path / "log"
+    with log.open("w") as stream, named_file(Path("/proc/self/fd", str(stream.fileno()))) as file:
+        assert file.is_special
+        with replaced_file(Path("/proc/self/fd", str(stream.fileno()))) as path:
+            path.write_text("rows")
+        write_report_file(Path("/proc/self/fd", str(stream.fileno())), "{}", "json")
+    assert log.read_text() == "rows{}"
+
+
+@pytest.mark.parametrize("path", ["..", "a/..", "/"])
+def test_a_folder_is_not_a_file(tmp_path: Path, path: str) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(IsADirectoryError):
+        open_named(tmp_path / path, "w")
 
 
 def test_only_the_file_that_was_looked_at_is_removed(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def shared(tmp_path: Path) -> Path:
     return shared_folder(tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["folder", "link"])
+@pytest.mark.parametrize("kind", ["folder", "link", "dangling", "loop"])
 @pytest.mark.parametrize("home", ["planted", "planted/home"])
 def test_a_home_that_another_user_has_made_where_all_may_is_not_used(
     shared: Path, home: str, kind: str
@@ -28,7 +28,7 @@ def test_a_home_that_another_user_has_made_where_all_may_is_not_used(
         planted.mkdir()
     else:
         (shared.parent / "mine").mkdir()
-        planted.symlink_to(shared.parent / "mine")
+        planted.symlink_to({"link": shared.parent / "mine", "loop": planted}.get(kind, "missing"))
     os.lchown(planted, OTHER, OTHER)
     with pytest.raises(StoreError, match=f"{planted} belongs to user {OTHER}"):
         claim_home(shared / home)

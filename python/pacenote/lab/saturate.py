@@ -81,7 +81,7 @@ from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
 from pacenote.stats.varying_limit import limit_interval
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
-from pacenote.units import OPS, format_rate
+from pacenote.units import OPS, format_number, format_rate
 from pacenote.verdict.determine import determine_verdict
 from pacenote.verdict.driver_health import clock_findings, void_findings
 
@@ -327,10 +327,10 @@ class _Search:
         if self._void_rates == MAX_VOID_RATES:
             disturbed = self.result.probes[-MAX_VOID_RATES * MAX_VOID_TRIALS :]
             # A rate at an end of the answer, or of the range, is tried several times.
-            rates = dict.fromkeys(f"{probe.rate:,.5g}" for probe in disturbed)
+            rates = dict.fromkeys(format_number(probe.rate) for probe in disturbed)
             raise _StoppedSearch(
-                f"the last {len(disturbed)} probes, at {', '.join(rates)} {OPS}/s, were all disturbed (the "
-                f"last one: {'; '.join(disturbed[-1].reasons)}); repeat the search on a quiet machine"
+                f"the last {len(disturbed)} probes, at {' and '.join(rates)} {OPS}/s, were all disturbed "
+                f"(the last one: {'; '.join(disturbed[-1].reasons)}); repeat the search on a quiet machine"
             )
 
     def _probe(self, rate: float) -> Probe:
@@ -348,7 +348,9 @@ class _Search:
             work_per_operation=work_per_operation(run.result, self.result.work_per_operation),
         )
         self._store()
-        self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {outcome_text(probe)}")
+        self._context.listener.info(
+            f"probe {probe.number}: {format_number(rate)} {OPS}/s {outcome_text(probe)}"
+        )
         self._check_success(run.result)
         # Other bursts are those of the disturbance or of the warm-up.
         if outcome_word(probe) in ("passed", "undecided") and not run.result.warmup_backlog.marked:

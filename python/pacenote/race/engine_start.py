@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from pacenote.cluster.cluster import start_cluster
 from pacenote.cluster.container_cluster import ContainerCluster, StartedCluster
-from pacenote.errors import UsageError
+from pacenote.errors import EngineError, UsageError
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_request import RaceRequest
 from pacenote.provision.containers.compose import ContainerSpec, compose_document
@@ -26,12 +28,16 @@ def check_engine_start(request: RaceRequest, engine: EngineRequest) -> EngineReq
     Stops the engines of commands that were killed. A race against an existing cluster starts none. Raises
     UsageError and EngineError if it is known that the engine cannot start.
     """
+    if request.pipeline == "benchmark-only":
+        # In the home of another user, what a race against a cluster does not need is left alone.
+        with contextlib.suppress(EngineError):
+            cleanup_containers(request.home)
+        return engine
     cleanup_containers(request.home)
     if request.pipeline == "docker":
         check_container(engine)
-    elif request.pipeline != "benchmark-only":
-        return check_engine_request(engine)
-    return engine
+        return engine
+    return check_engine_request(engine)
 
 
 def check_container(engine: EngineRequest) -> None:

@@ -93,8 +93,10 @@ def read_measured_seconds(samples: Path, task: str, counts: OperationTotals) -> 
     """
     from pacenote import _core
 
-    if not 0 < counts.normal + counts.warmup <= MOST_SAMPLES:
+    every = counts.normal + counts.warmup
+    if not every or counts.normal > MOST_SAMPLES:
         return MeasuredSeconds()
+    has_ends = every <= MOST_SAMPLES
     seconds: dict[int, array[int]] = {}
     ended, service, rows_read = array("q"), array("q"), 0
     try:
@@ -104,7 +106,7 @@ def read_measured_seconds(samples: Path, task: str, counts: OperationTotals) -> 
                 if part or name != task:
                     continue
                 rows_read += 1
-                if success:
+                if success and has_ends:
                     ended.append(done_ns)
                     service.append(done_ns - sent_ns)
                 if sample_type == "normal":
@@ -115,7 +117,7 @@ def read_measured_seconds(samples: Path, task: str, counts: OperationTotals) -> 
     if sum(map(len, seconds.values())) != counts.normal:
         return MeasuredSeconds()
     # Without a sample, nothing seems to have ended.
-    if rows_read != counts.normal + counts.warmup:
+    if rows_read != every:
         ended, service = array("q"), array("q")
     return MeasuredSeconds(_in_order(seconds), ended, service)
 

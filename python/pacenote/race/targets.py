@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pacenote.cluster.cluster import AssembledEngine, Cluster, ExistingCluster, existing_cluster
 from pacenote.cluster.container_cluster import StartedCluster
-from pacenote.errors import UsageError
+from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import ACCEPT_ENCODING, ClientOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.hosts import HttpHost
@@ -45,9 +45,15 @@ def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
 
 
 def _started_engine(home: Path, cluster: ExistingCluster) -> AssembledEngine | None:
-    """Returns what is known of a cluster that `pacenote start` started; None for other clusters."""
+    """Returns what is known of a cluster that `pacenote start` started; None for other clusters, and in the
+    home folder of another user, in which nothing is started.
+    """
+    try:
+        layout = plan_layout(home)
+    except EngineError:
+        return None
     addresses = {host.address.replace("localhost", "127.0.0.1") for host in cluster.hosts}
-    for entry in registered_nodes(plan_layout(home)):
+    for entry in registered_nodes(layout):
         if entry.facts is not None and entry.facts.address in addresses:
             return AssembledEngine(entry.facts.title, entry.facts.absent_modules)
     return None

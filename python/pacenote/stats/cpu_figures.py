@@ -266,8 +266,8 @@ class _Waits:
                 return {**figures, "cpu.lacked_share": share}
             figures["cpu.lacked_possible_share"] = share
             # What guests of the host had is counted without waits.
-            if (least := lacked_share(engine, self._stolen(shares))) is not None and least > 0:
-                figures["cpu.lacked_least_share"] = least
+            if stolen := lacked_share(engine, self._stolen(shares)):
+                figures["cpu.lacked_least_share"] = stolen
         return figures
 
     def _is_bound(self, shares: Mapping[str, float], others: float) -> bool:

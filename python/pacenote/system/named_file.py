@@ -46,7 +46,7 @@ class FileChangedError(OSError):
     """The file is not the one that was looked at a moment ago."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(errno.EBUSY, f"{path} is created, replaced or removed all the time")
+        super().__init__(errno.EBUSY, f"{path} keeps being created, replaced or removed")
 
 
 class NamedFile:
@@ -84,15 +84,16 @@ class NamedFile:
 
     @property
     def is_special(self) -> bool:
-        """Whether it is a pipe, a device or the like."""
-        return self.status is not None and not (
-            stat.S_ISREG(self.status.st_mode) or stat.S_ISDIR(self.status.st_mode)
-        )
+        """Whether it is a pipe, a device or a descriptor of a process, beside which there is no file."""
+        if self.status is None or stat.S_ISDIR(self.status.st_mode):
+            return False
+        return self._is_magic or not stat.S_ISREG(self.status.st_mode)
 
     @property
     def opened_path(self) -> Path:
         """A path of the file that exists, which leads there whatever others do, until this is closed."""
-        return Path(f"/proc/self/fd/{self._file}")
+        assert self._file is not None
+        return self.path_of(self._file, self.path)
 
     def create_beside(self, name: str) -> int:
         """Creates a file in the same folder, instead of one of this name, and returns its descriptor. Raises
@@ -112,6 +113,8 @@ class NamedFile:
         mode `x`, and FileChangedError if it was created or removed since it was looked at.
         """
         if self._file is None or self.status is None:
+            if self.status is not None:
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             return self._create(mode)
         descriptor = os.open(self.opened_path, _WRITE | (os.O_APPEND if mode == "a" else 0))
         try:
@@ -142,8 +145,8 @@ class NamedFile:
 
     def remove(self) -> None:
         """Removes the file if it is still the one that was looked at or created. Raises OSError."""
-        found = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
-        if self.status is not None and os.path.samestat(found, self.status):
+        status = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
+        if self.status is not None and os.path.samestat(status, self.status):
             os.unlink(self.name, dir_fd=self._folder)
 
     def replace_by(self, name: str) -> None:
@@ -157,7 +160,7 @@ class NamedFile:
                 os.rmdir(name, dir_fd=parent)
 
     def close(self) -> None:
-        """Closes the folder."""
+        """Closes everything that is open."""
         for parent, _ in self._created:
             os.close(parent)
         if self._file is not None:
@@ -213,8 +216,13 @@ class NamedFile:
         # What such a link leads to may have no path, as a pipe of this process.
         self._is_magic = os.fstat(self._folder).st_dev == _proc_device()
         try:
-            how = _FOLLOW_ONE if self._is_magic else _FOLLOW_NOTHING
-            return os.open(name, how, dir_fd=self._folder)
+            if self._is_magic:
+                return os.open(name, _FOLLOW_ONE, dir_fd=self._folder)
+            if not is_last:
+                # A file system that is mounted when it is needed is mounted only if a folder is asked for.
+                with contextlib.suppress(NotADirectoryError):
+                    return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self._folder)
+            return os.open(name, _FOLLOW_NOTHING, dir_fd=self._folder)
         except FileNotFoundError:
             if is_last:
                 return None
@@ -230,11 +238,16 @@ class NamedFile:
         os.close(self._folder)
         self._folder = folder
 
+    def path_of(self, descriptor: int, path: Path) -> Path:
+        """Returns a path of what is open, which without /proc is one that others may change."""
+        opened = Path(f"/proc/self/fd/{descriptor}")
+        return opened if os.path.lexists(opened) else path
+
     def _check(self, name: str, status: os.stat_result) -> None:
         """Raises PlantedPathError if another user has put this into a folder such as /tmp, or a link into any
         folder to which others may write.
         """
-        folder = Path(f"/proc/self/fd/{self._folder}")
+        folder = self.path_of(self._folder, Path("/", *self._names))
         is_shared = is_shared_folder(folder)
         if not is_shared and not (stat.S_ISLNK(status.st_mode) and is_writable_by_others(folder)):
             return
@@ -258,11 +271,11 @@ def named_file(
     file: Path, *, creates_folders: bool = False, is_to_be_new: bool = False
 ) -> Generator[NamedFile]:
     """Yields the file that a path leads to, whose folder is open in the block. Raises OSError."""
-    found = NamedFile(file, creates_folders=creates_folders, is_to_be_new=is_to_be_new)
+    named = NamedFile(file, creates_folders=creates_folders, is_to_be_new=is_to_be_new)
     try:
-        yield found
+        yield named
     finally:
-        found.close()
+        named.close()
 
 
 def open_named(file: Path, mode: FileMode) -> int:

@@ -19,11 +19,12 @@ def claim_home(home: Path) -> None:
     """
     existing = next(folder for folder in (home, *home.parents) if os.path.lexists(folder))
     try:
-        is_to_be_created = existing != home and is_shared_folder(existing)
-        # The folders that lead to a file in the home are created, but not that file.
-        path = home / "file" if is_to_be_created else existing
-        with named_file(path, creates_folders=is_to_be_created):
-            pass
+        with named_file(existing):
+            is_to_be_created = existing != home and is_shared_folder(existing)
+        if is_to_be_created:
+            # The folders that lead to a file in the home are created, but not that file.
+            with named_file(home / "file", creates_folders=True):
+                pass
     except PlantedPathError as error:
         raise StoreError(f"the home folder {home} is not used: {error.strerror}", hint=_ELSEWHERE) from error
     except OSError:

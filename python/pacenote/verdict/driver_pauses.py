@@ -63,8 +63,10 @@ def gap_findings(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> It
         for names, doubtful_from in by_doubt(interrupted):
             yield replace(finding, tasks=names, doubtful_from=doubtful_from)
     if outside:
-        where = ", while no task ran, so that no measured time includes it"
-        yield _gap_finding(outside, 0.0 if inside else unlisted_s, where)
+        further_s = 0.0 if inside else unlisted_s
+        # It is not known what ran in those that are not listed.
+        where = "" if further_s else ", while no task ran, so that no measured time includes it"
+        yield _gap_finding(outside, further_s, where)
 
 
 def _gap_finding(gaps: Sequence[_Gap], unlisted_s: float, where: str) -> Finding:
@@ -75,7 +77,8 @@ def _gap_finding(gaps: Sequence[_Gap], unlisted_s: float, where: str) -> Finding
         times = f"for {format_rate(first.length_s)} s, {times}"
     if count > 1:
         total_s = sum(gap.length_s for gap in gaps) + unlisted_s
-        times = f"{count} times, {format_rate(total_s)} s in total, the first time {times}"
+        at_least = "at least " if unlisted_s else ""
+        times = f"{at_least}{count} times, {format_rate(total_s)} s in total, the first time {times}"
     return Finding(
         f"the driver did not run {times}{where}: its process was stopped, its virtual machine was paused, or "
         "it had no core",

@@ -28,7 +28,7 @@ def replaced_file(file: Path) -> Generator[Path]:
             descriptor = target.create_beside(temporary)
             try:
                 # The file has no other path that leads to it whatever others do.
-                yield Path(f"/proc/self/fd/{descriptor}")
+                yield target.path_of(descriptor, target.path.with_name(temporary))
                 target.replace_by(temporary)
             finally:
                 os.close(descriptor)

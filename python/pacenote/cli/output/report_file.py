@@ -18,7 +18,6 @@ from pathlib import Path
 from pacenote.cli.output.named_file import create_parents, opened_named_file
 from pacenote.errors import StoreError, UsageError
 from pacenote.system.named_file import NamedFile, PlantedPathError, named_file
-from pacenote.system.paths import is_file
 
 _APPENDED = (None, "markdown")
 """Values of `--report-format` of which a file may contain several reports."""
@@ -92,8 +91,11 @@ def write_report_file(file: Path, text: str, report_format: str | None) -> Path:
 
 
 def _has_report(file: Path) -> bool:
-    """Returns whether a regular file is not empty; a terminal or a pipe takes any number of reports."""
-    return is_file(file) and file.stat().st_size > 0
+    """Returns whether a regular file is not empty; a terminal or a pipe takes any number of reports, and so
+    does standard output that leads to a file.
+    """
+    with named_file(file) as named:
+        return named.status is not None and not named.is_special and named.status.st_size > 0
 
 
 def _numbered(file: Path) -> Iterator[Path]:
