@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -117,6 +118,17 @@ def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_
     assert '"x-key","<hidden>"' in contents
     assert ME not in contents
     assert "sesame-sesame" not in contents
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders to other users")
+def test_a_race_that_starts_no_engine_may_be_in_the_home_of_another_user(tmp_path: Path) -> None:
+    """As in a container whose folders are those of the user who started it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    with engine(None) as running:
+        record, warnings, _ = raced(tmp_path, ClientOptions(), running.address)
+    assert (record.tasks[0].error_rate, warnings) == (0.0, [])
 
 
 def test_replies_without_compression_can_be_requested(tmp_path: Path) -> None:
