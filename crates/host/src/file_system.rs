@@ -1,9 +1,9 @@
 //! The space on the file systems of data paths.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::statvfs;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfs, fstatvfs, openat2, statvfs};
 use rustix::io::Errno;
 
 use crate::kernel_file::{Number, SeriesNumbers, SweepValues};
@@ -33,9 +33,9 @@ impl PathSpace {
     ///
     /// # Errors
     ///
-    /// An error if the folder does not exist.
+    /// An error if the folder does not exist, or if a link leads through `/proc` into the mounts of another process.
     pub fn open(data: &DataPath) -> Result<Self, Errno> {
-        statvfs(&data.path)?;
+        space(&data.path)?;
         let labels = BTreeMap::from([
             ("process".to_owned(), data.node.clone()),
             ("path".to_owned(), data.path.display().to_string()),
@@ -46,7 +46,7 @@ impl PathSpace {
     /// Adds the size of the file system, and the space that is left for users other than root; gaps if the folder does
     /// not exist any more.
     pub fn read(&mut self, number: Number<'_>, values: &mut SweepValues) {
-        let Ok(found) = statvfs(&self.path) else {
+        let Ok(found) = space(&self.path) else {
             self.series.add_gaps(values);
             return;
         };
@@ -58,11 +58,35 @@ impl PathSpace {
     }
 }
 
+/// Returns the space on the file system of a folder. A server reports the folder, and its user can replace it: in the
+/// mounts of another process, the kernel could wait without end for a program of that user.
+fn space(path: &Path) -> Result<StatVfs, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS) {
+        Ok(folder) => fstatvfs(&folder),
+        // Linux before 5.6, and filters of system calls that do not know it.
+        Err(Errno::NOSYS | Errno::PERM) => statvfs(path),
+        Err(error) => Err(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use pacenote_record::{SeriesNumber, TelemetrySeries};
 
     use super::*;
+
+    #[test]
+    fn a_link_into_the_mounts_of_a_process_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("link");
+        std::os::unix::fs::symlink(format!("/proc/self/root{}", folder.path().display()), &path).unwrap();
+        let data = |path: &Path| DataPath { node: "node-0".into(), path: path.to_owned() };
+        assert_eq!(PathSpace::open(&data(&path)).err(), Some(Errno::LOOP));
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(folder.path(), &path).unwrap();
+        assert!(PathSpace::open(&data(&path)).is_ok());
+    }
 
     #[test]
     fn a_path_has_space_until_it_is_removed() {
