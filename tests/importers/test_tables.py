@@ -207,6 +207,15 @@ def test_rows_that_cannot_be_read_are_named_and_the_others_count():
     ]
 
 
+def test_tasks_whose_names_are_cut_to_the_same_one_are_not_called_two_values_of_one():
+    rows = "\n".join(f"| error rate | {'t' * 300}{end} | {end} | % |" for end in (1, 2))
+    (race,), (problem,) = races_in_text(f"| Metric | Task | Value | Unit |\n|---|---|---|---|\n{rows}")
+    assert len(race.values) == 1
+    assert problem.endswith(
+        ": the first 300 characters of its names are those of another; the first one counts"
+    )
+
+
 def test_a_difference_that_is_not_that_of_the_values_is_named():
     head = "Metric,Task,Baseline,Contender,Diff,Unit\n"
     rows = (

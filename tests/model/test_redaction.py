@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from pacenote.errors import EngineError, StoreError, TrackError
 from pacenote.model.document_checks import DocumentCheck
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_error, redact_record, stored_secrets
 from pacenote.model.result import ValueSummary
 from support.records import record
@@ -90,6 +91,16 @@ def test_units_and_names_of_numbers_contain_no_secrets() -> None:
     (task,) = redact_record(race, {SECRET}).tasks
     assert task.unit == "u<hidden>"
     assert list(task.values) == ["recall", "<hidden>.a", "<hidden>.a #2"]
+
+
+def test_names_that_are_longer_without_secrets_can_still_be_read() -> None:
+    summary = ValueSummary(count=1, min=1.0, mean=1.0, max=1.0)
+    secret = "s3cr"
+    values = {f"{secret} " * 120 + end: summary for end in "ab"}
+    race = record(tasks=(replace(record().tasks[0], unit=f"{secret} " * 120, values=values),))
+    race = redact_record(race, {secret})
+    assert len(race.tasks[0].values) == 2
+    assert RaceRecord.from_document(race.to_document()).tasks == race.tasks
 
 
 def test_numbers_that_are_secrets_are_left_out() -> None:

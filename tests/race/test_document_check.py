@@ -36,7 +36,8 @@ from pacenote.net.reply import FailedStatus
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, TimePeriod, Unpaced
 from pacenote.race.conclusion import checked_documents
 from pacenote.race.document_check import check_documents, unchecked_documents
-from support.records import task
+from pacenote.store.race_store import RaceStore
+from support.records import record, task
 
 
 def bulk(*files: BulkFile, looped: bool = False) -> BulkWork:
@@ -104,6 +105,24 @@ def test_a_task_with_rejections_is_checked_as_a_whole():
     tasks = plan(DELETE, ("bulk", work))
     checks = check_documents(tasks, [result(1, 28, failed=2)], engine({"a": 9, "b": 19}))
     assert checks == (DocumentCheck("a,b", 28, 28),)
+
+
+def test_a_race_with_many_data_streams_is_stored_and_read_with_the_first_names(tmp_path):
+    names = [f"{number:02}-logs-of-a-quite-usual-length" for number in range(40)]
+    work = bulk(*(file(name, 10) for name in names))
+    counts = dict.fromkeys(names, 10)
+    (check,) = check_documents(plan(DELETE, ("bulk", work)), [result(1, 398, failed=2)], engine(counts))
+    store = RaceStore(tmp_path)
+    store.create(record(complete=False)).finish(record(documents=(check,)))
+    race = store.load("race-1")
+    assert race.documents == (check,)
+    assert race.telemetry_errors == record().telemetry_errors
+    assert check.index.startswith(", ".join(names[:8]))
+    assert check.index.endswith(" and 32 more")
+    assert check.label == check.index
+    assert (check.names, check.unnamed) == (tuple(names[:8]), 32)
+    # Earlier versions stored all names: their figures have the same label.
+    assert DocumentCheck(",".join(names), 398, 400).label == check.label
 
 
 UNANSWERED = [

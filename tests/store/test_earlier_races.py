@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.model.codec import MAX_NAME
 from pacenote.model.race_record import FORMAT_VERSION, RaceRecord
 from pacenote.report.summary import build_report
 from pacenote.store.race_folder import RaceFolder
@@ -87,3 +88,17 @@ def lost(old, new, path="race"):
 
 def percentile(task, name, q):
     return next(one["ms"] for one in task[name]["percentiles"] if one["q"] == q)
+
+
+@pytest.mark.parametrize("index", ["i" * 400_000, "," * 400_000, ",".join(map(str, range(100_000)))])
+def test_a_race_of_an_earlier_version_with_a_long_label_of_indices_is_read_and_reported(tmp_path, index):
+    shutil.copytree(EARLIER / FORMATS[-1], tmp_path / "races" / RACE_ID)
+    path = tmp_path / "races" / RACE_ID / "race.json"
+    document = json.loads(path.read_bytes())
+    document["documents"][0]["index"] = index
+    path.write_text(json.dumps(document), "utf-8")
+    race = RaceStore(tmp_path).load(RACE_ID)
+    assert race.documents[0].index == index
+    counted = [row for row in build_report(race).rows if row.metric == "documents counted"]
+    assert counted
+    assert max(len(row.task) for row in counted) <= MAX_NAME

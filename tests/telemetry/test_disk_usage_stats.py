@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from pacenote.model.system_metrics import FieldUsage
 from pacenote.report.summary import build_report
+from pacenote.store.race_store import RaceStore
 from pacenote.telemetry.disk_usage_stats import DiskUsageStats
 from support.http_server import json_response
 from support.records import record
@@ -65,3 +66,17 @@ def test_an_engine_that_cannot_analyse_indices_is_asked_once():
     assert len(run.lines) == 1
     (error,) = run.result.errors
     assert error.startswith("disk-usage-stats: could not be read after the race: POST /a/_disk_usage")
+
+
+def test_long_names_of_fields_are_shortened_but_stay_apart_and_lose_no_other_figure(tmp_path):
+    long = "a" * 2_000
+    fields = {f"{long}{end}": FIELDS["_id"] for end in "xy"}
+    replies = {"_shards": {"failed": 0}, "logs": {"fields": {**FIELDS, **fields}}, long: {"fields": FIELDS}}
+    system = run_device(DiskUsageStats, {"/logs/_disk_usage": replies}, indices=("logs",)).result.system
+    short = f"{'a' * 299}…"
+    of_logs = {usage.field for usage in system.disk_usage_norms if usage.index == "logs"}
+    assert of_logs == {"_id", short, f"{short} #2"}
+    assert {usage.index for usage in system.disk_usage_total} == {"logs", short}
+    store = RaceStore(tmp_path)
+    store.create(record(complete=False)).finish(record(system=system))
+    assert store.load("race-1").system == system

@@ -31,6 +31,16 @@ def test_the_times_of_each_job_are_read_and_reported():
     ]
 
 
+def test_long_names_of_jobs_are_shortened_but_stay_apart():
+    value = {"value": 1.0}
+    times = {"min": value, "mean": value, "max": value, "median": {"values": {"50.0": 2.0}}}
+    buckets = [{"key": "j" * 2_000 + end, **times} for end in "xy"]
+    reply = {"aggregations": {"jobs": {"buckets": buckets}}}
+    system = run_device(MlProcessingTimes, {COUNT: {"count": 2}, PATH: reply}).result.system
+    short = f"{'j' * 299}…"
+    assert [times.job for times in system.ml_processing_time] == [short, f"{short} #2"]
+
+
 def test_a_cluster_without_jobs_has_none():
     run = run_device(MlProcessingTimes, {COUNT: {"count": 0}})
     assert (run.result.system.ml_processing_time, run.result.errors) == ((), ())

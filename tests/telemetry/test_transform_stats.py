@@ -57,3 +57,10 @@ def test_a_transform_that_has_not_worked_has_no_throughput():
 def test_a_reply_in_another_form_is_an_error():
     run = read({"pages_processed": 1})
     assert any("unexpected form" in error for error in run.result.errors)
+
+
+def test_long_ids_of_transforms_are_shortened_but_stay_apart():
+    transforms = [{"id": "t" * 2_000 + end, "stats": STATS} for end in "xy"]
+    result = run_device(TransformStats, {"/_transform/_all/_stats": {"transforms": transforms}}).result
+    short = f"{'t' * 299}…"
+    assert [each.id for each in result.system.total_transform_throughput] == [short, f"{short} #2"]

@@ -147,9 +147,10 @@ def race_figures(record: RaceRecord, wanted: Collection[Metric] = _ALL) -> Itera
         if (metric := METRICS["saturation_unstable"]) in wanted:
             yield of_task.figure(metric, saturation.unstable, f"{OPS}/s")
     of_documents = [metric for metric in DOCUMENTS if metric in wanted]
-    for check in record.documents:
+    for check in record.documents if of_documents else ():
+        of_index = _Maker(part=check.label)
         for metric in of_documents:
-            yield from _Maker(part=check.index).figures(metric, origin_value(metric.origin, check))
+            yield from of_index.figures(metric, origin_value(metric.origin, check))
 
 
 def engine_figures(system: SystemMetrics, wanted: Collection[Metric] = _ALL) -> Iterator[Figure]:

@@ -11,7 +11,7 @@ from pacenote.model.secrets import redact_value
 MAX_FIGURES = 200_000
 """Number of figures that a document may have: 5,000 tasks have 75,000. Each is searched for secrets."""
 
-_MAX_NAME = 300
+MAX_NAME = 300
 """Number of characters of a name that are kept."""
 
 _MAX_READ = 16 << 10
@@ -29,7 +29,7 @@ def public_name(text: str) -> str:
 @lru_cache(maxsize=1024)
 def _public(text: str) -> str:
     # Thousands of figures have the same task.
-    return shortened(str(redact_value(whole_line(encodable(text)), ())), _MAX_NAME)
+    return shortened(str(redact_value(whole_line(encodable(text)), ())), MAX_NAME)
 
 
 class UnreadFigures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +11,7 @@ from pacenote.errors import PacenoteError
 from pacenote.importers.found_race import FoundRace, RaceFacts
 from pacenote.importers.headers import comparison_facts, summary_facts
 from pacenote.importers.metrics import first_versions, imported_value, is_figure_of_task
-from pacenote.importers.names import UnreadFigures, public_name
+from pacenote.importers.names import MAX_NAME, UnreadFigures, public_name
 from pacenote.importers.numbers import has_decimal_commas, is_no_value, parse_number
 from pacenote.importers.tables import MAX_ROWS, Table, clean_lines, find_tables
 from pacenote.model.imported import ImportedValue
@@ -186,6 +186,7 @@ def _values(
     task_index = indices.get("task", indices.get("operation"))
     place = f"the table in line {table.line}, "
     found: dict[tuple[str, str], ImportedValue] = {}
+    whole_names: dict[tuple[str, str], tuple[str, ...]] = {}
     for row in rows:
         text, metric = row[column.index], public_name(row[indices["metric"]])
         if not metric or is_no_value(text.rstrip("% ")):
@@ -203,8 +204,20 @@ def _values(
             unread.add(metric, task, value, place=place)
             continue
         key = (value.metric, value.task)
+        cut = _cut_names(row[index] for index in (indices["metric"], task_index) if index is not None)
+        if whole_names.setdefault(key, cut) != cut:
+            reason = (
+                f"the first {MAX_NAME} characters of its names are those of another; the first one counts"
+            )
+            unread.add(metric, task, reason, place=place)
+            continue
         if key in found and found[key] != value:
             unread.add(metric, task, "it has two values; the first one counts", place=place)
             continue
         found[key] = value
     return tuple(found.values())
+
+
+def _cut_names(cells: Iterable[str]) -> tuple[str, ...]:
+    """Returns the whole names of those that `public_name` cuts off."""
+    return tuple(name for name in map(whole_line, cells) if len(name) > MAX_NAME)

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from pacenote.model.codec import Integer, Name, Stored
+import re
+from collections.abc import Sequence
+
+from pacenote.model.codec import MAX_NAME, Integer, Name, Stored
 from pacenote.model.finding import Cause
+from pacenote.model.messages import list_with_rest
+from pacenote.model.printable import shortened
 from pacenote.units import format_count
+
+_MAX_LABEL = 300
+"""Number of characters that the names of several indices may have together."""
+
+_REST = re.compile(r" and (\d{1,9}) more$")
+"""The end of a label that does not name all indices. Names of indices contain no spaces."""
+
+
+def index_label(names: Sequence[str]) -> str:
+    """Returns the label of indices whose documents are counted together: their names, or, if they are long,
+    the first ones and the number of the others.
+    """
+    label = ",".join(names)
+    if len(names) == 1 or len(label) <= _MAX_LABEL:
+        return label
+    named = 1
+    while len(list_with_rest(names, named + 1)) <= _MAX_LABEL:
+        named += 1
+    return list_with_rest(names, named)
 
 
 class DocumentCheck(Stored, frozen=True):
     """Comparison of an index's documents: acknowledged by the engine, and counted by it after the race."""
 
-    index: Name
-    """The name of the index."""
+    index: str
+    """The name of the index, or the label of several (`index_label`). Earlier versions wrote the names of
+    all, so that it may be long: what repeats it uses `label`.
+    """
 
     acknowledged: Integer | None
     """New documents that the engine acknowledged, or None if they cannot be attributed."""
@@ -32,6 +58,24 @@ class DocumentCheck(Stored, frozen=True):
 
     unknown: Integer = 0
     """Documents of bulks that have no reply, at most: the engine may have indexed each of them or not."""
+
+    @property
+    def label(self) -> str:
+        """The name of the index or the label of several, in at most `MAX_NAME` characters."""
+        if len(self.index) <= _MAX_LABEL:
+            return self.index
+        return shortened(index_label(self.index.split(",")), MAX_NAME)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The indices that `index` names."""
+        return tuple(name.strip() for name in _REST.sub("", self.index).split(","))
+
+    @property
+    def unnamed(self) -> int:
+        """The number of further indices."""
+        rest = _REST.search(self.index)
+        return int(rest[1]) if rest else 0
 
     @property
     def is_unchecked(self) -> bool:

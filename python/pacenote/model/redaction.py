@@ -13,7 +13,9 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError, StoreError, TrackError
+from pacenote.model.codec import MAX_NAME
 from pacenote.model.failure_group import FailureGroup
+from pacenote.model.printable import shortened
 from pacenote.model.race_record import RaceRecord, RecordedCluster, Verdict
 from pacenote.model.result import TaskResult, ValueSummary
 from pacenote.model.secrets import (
@@ -48,6 +50,9 @@ _MAX_REPEATED = 10_000
 _MAX_REPEATED_LENGTH = 256
 """Largest number of characters of such a text."""
 
+_MAX_PUBLIC_NAME = MAX_NAME - 20
+"""Number of characters of a name without secrets, which leaves room for its number."""
+
 _CLIENT, _HOSTS = "client-options", "target-hosts"
 
 _OF_CLIENTS = ("headers", "opaque_id")
@@ -63,7 +68,7 @@ def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
         result,
         errors=_redact_errors(result.errors, secrets),
         parts=parts,
-        unit=_redact_text(result.unit, secrets),
+        unit=_public_name(result.unit, secrets),
         values=_redact_values(result.values, secrets),
     )
 
@@ -76,7 +81,7 @@ def _redact_values(
     """
     public = {name: value for name, value in values.items() if not _has_secret(value, secrets)}
     names = UniqueNames()
-    return {names.add(_redact_text(name, secrets)): value for name, value in public.items()}
+    return {names.add(_public_name(name, secrets)): value for name, value in public.items()}
 
 
 def _has_secret(value: ValueSummary, secrets: Collection[str]) -> bool:
@@ -257,6 +262,11 @@ def redact_error(error: BaseException, secrets: Collection[str]) -> None:
 
 def _redact_errors(errors: tuple[FailureGroup, ...], secrets: Collection[str]) -> tuple[FailureGroup, ...]:
     return tuple(replace(error, reason=_redact_text(error.reason, secrets)) for error in errors)
+
+
+def _public_name(name: str, secrets: Collection[str]) -> str:
+    """Returns a name without secrets, still short enough to be read: what replaces a secret may be longer."""
+    return shortened(_redact_text(name, secrets), _MAX_PUBLIC_NAME)
 
 
 def _redact_text(text: str, secrets: Collection[str]) -> str:

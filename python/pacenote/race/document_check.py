@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import parse_qs, unquote
 
-from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments
+from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, index_label
 from pacenote.model.engine import GetJson
 from pacenote.model.finding import Cause
 from pacenote.model.result import TaskResult
@@ -241,7 +241,7 @@ def _check_of(
     problem: str = "",
     cause: Cause = "engine",
 ) -> DocumentCheck:
-    label = ",".join(group.names)
+    label = index_label(group.names)
     return DocumentCheck(label, group.documents, counted, expected, problem, cause, group.unknown)
 
 

@@ -142,7 +142,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
         *(Note("Host", _host_text(use)) for use in host_uses(record.driver)),
         *(_corpus_note(corpus) for corpus in record.corpora),
         *(
-            Note("Documents", f"index '{check.index}' may differ: {check.difference_expected}")
+            Note("Documents", f"index '{check.label}' may differ: {check.difference_expected}")
             for check in record.documents
             if check.difference_expected
         ),
@@ -407,7 +407,7 @@ def _short_race_note(driver: Mapping[str, object]) -> Iterator[Note]:
 def _unknown_text(check: DocumentCheck) -> str:
     documents = format_count(check.unknown, "document")
     return (
-        f"index '{check.index}': at most {documents} were sent without a reply; the engine may have indexed "
+        f"index '{check.label}': at most {documents} were sent without a reply; the engine may have indexed "
         "them, so that as many lost documents are not noticed"
     )
 

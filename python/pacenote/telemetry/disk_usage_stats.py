@@ -12,6 +12,7 @@ from pacenote.net.reply import FailedStatus
 from pacenote.telemetry.device import ControlConnection, DeviceReading, TelemetryDevice, expected_form
 from pacenote.telemetry.parameters import DeviceParameter
 from pacenote.telemetry.shard_stats import index_path
+from pacenote.telemetry.short_names import ShortNames
 from pacenote.units import format_count
 
 _MISSING_API = (400, 405)
@@ -79,11 +80,12 @@ class DiskUsageStats(TelemetryDevice):
         path = f"{index_path((index,))}/_disk_usage?run_expensive_tasks=true&flush={flush}"
         reply = connection.request("POST", path)
         with expected_form('"_shards", and "fields" with their sizes for each index'):
+            indices = ShortNames()
             rows = [
                 row
                 for name, stats in reply.items()
                 if name != "_shards"
-                for row in _rows(name, stats["fields"])
+                for row in _rows(indices.of(name), stats["fields"])
             ]
             problems = list(_failed_shards(index, reply["_shards"]))
         for result, row in rows:
@@ -92,6 +94,7 @@ class DiskUsageStats(TelemetryDevice):
 
 
 def _rows(index: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, FieldUsage]]:
+    names = ShortNames()
     for field, sizes in fields.items():
         for part in _STRUCTURES:
             found = sizes.get(f"{part}_in_bytes")
@@ -99,7 +102,7 @@ def _rows(index: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, FieldUsa
                 found = sizes.get(part, {}).get("total_in_bytes")
             # A structure that a field does not have has no row in the report.
             if found:
-                yield f"disk_usage_{part}", FieldUsage(index, field, as_number(found))
+                yield f"disk_usage_{part}", FieldUsage(index, names.of(field), as_number(found))
 
 
 def _position(usage: FieldUsage) -> tuple[str, float, str]:

@@ -10,6 +10,7 @@ from typing import Any
 from pacenote.model.codec import as_number, as_text
 from pacenote.model.system_metrics import MlProcessingTime
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
+from pacenote.telemetry.short_names import ShortNames
 
 _FIELD = {"field": "processing_time_ms"}
 _INDICES = "/.ml-anomalies-*"
@@ -56,13 +57,14 @@ class MlProcessingTimes(TelemetryDevice):
         with expected_form('"aggregations" with the times of each job'):
             # Without indices, an engine leaves out the aggregations.
             found = reply.get("aggregations", {}).get("jobs", {}).get("buckets", ())
-            times = tuple(_times(bucket) for bucket in found)
+            names = ShortNames()
+            times = tuple(_times(bucket, names) for bucket in found)
         return DeviceReading({"ml_processing_time": times} if times else {})
 
 
-def _times(bucket: Mapping[str, Any]) -> MlProcessingTime:
+def _times(bucket: Mapping[str, Any], names: ShortNames) -> MlProcessingTime:
     return MlProcessingTime(
-        job=as_text(bucket["key"]),
+        job=names.of(as_text(bucket["key"])),
         min=as_number(bucket["min"]["value"]),
         mean=as_number(bucket["mean"]["value"]),
         median=as_number(bucket["median"]["values"]["50.0"]),

@@ -11,6 +11,7 @@ from pacenote.model.system_metrics import TransformFigure
 from pacenote.telemetry.device import ControlConnection, DeviceReading, expected_form
 from pacenote.telemetry.parameters import DeviceParameter
 from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
+from pacenote.telemetry.short_names import ShortNames
 
 _TRANSFORMS = DeviceParameter(
     "transform-stats-transforms", "names", (), "ids of the transforms; all by default"
@@ -65,13 +66,14 @@ class TransformStats(SampledDevice):
         names = ",".join(self._cluster.params.names(_TRANSFORMS)) or "_all"
         reply = connection.get(f"/_transform/{quote(names, safe='*,')}/_stats?size=1000")
         with expected_form('"transforms" with their "id" and "stats"'):
+            short = ShortNames()
             for transform in reply["transforms"]:
                 stats = transform["stats"]
                 missing = [key for key in (*_COUNTS, *(f"{each}_time_in_ms" for each in _TIMES))
                            if not isinstance(stats.get(key), int | float)]  # fmt: skip
                 if missing:
                     raise ValueError(f"{missing[0]} is missing")
-                yield as_text(transform["id"]), stats
+                yield short.of(as_text(transform["id"])), stats
 
 
 def _figures(prefix: str, name: str, stats: Mapping[str, Any]) -> Iterator[SampledValue]:

@@ -241,7 +241,7 @@ def _additional_documents(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:
 
 def _differences(checks: Sequence[DocumentCheck]) -> str:
     shown = [
-        f"'{check.index}' has {check.counted:,} of {check.acknowledged:,}{_unknown_text(check)}"
+        f"'{check.label}' has {check.counted:,} of {check.acknowledged:,}{_unknown_text(check)}"
         for check in checks[:_SHOWN_INDICES]
     ]
     more = len(checks) - _SHOWN_INDICES
@@ -264,7 +264,7 @@ def _uncounted(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:
         by_cause.setdefault(check.problem_cause, []).append(check)
     for cause, uncounted in by_cause.items():
         indices = (
-            f"index '{uncounted[0].index}'"
+            f"index '{uncounted[0].label}'"
             if len(uncounted) == 1
             else format_count(len(uncounted), "index", "indices")
         )

@@ -361,6 +361,9 @@ def test_the_documents_of_indices_that_are_counted_together_are_in_all_of_them()
     checks = (DocumentCheck("logs-1,logs-2,logs-3", 500, 500), DocumentCheck("logs-3", 5, 5))
     (documents,) = [each for each in answers(record(documents=checks), ()) if each.label == "Documents"]
     assert documents.text == "505 acknowledged and counted in 3 indices"
+    many = DocumentCheck("logs-1, logs-2 and 38 more", 500, 500)
+    (documents,) = [each for each in answers(record(documents=(many,)), ()) if each.label == "Documents"]
+    assert documents.text == "500 acknowledged and counted in 40 indices"
 
 
 @pytest.mark.parametrize(("counted", "is_wrong"), [(890, False), (900, False), (889, True), (901, True)])

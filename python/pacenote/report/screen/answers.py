@@ -105,8 +105,9 @@ def _documents(record: RaceRecord) -> Iterator[Answer]:
     if not counted:
         return
     # A check may be about several indices, whose documents cannot be told apart.
-    names = {name for check in counted for name in check.index.split(",")}
-    indices = format_count(len(names), "index", "indices")
+    names = {name for check in counted for name in check.names}
+    number = len(names) + sum(check.unnamed for check in counted)
+    indices = format_count(number, "index", "indices")
     acknowledged = sum(check.acknowledged or 0 for check in counted)
     in_engine = sum(check.counted or 0 for check in counted)
     unknown = sum(check.unknown for check in counted)

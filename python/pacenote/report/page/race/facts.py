@@ -41,7 +41,7 @@ def engine_blocks(record: RaceRecord) -> Iterator[Block]:
     if record.documents:
         checked = tuple(
             (
-                single_line(check.index),
+                single_line(check.label),
                 _count(check.acknowledged),
                 _count(check.counted),
                 single_line(_remark(check)),
