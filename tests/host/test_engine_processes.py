@@ -114,7 +114,8 @@ def test_a_network_is_read_once_for_all_its_processes(tmp_path: Path) -> None:
     assert find_processes([NODE, other], proc).pids == {"node-0": 7, "other": 8}
 
 
-def test_more_processes_than_are_compared_are_said(tmp_path: Path) -> None:
+def test_more_processes_than_are_compared_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_processes, "_MAX_ALIKE", 20)
     proc = machine(tmp_path, *((100 + number, f"{100 + number}\t7", 100.0) for number in range(21)))
     found = find_processes([NODE], proc)
     assert (found.pids, found.missing) == ({}, {"node-0": "more than 20 processes may be it"})

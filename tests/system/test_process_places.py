@@ -6,6 +6,7 @@ others do not see.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -20,10 +21,12 @@ from pacenote.host.disks import read_disks
 from pacenote.host.facts import Facts
 from pacenote.net.jvm_attach import _Jvm
 from pacenote.race.local_engines import _paths
+from pacenote.system import paths
 from pacenote.system.paths import exists, is_dir, is_file, leads_through_proc, open_place
 from pacenote.system.process import works_below
 from pacenote.system.process_places import process_place
 from pacenote.system.regular_files import open_regular_file, read_regular_file, read_stored_file
+from support.unreadable_paths import bound_by_permissions
 
 ENTER = """
 mount -t tmpfs none "$1" && mkdir "$1/tmp" && echo x > "$1/tmp/inner" && cd "$1/tmp" && echo && read line
@@ -95,7 +98,7 @@ def test_a_link_into_the_mounts_of_a_process_is_not_followed(inside: int, tmp_pa
         assert not is_dir(seen)
         assert not is_file(seen / "inner")
         for read in (read_regular_file, read_stored_file, open_regular_file):
-            with pytest.raises(OSError, match="it leads through /proc"):
+            with pytest.raises(OSError, match="it leads through a link in /proc"):
                 read(seen / "inner")
         node = {"fs": {"data": [{"path": str(seen)}, {"path": target}, {"path": str(tmp_path)}]}}
         assert _paths(node) == (tmp_path,)
@@ -106,7 +109,7 @@ def test_a_link_into_the_mounts_of_a_process_is_not_followed(inside: int, tmp_pa
         assert facts.snapshot().facts.get("disk.data.mount_point") != str(tmp_path)
 
 
-def test_other_links_are_followed_by_their_text(tmp_path: Path) -> None:
+def test_other_links_are_followed(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/file").write_text("x")
     (tmp_path / "b").symlink_to("a")
@@ -121,3 +124,31 @@ def test_other_links_are_followed_by_their_text(tmp_path: Path) -> None:
     finally:
         os.close(place)
     assert not leads_through_proc(tmp_path / "c")
+
+
+def test_an_absolute_path_needs_no_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a user who has called `sudo -u` in a folder of their own."""
+    (tmp_path / "file").write_text("x")
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    monkeypatch.chdir(closed)
+    tmp_path.chmod(0o755)
+    closed.chmod(0)
+    with bound_by_permissions():
+        try:
+            assert exists(tmp_path / "file")
+            assert read_regular_file(tmp_path / "file") == b"x"
+        finally:
+            closed.chmod(0o700)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.EPERM])
+def test_a_kernel_without_the_call_follows_links_as_it_does(
+    tmp_path: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to("file")
+    monkeypatch.setattr(paths, "_openat2", lambda *_: (-1, code))
+    assert is_file(tmp_path / "link")
+    assert read_regular_file(tmp_path / "link") == b"x"
+    assert not exists(tmp_path / "missing")

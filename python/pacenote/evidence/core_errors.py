@@ -21,7 +21,10 @@ def as_evidence_errors(files: Sequence[Path]) -> Iterator[None]:
     for file in files:
         # The core would follow the link.
         if not is_of_the_kernel(file) and leads_through_proc(file):
-            raise EvidenceError(f"{file} leads through a link in /proc", hint="name the file itself")
+            raise EvidenceError(
+                f"{file} leads through a link in /proc, or through too many links",
+                hint="name the file itself",
+            )
     try:
         yield
     except PacenoteError:

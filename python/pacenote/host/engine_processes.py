@@ -26,7 +26,7 @@ _MAX_ADDRESS_CHARS = 100
 _ADDRESSES_S = 10.0
 """Seconds for which addresses are read: a network may have as many as its user likes."""
 
-_MAX_ALIKE = 20
+_MAX_ALIKE = 1_000
 """Processes that are compared with a node, at most: each container has one with the id 1."""
 
 _MAX_STATISTICS_BYTES = 16 << 20

@@ -160,5 +160,7 @@ def reason_in(body: object) -> str:
         reasons = [one.get("reason") for one in (found, first) if isinstance(one, dict)]
         caused = found.get("caused_by")
         reasons += [caused.get("reason")] if isinstance(caused, dict) else []
-        found = ": ".join(dict.fromkeys(one for one in reasons if isinstance(one, str))) or found.get("type")
+        found = ": ".join(dict.fromkeys(one for one in reasons if isinstance(one, str) and one)) or found.get(
+            "type"
+        )
     return reason_text(found)

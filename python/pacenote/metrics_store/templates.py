@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from pacenote.metrics_store.client import StoreClient, StoreUnavailable
 from pacenote.metrics_store.settings import StoreSettings
-from pacenote.model.codec import as_text
 from pacenote.model.foreign_errors import error_causes
 from pacenote.net.rest import RestResponse
 from pacenote.units import whole_number
@@ -240,5 +239,6 @@ def _strings(mapping: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _numbers(version: Mapping[str, object]) -> tuple[int, ...]:
-    parts = as_text(version.get("number", "")).split(".")[:2]
-    return tuple(number for part in parts if (number := whole_number(part)) is not None)
+    number = version.get("number", "")
+    parts = number.split(".")[:2] if isinstance(number, str) else []
+    return tuple(value for part in parts if (value := whole_number(part)) is not None)

@@ -4,23 +4,30 @@ The methods of `Path` of the same names raise OSError for a link to a name that 
 folder that the user cannot enter: one such neighbour would hide all others. To these functions, what cannot
 be looked at does not exist.
 
-Links are followed by their text, and not in /proc: the kernel would follow one such as `/proc/PID/root`
-into the mounts of another process, where a user can have mounted a file system in which every look waits,
-without end and without regard to signals, for a program of that user.
+Links such as `/proc/PID/root` are not followed: they lead into the mounts of another process, where a user
+can have mounted a file system in which every look waits, without end and without regard to signals, for a
+program of that user. The kernel is told so (openat2(2), Linux 5.6), because only it knows its own links, and
+follows others as it always does: it mounts what is mounted when it is needed, and follows no link that
+another user has put into a folder such as /tmp.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import stat
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
-_MAX_LINKS = 40
-"""Links on the way to a path, at most, as for the kernel."""
+_THROUGH_PROC = "it leads through a link in /proc, or through too many links"
 
-_THROUGH_PROC = "it leads through /proc"
+_OPENAT2 = 437
+"""The number of openat2(2), which is the same for all processors; the C library has no function for it."""
+
+_NO_MAGICLINKS = 0x02
+_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h
 
 _DESCRIPTORS = tuple(("/", "dev", name) for name in ("fd", "stdin", "stdout", "stderr"))
 
@@ -82,69 +89,55 @@ def open_place(path: Path | str, *, follows_last: bool = True, folder: int | Non
     """Opens a path with `O_PATH`: the descriptor only says what is there. A relative path is below the open
     `folder`, or the working folder.
 
-    Links are followed by their text, the last one only if `follows_last` says so; otherwise the descriptor is
-    that of the link. Raises OSError, with ELOOP for a link in /proc.
+    The last link is followed only if `follows_last` says so; otherwise the descriptor is that of the link.
+    Raises OSError, with ELOOP for a link such as `/proc/PID/root`. Before Linux 5.6, and where a filter of
+    system calls does not know openat2, such links are followed.
     """
-    waiting = Path(path).parts[::-1]
-    if "\0" in str(path):
-        raise OSError(errno.EINVAL, "it has no valid name")
-    place, links = _opened(".", folder), 0
+    flags = os.O_PATH | os.O_CLOEXEC | (0 if follows_last else os.O_NOFOLLOW)
     try:
-        while waiting:
-            name, waiting = waiting[-1], waiting[:-1]
-            entry = _opened(name, place)
-            if (waiting or follows_last) and stat.S_ISLNK(os.fstat(entry).st_mode):
-                links += 1
-                waiting += _target(entry, links)
-            else:
-                os.close(place)
-                place = entry
-    except BaseException:
-        os.close(place)
-        raise
-    return place
+        name = os.fsencode(path)
+        if b"\0" in name:
+            raise ValueError(name)
+    except ValueError as error:  # It is not text of the file system.
+        raise OSError(errno.EINVAL, "it has no valid name") from error
+    descriptor, code = _openat2(_WORKING_FOLDER if folder is None else folder, name, flags)
+    if code in (errno.ENOSYS, errno.EPERM):
+        return os.open(name, flags, dir_fd=folder)
+    if code:
+        raise OSError(code, _THROUGH_PROC if code == errno.ELOOP else os.strerror(code))
+    return descriptor
 
 
-def _target(link: int, links: int) -> tuple[str, ...]:
-    """Closes a link, and returns the parts of the path that it has as its text, the last one first. Raises
-    OSError for a link in /proc, and for too many.
-    """
-    try:
-        if _is_in_proc(link):
-            raise OSError(errno.ELOOP, _THROUGH_PROC)
-        if links > _MAX_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        return Path(os.readlink("", dir_fd=link)).parts[::-1]  # a descriptor
-    finally:
-        os.close(link)
+def _openat2(folder: int, name: bytes, flags: int) -> tuple[int, int]:
+    """Calls openat2(2) without following links of the kernel. Returns the descriptor, and 0 or the error."""
+    library = _library()
+    how = (ctypes.c_uint64 * 3)(flags, 0, _NO_MAGICLINKS)
+    while True:
+        descriptor = library.syscall(
+            ctypes.c_long(_OPENAT2), ctypes.c_int(folder), name, how, ctypes.c_size_t(ctypes.sizeof(how))
+        )
+        if descriptor >= 0:
+            return descriptor, 0
+        if (code := ctypes.get_errno()) != errno.EINTR:
+            return -1, code
 
 
-def _is_in_proc(link: int) -> bool:
-    try:
-        proc = os.stat("/proc").st_dev  # noqa: PTH116
-        # It may be an empty folder, as in some containers.
-        return os.fstat(link).st_dev == proc != os.stat("/").st_dev  # noqa: PTH116
-    except OSError:
-        return False
+@cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(None, use_errno=True)
+    library.syscall.restype = ctypes.c_long
+    return library
 
 
 def leads_through_proc(path: Path) -> bool:
-    """Returns whether a path, or a link on the way, leads through a link in /proc, also if it is one of the
-    kernel's own. A path that cannot be looked at does not.
+    """Returns whether a path, or a link on the way, leads through a link of the kernel, or through too many
+    links. A path that cannot be looked at does not.
     """
     try:
         os.close(open_place(path))
     except OSError as error:
-        return error.strerror == _THROUGH_PROC
+        return error.errno == errno.ELOOP
     return False
-
-
-def _opened(name: str, folder: int | None) -> int:
-    flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(name, flags, dir_fd=folder)
-    except ValueError as error:  # It is not text of the file system.
-        raise OSError(errno.EINVAL, "it has no valid name") from error
 
 
 def _mode(path: Path) -> int:

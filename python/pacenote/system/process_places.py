@@ -28,10 +28,28 @@ def process_place(pid: int, link: str) -> Generator[int, None, None]:
     """
     place = os.open(f"/proc/{pid}/{link}", os.O_PATH | os.O_CLOEXEC)
     try:
-        mount = _MOUNT.search((_OWN / f"fdinfo/{place}").read_text("ascii", "replace"))
-        mounts = _MOUNTS.findall((_OWN / "mountinfo").read_text("utf-8", "replace"))
-        if mount is None or mount[1] not in mounts:
+        if not _is_seen(place):
             raise OSError(errno.EXDEV, f"/proc/{pid}/{link} is in a mount of other processes")
         yield place
     finally:
         os.close(place)
+
+
+def _is_seen(place: int) -> bool:
+    """Returns whether a place is in one of the mounts that this process sees. In a folder that is its root
+    (chroot), it sees the mount of this folder, which is not in the list.
+    """
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    try:
+        mount, own = _mount_of(place), _mount_of(root)
+    finally:
+        os.close(root)
+    # A kernel that does not number its mounts has no mounts of other users either, such as gVisor.
+    if own is None or mount == own:
+        return True
+    return mount in _MOUNTS.findall((_OWN / "mountinfo").read_text("utf-8", "replace"))
+
+
+def _mount_of(place: int) -> str | None:
+    found = _MOUNT.search((_OWN / f"fdinfo/{place}").read_text("ascii", "replace"))
+    return found[1] if found else None

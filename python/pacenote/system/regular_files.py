@@ -76,7 +76,7 @@ def open_regular_file(path: Path | str, flags: int = 0, *, folder: int | None = 
 
 
 def _opened(path: Path | str, flags: int, folder: int | None = None) -> int:
-    """Opens a file; links on the way are followed by their text (`system/paths.py`)."""
+    """Opens a file; links of the kernel on the way are not followed (`system/paths.py`)."""
     flags |= os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     if is_of_the_kernel(path):
         try:
