@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.system.paths import exists, is_dir, is_file, is_link, paths_in, real_path, written_at
+from pacenote.system.paths import (
+    exists,
+    is_dir,
+    is_file,
+    is_link,
+    is_missing,
+    paths_in,
+    real_path,
+    written_at,
+)
 from support.unreadable_paths import UNREADABLE, bound_by_permissions, unlock
 
 
@@ -30,6 +39,9 @@ def test_what_cannot_be_looked_at_does_not_exist(tmp_path: Path, name: str) -> N
     assert paths_in(path) == ()
     for check in (exists, is_file, is_dir, is_link):
         assert not check(path / "inner")
+    # What is removed unless something exists must not be removed for want of permissions.
+    assert not is_missing(path)
+    assert not is_missing(path / "inner")
     assert path in paths_in(tmp_path)
     assert real_path(path).is_absolute()
 
@@ -42,6 +54,8 @@ def test_other_paths_are_as_they_are(tmp_path: Path) -> None:
     assert [is_file(path) for path in paths_in(tmp_path)] == [True, True, False]
     assert [is_link(path) for path in paths_in(tmp_path)] == [False, True, False]
     assert is_dir(tmp_path)
+    assert is_missing(tmp_path / "none")
+    assert is_missing(tmp_path / "file/inner")
     for odd in (tmp_path / "none", Path("a" * 300), Path("a\0b"), Path("\ud800")):
         assert not any(check(odd) for check in (exists, is_file, is_dir, is_link))
         assert paths_in(odd) == ()

@@ -11,7 +11,7 @@ from pathlib import Path
 from pacenote.errors import StoreError
 from pacenote.store.atomic_files import store_error
 from pacenote.system.locks import lock, open_lock, try_lock
-from pacenote.system.paths import exists
+from pacenote.system.paths import is_missing
 
 _ATTEMPTS = 5
 _BETWEEN_S = 0.02
@@ -72,7 +72,7 @@ def shared_lock(path: Path) -> int:
 
 def is_file_shared(path: Path) -> bool:
     """Returns whether a process still holds a lock of `shared_lock`. Only one process may ask at a time."""
-    if not exists(path):
+    if is_missing(path):
         return False
     descriptor = _opened(path)
     try:

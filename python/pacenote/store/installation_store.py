@@ -23,7 +23,7 @@ from pacenote.model.messages import list_with_rest, similar_names
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.json_file import read_json
 from pacenote.system.folder_trees import discard_tree
-from pacenote.system.paths import exists, paths_in
+from pacenote.system.paths import exists, is_missing, paths_in
 
 INSTALLATIONS = "installations"
 """Name of the folder with all installations in a home folder."""
@@ -150,7 +150,7 @@ class InstallationStore:
         for folder in paths_in(self._root):
             # Another command may have removed it, and a link may lead to nothing.
             with contextlib.suppress(OSError):
-                if not exists(folder / _FILE) and folder.stat().st_mtime < time.time() - _ABANDONED_S:
+                if is_missing(folder / _FILE) and folder.stat().st_mtime < time.time() - _ABANDONED_S:
                     discard_tree(folder)
 
     def _read(self, installation_id: str) -> InstalledEngine:

@@ -40,6 +40,19 @@ def exists(path: Path) -> bool:
     return _mode(path) != 0
 
 
+def is_missing(path: Path) -> bool:
+    """Returns whether it is certain that nothing is at a path: what cannot be looked at may exist. Never
+    raises.
+    """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
 def is_file(path: Path) -> bool:
     """Returns whether a path leads to a regular file. Never raises."""
     return stat.S_ISREG(_mode(path))
