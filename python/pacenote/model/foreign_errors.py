@@ -15,7 +15,7 @@ _CAUSES = ("root_cause", "caused_by", "failed_shards", "reason")
 _MAX_CAUSES = 10_000
 """Parts of an error that are looked at."""
 
-_SHOWN_LEVELS, _SHOWN_ENTRIES, _SHOWN_CHARACTERS = 3, 16, 300
+_SHOWN_LEVELS, _SHOWN_ENTRIES, _SHOWN_CHARACTERS = 4, 16, 300
 """What is shown of a value: levels, entries of each list or object, and characters of each text."""
 
 

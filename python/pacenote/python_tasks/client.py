@@ -164,9 +164,15 @@ class _Transport(AsyncTransport):
             meta, response = await super().perform_request(method, target, body=body, headers=headers)
             if not 200 <= meta.status < 300:
                 error = HTTP_EXCEPTIONS.get(meta.status, ApiError)
-                shown = brief_json(response) if isinstance(response, dict | list) else shown_value(response)
-                raise error(message=shown, meta=meta, body=response)
+                raise error(message=_shown(response), meta=meta, body=response)
         return response
+
+
+def _shown(response: object) -> str:
+    """Returns the message of an error: of a reply without a body, the client of version 8 says `None`."""
+    if response is None:
+        return "None"
+    return brief_json(response) if isinstance(response, dict | list) else shown_value(response)
 
 
 @contextlib.contextmanager
