@@ -121,7 +121,8 @@ HOST_SAMPLER: FigureTable = {
     ),
     "cpu.lacked_least_share": (
         "share",
-        "the same, at least, if what the driver had of those cores is not known; without other guests",
+        "the same, at least: of other programs if what the driver had of those cores is not known, and of "
+        "other guests if it is not known whether the engine waited",
     ),
     "cpu.runnable": ("count", "threads that ran or waited for a core, mean, if the engine may use all"),
     "cpu.wait_share": (
