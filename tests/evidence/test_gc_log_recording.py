@@ -119,8 +119,8 @@ def test_the_log_has_the_pauses_of_the_recording(home, collector, tmp_path):
         log, logged, recorded = pauses(home, folder)
         assert log.jvm.collector == {"Z": "ZGC"}.get(collector, collector)
         assert logged[0] == recorded[0] > 5
-        # Log and recording take their times about 50 µs apart.
-        compared.append((logged[1], recorded[1], 0.01 * recorded[1] + 0.00015 * recorded[0]))
+        # Log and recording take their times about 50 µs apart, between which the thread may wait for a core.
+        compared.append((logged[1], recorded[1], 0.1 * recorded[1] + 0.00015 * recorded[0]))
         assert log.statistics.safepoints.stops.total_s >= log.statistics.pauses.total_s
         assert log.statistics.trouble.forced_collections >= 3
         assert log.statistics.allocation.allocated_bytes > 0.5 * ARRAYS * (256 + 2048)

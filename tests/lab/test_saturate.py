@@ -574,7 +574,7 @@ def test_bursts_of_a_disturbed_probe_do_not_make_later_ones_longer(
     assert second / first == pytest.approx(growth)
 
 
-@pytest.mark.parametrize(("lowest", "rates"), [(50.0, "1,000, 500, 250"), (1000.0, "1,000")])
+@pytest.mark.parametrize(("lowest", "rates"), [(50.0, "1,000 / 500 / 250"), (1000.0, "1,000")])
 def test_a_search_on_a_machine_that_disturbs_all_its_probes_ends_soon(
     request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch, lowest: float, rates: str
 ) -> None:

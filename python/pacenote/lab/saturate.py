@@ -329,7 +329,7 @@ class _Search:
             # A rate at an end of the answer, or of the range, is tried several times.
             rates = dict.fromkeys(format_number(probe.rate) for probe in disturbed)
             raise _StoppedSearch(
-                f"the last {len(disturbed)} probes, at {' and '.join(rates)} {OPS}/s, were all disturbed "
+                f"the last {len(disturbed)} probes, at {' / '.join(rates)} {OPS}/s, were all disturbed "
                 f"(the last one: {'; '.join(disturbed[-1].reasons)}); repeat the search on a quiet machine"
             )
 
