@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-_THROUGH_PROC = "it leads through a link in /proc, or through too many links"
+_THROUGH_PROC = f"{os.strerror(errno.ELOOP)}, or one in /proc"
 
 _OPENAT2 = 437
 """The number of openat2(2), which is the same for all processors; the C library has no function for it."""
