@@ -71,7 +71,7 @@ def test_the_user_of_an_announcement_is_the_one_who_listens(tmp_path):
         taken.bind("\0pacenote-experiment-1000000000")
         taken.listen(0)
         assert other_races(RaceStore(tmp_path)) == ("another experiment runs at the same time",)
-        # Nobody can be asked any more.
+        # The queue of the announcer is full.
         assert other_races(RaceStore(tmp_path)) == ("an experiment of another user runs at the same time",)
 
 

@@ -45,7 +45,7 @@ FEW_SUCCEEDED = (
 
 OTHER_PROGRAMS = Finding("programs beside engine and driver used 70 %", "machine")
 
-NOBODY = MachineUse()
+NO_USE = MachineUse()
 
 OTHERS = MachineUse((OTHER_PROGRAMS,), by_others=True)
 
@@ -74,7 +74,7 @@ def result(done=2000, failed=0, unsent=0, late=0, **changes):
     )
 
 
-def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET, machine=NOBODY) -> Probe:
+def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET, machine=NO_USE) -> Probe:
     return evaluate_probe(7, rate, found, objective, RunEvidence(driver, machine))
 
 
@@ -481,7 +481,7 @@ def test_latency_limits_are_parsed_with_their_units():
             parse_latency_limits(wrong)
 
 
-def with_seconds(found, seconds, machine=NOBODY, effects=()):
+def with_seconds(found, seconds, machine=NO_USE, effects=()):
     """Returns the probe whose window has these slow operations in each second of 100 operations: they take 12
     ms, the others 1 to 9 ms.
     """

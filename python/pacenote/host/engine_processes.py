@@ -155,8 +155,8 @@ class _Addresses:
         self._until_s = time.monotonic() + _ADDRESSES_S
 
     def has(self, pid: int, address: str) -> bool | None:
-        """Returns whether an IP address is one of those that a process has in its network, or None if there
-        is no time left to read them.
+        """Returns whether an IP address is one of those that a process has in its network, or None if the
+        time for reading them is used up.
         """
         process = self._proc / str(pid)
         try:

@@ -8,8 +8,8 @@ from pacenote.telemetry.sampler import MAX_NAME
 
 
 class ShortNames:
-    """Shortens names to `MAX_NAME` characters. Those that become equal are numbered, because they would
-    otherwise be one to whoever compares races.
+    """Shortens names to `MAX_NAME` characters. Those that become equal are numbered, because a
+    comparison of races would otherwise take them for one.
     """
 
     def __init__(self) -> None:

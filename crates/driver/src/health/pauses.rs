@@ -152,8 +152,8 @@ impl PausedSecond {
         }
     }
 
-    /// Sets what was stolen in this second, and what that and stops explain: of the short pauses that are no stops, as
-    /// much as was stolen from each CPU on average.
+    /// Sets the time stolen in this second, and how much of the pauses it explains together with the stops: of the short
+    /// pauses that are not stops, as much as was stolen from each CPU on average.
     fn explain(&mut self, stolen: Option<StolenTime>) {
         self.stolen_s = stolen.map(|time| time.total_s);
         let per_cpu_s =

@@ -65,7 +65,7 @@ def _check_writable(file: NamedFile) -> None:
         if not os.access(file.opened_path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return
-    is_new = file.status is None
+    is_new = file.is_new
     os.close(file.open_descriptor("a"))
     if is_new:
         file.remove()
