@@ -100,10 +100,10 @@ def format_count(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def format_range(values: Iterable[float], one: Callable[[float], str]) -> str:
+def format_range(values: Iterable[float], text_of: Callable[[float], str]) -> str:
     """Formats the smallest and the largest value, or only one if both look the same: 3 ms to 3.1 ms."""
     ordered = sorted(values)
-    low, high = one(ordered[0]), one(ordered[-1])
+    low, high = text_of(ordered[0]), text_of(ordered[-1])
     return low if low == high else f"{low} to {high}"
 
 

@@ -239,7 +239,7 @@ def _index(rest: RestClient, name: str, described: Mapping[str, Any]) -> Capture
 
 def _stream(rest: RestClient, described: Mapping[str, Any]) -> CaptureSource:
     stream = described["name"]
-    names = [each["index_name"] for each in described["indices"]]
+    names = [index["index_name"] for index in described["indices"]]
     for name in (stream, *names):
         _check_name(name)
     # The path contains the name of the stream: the names of hundreds of indices do not fit into a URL.

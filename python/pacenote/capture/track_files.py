@@ -151,7 +151,7 @@ def _track(name: str, sources: Sequence[CaptureSource], dumped: Mapping[str, Dum
     indices = [
         {"name": source.name, "body": _body_file(source)} for source in sources if not source.is_stream
     ]
-    streams = [each for each in sources if each.is_stream]
+    streams = [source for source in sources if source.is_stream]
     templates = [
         {
             "name": stream.name,
@@ -163,9 +163,9 @@ def _track(name: str, sources: Sequence[CaptureSource], dumped: Mapping[str, Dum
     ]
     parts: dict[str, Any] = {
         "indices": indices,
-        "data-streams": [{"name": each.name} for each in streams],
+        "data-streams": [{"name": stream.name} for stream in streams],
         "composable-templates": templates,
-        "corpora": [_corpus(each, dumped[each.name]) for each in sources if each.name in dumped],
+        "corpora": [_corpus(source, dumped[source.name]) for source in sources if source.name in dumped],
     }
     written = (f'  "{key}": {_indented(value)},' for key, value in parts.items() if value)
     description = literal(f"Track {name}, created from a live cluster")
@@ -194,11 +194,11 @@ def _body(source: CaptureSource) -> str:
     settings = {**source.settings, **{key: f"{marker}{key}" for key in _parameters(source)}}
     body: dict[str, Any] = {"mappings": source.mappings, "settings": {"index": settings}}
     if source.is_stream:
-        own = {} if source.timestamp == "@timestamp" else {"timestamp_field": {"name": source.timestamp}}
+        stream = {} if source.timestamp == "@timestamp" else {"timestamp_field": {"name": source.timestamp}}
         body = {
             "index_patterns": [source.name],
             "priority": 500,
-            "data_stream": own,
+            "data_stream": stream,
             "template": body,
         }
     text = _readable(body)

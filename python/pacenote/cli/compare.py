@@ -186,8 +186,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _contenders(store: RaceStore, options: argparse.Namespace, console: Console) -> list[_Contender]:
     """Returns all contenders, each compared with the baseline. Raises PacenoteError."""
     asked_for = list(dict.fromkeys(options.contender))
-    found = _groups(store, options, asked_for, console)
-    baseline, *sides = _checked_sides(found, allowed=options.mixed_sides)
+    groups = _groups(store, options, asked_for, console)
+    baseline, *sides = _checked_sides(groups, allowed=options.mixed_sides)
     contenders = []
     for names, side in zip(asked_for, sides, strict=True):
         comparison, asked = _compared(store, baseline, side, options, len(sides))
@@ -403,17 +403,17 @@ def _commands(
 
 def _arguments(options: argparse.Namespace) -> list[str]:
     """Returns the arguments that make the same comparison."""
-    found = [f"--baseline={_joined(options.baseline)}"]
-    found += [f"--contender={_joined(names)}" for names in options.contender]
+    arguments = [f"--baseline={_joined(options.baseline)}"]
+    arguments += [f"--contender={_joined(names)}" for names in options.contender]
     if options.primary:
-        found.append(f"--primary={_joined(options.primary)}")
+        arguments.append(f"--primary={_joined(options.primary)}")
     if options.quality:
-        found.append(f"--quality={_joined(map(str, options.quality))}")
+        arguments.append(f"--quality={_joined(map(str, options.quality))}")
     if getattr(options, "mixed_sides", False):
-        found.append("--mixed-sides")
+        arguments.append("--mixed-sides")
     if options.smallest_effect is not None:
-        found.append(f"--smallest-effect={options.smallest_effect * 100:g}")
-    return found
+        arguments.append(f"--smallest-effect={options.smallest_effect * 100:g}")
+    return arguments
 
 
 def _page(

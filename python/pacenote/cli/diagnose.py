@@ -86,11 +86,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.warning(text)
     for text in unfinished_races(group.races):
         console.warning(text)
-    found = read_evidence(group)
-    ids = [evidence.race_id for evidence in found]
+    race_evidence = read_evidence(group)
+    ids = [evidence.race_id for evidence in race_evidence]
     diagnoses = [
         diagnose(evidence, rules, [*ids[:number], *ids[number + 1 :]])
-        for number, evidence in enumerate(found)
+        for number, evidence in enumerate(race_evidence)
     ]
     _show(diagnoses, options, console)
     if options.write_experiment is not None:

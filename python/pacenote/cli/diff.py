@@ -52,11 +52,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     store = RaceStore()
     folders = (store.folder(options.first), store.folder(options.second))
     first, second = _configurations(*folders, console)
-    found = compare_configurations(first, second)
+    diff = compare_configurations(first, second)
     if options.format == "json":
-        console.result(json_text(found.to_document()))
+        console.result(json_text(diff.to_document()))
     else:
-        console.result(_text(found, _labels(store, found), console.result_width))
+        console.result(_text(diff, _labels(store, diff), console.result_width))
     return 0
 
 
@@ -84,14 +84,14 @@ def _configurations(
     return sides[0], sides[1]
 
 
-def _labels(store: RaceStore, found: RaceDiff) -> tuple[str, str]:
+def _labels(store: RaceStore, diff: RaceDiff) -> tuple[str, str]:
     """Returns short names for both sides."""
-    short = store.short_ids(found.names) if found.names != ("before", "after") else {}
-    first, second = (short.get(name, name) for name in found.names)
+    short = store.short_ids(diff.names) if diff.names != ("before", "after") else {}
+    first, second = (short.get(name, name) for name in diff.names)
     return first, second
 
 
-def _text(found: RaceDiff, labels: tuple[str, str], width: int | None) -> str:
+def _text(diff: RaceDiff, labels: tuple[str, str], width: int | None) -> str:
     fit = Fit(width, ((0, _NARROW_KEY), (1, _NARROW), (2, _NARROW)), wraps_all=width is not None)
     longest = _LONGEST if width is None else _LONGEST_WRAPPED
     parts = [
@@ -100,14 +100,14 @@ def _text(found: RaceDiff, labels: tuple[str, str], width: int | None) -> str:
             [(each.key, *_cells(each.values, longest)) for each in group.differences],
             fit,
         )
-        for group in found.groups
+        for group in diff.groups
     ]
-    count = sum(len(group.differences) for group in found.groups)
-    each = ", ".join(f"{group.title} {len(group.differences)}" for group in found.groups)
-    differ = f"{'differs' if count == 1 else 'differ'}{f' ({each})' if len(found.groups) > 1 else ''}"
-    total = f"{format_count(count, 'fact')} {differ}, {found.equal:,} are equal"
+    count = sum(len(group.differences) for group in diff.groups)
+    counts = ", ".join(f"{group.title} {len(group.differences)}" for group in diff.groups)
+    differ = f"{'differs' if count == 1 else 'differ'}{f' ({counts})' if len(diff.groups) > 1 else ''}"
+    total = f"{format_count(count, 'fact')} {differ}, {diff.equal:,} are equal"
     # The reason why something was not read may be a response of the engine.
-    return "\n".join((*parts, "\n".join((total, *map(whole_line, found.notes), ""))))
+    return "\n".join((*parts, "\n".join((total, *map(whole_line, diff.notes), ""))))
 
 
 def _cells(values: Sequence[str | None], longest: int) -> list[str]:

@@ -340,10 +340,10 @@ def _id_name(stem: str) -> str:
 def _budget(text: str) -> float:
     from pacenote.lab.experiment.read_file import parse_duration
 
-    found = parse_duration(text)
-    if found is None:
+    seconds = parse_duration(text)
+    if seconds is None:
         raise UsageError(f"--budget must be a time such as 30m or 2h, not '{text}'")
-    return found
+    return seconds
 
 
 def _race(

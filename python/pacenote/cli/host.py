@@ -79,8 +79,8 @@ def _document(
 ) -> dict[str, object]:
     from pacenote.model.codec import encode
 
-    found = [{**encode(check.advice), "state": check.state, "value": check.value} for check in checks]
-    return {"environment": encode(environment), "checks": found, **encode(snapshot)}
+    documents = [{**encode(check.advice), "state": check.state, "value": check.value} for check in checks]
+    return {"environment": encode(environment), "checks": documents, **encode(snapshot)}
 
 
 def _text(environment: Environment, snapshot: Snapshot, checks: tuple[HostCheck, ...]) -> str:

@@ -56,12 +56,12 @@ def stored_saturation(request: RaceRequest, cause: KeyboardInterrupt) -> tuple[R
     Raises Interrupted if no probe was completed.
     """
     try:
-        record, found = _folder(request).read(), _folder(request).read_saturation()
+        record, result = _folder(request).read(), _folder(request).read_saturation()
     except StoreError:
         raise _interrupted(request) from cause
-    if found is None or not found.probes:
+    if result is None or not result.probes:
         raise Interrupted(NO_PROBE) from cause
-    return record, found
+    return record, result
 
 
 def _folder(request: RaceRequest) -> RaceFolder:

@@ -83,7 +83,7 @@ def _annotations(options: argparse.Namespace, console: Console) -> str:
 
     first, last = (day and day.strftime("%Y%m%d") for day in (options.from_date, options.to_date))
     own = AnnotationStore(default_home()).list(console.warning)
-    found = [
+    placed = [
         (one, place)
         for one, place in merged_annotations(own, options, console)
         if (options.track is None or one.track == options.track)
@@ -94,19 +94,19 @@ def _annotations(options: argparse.Namespace, console: Console) -> str:
         from pacenote.model.codec import encode
 
         return json_text([
-            encode(one) | ({"stored_in": place.split(", ")} if place else {}) for one, place in found
+            encode(one) | ({"stored_in": place.split(", ")} if place else {}) for one, place in placed
         ])
     rows = [
         (one.annotation_id, one.race_timestamp, one.track, one.chart_type, one.chart_name, one.message)
-        for one, _ in found
+        for one, _ in placed
     ]
     cells = [[cell or "" for cell in row] for row in rows]
     if not cells:
         return "No annotations found.\n"
     columns: tuple[str, ...] = _ANNOTATION_COLUMNS
-    if any(place for _, place in found):
+    if any(place for _, place in placed):
         columns = (*columns[:5], "Where", columns[5])
-        cells = [[*row[:5], place, row[5]] for row, (_, place) in zip(cells, found, strict=True)]
+        cells = [[*row[:5], place, row[5]] for row, (_, place) in zip(cells, placed, strict=True)]
     last = len(columns) - 1
     return table(columns, cells, Fit(console.result_width, ((last, 20),), (3, 4, 2), wraps_last=True))
 

@@ -19,9 +19,9 @@ def program() -> str:
         return f"{shlex.quote(sys.executable)} -m {NAME}"
     if Path(started).name != NAME:
         return NAME
-    found = shutil.which(NAME)
+    executable = shutil.which(NAME)
     try:
-        is_found = found is not None and Path(found).samefile(started)
+        is_found = executable is not None and Path(executable).samefile(started)
     except OSError:
         return NAME
     return NAME if is_found else shlex.quote(started)

@@ -115,12 +115,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
         from pacenote.cli.output.dry_run import dry_run_text
         from pacenote.race.dry_run import dry_run
 
-        found = dry_run(request)
-        for text in found.warnings:
+        planned = dry_run(request)
+        for text in planned.warnings:
             console.warning(text)
-        for text in found.notes:
+        for text in planned.notes:
             console.progress(text)
-        console.result_lines(dry_run_text(found))
+        console.result_lines(dry_run_text(planned))
         return 0
     race_module = importlib.import_module("pacenote.race.run")
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race

@@ -72,10 +72,10 @@ def chosen_files(options: argparse.Namespace) -> tuple[RecordingFiles, Recording
         baseline = RecordingFiles(tuple(options.baseline)) if options.baseline else None
         return RecordingFiles(tuple(options.files)), baseline
     store = RaceStore()
-    found = _files_of_race(store.folder(options.race), options)
+    files = _files_of_race(store.folder(options.race), options)
     if options.baseline_race:
-        return found, _files_of_race(store.folder(options.baseline_race), options)
-    return found, RecordingFiles(tuple(options.baseline)) if options.baseline else None
+        return files, _files_of_race(store.folder(options.baseline_race), options)
+    return files, RecordingFiles(tuple(options.baseline)) if options.baseline else None
 
 
 def _files_of_race(folder: RaceFolder, options: argparse.Namespace) -> RecordingFiles:

@@ -43,10 +43,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.track.prepare import render_options
 
     request = track_request(options)
-    found = locate_track(request, console.step)
-    for text in found.warnings:
+    located = locate_track(request, console.step)
+    for text in located.warnings:
         console.warning(text)
-    text = render_track(found.source, request.track_params, render_options(request))
+    text = render_track(located.source, request.track_params, render_options(request))
     code = 0
     try:
         text = json_text(parse_json(text))
@@ -63,5 +63,5 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(
             f"--output-path {options.output_path} cannot be written: {error.strerror}"
         ) from error
-    console.progress(f"track {found.source.name} rendered to {options.output_path}")
+    console.progress(f"track {located.source.name} rendered to {options.output_path}")
     return code

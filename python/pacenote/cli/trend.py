@@ -191,7 +191,7 @@ def _trend(store: RaceStore, options: argparse.Namespace, console: Console) -> T
     from pacenote.compare.trend import find_trend
     from pacenote.model.trend import TrendOptions
 
-    found = _found(store, options)
+    group = _found(store, options)
     age = options.max_age
     asked = TrendOptions(
         metrics=options.metrics,
@@ -203,11 +203,11 @@ def _trend(store: RaceStore, options: argparse.Namespace, console: Console) -> T
         since=options.since,
         not_before=None if age is None else datetime.now(UTC) - timedelta(seconds=age),
         accepted=accepted_with_store(store.home, options, console),
-        names=store.short_ids(race.record.race_id for race in found.races),
-        left_out=found.left_out,
-        damaged=found.damaged,
+        names=store.short_ids(race.record.race_id for race in group.races),
+        left_out=group.left_out,
+        damaged=group.damaged,
     )
-    return find_trend(found.races, asked)
+    return find_trend(group.races, asked)
 
 
 def trend_page(store: RaceStore, race_id: str) -> str:
@@ -220,16 +220,16 @@ def trend_page(store: RaceStore, race_id: str) -> str:
     from pacenote.store.race_index import RaceFilter
     from pacenote.store.track_races import find_track_races
 
-    found = find_track_races(store, RaceFilter(limit=_READ_BACK), like=race_id)
-    left_out = list(found.left_out)
+    group = find_track_races(store, RaceFilter(limit=_READ_BACK), like=race_id)
+    left_out = list(group.left_out)
     asked = TrendOptions(
         last=_MAX_RACES,
         accepted=accepted_regressions(store.home, left_out.append),
-        names=store.short_ids(race.record.race_id for race in found.races),
+        names=store.short_ids(race.record.race_id for race in group.races),
         left_out=tuple(left_out),
-        damaged=found.damaged,
+        damaged=group.damaged,
     )
-    return _page(find_trend(found.races, asked))
+    return _page(find_trend(group.races, asked))
 
 
 def _found(store: RaceStore, options: argparse.Namespace) -> FoundGroup:
@@ -307,9 +307,9 @@ def _failed(trend: Trend, gates: Sequence[str]) -> Iterator[str]:
         if change.word in words:
             yield f"{metric.metric.label} is {change.word}"
     if words or _DRIFT in gates:
-        for each in trend.metrics:
-            if each.drift is not None and each.drift.is_regression:
-                yield f"{each.metric.label} drifts and becomes worse"
+        for metric_trend in trend.metrics:
+            if metric_trend.drift is not None and metric_trend.drift.is_regression:
+                yield f"{metric_trend.metric.label} drifts and becomes worse"
 
 
 def _unusable(trend: Trend) -> Iterator[str]:

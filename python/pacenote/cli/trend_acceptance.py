@@ -48,8 +48,8 @@ def accept(trend: Trend, options: argparse.Namespace, home: Path, console: Conso
     what was accepted. Raises UsageError if there is none, and StoreError.
     """
     reason = options.reason
-    found = list(_found(trend, reason))
-    if not found:
+    regressions = list(_found(trend, reason))
+    if not regressions:
         raise UsageError(
             "there is no regression to accept",
             hint="`pacenote trend` with the same options shows what there is",
@@ -59,7 +59,7 @@ def accept(trend: Trend, options: argparse.Namespace, home: Path, console: Conso
     notes = []
     earlier = trend.earlier.races if trend.earlier is not None else ()
     races = {race.race_id: race for race in (*earlier, *trend.races)}
-    for accepted, text in found:
+    for accepted, text in regressions:
         began = races[accepted.race_id].timestamp
         note = Annotation(
             annotation_id=str(uuid.uuid4()),

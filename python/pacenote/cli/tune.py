@@ -101,14 +101,14 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.store.experiment_store import ExperimentStore
     from pacenote.store.tune_store import create_tune, write_tune
 
-    found = new_plan(options, race_options(options, _parser(console), console), console)
+    planned = new_plan(options, race_options(options, _parser(console), console), console)
     if options.dry_run:
-        console.result_lines("".join(f"{line}\n" for line in plan_lines(found)))
+        console.result_lines("".join(f"{line}\n" for line in plan_lines(planned)))
         return 0
-    for text in found.left_out:
+    for text in planned.left_out:
         console.progress(f"left out: {text}")
     folder = create_tune(ExperimentStore())
-    write_tune(folder, found.plan(folder.tune_id))
+    write_tune(folder, planned.plan(folder.tune_id))
     return _search(folder, options, console)
 
 

@@ -90,22 +90,22 @@ class ExistingCluster:
 
     def warnings(self) -> tuple[str, ...]:
         """Returns warnings about TLS options and proxies of the connections, one sentence each."""
-        tls, found = self.client_config.tls, list[str]()
+        tls, warnings = self.client_config.tls, list[str]()
         if tls != TlsOptions() and all(host.scheme == "http" for host in self.hosts):
-            found.append(
+            warnings.append(
                 "TLS options have no effect: no host is https; write https:// in its address, or use_ssl:true"
             )
         for host in self.hosts:
             if host.scheme == "https" and not tls.verify:
-                found.append(f"the TLS certificate of {host.address} is not verified (verify_certs:false)")
+                warnings.append(f"the TLS certificate of {host.address} is not verified (verify_certs:false)")
             elif host.scheme == "https" and not tls.verify_host:
-                found.append(
+                warnings.append(
                     f"the host name in the TLS certificate of {host.address} is not verified "
                     "(ssl_assert_hostname:false)"
                 )
             if proxy := proxy_for(host.scheme, host.host, host.port):
-                found.append(f"requests to {host.address} go through the proxy {proxy} of the environment")
-        return tuple(found)
+                warnings.append(f"requests to {host.address} go through the proxy {proxy} of the environment")
+        return tuple(warnings)
 
     def local_nodes(self) -> tuple[Node, ...]:
         """Returns no nodes: Pacenote did not start them, even if they are on this machine."""

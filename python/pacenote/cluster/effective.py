@@ -132,15 +132,15 @@ class _Reading:
 
 def java_arguments(arguments: Iterable[str]) -> dict[str, str]:
     """Returns the options of a JVM by name; later ones override earlier ones, as in the JVM."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for argument in arguments:
         if match := _XX.fullmatch(argument):
-            found[f"-XX:{match[2]}"] = "true" if match[1] == "+" else "false"
+            options[f"-XX:{match[2]}"] = "true" if match[1] == "+" else "false"
         elif (match := _NAMED.fullmatch(argument)) or (match := _SIZE.fullmatch(argument)):
-            found[match[1]] = match[2]
+            options[match[1]] = match[2]
         else:
-            found[argument] = "set"
-    return found
+            options[argument] = "set"
+    return options
 
 
 def _engine(body: Mapping[str, Any]) -> _Facts:

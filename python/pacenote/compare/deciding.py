@@ -36,11 +36,11 @@ def deciding_metrics(
         for task in _deciding_tasks(record) if record.imported is None else ():
             tasks.setdefault(task.task, []).append(_RacedTask(task, record))
     keys = {name: _keys(own) for name, own in tasks.items()} | _imported_keys(imported)
-    known, found = {metric.label for metric in metrics}, set[str]()
+    known, deciding = {metric.label for metric in metrics}, set[str]()
     for name, own in keys.items():
         labels = [f"{key}:{name}" for key in own]
-        found.update([label for label in labels if label in known][:1], [f"error-rate:{name}"])
-    return frozenset(found), unknown
+        deciding.update([label for label in labels if label in known][:1], [f"error-rate:{name}"])
+    return frozenset(deciding), unknown
 
 
 def lacking_metrics(
@@ -131,8 +131,8 @@ def _keys(tasks: Sequence[_RacedTask]) -> tuple[str, ...]:
 
 
 def _carries(times: DurationSummary | None, q: float) -> bool:
-    found = times.at(q) if times and q in percentiles_for(times.count) else None
-    return found is not None and found.supported
+    percentile = times.at(q) if times and q in percentiles_for(times.count) else None
+    return percentile is not None and percentile.supported
 
 
 def _percentile_keys(carried: Sequence[float], time: str) -> Iterator[str]:

@@ -50,9 +50,9 @@ def group_differences(
         if pattern not in reference.unread
     }
     for other in others:
-        found = compare_configurations(reference, other)
-        notes |= dict.fromkeys(found.notes)
-        for group in found.groups:
+        diff = compare_configurations(reference, other)
+        notes |= dict.fromkeys(diff.notes)
+        for group in diff.groups:
             areas |= {each.key: group.title for each in group.differences}
     facts = (
         _difference(area, key, _values(sides[0], key), _values(sides[1], key))
@@ -88,11 +88,11 @@ def _completed(first: RaceConfiguration, others: Sequence[RaceConfiguration]) ->
 
 def _by_group(facts: Mapping[str, str], groups: UnreadGroups) -> dict[str, dict[str, str]]:
     """Returns the facts that another race could not read, by the entry of its `unread`."""
-    found: dict[str, dict[str, str]] = {}
+    by_group: dict[str, dict[str, str]] = {}
     for key, value in facts.items():
         for group in groups.of(key):
-            found.setdefault(group, {})[key] = value
-    return found
+            by_group.setdefault(group, {})[key] = value
+    return by_group
 
 
 def _values(side: Sequence[RaceConfiguration], key: str) -> _Values:
@@ -116,8 +116,8 @@ def _task_differences(
     old, new = _task_facts(baseline), _task_facts(contender)
     # Tasks that only one side has are a finding.
     for key in (key for key in old if key in new):
-        if (found := _difference(_TASKS, key, old[key], new[key])) is not None:
-            yield found
+        if (difference := _difference(_TASKS, key, old[key], new[key])) is not None:
+            yield difference
 
 
 def _task_facts(races: Sequence[ComparedRace]) -> Mapping[str, list[str]]:

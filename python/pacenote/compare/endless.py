@@ -17,10 +17,10 @@ from pacenote.verdict.determine import schedule_findings
 def endless_percentiles(measured: Iterable[Measured]) -> Iterator[Finding]:
     """Yields which percentiles of latency that are to decide cannot, because they have no end in a race."""
     tasks_of: dict[tuple[float, Cause], dict[str, None]] = {}
-    for each in measured:
-        metric = each.metric.metric
-        if each.metric.role == "primary" and each.is_endless and not each.is_void:
-            cause = _cause([race.record for race in each.races.all], metric.task, metric.q)
+    for measurement in measured:
+        metric = measurement.metric.metric
+        if measurement.metric.role == "primary" and measurement.is_endless and not measurement.is_void:
+            cause = _cause([race.record for race in measurement.races.all], metric.task, metric.q)
             tasks_of.setdefault((metric.q, cause), {})[metric.task] = None
     for (q, cause), tasks in tasks_of.items():
         text = f"p{q:g} of latency does not decide: more than {100 - q:.3g} % of the operations {UNSERVED}"

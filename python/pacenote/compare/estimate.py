@@ -142,33 +142,33 @@ def decided(
     secondary = [effect for each, effect in estimated if each.metric.role == "secondary"]
     families = {role: iter(_family(estimated, role, options)) for role in _FAMILIES}
     others = iter(benjamini_hochberg_confidences([effect.p for effect in secondary], alone))
-    found = []
-    for each, effect in zip(metrics, effects, strict=True):
+    comparisons = []
+    for measurement, effect in zip(metrics, effects, strict=True):
         if effect is None:
-            undecided = _decided(each, None, None)
-            found.append(replace(undecided, possible_rise=_possible_rise(each, alone)))
-        elif each.metric.role in families:
-            found.append(_decided(each, effect, next(families[each.metric.role])))
+            undecided = _decided(measurement, None, None)
+            comparisons.append(replace(undecided, possible_rise=_possible_rise(measurement, alone)))
+        elif measurement.metric.role in families:
+            comparisons.append(_decided(measurement, effect, next(families[measurement.metric.role])))
         else:
             own = next(others)
-            found.append(_decided(each, effect, FamilyConfidence(own, own)))
+            comparisons.append(_decided(measurement, effect, FamilyConfidence(own, own)))
     if races.design != "one race each":
-        return tuple(found)
+        return tuple(comparisons)
     return tuple(
         replace(each, usual_change=_usual_change(each, options), shift=_shift(own))
-        for own, each in zip(metrics, found, strict=True)
+        for own, each in zip(metrics, comparisons, strict=True)
     )
 
 
-def _possible_rise(each: Measured, confidence: float) -> float | None:
+def _possible_rise(measurement: Measured, confidence: float) -> float | None:
     """Returns by how many points an error rate that is 0 in all races may have risen: the upper bound of that
     of the contender, whose operations are counted (Clopper and Pearson).
     """
-    if each.failures is None or not each.metric.is_zero or each.is_void:
+    if measurement.failures is None or not measurement.metric.is_zero or measurement.is_void:
         return None
-    if each.races.design == "one race each":
+    if measurement.races.design == "one race each":
         return None
-    operations = total(each.failures.contender).operations
+    operations = total(measurement.failures.contender).operations
     return -100 * math.expm1(math.log((1 - confidence) / 2) / operations)
 
 
@@ -188,12 +188,14 @@ def _family(
     )
 
 
-def _shift(each: Measured) -> PercentileShift | None:
+def _shift(measurement: Measured) -> PercentileShift | None:
     """Returns the change of a percentile from one race to another, unless they must not be compared."""
-    if not each.is_sound or each.metric.metric.kind != "percentile":
+    if not measurement.is_sound or measurement.metric.metric.kind != "percentile":
         return None
-    values = (each.metric.baseline[0], each.metric.contender[0])
-    old, new = (BoundedPercentile(value, *bounds) for value, bounds in zip(values, each.bounds, strict=True))
+    values = (measurement.metric.baseline[0], measurement.metric.contender[0])
+    old, new = (
+        BoundedPercentile(value, *bounds) for value, bounds in zip(values, measurement.bounds, strict=True)
+    )
     change = percentile_change(old, new)
     if change is None or (change.low is None and change.high is None):
         return None
@@ -213,30 +215,30 @@ def _usual_change(metric: MetricComparison, options: ComparisonOptions) -> float
 _AnyEffect = Effect | AbsoluteEffect
 
 
-def _effect(each: Measured, confidence: float) -> _AnyEffect | None:
-    races = each.races
-    old, new = each.metric.baseline, each.metric.contender
-    if not each.is_sound or each.samples_needed or races.design == "one race each":
+def _effect(measurement: Measured, confidence: float) -> _AnyEffect | None:
+    races = measurement.races
+    old, new = measurement.metric.baseline, measurement.metric.contender
+    if not measurement.is_sound or measurement.samples_needed or races.design == "one race each":
         return None
-    if each.metric.is_absolute:
-        found = None if each.metric.is_zero else _difference(each)
-        return found and found.at(confidence)
+    if measurement.metric.is_absolute:
+        difference = None if measurement.metric.is_zero else _difference(measurement)
+        return difference and difference.at(confidence)
     if races.design == "paired":
         return paired_effect(old, new, confidence, races.lags)
     return unpaired_effect(old, new, confidence)
 
 
-def _difference(each: Measured) -> AbsoluteEffect | None:
+def _difference(measurement: Measured) -> AbsoluteEffect | None:
     """Returns the difference of error rates, in points of a percentage, or of custom metrics, in their
     unit.
     """
-    old, new = each.metric.baseline, each.metric.contender
-    error = each.failures.counting_error * 100 if each.failures else 0.0
-    if each.metric.metric.kind == "custom":
+    old, new = measurement.metric.baseline, measurement.metric.contender
+    error = measurement.failures.counting_error * 100 if measurement.failures else 0.0
+    if measurement.metric.metric.kind == "custom":
         # Equal values do not prove that nothing varies.
         error = RESOLUTION / 2 * max(map(abs, (*old, *new)))
-    if each.races.design == "paired":
-        return paired_difference(old, new, error, each.races.lags)
+    if measurement.races.design == "paired":
+        return paired_difference(old, new, error, measurement.races.lags)
     return unpaired_difference(old, new, error)
 
 
@@ -247,22 +249,22 @@ def _in_units_of_what_matters(effect: _AnyEffect, metric: MetricComparison) -> S
 
 
 def _decided(
-    each: Measured, alone: _AnyEffect | None, confidence: FamilyConfidence | None
+    measurement: Measured, alone: _AnyEffect | None, confidence: FamilyConfidence | None
 ) -> MetricComparison:
     """Returns a metric with its verdict, from its change as if it decided alone, and the confidence that it
     needs because others decide, too.
     """
-    metric, races = each.metric, each.races
+    metric, races = measurement.metric, measurement.races
     if alone is not None and confidence is not None:
         effect, higher = alone.at(confidence.interval), metric.metric.higher_is_better
         word = word_of(effect, metric.smallest_effect, higher_is_better=higher)
         if word_of(alone, metric.smallest_effect, higher_is_better=higher) == "same":
             word, effect = "same", alone
-        is_too_narrow = each.failures is not None and each.failures.vary_too_much
+        is_too_narrow = measurement.failures is not None and measurement.failures.vary_too_much
         if is_too_narrow and word == "same":
             word = "unclear"
         reason = _TOO_NARROW if is_too_narrow else _by_ranks(metric, effect, word)
-        if each.is_at_most_probable:
+        if measurement.is_at_most_probable:
             word = PROBABLE.get(word, word)
         if problem := races.order_problem:
             # What the machine did meanwhile may be the change, or hide one.
@@ -272,27 +274,27 @@ def _decided(
         interval = None if is_too_narrow or problem else _interval(alone, own)
         change = replace(estimated_change(effect, own), detectable=detectable, alone=interval)
         return replace(metric, word=word, change=change, reason=reason, order_problem=problem)
-    if each.is_void:
+    if measurement.is_void:
         return replace(metric, word="void", reason="the races must not be compared")
-    if each.has_backlog:
+    if measurement.has_backlog:
         return replace(metric, reason=BACKLOG_REASON, has_backlog=True)
-    if each.is_endless:
+    if measurement.is_endless:
         return replace(metric, reason=ENDLESS_REASON)
     if races.design == "one race each":
         return replace(metric, reason=ONE_EACH)
-    if each.samples_needed:
-        return replace(metric, reason=_too_few_samples(each))
+    if measurement.samples_needed:
+        return replace(metric, reason=_too_few_samples(measurement))
     if metric.is_zero:
         return replace(metric, reason=_ZERO)
     return replace(metric, reason=_without_interval(metric, races))
 
 
-def _too_few_samples(each: Measured) -> str:
-    if each.metric.metric.q >= 100:
+def _too_few_samples(measurement: Measured) -> str:
+    if measurement.metric.metric.q >= 100:
         return "a maximum has no interval"
-    if not each.is_count_known:
-        return f"not known whether each race has {each.samples_needed:,} samples, which it needs"
-    return f"too few samples: a race needs {each.samples_needed:,}"
+    if not measurement.is_count_known:
+        return f"not known whether each race has {measurement.samples_needed:,} samples, which it needs"
+    return f"too few samples: a race needs {measurement.samples_needed:,}"
 
 
 def _without_interval(metric: MetricComparison, races: PairedRaces) -> str:

@@ -139,8 +139,8 @@ def _check_sides(
 def _without_copies(side: Sequence[ComparedRace]) -> tuple[list[ComparedRace], list[ComparedRace]]:
     """Returns the races of a side once each, and those of which there are copies."""
     counts = Counter(race.key for race in side)
-    found = {race.key: race for race in reversed(side)}
-    return [found[key] for key in counts], [found[key] for key, count in counts.items() if count > 1]
+    by_key = {race.key: race for race in reversed(side)}
+    return [by_key[key] for key in counts], [by_key[key] for key, count in counts.items() if count > 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +251,9 @@ def _lacking(labels: Sequence[str], findings: Sequence[Finding]) -> Iterator[Fin
 def _only_of_part(metric: MetricId, part: _Part, whole: _Part) -> Iterator[Finding]:
     """Yields what limits a metric because of the blocks that count for it, and is not said of all blocks."""
     known = {shape(each.text) for each in whole.findings if voids(each, metric)}
-    for each in part.findings:
-        if voids(each, metric) and shape(each.text) not in known:
-            yield each
+    for finding in part.findings:
+        if voids(finding, metric) and shape(finding.text) not in known:
+            yield finding
     yield from (each for each in part.order if each not in whole.order)
 
 
@@ -281,12 +281,14 @@ def _lost_blocks(
     measured: Iterable[Measured], races: PairedRaces, options: ComparisonOptions
 ) -> Iterator[Finding]:
     """Yields which blocks do not count for metrics that are to decide."""
-    found: dict[tuple[int, ...], list[str]] = {}
+    lost: dict[tuple[int, ...], list[str]] = {}
     doubts = _doubts(races, options)
-    for each in measured:
-        if each.metric.role == "primary" and (pairs := _doubtful_pairs(each.metric.metric, doubts)):
-            found.setdefault(pairs, []).append(each.metric.metric.label)
-    for pairs, labels in found.items():
+    for measurement in measured:
+        if measurement.metric.role == "primary" and (
+            pairs := _doubtful_pairs(measurement.metric.metric, doubts)
+        ):
+            lost.setdefault(pairs, []).append(measurement.metric.metric.label)
+    for pairs, labels in lost.items():
         blocks = [block_of(races.baseline[pair]) for pair in pairs]
         more = len(blocks) - _SHOWN_BLOCKS
         shown = listed([*blocks[:_SHOWN_BLOCKS], f"{more} more"] if more > 0 else blocks)
@@ -342,13 +344,18 @@ def _backlogs(measured: Iterable[Measured]) -> Iterator[Finding]:
 
 def _too_few_samples(measured: Iterable[Measured]) -> Iterator[Finding]:
     """Yields which percentiles that are to decide cannot, because they lack samples."""
-    found: dict[tuple[float, int, bool], dict[str, None]] = {}
-    for each in measured:
-        metric = each.metric
-        if metric.role == "primary" and each.samples_needed and not each.is_void and metric.metric.q < 100:
-            key = (metric.metric.q, each.samples_needed, each.is_count_known)
-            found.setdefault(key, {})[metric.metric.task] = None
-    for (q, needed, is_known), tasks in found.items():
+    lacking: dict[tuple[float, int, bool], dict[str, None]] = {}
+    for measurement in measured:
+        metric = measurement.metric
+        if (
+            metric.role == "primary"
+            and measurement.samples_needed
+            and not measurement.is_void
+            and metric.metric.q < 100
+        ):
+            key = (metric.metric.q, measurement.samples_needed, measurement.is_count_known)
+            lacking.setdefault(key, {})[metric.metric.task] = None
+    for (q, needed, is_known), tasks in lacking.items():
         if is_known:
             text, advice = (
                 f"too few samples for p{q:g}, which needs {needed:,} in every race",
@@ -410,12 +417,12 @@ def _primary(
             )
             for task, names in missing.items()
         ]
-    found, unknown = expanded_primary(options.primary, common)
+    primary, unknown = expanded_primary(options.primary, common)
     if unknown:
         raise UsageError(
             f"the races have no common metric '{unknown[0]}'", hint=metric_hint(unknown[0], common)
         )
-    return found, []
+    return primary, []
 
 
 def _answer(metrics: Sequence[MetricComparison], findings: Iterable[Finding]) -> ComparisonAnswer:
@@ -470,11 +477,11 @@ def drift_findings(measured: Sequence[Measured], metrics: Sequence[MetricCompari
     of what matters. A drift that is the same for all races is removed, but one of this size seldom is.
     """
     drifts = defaultdict[str, list[str]](list)
-    for each, metric in zip(measured, metrics, strict=True):
+    for measurement, metric in zip(measured, metrics, strict=True):
         change = metric.change
         if metric.role != "primary" or change is None or change.is_absolute or change.value <= -1:
             continue
-        drift = _drift(metric, each.races.lags) if each.races.design == "paired" else None
+        drift = _drift(metric, measurement.races.lags) if measurement.races.design == "paired" else None
         limit = max(abs(math.log1p(change.value)), math.log1p(metric.smallest_effect) / 2)
         if drift is not None and abs(drift) > limit:
             drifts[format_change(math.expm1(drift))].append(metric.metric.label)

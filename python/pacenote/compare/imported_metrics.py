@@ -50,8 +50,8 @@ def imported_metrics(imported: ImportedResults, customs: CustomMetrics) -> Itera
         task = tasks.get(value.task)
         if task is None and not (value.task and known_direction(custom_key(value.metric))):
             yield from _system_metric(value)
-        elif task is not None and (found := percentile_of(value.metric)):
-            kind, q = found
+        elif task is not None and (percentile := percentile_of(value.metric)):
+            kind, q = percentile
             if kind == "latency" and not is_paced(task):
                 continue
             metric = MetricId(

@@ -50,7 +50,7 @@ def with_merged_percentiles(
     be compared, and with notes about races and operations that are not part of them.
     """
     words = {each.metric: each.word for each in comparison.metrics}
-    found, notes = list[MergedPercentileChange](), [*_unread_notes(sides, options)]
+    changes, notes = list[MergedPercentileChange](), [*_unread_notes(sides, options)]
     for task in dict.fromkeys(metric.task for metric in words):
         for time in _TIMES:
             shown = _comparable(task, time, words)
@@ -63,22 +63,22 @@ def with_merged_percentiles(
                         f"the series of the {name} lack {format_count(side.missing, 'operation')} of {task}, "
                         f"which its merged percentiles of {time} do not contain"
                     )
-            found += (change for q in shown if (change := _change(percentile_metric(task, time, q), times)))
-    return replace(comparison, merged_percentiles=tuple(found), notes=(*comparison.notes, *notes))
+            changes += (change for q in shown if (change := _change(percentile_metric(task, time, q), times)))
+    return replace(comparison, merged_percentiles=tuple(changes), notes=(*comparison.notes, *notes))
 
 
 def _comparable(task: str, time: PercentileTime, words: Mapping[MetricId, MetricWord]) -> tuple[float, ...]:
     """Returns the percentiles that are not void. One that the races do not have, because each has too few
     operations for it, is void if the next one that they have is: what is doubtful begins at a percentile.
     """
-    found, is_void = list[float](), True
+    percentiles, is_void = list[float](), True
     for q in reversed(PERCENTILES):
         word = words.get(percentile_metric(task, time, q))
         if word is not None:
             is_void = word == "void"
         if not is_void:
-            found.append(q)
-    return tuple(reversed(found))
+            percentiles.append(q)
+    return tuple(reversed(percentiles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,14 @@ class _SideTimes:
 
     def at(self, q: float) -> float | None:
         """Returns a percentile, or None if there are too few operations for it."""
-        found = find_percentile(self.times.percentiles, q)
-        return None if found is None else min(found.ms, self.longest_ms)
+        percentile = find_percentile(self.times.percentiles, q)
+        return None if percentile is None else min(percentile.ms, self.longest_ms)
 
 
 def _side_times(side: SideSeries, task: str, time: PercentileTime) -> _SideTimes:
     merged = side.series.tasks.get(task)
     times = MergedTimes(0, ()) if merged is None else getattr(merged, _FIELDS[time])
-    own = [found for race in side.read if (found := _summary(race.record.tasks, task, time)) is not None]
+    own = [summary for race in side.read if (summary := _summary(race.record.tasks, task, time)) is not None]
     counted = sum(each.count for each in own)
     return _SideTimes(times, max((each.max_ms for each in own), default=0.0), max(counted - times.count, 0))
 
@@ -128,8 +128,8 @@ def _change(metric: MetricId, sides: Sequence[_SideTimes]) -> MergedPercentileCh
 def _unread_notes(sides: Sequence[SideSeries], options: ComparisonOptions) -> Iterator[str]:
     reasons = dict[str, list[ComparedRace]]()
     for side in sides:
-        for each in side.series.unread:
-            reasons.setdefault(each.reason, []).append(side.races[each.index])
+        for unread in side.series.unread:
+            reasons.setdefault(unread.reason, []).append(side.races[unread.index])
     for reason, races in reasons.items():
         word = "race" if len(races) == 1 else "races"
         names = names_text(races, options)

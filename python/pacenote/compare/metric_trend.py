@@ -91,24 +91,24 @@ def metric_trend(
         return replace(shown, reason=reason)
     counted = [(point, datum) for point, datum in points if _counts(scale, datum)]
     series = _Series(scale, [point for point, _ in counted], [datum for _, datum in counted], criteria)
-    found = series.segmentation(len(series.points))
-    if found is None:
+    segmentation = series.segmentation(len(series.points))
+    if segmentation is None:
         return replace(shown, points=tuple(series.points), reason="a value is not a number")
-    outliers = set(found.outliers)
+    outliers = set(segmentation.outliers)
     marked = tuple(replace(point, is_outlier=at in outliers) for at, point in enumerate(series.points))
-    smallest_error = series.smallest_error(found.outliers)
-    last = last_deviation(series.values, found, criteria.level, scale.resolution, smallest_error)
-    detectable = None if found.drift else series.detectable(found)
+    smallest_error = series.smallest_error(segmentation.outliers)
+    last = last_deviation(series.values, segmentation, criteria.level, scale.resolution, smallest_error)
+    detectable = None if segmentation.drift else series.detectable(segmentation)
     return replace(
         shown,
         points=marked,
-        levels=() if found.drift else tuple(_levels(scale, found, marked, smallest_error)),
-        changes=tuple(series.changes(found)),
-        noise=scale.change(found.deviation),
-        correlation=found.correlation,
-        correlation_p=correlation_p(found.correlation, len(marked)),
+        levels=() if segmentation.drift else tuple(_levels(scale, segmentation, marked, smallest_error)),
+        changes=tuple(series.changes(segmentation)),
+        noise=scale.change(segmentation.deviation),
+        correlation=segmentation.correlation,
+        correlation_p=correlation_p(segmentation.correlation, len(marked)),
         detectable=detectable,
-        drift=None if found.drift is None else series.drift(found.drift),
+        drift=None if segmentation.drift is None else series.drift(segmentation.drift),
         deviation=_deviation(scale, last),
         is_missing=series.is_missing,
     )
@@ -174,11 +174,11 @@ class _Series:
     def segmentation(self, count: int) -> Segmentation | None:
         """Returns the levels of the first `count` values; None if these are too few, or one is 0."""
         values, level, resolution = self.values[:count], self.criteria.level, self.scale.resolution
-        found = find_changes(values, level, resolution, self.smallest_error())
-        if found is not None and found.outliers and self.scale.metric.kind == "error rate":
+        segmentation = find_changes(values, level, resolution, self.smallest_error())
+        if segmentation is not None and segmentation.outliers and self.scale.metric.kind == "error rate":
             # Which races are outliers does not depend on it; their operations do not count.
-            found = find_changes(values, level, resolution, self.smallest_error(found.outliers))
-        return found
+            segmentation = find_changes(values, level, resolution, self.smallest_error(segmentation.outliers))
+        return segmentation
 
     def smallest_error(self, outliers: Collection[int] = ()) -> SmallestError:
         """Returns the standard error of the difference between two parts of a series of error rates that
@@ -223,33 +223,36 @@ class _Series:
             values = [math.log(value) for value in values]
         return find_alarms(values, self._alarm_options)
 
-    def detectable(self, found: Segmentation) -> float | None:
+    def detectable(self, segmentation: Segmentation) -> float | None:
         """Returns the smallest worsening that is found by its third race in 80 % of cases."""
-        start, end = found.bounds(len(self.points))[-1]
+        start, end = segmentation.bounds(len(self.points))[-1]
         after = min(MIN_SEGMENT, end - start - 1)
-        least = self.smallest_error(found.outliers)(start, end - after, end)
-        steps = [detectable_step(found, end - start, MIN_SEGMENT, self.criteria.level, least)]
+        least = self.smallest_error(segmentation.outliers)(start, end - after, end)
+        steps = [detectable_step(segmentation, end - start, MIN_SEGMENT, self.criteria.level, least)]
         if self._has_alarms and self.scale.metric.kind != "error rate":
-            soonest = soonest_step(end - start, found.deviation, found.correlation, self._alarm_options)
+            soonest = soonest_step(
+                end - start, segmentation.deviation, segmentation.correlation, self._alarm_options
+            )
             steps += [] if soonest is None else [soonest]
         step = min(steps)
         return self.scale.change(step) if step < _MAX_STEP else None
 
-    def changes(self, found: Segmentation) -> Iterator[TrendChange]:
+    def changes(self, segmentation: Segmentation) -> Iterator[TrendChange]:
         """Yields the changes between levels and the alarms that have not ended and matter, in their order."""
         known_count = sum(point.race < self.criteria.new_from for point in self.points)
         known = self.segmentation(known_count)
-        alarms = self._unexplained(found.drift)
+        alarms = self._unexplained(segmentation.drift)
         earlier: list[_Place] = [*(known.changes if known else ())]
         earlier += [alarm for alarm in alarms if alarm.raised < known_count]
         changes: list[tuple[_Place, TrendChange]] = [
-            (change, self._between_levels(found, number)) for number, change in enumerate(found.changes)
+            (change, self._between_levels(segmentation, number))
+            for number, change in enumerate(segmentation.changes)
         ]
         changes += [
             (alarm, self._alarmed(alarm))
             for alarm in alarms
             if alarm.ended is None
-            and not _is_near(alarm, found.changes)
+            and not _is_near(alarm, segmentation.changes)
             and abs(alarm.step.value) >= self.scale.margin
         ]
         for place, change in sorted(changes, key=lambda entry: entry[0].at):
@@ -268,14 +271,14 @@ class _Series:
             alarm for alarm in self.alarms() if accepted[0] - self.points[alarm.at].race < MIN_SEGMENT
         )
 
-    def _between_levels(self, found: Segmentation, number: int) -> TrendChange:
+    def _between_levels(self, segmentation: Segmentation, number: int) -> TrendChange:
         """Returns a change between levels; it is worse if the newest level still is by what matters."""
-        scale, change = self.scale, found.changes[number]
-        start, cut, end = found.edges(len(self.points))[number : number + 3]
+        scale, change = self.scale, segmentation.changes[number]
+        start, cut, end = segmentation.edges(len(self.points))[number : number + 3]
         sides = (self.points[start:cut], self.points[cut:end])
         effect = self._effect(change.step, min(map(len, sides)))
         word = self._word(effect, sides)
-        since = found.levels[-1] - found.levels[number]
+        since = segmentation.levels[-1] - segmentation.levels[number]
         shown = TrendChange(
             before=self.points[cut - 1].race,
             after=self.points[cut].race,
@@ -287,24 +290,26 @@ class _Series:
         if shown.matters:
             lasts = scale.word(change.step.value) == scale.word(since) == "worse"
             return replace(shown, is_regression=lasts and word in _WORSE)
-        return self._with_stairs(found, number, shown)
+        return self._with_stairs(segmentation, number, shown)
 
-    def _with_stairs(self, found: Segmentation, number: int, shown: TrendChange) -> TrendChange:
+    def _with_stairs(self, segmentation: Segmentation, number: int, shown: TrendChange) -> TrendChange:
         """Returns a change that is too small to matter; with the total, if the small steps since then are
         worse together by what matters.
         """
         scale = self.scale
-        since = found.levels[-1] - found.levels[number]
+        since = segmentation.levels[-1] - segmentation.levels[number]
         small = math.fsum(
-            change.step.value for change in found.changes[number:] if abs(change.step.value) < scale.margin
+            change.step.value
+            for change in segmentation.changes[number:]
+            if abs(change.step.value) < scale.margin
         )
-        own = found.changes[number].step.value
+        own = segmentation.changes[number].step.value
         if not scale.is_worse(own) or not scale.word(small) == scale.word(since) == "worse":
             return shown
-        edges = found.edges(len(self.points))
+        edges = segmentation.edges(len(self.points))
         old, new = edges[number + 1] - edges[number], edges[-1] - edges[-2]
-        errors = (found.level_error(count).standard_error for count in (old, new))
-        step = StudentEstimate(since, math.hypot(*errors), max(found.degrees, 1))
+        errors = (segmentation.level_error(count).standard_error for count in (old, new))
+        step = StudentEstimate(since, math.hypot(*errors), max(segmentation.degrees, 1))
         effect = self._effect(step, min(old, new))
         word = self._word(effect, (self.points[edges[number] : edges[number + 1]], self.points[edges[-2] :]))
         if word not in _WORSE:
@@ -368,24 +373,24 @@ class _Series:
                 return entry.reason
         return ""
 
-    def drift(self, found: Drift) -> TrendDrift:
+    def drift(self, fitted: Drift) -> TrendDrift:
         """Returns a drift: it is a regression if it is worse by what matters, also since it was accepted."""
         scale = self.scale
-        drift = TrendDrift(found.per_race, found.total, scale.word(math.log1p(found.total)))
+        drift = TrendDrift(fitted.per_race, fitted.total, scale.word(math.log1p(fitted.total)))
         if drift.word != "worse":
             return drift
-        accepted = self._accepted_drift(found)
+        accepted = self._accepted_drift(fitted)
         if accepted is not None:
             return replace(drift, accepted=accepted[1].reason)
         return replace(drift, is_regression=True)
 
-    def _accepted_drift(self, found: Drift) -> tuple[int, AcceptedRegression] | None:
+    def _accepted_drift(self, drift: Drift) -> tuple[int, AcceptedRegression] | None:
         """Returns the accepted drift, with the index of its race, since which this one did not go on by what
         matters; None without one.
         """
         last = self.points[-1].race
         for race, entry in self.criteria.accepted.get(self.scale.metric.label, ()):
-            if entry.kind in ("drift", None) and self.scale.word(found.slope * (last - race)) == "same":
+            if entry.kind in ("drift", None) and self.scale.word(drift.slope * (last - race)) == "same":
                 return race, entry
         return None
 
@@ -400,12 +405,15 @@ def _is_near(place: _Place, others: Iterable[_Place]) -> bool:
 
 
 def _levels(
-    scale: MetricScale, found: Segmentation, points: Sequence[TrendPoint], smallest_error: SmallestError
+    scale: MetricScale,
+    segmentation: Segmentation,
+    points: Sequence[TrendPoint],
+    smallest_error: SmallestError,
 ) -> Iterator[TrendLevel]:
-    for (start, end), level in zip(found.bounds(len(points)), found.levels, strict=True):
+    for (start, end), level in zip(segmentation.bounds(len(points)), segmentation.levels, strict=True):
         # A half of a level differs from the other one by twice the error of the whole.
         least = smallest_error(start, (start + end) // 2, end) / 2
-        half = found.level_error(end - start, least).half_width(CONFIDENCE)
+        half = segmentation.level_error(end - start, least).half_width(CONFIDENCE)
         low, high = (scale.value(level + side * half) for side in (-1, 1))
         yield TrendLevel(points[start].race, points[end - 1].race, end - start, scale.value(level), low, high)
 

@@ -96,18 +96,18 @@ def race_metrics(record: RaceRecord, customs: CustomMetrics | None = None) -> di
     if record.imported is not None:
         return dict(_imported_metrics(record.imported, customs))
     reported = {"", *(task.task for task in reported_tasks(record))}
-    found = dict[MetricId, Datum]()
+    metrics = dict[MetricId, Datum]()
     for figure in race_figures(record, _COMPARED):
         if figure.value is None or not figure.is_shown or figure.task not in reported:
             continue
         if figure.metric.kind == "custom":
             metric = custom_metric(figure.task, customs.of(figure.task, figure.part))
-            found[metric] = Datum(figure.value, bounds=(figure.low, figure.high))
+            metrics[metric] = Datum(figure.value, bounds=(figure.low, figure.high))
         elif figure.metric.compared is not None and not figure.part:
             row = figure.metric.compared
             metric = _metric_id(figure.metric, figure.task, figure.which, figure.q, figure.unit_of(row))
-            found[metric] = _datum(figure, row)
-    return found
+            metrics[metric] = _datum(figure, row)
+    return metrics
 
 
 def _datum(figure: Figure, row: MetricRow) -> Datum:
@@ -134,9 +134,9 @@ def quality_labels(metrics: Iterable[MetricId], customs: CustomMetrics) -> froze
 
 
 def _imported_metrics(imported: ImportedResults, customs: CustomMetrics) -> Iterator[tuple[MetricId, Datum]]:
-    for found in imported_metrics(imported, customs):
-        needed = 0 if found.is_supported else samples_for(found.metric.q)
-        yield found.metric, Datum(found.value, needed, is_count_known=False)
+    for metric in imported_metrics(imported, customs):
+        needed = 0 if metric.is_supported else samples_for(metric.metric.q)
+        yield metric.metric, Datum(metric.value, needed, is_count_known=False)
 
 
 def named_metrics(
@@ -182,17 +182,17 @@ def expanded_primary(
     for metric in metrics:
         for name in option_names(metric):
             by_name.setdefault(name, []).append(metric)
-    found, unknown = set[str](), list[str]()
+    labels, unknown = set[str](), list[str]()
     for name in names:
         chosen = by_name.get(name, [])
         with_latency = {each.task for each in chosen if each.key.endswith("-latency")}
-        found |= {
+        labels |= {
             each.label
             for each in chosen
             if name.startswith(each.key) or each.key.endswith("-latency") or each.task not in with_latency
         }
         unknown += [] if chosen else [name]
-    return frozenset(found), tuple(unknown)
+    return frozenset(labels), tuple(unknown)
 
 
 def option_names(metric: MetricId) -> tuple[str, ...]:

@@ -47,14 +47,14 @@ def first_race_needed(
         if not own:
             continue
         trend = metric_trend(scale, own, criteria)
-        found = list(_regressions(trend))
+        regressions = list(_regressions(trend))
         lasting = [each for each in lasting if each.first < start and _lasts(each, trend, scale)]
         if start == newest:
             return min(
-                (max(each.first, each.after - last) for each in lasting if not _is_near(each, found)),
+                (max(each.first, each.after - last) for each in lasting if not _is_near(each, regressions)),
                 default=newest,
             )
-        lasting += [each for each in found if not _is_near(each, lasting)]
+        lasting += [each for each in regressions if not _is_near(each, lasting)]
     return newest
 
 

@@ -170,11 +170,11 @@ def _repeated(side: Sequence[ComparedRace]) -> tuple[ComparedRace, ...]:
 
 def _planned(race: ComparedRace) -> tuple[str, int] | None:
     """Returns the experiment of a race and its number in the plan, or None if it is of no experiment."""
-    found = _NUMBERED.fullmatch(race.record.race_id)
+    match = _NUMBERED.fullmatch(race.record.race_id)
     tags = tag_texts(race.record.user_tags)
-    if not found or VARIANT_TAG not in tags or found["experiment"] != tags.get(EXPERIMENT_TAG):
+    if not match or VARIANT_TAG not in tags or match["experiment"] != tags.get(EXPERIMENT_TAG):
         return None
-    return found["experiment"], int(found["number"])
+    return match["experiment"], int(match["number"])
 
 
 def _variant_and_block(race: ComparedRace) -> tuple[str, str]:
@@ -186,7 +186,7 @@ def _pairs(
 ) -> list[tuple[ComparedRace, ComparedRace]]:
     """Returns the pairs of each block, those races first that are nearest in time, in the order of time."""
     old, new = _by_block(baseline), _by_block(contender)
-    found = []
+    pairs = []
     for block, ones in old.items():
         others = new.get(block, [])
         gaps = sorted(
@@ -199,8 +199,8 @@ def _pairs(
             if at not in taken[0] and its not in taken[1]:
                 taken[0].add(at)
                 taken[1].add(its)
-                found.append((ones[at], others[its]))
-    return sorted(found, key=lambda pair: _time(pair[0]))
+                pairs.append((ones[at], others[its]))
+    return sorted(pairs, key=lambda pair: _time(pair[0]))
 
 
 def _last_attempts(
@@ -232,17 +232,17 @@ def _places(races: Sequence[ComparedRace]) -> dict[RaceKey, float]:
     How long races last, and pauses between them, do not count: a fit in units of time would take a slower
     variant for a longer drift.
     """
-    found: dict[RaceKey, float] = {}
+    by_key: dict[RaceKey, float] = {}
     for block in _by_block(races).values():
         places = [_place(race) for race in block]
         if None not in places:
-            found |= {race.key: place or 0.0 for race, place in zip(block, places, strict=True)}
+            by_key |= {race.key: place or 0.0 for race, place in zip(block, places, strict=True)}
         else:
             times = [race.began for race in block]
             known = sorted({time for time in times if time is not None}) if None not in times else []
             for race, time in zip(block, times, strict=True):
-                found[race.key] = float(known.index(time)) if known and time else 0.0
-    return found
+                by_key[race.key] = float(known.index(time)) if known and time else 0.0
+    return by_key
 
 
 def is_duet(races: Sequence[ComparedRace]) -> bool:

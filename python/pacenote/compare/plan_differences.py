@@ -35,27 +35,27 @@ def plan_differences(
     and notes about those that are too many.
     """
     old, new = _plans(baseline), _plans(contender)
-    found, notes, named = list[FactDifference](), list[str](), set[str]()
+    differences, notes, named = list[FactDifference](), list[str](), set[str]()
     for (name, seed), ones in old.items():
         others = new.get((name, seed))
         if others is None or name in named or not shares_differ(_texts(ones), _texts(others)):
             continue
         named.add(name)
         differing = list(_differing(f"task.{name}.plan", ones, others))
-        found += [FactDifference(area, *each) for each in differing[:_MAX_VALUES]]
+        differences += [FactDifference(area, *each) for each in differing[:_MAX_VALUES]]
         if (more := len(differing) - _MAX_VALUES) > 0:
             notes.append(f"{more:,} more values of the plan of {name} differ")
-    return found, notes
+    return differences, notes
 
 
 def _plans(races: Sequence[ComparedRace]) -> dict[tuple[str, int], list[_Plan]]:
     """Returns the plans by task and seed."""
-    found: dict[tuple[str, int], list[_Plan]] = {}
+    plans: dict[tuple[str, int], list[_Plan]] = {}
     for race in races:
         for name, plan in race.plan.items():
             own = {key: value for key, value in plan.items() if key not in _FACTS}
-            found.setdefault((name, race.record.seed), []).append(own)
-    return found
+            plans.setdefault((name, race.record.seed), []).append(own)
+    return plans
 
 
 def _texts(plans: Sequence[_Plan]) -> list[str]:

@@ -26,10 +26,10 @@ def check_directions(
     error would hide that quality fell. `metrics` are those of the races, `kind` says of which.
     """
     known = [metric for metric in metrics if metric.kind == "custom"]
-    for each in unknown_directions(given, known):
+    for direction in unknown_directions(given, known):
         raise UsageError(
-            f"--quality={each}: the races have no {kind}metric '{each.key}'",
-            hint=metric_hint(each.key, known),
+            f"--quality={direction}: the races have no {kind}metric '{direction.key}'",
+            hint=metric_hint(direction.key, known),
         )
 
 
@@ -66,7 +66,7 @@ def lacking_quality(
         for metric in metrics:
             if metric.kind == "custom":
                 own[metric.task][metric] = None
-    found, declared = {}, customs.keys_by_task()
+    missing, declared = {}, customs.keys_by_task()
     for task, returned in own.items():
         quality = quality_labels(returned, customs)
         lacking = [
@@ -77,24 +77,24 @@ def lacking_quality(
         known = {metric.key for metric in returned}
         lacking += [key for key in declared.get(task, ()) if key not in known]
         if lacking:
-            found[task] = lacking
-    return found
+            missing[task] = lacking
+    return missing
 
 
 def quality_limits(metrics: Sequence[MetricComparison]) -> Iterator[Finding]:
     """Yields which quality metrics may have become worse, although the races do not show it, which changed
     although neither direction is better, and which numbers changed that may be a quality.
     """
-    for each in metrics:
-        if each.role != "quality":
+    for metric in metrics:
+        if metric.role != "quality":
             continue
-        values = f"{format_number(each.baseline_value)} → {format_number(each.contender_value)}"
-        tasks = (each.metric.task,)
-        if each.word in _CHANGED:
-            text = f"{each.metric.name} {each.word} ({values}): the sides do not return the same"
+        values = f"{format_number(metric.baseline_value)} → {format_number(metric.contender_value)}"
+        tasks = (metric.metric.task,)
+        if metric.word in _CHANGED:
+            text = f"{metric.metric.name} {metric.word} ({values}): the sides do not return the same"
             yield Finding(text, "unknown", "find out why before you compare speeds", tasks)
-        elif each.word in ("unclear", "no verdict") and _may_be_worse(each):
-            text = f"{each.metric.name} may be worse ({values}), but the races do not decide it"
+        elif metric.word in ("unclear", "no verdict") and _may_be_worse(metric):
+            text = f"{metric.metric.name} may be worse ({values}), but the races do not decide it"
             yield Finding(text, "user", "run more races", tasks)
     yield from _unknown_changes(metrics)
 
@@ -104,28 +104,30 @@ def _unknown_changes(metrics: Sequence[MetricComparison]) -> Iterator[Finding]:
     are left out, as they change with the speed.
     """
     changes = defaultdict[str, list[MetricComparison]](list)
-    for each in metrics:
-        is_unknown = each.metric.kind == "custom" and each.role == "secondary"
-        if is_unknown and each.word in _CHANGED and not is_time(each.metric.key):
-            changes[each.metric.task].append(each)
+    for metric in metrics:
+        is_unknown = metric.metric.kind == "custom" and metric.role == "secondary"
+        if is_unknown and metric.word in _CHANGED and not is_time(metric.metric.key):
+            changes[metric.metric.task].append(metric)
     for task, own in changes.items():
         named = [f"{each.metric.name} {each.word} by {_change(each)}" for each in own]
         text = f"{list_with_rest(named, _NAMED)}, whose direction is not known"
         yield Finding(text, "user", f"say what is better, as --quality={own[0].metric.key}=higher", (task,))
 
 
-def _change(each: MetricComparison) -> str:
-    relative = each.relative_change
-    if relative is None or each.is_absolute:
-        moved = each.contender_value - each.baseline_value
+def _change(metric: MetricComparison) -> str:
+    relative = metric.relative_change
+    if relative is None or metric.is_absolute:
+        moved = metric.contender_value - metric.baseline_value
         return f"{'+' if moved > 0 else ''}{format_number(moved)}"
     return format_change(relative)
 
 
-def _may_be_worse(each: MetricComparison) -> bool:
+def _may_be_worse(metric: MetricComparison) -> bool:
     """Returns whether the medians differ in a direction that is not better, by what matters."""
-    moved = each.contender_value - each.baseline_value
-    limit = each.smallest_effect if each.is_absolute else each.smallest_effect * abs(each.baseline_value)
+    moved = metric.contender_value - metric.baseline_value
+    limit = (
+        metric.smallest_effect if metric.is_absolute else metric.smallest_effect * abs(metric.baseline_value)
+    )
     if abs(moved) < limit or not moved:
         return False
-    return each.metric.higher_is_better is None or (moved < 0) == each.metric.higher_is_better
+    return metric.metric.higher_is_better is None or (moved < 0) == metric.metric.higher_is_better

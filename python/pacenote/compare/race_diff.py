@@ -239,34 +239,35 @@ def _node_names(facts: Mapping[str, str]) -> set[str]:
 
 
 def _grouped(differences: list[Difference]) -> Iterator[DifferenceGroup]:
-    found = {each.key: each for each in differences}
+    by_key = {each.key: each for each in differences}
     members: dict[str, list[Difference]] = {title: [] for title, _ in _GROUPS}
-    for each in differences:
-        if _is_repeated(each, found):
+    for difference in differences:
+        if _is_repeated(difference, by_key):
             continue
         title = next(
-            (title for title, prefixes in _GROUPS if _area(each.key).startswith(prefixes)), _GROUPS[0][0]
+            (title for title, prefixes in _GROUPS if _area(difference.key).startswith(prefixes)),
+            _GROUPS[0][0],
         )
-        members[title].append(each)
+        members[title].append(difference)
     for title, group in members.items():
         if group:
             yield DifferenceGroup(title, tuple(group))
 
 
-def _is_repeated(each: Difference, found: Mapping[str, Difference]) -> bool:
+def _is_repeated(difference: Difference, by_key: Mapping[str, Difference]) -> bool:
     """Returns whether another difference shows the same: what a node sets is in force in the cluster, and an
     option of the JVM is in force as a flag.
     """
-    if not each.key.startswith("node."):
+    if not difference.key.startswith("node."):
         return False
-    _, is_setting, name = each.key.partition(".setting.")
+    _, is_setting, name = difference.key.partition(".setting.")
     if is_setting:
-        effective = found.get(f"setting.{name}")
+        effective = by_key.get(f"setting.{name}")
         return effective is not None and all(
-            own in (None, there) for own, there in zip(each.values, effective.values, strict=True)
+            own in (None, there) for own, there in zip(difference.values, effective.values, strict=True)
         )
-    flag = each.key.replace(".jvm.argument.-XX:", ".jvm.flag.")
-    return flag != each.key and flag in found
+    flag = difference.key.replace(".jvm.argument.-XX:", ".jvm.flag.")
+    return flag != difference.key and flag in by_key
 
 
 def _area(key: str) -> str:

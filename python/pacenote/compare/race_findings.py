@@ -93,12 +93,12 @@ def count_text(count: int, races: Sequence[ComparedRace]) -> str:
 def _unusable(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]:
     running = [race for race in races.all if race.state == "running"]
     killed = [race for race in races.all if race.state == "killed"]
-    for found, singular, plural, advice in (
+    for unfinished, singular, plural, advice in (
         (running, "is still running", "are still running", "wait for it"),
         (killed, "ended without finishing", "ended without finishing", "leave it out, or repeat it"),
     ):
-        if found:
-            yield _of_races(found, options, (singular, plural), advice)
+        if unfinished:
+            yield _of_races(unfinished, options, (singular, plural), advice)
     alike: dict[Shape, list[tuple[ComparedRace, str]]] = {}
     for race in races.all:
         if race.record.verdict.state == "void" and race.state not in ("running", "killed"):
@@ -121,15 +121,15 @@ def _of_races(
 
 
 def _suspect(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]:
-    found: dict[tuple[Shape, bool, bool], list[tuple[ComparedRace, Finding]]] = {}
+    groups: dict[tuple[Shape, bool, bool], list[tuple[ComparedRace, Finding]]] = {}
     for race in races.all:
         if race.record.verdict.state == "suspect":
             of_race = {task.task for task in race.record.tasks}
-            for each in race.record.verdict.findings:
-                if not each.text.startswith("test mode"):
-                    known = _of_known_tasks(each, of_race)
-                    found.setdefault(_alike(known), []).append((race, known))
-    for (_, _, is_everything), alike in found.items():
+            for finding in race.record.verdict.findings:
+                if not finding.text.startswith("test mode"):
+                    known = _of_known_tasks(finding, of_race)
+                    groups.setdefault(_alike(known), []).append((race, known))
+    for (_, _, is_everything), alike in groups.items():
         union = tuple(dict.fromkeys(task for _, each in alike for task in each.tasks))
         for tasks in [union] if is_everything or not union else _by_doubt(alike):
             concerning = [(race, each) for race, each in alike if not tasks or set(tasks) & set(each.tasks)]
@@ -149,18 +149,18 @@ def _alike(finding: Finding) -> tuple[Shape, bool, bool]:
 def _by_doubt(alike: Sequence[tuple[ComparedRace, Finding]]) -> Iterable[tuple[str, ...]]:
     """Returns the tasks of findings, those together of which the same figures are doubtful in any race."""
     doubts: dict[str, list[float]] = {}
-    for _, each in alike:
-        for task in each.tasks:
+    for _, finding in alike:
+        for task in finding.tasks:
             own = doubts.setdefault(task, [])
-            own += [] if each.doubtful_from is None else [first_doubtful(each.doubtful_from)]
-    found: dict[float | None, list[str]] = {}
+            own += [] if finding.doubtful_from is None else [first_doubtful(finding.doubtful_from)]
+    groups: dict[float | None, list[str]] = {}
     for task, own in doubts.items():
-        found.setdefault(min(own, default=None), []).append(task)
-    return map(tuple, found.values())
+        groups.setdefault(min(own, default=None), []).append(task)
+    return map(tuple, groups.values())
 
 
-def _where(found: Sequence[ComparedRace], races: PairedRaces, options: ComparisonOptions) -> str:
-    own = list({race.key: race for race in found}.values())
+def _where(affected: Sequence[ComparedRace], races: PairedRaces, options: ComparisonOptions) -> str:
+    own = list({race.key: race for race in affected}.values())
     count = count_text(len(own), races.all)
     return (
         f"{count}: {names_text(own, options)}" if len(own) <= min(_SHOWN_RACES, len(races.all) - 1) else count

@@ -80,13 +80,13 @@ def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSer
     Races of experiments are left out, unless all races are of experiments: their order is part of a design.
     So are those that were profiled, unless all were: a profiler changes what they measure.
     """
-    found = {race.key: race for race in races}
+    by_key = {race.key: race for race in races}
     accepted = _Accepted(
-        experiments=all(EXPERIMENT_TAG in race.record.user_tags for race in found.values()),
-        profiled=all(map(_profilers, found.values())),
+        experiments=all(EXPERIMENT_TAG in race.record.user_tags for race in by_key.values()),
+        profiled=all(map(_profilers, by_key.values())),
     )
     usable, unusable = list[ComparedRace](), dict[str, list[ComparedRace]]()
-    for race in found.values():
+    for race in by_key.values():
         if reason := _unusable_reason(race, accepted):
             unusable.setdefault(reason, []).append(race)
         else:
@@ -102,7 +102,7 @@ def race_series(races: Sequence[ComparedRace], options: TrendOptions) -> RaceSer
     for race in usable:
         (same if _configuration(race, newest) == wanted else others).append(race)
     left_out += _other_texts(others, wanted, newest, named)
-    later = [race for race in found.values() if _is_later(race, same[-1], wanted, accepted)]
+    later = [race for race in by_key.values() if _is_later(race, same[-1], wanted, accepted)]
     newest_unusable = (
         _late_text(same[-1], options)
         or _unread_text(same[-1], options)
@@ -243,8 +243,8 @@ def _unusable_reason(race: ComparedRace, accepted: _Accepted) -> str:
 _SINGULAR = {"are": "is", "have": "has", "were": "was"}
 
 
-def _unusable_texts(found: Mapping[str, Sequence[ComparedRace]], named: ComparisonOptions) -> Iterator[str]:
-    for reason, races in found.items():
+def _unusable_texts(reasons: Mapping[str, Sequence[ComparedRace]], named: ComparisonOptions) -> Iterator[str]:
+    for reason, races in reasons.items():
         verb, _, rest = reason.partition(" ")
         shown = f"{_SINGULAR.get(verb, verb)} {rest}" if len(races) == 1 else reason
         yield f"{format_count(len(races), 'race')} {shown}: {names_text(races, named)}"
@@ -254,12 +254,12 @@ def _other_texts(
     others: Iterable[ComparedRace], wanted: Mapping[str, str], newest: ComparedRace, named: ComparisonOptions
 ) -> Iterator[str]:
     """Yields which races have another configuration: the first of its facts that differs."""
-    found: dict[str, list[tuple[ComparedRace, str]]] = {}
+    by_fact: dict[str, list[tuple[ComparedRace, str]]] = {}
     for race in others:
         own = _configuration(race, newest)
         fact = next(key for key, value in own.items() if value != wanted[key])
-        found.setdefault(fact, []).append((race, own[fact] or "none"))
-    for fact, races in found.items():
+        by_fact.setdefault(fact, []).append((race, own[fact] or "none"))
+    for fact, races in by_fact.items():
         values = list_with_rest([*dict.fromkeys(value for _, value in races)], _SHOWN_VALUES)
         names = names_text([race for race, _ in races], named)
         count = format_count(len(races), "race has", "races have")

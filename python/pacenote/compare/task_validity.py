@@ -146,7 +146,7 @@ def _unsteady(sides: tuple[list[_Tasks], list[_Tasks]], common: Iterable[str]) -
     same time; otherwise, their difference depends on when the races ended.
     """
     sizes = [len(side) for side in sides]
-    found: dict[tuple[str, bool], list[str]] = {}
+    unsteady: dict[tuple[str, bool], list[str]] = {}
     for name in common:
         states = _unsteady_counts(sides, name)
         if len(states) > 1 and not any(is_of_one_side(counts, sizes) for counts in states.values()):
@@ -154,8 +154,8 @@ def _unsteady(sides: tuple[list[_Tasks], list[_Tasks]], common: Iterable[str]) -
             states = both if is_of_one_side(_total(states), sizes) else states
         for text, counts in states.items():
             described = f"{text} while it was measured {_counts_text(counts, sizes)}"
-            found.setdefault((described, is_of_one_side(counts, sizes)), []).append(name)
-    for (text, differs), names in found.items():
+            unsteady.setdefault((described, is_of_one_side(counts, sizes)), []).append(name)
+    for (text, differs), names in unsteady.items():
         advice = "use a longer warm-up, or measure for longer"
         yield Finding(text, "engine", advice, tuple(names), EVERYTHING if differs else None)
 
@@ -209,10 +209,10 @@ def differently_steady(races: PairedRaces) -> frozenset[str]:
     one_side = ((sizes[0], 0), (0, sizes[1]))
     if is_of_one_side(one_side[0], sizes):
         return frozenset()
-    found = {name: _unsteady_counts(sides, name) for name in common_tasks([*sides[0], *sides[1]])}
+    states_of = {name: _unsteady_counts(sides, name) for name in common_tasks([*sides[0], *sides[1]])}
     return frozenset(
         name
-        for name, states in found.items()
+        for name, states in states_of.items()
         if any(counts in one_side for counts in (*states.values(), _total(states)))
     )
 

@@ -51,8 +51,8 @@ def other_work(own: Mapping[str, TaskWork], usual: Mapping[str, TaskWork]) -> st
     if all that both have do the same.
     """
     common = (name for name in own if name in usual)
-    found = (f"{name} {text}" for name in common for text in _differences(own[name], usual[name]))
-    return next(found, "")
+    texts = (f"{name} {text}" for name in common for text in _differences(own[name], usual[name]))
+    return next(texts, "")
 
 
 def _differences(own: TaskWork, usual: TaskWork) -> Iterator[str]:

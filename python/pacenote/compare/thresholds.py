@@ -128,10 +128,10 @@ def _results(record: RaceRecord, threshold: Threshold) -> Iterator[ThresholdResu
 
 def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskResult) -> ThresholdResult:
     times = task.latency if task.paced else task.service_time
-    found = times.at(q) if times else None
+    percentile = times.at(q) if times else None
     kind = "latency" if task.paced else "service time"
     metric = percentile_metric(task.task, "latency" if task.paced else "service time", q)
-    if found is None:
+    if percentile is None:
         return ThresholdResult(threshold, task.task, f"{kind} has no p{q:g}")
     problem = _doubt(record, metric)
     if task.paced and is_endless(task, q):
@@ -141,34 +141,34 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
         problem = problem or f"more than {100 - q:.3g} % of its operations {_FAILED}"
     if task.paced and has_unserved(task):
         problem = problem or _unknown_unserved(task, q)
-        found = _with_unserved(task, found)
+        percentile = _with_unserved(task, percentile)
     if not task.paced and times is not None and _failed_share(task) > 0:
-        bounded = _with_failures(task, times, found)
-        if found.supported and found.high_ms is not None and bounded.high_ms is None:
+        bounded = _with_failures(task, times, percentile)
+        if percentile.supported and percentile.high_ms is not None and bounded.high_ms is None:
             problem = problem or f"too many operations {_FAILED} for an upper bound of p{q:g}"
-        found = bounded
-    high = "∞" if found.high_ms is None else f"{format_number(found.high_ms)}"
-    low = "0" if found.low_ms is None else f"{format_number(found.low_ms)}"
-    value = f"p{q:g} {kind} {format_number(found.ms)} ms (95 % interval {low} … {high} ms)"
-    if not problem and not found.supported:
+        percentile = bounded
+    high = "∞" if percentile.high_ms is None else f"{format_number(percentile.high_ms)}"
+    low = "0" if percentile.low_ms is None else f"{format_number(percentile.low_ms)}"
+    value = f"p{q:g} {kind} {format_number(percentile.ms)} ms (95 % interval {low} … {high} ms)"
+    if not problem and not percentile.supported:
         problem = f"too few samples for p{q:g}"
-    if not problem and found.high_ms is None:
-        problem = _unbounded(found)
+    if not problem and percentile.high_ms is None:
+        problem = _unbounded(percentile)
     if not problem and task.paced and task.warmup_backlog.marked:
         problem = "latency includes the backlog of the warm-up"
-    if not problem and not (found.high_ms or 0.0) < threshold.limit:
+    if not problem and not (percentile.high_ms or 0.0) < threshold.limit:
         problem = f"it is not shown to be below {format_number(threshold.limit)} ms"
     return ThresholdResult(threshold, task.task, problem, value)
 
 
-def _with_failures(task: TaskResult, times: DurationSummary, found: Percentile) -> Percentile:
+def _with_failures(task: TaskResult, times: DurationSummary, percentile: Percentile) -> Percentile:
     """Returns a percentile of service time with the upper bound that it has if operations that failed or were
     not answered rank above all others, as those without a latency do in a task with a schedule.
     """
     counts = task.accounting
-    bound_ms = _slowest_ms(task, times, counts.normal + counts.unanswered, found.q)
-    high_ms = None if found.high_ms is None or bound_ms is None else max(found.high_ms, bound_ms)
-    return replace(found, high_ms=high_ms)
+    bound_ms = _slowest_ms(task, times, counts.normal + counts.unanswered, percentile.q)
+    high_ms = None if percentile.high_ms is None or bound_ms is None else max(percentile.high_ms, bound_ms)
+    return replace(percentile, high_ms=high_ms)
 
 
 def _failed_share(task: TaskResult) -> float:
@@ -192,19 +192,21 @@ def _unknown_unserved(task: TaskResult, q: float) -> str:
     return ""
 
 
-def _with_unserved(task: TaskResult, found: Percentile) -> Percentile:
+def _with_unserved(task: TaskResult, percentile: Percentile) -> Percentile:
     """Returns a percentile of latency if operations without one rank above all others. Those slow operations
-    that succeeded may come in bursts, too: as for `found`, the percentile of the successes, its upper bound
+    that succeeded may come in bursts, too: as for `percentile`, that of the successes, its upper bound
     is at least as many times as large as the value.
     """
-    of_all = find_percentile(task.latency_with_failures, found.q)
+    of_all = find_percentile(task.latency_with_failures, percentile.q)
     if of_all is None or of_all.ms is None:
-        return found
+        return percentile
     bound_ms, high_ms = _bound_ms(task, of_all), None
-    if found.high_ms is not None and bound_ms is not None:
-        widened_ms = found.high_ms * of_all.ms / found.ms if found.ms else found.high_ms
+    if percentile.high_ms is not None and bound_ms is not None:
+        widened_ms = percentile.high_ms * of_all.ms / percentile.ms if percentile.ms else percentile.high_ms
         high_ms = max(bound_ms, widened_ms)
-    return replace(found, ms=of_all.ms, high_ms=high_ms, supported=found.supported and of_all.supported)
+    return replace(
+        percentile, ms=of_all.ms, high_ms=high_ms, supported=percentile.supported and of_all.supported
+    )
 
 
 def _bound_ms(task: TaskResult, of_all: CensoredPercentile) -> float | None:
@@ -250,17 +252,17 @@ def _custom_values(task: TaskResult) -> dict[str, ValueSummary]:
 
 
 def _custom(record: RaceRecord, threshold: Threshold, task: TaskResult) -> ThresholdResult:
-    found = _custom_values(task).get(threshold.key)
-    if found is None:
+    summary = _custom_values(task).get(threshold.key)
+    if summary is None:
         return ThresholdResult(threshold, task.task, f"its operations did not return {threshold.key}")
-    name = f"mean {threshold.key} {format_number(found.mean)}"
-    if found.low is None or found.high is None:
-        problem = f"its mean has no interval: {_missing_interval(found)}"
+    name = f"mean {threshold.key} {format_number(summary.mean)}"
+    if summary.low is None or summary.high is None:
+        problem = f"its mean has no interval: {_missing_interval(summary)}"
         return ThresholdResult(threshold, task.task, problem, name)
-    value = f"{name} (95 % interval {format_number(found.low)} … {format_number(found.high)})"
+    value = f"{name} (95 % interval {format_number(summary.low)} … {format_number(summary.high)})"
     customs = declared_metrics([record.task_meta])
     problem = _doubt(record, custom_metric(task.task, customs.of(task.task, threshold.key)))
-    is_kept = found.low > threshold.limit if threshold.is_minimum else found.high < threshold.limit
+    is_kept = summary.low > threshold.limit if threshold.is_minimum else summary.high < threshold.limit
     if not problem and not is_kept:
         side = "above" if threshold.is_minimum else "below"
         problem = f"it is not shown to be {side} {format_number(threshold.limit)}"
@@ -292,11 +294,11 @@ def _errors(record: RaceRecord, threshold: Threshold, task: TaskResult) -> Thres
     return ThresholdResult(threshold, task.task, problem, value)
 
 
-def _unbounded(found: Percentile) -> str:
+def _unbounded(estimate: Percentile) -> str:
     """Returns why a percentile of enough samples has no upper bound."""
-    if found.low_ms is None:
-        return f"p{found.q:g} has no interval: {FEW_STRETCHES}"
-    return f"too few slow operations, or bursts of them, were measured for an upper bound of p{found.q:g}"
+    if estimate.low_ms is None:
+        return f"p{estimate.q:g} has no interval: {FEW_STRETCHES}"
+    return f"too few slow operations, or bursts of them, were measured for an upper bound of p{estimate.q:g}"
 
 
 def _doubt(record: RaceRecord, metric: MetricId) -> str:

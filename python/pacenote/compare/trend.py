@@ -100,7 +100,7 @@ def _trend(series: RaceSeries, options: TrendOptions) -> Trend:
     values = values[first:]
     criteria = _criteria(series, len(metrics), options)
     points = _all_points(series, metrics, values)
-    found = [
+    trends = [
         metric_trend(_scale(metric, values, options), own, criteria)
         for metric, own in zip(metrics, points, strict=True)
     ]
@@ -112,14 +112,14 @@ def _trend(series: RaceSeries, options: TrendOptions) -> Trend:
             key: value for key, value in series.configuration.items() if key not in ("track", "challenge")
         },
         races=tuple(_race(race, options) for race in series.races),
-        metrics=tuple(found),
-        events=tuple(_events(series.races, found)),
-        answer=_answer(found, series),
+        metrics=tuple(trends),
+        events=tuple(_events(series.races, trends)),
+        answer=_answer(trends, series),
         new_from=criteria.new_from,
         level=criteria.level,
         newest_unusable=series.newest_unusable,
         left_out=series.left_out,
-        notes=(*_notes(series.races, found), *_zero_notes(found, points), *_older_note(newest - first)),
+        notes=(*_notes(series.races, trends), *_zero_notes(trends, points), *_older_note(newest - first)),
     )
 
 
@@ -150,11 +150,11 @@ def _zero_notes(
     metrics: Sequence[MetricTrend], points: Sequence[Sequence[tuple[TrendPoint, Datum]]]
 ) -> Iterator[str]:
     """Yields which values of 0 do not count."""
-    for each, own in zip(metrics, points, strict=True):
+    for metric, own in zip(metrics, points, strict=True):
         zeros = sum(point.value <= 0 for point, _ in own)
-        if zeros and not each.is_absolute:
+        if zeros and not metric.is_absolute:
             races = format_count(zeros, "race has", "races have")
-            yield f"{races} a {each.metric.label} of 0, which has no ratio to others and does not count"
+            yield f"{races} a {metric.metric.label} of 0, which has no ratio to others and does not count"
 
 
 def _older_note(older: int) -> Iterator[str]:
@@ -252,11 +252,11 @@ def _accepted(
 ) -> dict[str, list[tuple[int, AcceptedRegression]]]:
     """Returns the accepted regressions of these races by metric, each with the index of its race."""
     places = {race.record.race_id: number for number, race in enumerate(races)}
-    found: dict[str, list[tuple[int, AcceptedRegression]]] = {}
+    by_metric: dict[str, list[tuple[int, AcceptedRegression]]] = {}
     for entry in accepted:
         if entry.race_id in places:
-            found.setdefault(entry.metric, []).append((places[entry.race_id], entry))
-    return found
+            by_metric.setdefault(entry.metric, []).append((places[entry.race_id], entry))
+    return by_metric
 
 
 def _answer(metrics: Sequence[MetricTrend], series: RaceSeries) -> TrendAnswer:
@@ -273,10 +273,10 @@ def _answer(metrics: Sequence[MetricTrend], series: RaceSeries) -> TrendAnswer:
 def _events(races: Sequence[ComparedRace], metrics: Sequence[MetricTrend]) -> Iterator[TrendEvent]:
     """Yields the places of changes that matter, with what differs there."""
     places: dict[tuple[int, int], list[str]] = {}
-    for each in metrics:
-        for change in each.changes:
+    for metric in metrics:
+        for change in metric.changes:
             if change.matters:
-                places.setdefault((change.before, change.after), []).append(each.metric.label)
+                places.setdefault((change.before, change.after), []).append(metric.metric.label)
     ordered = sorted(places)
     for number, (before, after) in enumerate(ordered):
         start = ordered[number - 1][1] if number else 0

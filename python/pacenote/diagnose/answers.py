@@ -51,14 +51,18 @@ def diagnose(evidence: Evidence, rules: Sequence[Rule], compared: Sequence[str] 
     by_window = {rule.id: _answer_all(rule, evidence) for rule in rules}
     validity = _Validity(_effects(by_window))
     by_window = {
-        name: [_voided(each, validity, evidence) for each in found] if rule.kind == "diagnosis" else found
-        for rule, (name, found) in zip(rules, by_window.items(), strict=True)
+        name: [_voided(window_answer, validity, evidence) for window_answer in window_answers]
+        if rule.kind == "diagnosis"
+        else window_answers
+        for rule, (name, window_answers) in zip(rules, by_window.items(), strict=True)
     }
     titles = {rule.id: rule.title for rule in rules}
-    fired = {name: titles[name] for name, found in by_window.items() if _state(found) == "fired"}
+    fired = {
+        name: titles[name] for name, window_answers in by_window.items() if _state(window_answers) == "fired"
+    }
     maker = _AnswerMaker(evidence, validity, fired)
     answers = [maker.answer(rule, by_window[rule.id]) for rule in rules]
-    own = [answer for rule, answer in zip(rules, answers, strict=True) if rule.kind == "diagnosis"]
+    diagnosing = [answer for rule, answer in zip(rules, answers, strict=True) if rule.kind == "diagnosis"]
     effects = {rule.id: rule.effect for rule in rules}
     judging = [answer for rule, answer in zip(rules, answers, strict=True) if rule.kind == "validity"]
     return Diagnosis(
@@ -67,11 +71,11 @@ def diagnose(evidence: Evidence, rules: Sequence[Rule], compared: Sequence[str] 
         reasons=evidence.verdict.reasons,
         unread=evidence.unread,
         validity=tuple(
-            sorted(judging, key=lambda each: (not each.is_fired, _EFFECTS.index(effects[each.id])))
+            sorted(judging, key=lambda answer: (not answer.is_fired, _EFFECTS.index(effects[answer.id])))
         ),
-        findings=tuple(sorted((each for each in own if each.is_fired), key=_rank)),
-        ruled_out=tuple(each for each in own if each.state == "ruled out"),
-        not_applicable=tuple(each for each in own if each.state == "not applicable"),
+        findings=tuple(sorted((answer for answer in diagnosing if answer.is_fired), key=_rank)),
+        ruled_out=tuple(answer for answer in diagnosing if answer.state == "ruled out"),
+        not_applicable=tuple(answer for answer in diagnosing if answer.state == "not applicable"),
         time=task_times(evidence),
     )
 
@@ -97,26 +101,26 @@ def _windows(rule: Rule, evidence: Evidence) -> Iterator[Window]:
 
 
 def _answer_all(rule: Rule, evidence: Evidence) -> list[WindowAnswer]:
-    found = [answer_window(rule, evidence, window) for window in _windows(rule, evidence)]
-    if found:
-        return found
+    answers = [answer_window(rule, evidence, window) for window in _windows(rule, evidence)]
+    if answers:
+        return answers
     does = {"indexing": "indexes", "searching": "searches"}.get(rule.tasks)
     text = f"no task {does}" if does and evidence.tasks else "no task was measured"
     return [WindowAnswer(rule, Window(), "not applicable", text)]
 
 
-def _state(found: Iterable[WindowAnswer]) -> str:
-    states = {each.state for each in found}
+def _state(answers: Iterable[WindowAnswer]) -> str:
+    states = {answer.state for answer in answers}
     return next(state for state in ("fired", "ruled out", "not applicable") if state in states)
 
 
 def _effects(by_window: Mapping[str, Sequence[WindowAnswer]]) -> dict[str, dict[str, Rule]]:
-    found: dict[str, dict[str, Rule]] = {}
+    effects: dict[str, dict[str, Rule]] = {}
     for answers_of_rule in by_window.values():
-        for each in answers_of_rule:
-            if each.rule.kind == "validity" and each.state == "fired":
-                found.setdefault(each.window.task, {})[each.rule.id] = each.rule
-    return found
+        for answer in answers_of_rule:
+            if answer.rule.kind == "validity" and answer.state == "fired":
+                effects.setdefault(answer.window.task, {})[answer.rule.id] = answer.rule
+    return effects
 
 
 def _voided(answer: WindowAnswer, validity: _Validity, evidence: Evidence) -> WindowAnswer:
@@ -150,15 +154,17 @@ class _AnswerMaker:
     def answer(self, rule: Rule, by_window: Sequence[WindowAnswer]) -> RuleAnswer:
         """Returns the answer of a rule."""
         state = _state(by_window)
-        own = [each for each in by_window if each.state == state]
+        answers = [answer for answer in by_window if answer.state == state]
         if state == "fired":
-            return self._fired(rule, sorted(own, key=lambda each: (-(each.bound or 0.0), not each.severe)))
-        missing = [figure for each in own for figure in each.missing]
+            return self._fired(
+                rule, sorted(answers, key=lambda answer: (-(answer.bound or 0.0), not answer.severe))
+            )
+        missing = [figure for answer in answers for figure in answer.missing]
         return RuleAnswer(
             id=rule.id,
             title=rule.title,
-            state=own[0].state,
-            text=own[0].text,
+            state=answers[0].state,
+            text=answers[0].text,
             missing=tuple(dict.fromkeys(missing)),
             source=rule.source,
         )
@@ -180,9 +186,9 @@ class _AnswerMaker:
             title=rule.title,
             state="fired",
             text=worst.text,
-            tasks=tuple(dict.fromkeys(each.window.task for each in by_window if each.window.task)),
+            tasks=tuple(dict.fromkeys(answer.window.task for answer in by_window if answer.window.task)),
             node=self._node(rule, worst.window),
-            severe=any(each.severe for each in by_window),
+            severe=any(answer.severe for answer in by_window),
             evidence=tuple(evidence_items(rule, self.evidence, worst.window)),
             missing=_bound_missing(rule, worst, self.evidence),
             bound=worst.bound,
@@ -194,9 +200,11 @@ class _AnswerMaker:
             withheld=withheld,
             expected=tuple(
                 Expectation(
-                    each.figure, each.direction, shown_figure(each.figure, self.evidence, worst.window)
+                    mechanism.figure,
+                    mechanism.direction,
+                    shown_figure(mechanism.figure, self.evidence, worst.window),
                 )
-                for each in rule.mechanism
+                for mechanism in rule.mechanism
             ),
             source=rule.source,
             doubts=(*doubts, *unchecked),
@@ -214,7 +222,7 @@ class _AnswerMaker:
 
     def _blurred(self, rule: Rule, window: Window) -> Iterator[str]:
         """Yields why the figures of engine and host are not only those of the measured task."""
-        task = next((each for each in self.evidence.tasks if each.name == window.task), None)
+        task = next((measured for measured in self.evidence.tasks if measured.name == window.task), None)
         if task is None or rule.kind != "diagnosis":
             return
         if task.beside:

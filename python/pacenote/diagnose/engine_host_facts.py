@@ -113,7 +113,7 @@ def _disks(series: TaskSeries, node: str) -> _Figures:
     disks = [disk for name in names if (disk := _disk(series, node, name)) is not None]
     if not disks:
         return
-    disk = max(disks, key=lambda each: each.util_share)
+    disk = max(disks, key=lambda device: device.util_share)
     yield "disk.device", disk.name
     yield "disk.util_share", disk.util_share
     yield "disk.queue", disk.time_share
@@ -121,8 +121,8 @@ def _disks(series: TaskSeries, node: str) -> _Figures:
     yield "disk.await_ms", None if wait is None else wait * 1000
     for name, kib in (("read", disk.read_kib_per_s), ("write", disk.written_kib_per_s)):
         yield f"disk.{name}_bytes_per_s", None if kib is None else kib * 1024
-    both = total((disk.read_kib_per_s, disk.written_kib_per_s))
-    yield "disk.request_bytes", None if both is None else ratio(both * 1024, disk.per_s)
+    transferred = total((disk.read_kib_per_s, disk.written_kib_per_s))
+    yield "disk.request_bytes", None if transferred is None else ratio(transferred * 1024, disk.per_s)
 
 
 def _disk(series: TaskSeries, node: str, name: str) -> _Disk | None:

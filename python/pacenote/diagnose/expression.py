@@ -104,7 +104,7 @@ class OperatorCall:
     """The operands."""
 
     def __str__(self) -> str:
-        shown = [str(one) for one in self.operands]
+        shown = [str(operand) for operand in self.operands]
         if self.operator in _FUNCTIONS:
             return f"{self.operator}({', '.join(shown)})"
         if self.operator == "negative":
@@ -195,11 +195,11 @@ def _kind_of_value(value: Scalar) -> Kind:
 
 
 def _all_reasons(values: Sequence[Value]) -> Unknown:
-    found = Unknown(())
+    reasons = Unknown(())
     for value in values:
         if isinstance(value, Unknown):
-            found |= value
-    return found
+            reasons |= value
+    return reasons
 
 
 def _compute(operator: str, values: Sequence[Value]) -> Value:
@@ -254,10 +254,10 @@ class _Parser:
         self._depth = 0
 
     def parse(self) -> Expression:
-        found = self._either()
+        expression = self._either()
         if self._at < len(self._tokens):
             raise ExpressionError(f"'{self._tokens[self._at][1]}' is not expected in: {self._text}")
-        return found
+        return expression
 
     def _peek(self) -> str:
         return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
@@ -269,16 +269,16 @@ class _Parser:
         return self._tokens[self._at - 1]
 
     def _expect(self, token: str) -> None:
-        if (found := self._peek()) != token:
-            raise ExpressionError(f"'{token}' is expected before '{found or 'the end'}' in: {self._text}")
+        if (actual := self._peek()) != token:
+            raise ExpressionError(f"'{token}' is expected before '{actual or 'the end'}' in: {self._text}")
         self._at += 1
 
     def _chain(self, operators: Sequence[str], part: Callable[[], Expression]) -> Expression:
-        found = part()
+        expression = part()
         while self._peek() in operators:
             _, operator = self._next()
-            found = OperatorCall(operator, (found, part()))
-        return found
+            expression = OperatorCall(operator, (expression, part()))
+        return expression
 
     def _either(self) -> Expression:
         return self._chain(("or",), self._both)
@@ -293,14 +293,14 @@ class _Parser:
         return OperatorCall("not", (self._nested(self._negation),))
 
     def _comparison(self) -> Expression:
-        found = self._sum()
+        expression = self._sum()
         if self._peek() not in _COMPARISONS:
-            return found
+            return expression
         _, operator = self._next()
-        found = OperatorCall(operator, (found, self._sum()))
+        expression = OperatorCall(operator, (expression, self._sum()))
         if self._peek() in _COMPARISONS:
             raise ExpressionError(f"comparisons cannot be chained, use `and`: {self._text}")
-        return found
+        return expression
 
     def _sum(self) -> Expression:
         return self._chain(("+", "-"), self._product)
@@ -323,9 +323,9 @@ class _Parser:
         if kind == "text":
             return Constant(token[1:-1])
         if token == "(":  # noqa: S105  # not a password
-            found = self._nested(self._either)
+            expression = self._nested(self._either)
             self._expect(")")
-            return found
+            return expression
         if kind != "name" or token in ("and", "or", "not"):
             raise ExpressionError(f"'{token}' is not expected in: {self._text}")
         if token in ("true", "false"):
@@ -349,9 +349,9 @@ class _Parser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ExpressionError(f"it is nested more than {MAX_DEPTH} deep")
-        found = part()
+        expression = part()
         self._depth -= 1
-        return found
+        return expression
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:

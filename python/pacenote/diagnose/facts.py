@@ -109,23 +109,23 @@ class Evidence:
 
     def value(self, window: Window, name: str) -> Value:
         """Returns a figure, or why it is missing."""
-        for each in window.widened():
-            found = self.values.get(each, {}).get(name)
-            if found is not None:
-                return found
+        for wider in window.widened():
+            value = self.values.get(wider, {}).get(name)
+            if value is not None:
+                return value
         return Unknown(((name, self._reason(window, name)),))
 
     def source(self, window: Window, name: str) -> str:
         """Returns where a figure that is known comes from, a key of `SOURCES`."""
-        for each in window.widened():
-            if name in self.values.get(each, {}):
-                return self.sources.get(each, {}).get(name) or FIGURES[name].source
+        for wider in window.widened():
+            if name in self.values.get(wider, {}):
+                return self.sources.get(wider, {}).get(name) or FIGURES[name].source
         return FIGURES[name].source
 
     def is_of_node(self, window: Window, name: str) -> bool:
         """Returns whether a figure that is known is that of the node of a window, and not of all nodes."""
-        found = (each for each in window.widened() if name in self.values.get(each, {}))
-        return bool(next(found, Window()).node)
+        windows = (wider for wider in window.widened() if name in self.values.get(wider, {}))
+        return bool(next(windows, Window()).node)
 
     def number(self, window: Window, name: str) -> float | None:
         """Returns a figure that is a number, or None if it is missing."""
@@ -135,8 +135,8 @@ class Evidence:
     def _reason(self, window: Window, name: str) -> str:
         figure = FIGURES.get(name)
         keys = (name, f"{name.partition('.')[0]}.*", figure.source if figure else "")
-        for each in window.widened():
-            reasons = self.missing.get(each, {})
+        for wider in window.widened():
+            reasons = self.missing.get(wider, {})
             for key in keys:
                 if key in reasons:
                     return reasons[key]
@@ -206,8 +206,8 @@ class EvidenceBuilder:
             nodes=nodes,
             all_nodes=known,
             hosts=dict(self._hosts),
-            values={window: dict(found) for window, found in self._values.items()},
-            missing={window: dict(found) for window, found in self._missing.items()},
+            values={window: dict(figures) for window, figures in self._values.items()},
+            missing={window: dict(reasons) for window, reasons in self._missing.items()},
             unread=unread,
-            sources={window: dict(found) for window, found in self._sources.items()},
+            sources={window: dict(sources) for window, sources in self._sources.items()},
         )

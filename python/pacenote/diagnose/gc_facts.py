@@ -87,7 +87,7 @@ def _stops(statistics: GcStatistics) -> _Figures:
     if safepoints is not None:
         yield "gc.time_to_safepoint_max_ms", safepoints.reaching_max_ms
         yield "gc.stop_max_ms", safepoints.stops.max_ms
-    young = [each.durations for each in statistics.pause_kinds if each.name.startswith(_YOUNG)]
+    young = [kind.durations for kind in statistics.pause_kinds if kind.name.startswith(_YOUNG)]
     if pause_share is not None:
         yield from _young(young, statistics)
 
@@ -106,7 +106,7 @@ def _concurrent_cpu_share(log: GcLog) -> float | None:
 
 def _young(young: Sequence[Durations], statistics: GcStatistics) -> _Figures:
     duration_s = statistics.duration_s
-    count, time = sum(each.count for each in young), sum(each.total_s for each in young)
+    count, time = sum(durations.count for durations in young), sum(durations.total_s for durations in young)
     if not duration_s:
         return
     yield "gc.young_s_per_s", time / duration_s

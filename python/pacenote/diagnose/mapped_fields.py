@@ -75,10 +75,10 @@ class _Pattern:
             return name == self._first
         at = len(self._first)
         for part in self._middle:
-            found = name.find(part, at)
-            if found < 0:
+            place = name.find(part, at)
+            if place < 0:
                 return False
-            at = found + len(part)
+            at = place + len(part)
         return name.endswith(self._last) and len(name) - len(self._last) >= at
 
 
@@ -207,8 +207,8 @@ def _body(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    found = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    return tuple(text for text in found[:_MOST_NAMES] if isinstance(text, str))
+    values = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(text for text in values[:_MOST_NAMES] if isinstance(text, str))
 
 
 def _union(parts: Iterable[_Fields]) -> _Fields:
@@ -225,17 +225,17 @@ def _fields(mappings: object) -> _Fields:
     top = _mapping(mappings)
     if "properties" not in top:
         top = next((each for each in map(_mapping, top.values()) if "properties" in each), {})
-    found = set[str]()
+    paths = set[str]()
     waiting: list[tuple[str, int, Mapping[str, Any]]] = [("", 0, top)]
-    while waiting and len(found) < _MOST_FIELDS:
+    while waiting and len(paths) < _MOST_FIELDS:
         prefix, level, parent = waiting.pop()
         for name, value in _below(parent):
             path = f"{prefix}{name}"
             if "type" in value or "properties" in value:
-                found.update(_with_objects(prefix, name))
+                paths.update(_with_objects(prefix, name))
             if level < _MOST_LEVELS:
                 waiting.append((f"{path}.", level + 1, value))
-    return frozenset(found)
+    return frozenset(paths)
 
 
 def _below(parent: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

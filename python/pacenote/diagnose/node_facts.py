@@ -58,7 +58,7 @@ def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: Node
     """Adds the figures of all tasks and nodes, and those of the cluster."""
     seen = False
     before = builder.build()
-    alone = {each.name for each in before.tasks if not each.beside}
+    alone = {measured.name for measured in before.tasks if not measured.beside}
     tasks = [TaskSeries(cuts.of_sources(SOURCES, task.task), task.duration_s) for task in cuts.tasks]
     for task, series in zip(cuts.tasks, tasks, strict=True):
         nodes = series.values_of(_NAME, "node")
@@ -89,8 +89,8 @@ def _node_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figur
     yield from _index_figures(series, node)
     yield from _segment_figures(series, node, limits)
     yield from _search_figures(series, node)
-    both = [series.per_s(f"transport.{way}_size", node=node) for way in ("rx", "tx")]
-    yield "node.transport_bytes_per_s", total(both)
+    sizes = [series.per_s(f"transport.{way}_size", node=node) for way in ("rx", "tx")]
+    yield "node.transport_bytes_per_s", total(sizes)
 
 
 def _jvm_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figures:
@@ -177,7 +177,7 @@ def _search_figures(series: TaskSeries, node: str) -> _Figures:
     yield "node.fetch_share", series.share("indices.search.fetch_time", node=node)
     for cache in ("query_cache", "request_cache"):
         at = f"indices.{cache}"
-        hits, misses = (series.increase(f"{at}.{each}_count", node=node) for each in ("hit", "miss"))
+        hits, misses = (series.increase(f"{at}.{outcome}_count", node=node) for outcome in ("hit", "miss"))
         yield f"node.{cache}_hit_share", ratio(hits, total((hits, misses)))
         yield f"node.{cache}_evictions", _whole(series.increase(f"{at}.evictions", node=node))
     compiled = series.per_s("script.compilations", node=node)

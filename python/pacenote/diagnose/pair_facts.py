@@ -62,7 +62,7 @@ def _of_sides(
 ) -> Iterator[tuple[str, float | str | None]]:
     everything = (*baseline, *contender)
     errors = [_error_rates(record) for record in everything]
-    yield "pair.worst_error_rate", max((max(each.values(), default=0.0) for each in errors), default=None)
+    yield "pair.worst_error_rate", max((max(rates.values(), default=0.0) for rates in errors), default=None)
     changes = _error_rate_changes(baseline, contender)
     yield "pair.error_rate_change", max(changes.values(), default=None)
     yield "pair.documents_change", _relative(baseline, contender, _documents)
@@ -79,7 +79,7 @@ def _of_sides(
 
 
 def _of_comparison(comparison: Comparison) -> Iterator[tuple[str, float | str | None]]:
-    primary = next((each for each in comparison.primary if each.metric.kind != "error rate"), None)
+    primary = next((metric for metric in comparison.primary if metric.metric.kind != "error rate"), None)
     smaller = min(len(comparison.baseline.races), len(comparison.contender.races))
     yield "pair.pairs", smaller
     yield "pair.shown", _shown(smaller, primary)
@@ -91,7 +91,7 @@ def _of_comparison(comparison: Comparison) -> Iterator[tuple[str, float | str | 
         yield "pair.change_low", primary.change.low
         yield "pair.change_high", primary.change.high
     spreads = [_spread(side) for side in (primary.baseline, primary.contender)]
-    yield "pair.spread", max((each for each in spreads if each is not None), default=None)
+    yield "pair.spread", max((spread for spread in spreads if spread is not None), default=None)
 
 
 def _shown(pairs: int, primary: MetricComparison | None) -> str:
@@ -106,10 +106,10 @@ def _shown(pairs: int, primary: MetricComparison | None) -> str:
         if change is not None
         else f"how {name} changed is not known"
     )
-    found = primary.change
-    if found is None or found.is_absolute or found.low is None or found.high is None:
+    estimate = primary.change
+    if estimate is None or estimate.is_absolute or estimate.low is None or estimate.high is None:
         return f"{number} of races: {by}; how much of that is chance is not known"
-    interval = f"{format_change(found.low)} to {format_change(found.high)}"
+    interval = f"{format_change(estimate.low)} to {format_change(estimate.high)}"
     return f"{number} of races: {by}, 95 % interval {interval}"
 
 
@@ -133,7 +133,7 @@ def _error_rates(record: RaceRecord) -> dict[str, float]:
 def _error_rate_changes(baseline: Sequence[RaceRecord], contender: Sequence[RaceRecord]) -> dict[str, float]:
     """Returns by how much the error rates of tasks differ that all races have."""
     sides = [[_error_rates(record) for record in side] for side in (baseline, contender)]
-    common = [name for name in sides[0][0] if all(name in each for side in sides for each in side)]
+    common = [name for name in sides[0][0] if all(name in rates for side in sides for rates in side)]
     return {task: abs(_middle(sides[0], task) - _middle(sides[1], task)) for task in common}
 
 
@@ -191,13 +191,13 @@ def _searches(record: RaceRecord) -> bool:
 
 def _bound_tasks(baseline: Sequence[RaceRecord], contender: Sequence[RaceRecord]) -> list[str]:
     """Returns the tasks whose target rate limits them in all races."""
-    every = [_bound_rates(record) for record in (*baseline, *contender)]
-    found = []
-    for task in every[0]:
-        rates = [rates[task] for rates in every if task in rates]
-        if len(rates) == len(every) and max(rates) - min(rates) <= TARGET_TOLERANCE * max(rates):
-            found.append(task)
-    return found
+    rates_by_race = [_bound_rates(record) for record in (*baseline, *contender)]
+    tasks = []
+    for task in rates_by_race[0]:
+        rates = [rates[task] for rates in rates_by_race if task in rates]
+        if len(rates) == len(rates_by_race) and max(rates) - min(rates) <= TARGET_TOLERANCE * max(rates):
+            tasks.append(task)
+    return tasks
 
 
 def _bound_rates(record: RaceRecord) -> dict[str, float]:

@@ -166,7 +166,7 @@ def _add_driver(builder: EvidenceBuilder, record: RaceRecord, tasks: Iterable[Ta
         jumps = number(clock, "steps_s")
         if "steps_s" not in clock:
             # Earlier versions did not add up the steps, of which only the first ones are listed.
-            listed_steps = (each for each in listed(clock, "steps") if isinstance(each, Mapping))
+            listed_steps = (jump for jump in listed(clock, "steps") if isinstance(jump, Mapping))
             jumps = sum(abs(number(each, "by_s")) for each in listed_steps)
         builder.set(Window(), "driver.clock_gaps_s", number(clock, "gaps_s") + jumps)
     machine = part(driver, "machine")
@@ -178,17 +178,17 @@ def _add_driver(builder: EvidenceBuilder, record: RaceRecord, tasks: Iterable[Ta
 def _add_reasons(builder: EvidenceBuilder, verdict: Verdict, tasks: Sequence[TaskResult]) -> None:
     """Adds the reasons of the verdict that are not about the engine."""
     for name, causes in _REASONS.items():
-        found = [finding for finding in verdict.findings if finding.cause in causes]
+        findings = [finding for finding in verdict.findings if finding.cause in causes]
         of_task: dict[str, list[int]] = {}
-        for at, finding in enumerate(found):
+        for at, finding in enumerate(findings):
             for task_name in dict.fromkeys(finding.tasks):
                 of_task.setdefault(task_name, []).append(at)
-        of_all = [at for at, finding in enumerate(found) if not finding.tasks]
+        of_all = [at for at, finding in enumerate(findings) if not finding.tasks]
         for task in tasks:
-            own = of_task.get(task.task, [])
-            first = min((*of_all[:1], *own[:1]), default=None)
-            builder.set(Window(task.task), f"verdict.{name}_reasons", len(of_all) + len(own))
-            text = None if first is None else found[first].text
+            positions = of_task.get(task.task, [])
+            first = min((*of_all[:1], *positions[:1]), default=None)
+            builder.set(Window(task.task), f"verdict.{name}_reasons", len(of_all) + len(positions))
+            text = None if first is None else findings[first].text
             builder.set(Window(task.task), f"verdict.{name}_reason", text)
 
 
@@ -214,7 +214,7 @@ class _BusiestThreads:
             if wall > 0:
                 means[step] = max(means.get(step, 0.0), number(thread, "cpu_s") / wall)
         # The mean of a thread does not count in the step that has its busiest ten seconds.
-        self._means = sorted(means.items(), key=lambda each: -each[1])[:2]
+        self._means = sorted(means.items(), key=lambda item: -item[1])[:2]
 
     def share(self, step: str) -> float | None:
         """Returns the share of the busiest ten seconds of the step; of races of earlier versions, only if the
@@ -239,20 +239,20 @@ def _core_waits(driver: Mapping[str, object]) -> Mapping[str, float] | None:
     ]
     if not threads:
         return None
-    found: dict[object, float] = {}
+    highest: dict[object, float] = {}
     for thread in threads:
-        _keep_highest(found, thread, "core_waits", "share")
-        _keep_highest(found, thread, "delayed_tasks", "share_of_step")
-        _keep_highest(found, {"worst": [part(thread, "delayed")]}, "worst", "share_of_step")
-    return {step: share for step, share in found.items() if isinstance(step, str)}
+        _keep_highest(highest, thread, "core_waits", "share")
+        _keep_highest(highest, thread, "delayed_tasks", "share_of_step")
+        _keep_highest(highest, {"worst": [part(thread, "delayed")]}, "worst", "share_of_step")
+    return {step: share for step, share in highest.items() if isinstance(step, str)}
 
 
-def _keep_highest(found: dict[object, float], thread: Mapping[str, object], key: str, share: str) -> None:
+def _keep_highest(highest: dict[object, float], thread: Mapping[str, object], key: str, share: str) -> None:
     """Keeps the highest of the shares by step that a list of a thread has."""
-    for each in listed(thread, key):
-        step = each.get("step") if isinstance(each, Mapping) else None
-        if isinstance(each, Mapping) and isinstance(step, str):
-            found[step] = max(found.get(step, -math.inf), number(each, share))
+    for entry in listed(thread, key):
+        step = entry.get("step") if isinstance(entry, Mapping) else None
+        if isinstance(entry, Mapping) and isinstance(step, str):
+            highest[step] = max(highest.get(step, -math.inf), number(entry, share))
 
 
 def _imported(record: RaceRecord) -> EvidenceBuilder:

@@ -107,17 +107,17 @@ def _outside(recording: Recording, documents: float | None) -> _Figures:
 
 
 def _profile(recording: Recording) -> _Figures:
-    own = [group for group in recording.samples if group.kind is SampleKind.CPU_TIME]
-    own = own or [group for group in recording.samples if group.kind is SampleKind.JAVA]
-    own = [group for group in own if group.state is ThreadState.RUNNING]
-    whole = sum(group.count for group in own)
+    samples = [group for group in recording.samples if group.kind is SampleKind.CPU_TIME]
+    samples = samples or [group for group in recording.samples if group.kind is SampleKind.JAVA]
+    samples = [group for group in samples if group.state is ThreadState.RUNNING]
+    whole = sum(group.count for group in samples)
     yield "profile.samples", whole
     if not whole:
         return
     for name, beginnings in (("compression", _COMPRESSION), ("tls", _TLS), ("script", _SCRIPTS)):
-        stacks = {group.stack for group in own}
+        stacks = {group.stack for group in samples}
         matching = {stack for stack in stacks if _has(recording, stack, beginnings)}
-        count = sum(group.count for group in own if group.stack in matching)
+        count = sum(group.count for group in samples if group.stack in matching)
         yield f"profile.{name}_share", count / whole
 
 
@@ -136,4 +136,4 @@ def _files(recording: Recording) -> _Figures:
 
 
 def _problems(problems: Iterable[tuple[str, ...]]) -> int:
-    return sum(len(each) for each in problems)
+    return sum(len(texts) for texts in problems)

@@ -110,23 +110,23 @@ def read_rules(folder: Path) -> tuple[Rule, ...]:
     if not files or len(files) > MAX_FILES:
         count = "no TOML file" if not files else f"more than {MAX_FILES:,} files"
         raise RuleFileError(f"the folder of rules {folder} has {count}", hint="docs/reference/rules.md")
-    found: list[Rule] = []
+    all_rules: list[Rule] = []
     problems: list[str] = []
     for file in files:
         reader = _FileReader(file.name, _text(file))
-        found += reader.read()
+        all_rules += reader.read()
         problems += reader.problems
         if len(problems) >= MOST_PROBLEMS:
             raise _mistakes(folder, problems)
-    ids = [rule.id for rule in found]
+    ids = [rule.id for rule in all_rules]
     problems += [
         f"{rule.file}: line {rule.line}: the id {rule.id} is used twice"
-        for at, rule in enumerate(found)
+        for at, rule in enumerate(all_rules)
         if rule.id in ids[:at]
     ]
     if problems:
         raise _mistakes(folder, problems)
-    return tuple(found)
+    return tuple(all_rules)
 
 
 def with_own_rules(bundled: Sequence[Rule], own: Sequence[Rule]) -> tuple[Rule, ...]:
@@ -196,7 +196,7 @@ class _FileReader:
             for number, line in enumerate(self._text.splitlines(), 1)
             if re.match(r"\s*\[\[\s*rule\s*\]\]", line)
         ]
-        found = []
+        valid_rules = []
         for at, entry in enumerate(entries):
             line = lines[at] if len(lines) == len(entries) else 0
             reader = _RuleReader(entry if isinstance(entry, dict) else {}, self._file, line)
@@ -207,8 +207,8 @@ class _FileReader:
             self.problems += reader.problems
             if len(self.problems) >= MOST_PROBLEMS:
                 break
-            found += [] if read is None else [read]
-        return found
+            valid_rules += [] if read is None else [read]
+        return valid_rules
 
 
 class _RuleReader:
@@ -231,7 +231,7 @@ class _RuleReader:
         finding = self._template(self._table.get("finding"), "finding")
         if evidence is None or finding is None:
             return None
-        found = Rule(
+        rule = Rule(
             id=self._id(),
             title=self._words("title"),
             kind=self._choice("kind", rules.RuleKind, "diagnosis"),
@@ -256,11 +256,11 @@ class _RuleReader:
             file=self._file,
             line=self._line,
         )
-        self._check(found)
-        return None if self.problems else found
+        self._check(rule)
+        return None if self.problems else rule
 
-    def _check(self, found: Rule) -> None:
-        if (found.kind == "validity") == (found.effect == "none"):
+    def _check(self, rule: Rule) -> None:
+        if (rule.kind == "validity") == (rule.effect == "none"):
             self._add("effect belongs to rules of the kind validity, which must have one")
         for name in self._parameters.keys() - self._used:
             self._add(f"the parameter {name} is not used")
@@ -293,18 +293,18 @@ class _RuleReader:
 
     def _names(self, key: str) -> tuple[str, ...]:
         value = self._table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             self._add(f"{key} must be a list of texts")
             return ()
         return tuple(value)
 
     def _needs(self) -> tuple[str, ...]:
-        for name in (found := self._names("needs")):
+        for name in (names := self._names("needs")):
             try:
                 self._kind_of_name(name, "needs")
             except ExpressionError as error:
                 self._add(f"needs: {error}")
-        return found
+        return names
 
     def _confidence(self) -> float:
         value = self._table.get("confidence", 1.0)
@@ -359,14 +359,14 @@ class _RuleReader:
             self._add(f"{key} must be an expression" if text is not None else f"{key} is missing")
             return None
         try:
-            found = parse_expression(text)
-            kind = kind_of(found, lambda name: self._kind_of_name(name, key))
+            expression = parse_expression(text)
+            kind = kind_of(expression, lambda name: self._kind_of_name(name, key))
         except ExpressionError as error:
             self._add(f"{key}: {error}")
             return None
         if kind != wanted:
             self._add(f"{key} must be a {wanted}, not a {kind}")
-        return found
+        return expression
 
     def _optional(self, key: str, wanted: Kind) -> Expression | None:
         return self._expression(self._table[key], key, wanted) if key in self._table else None
@@ -377,8 +377,8 @@ class _RuleReader:
             return None
         parts: list[str | rules.Insertion | rules.Template] = []
         for number, part in enumerate(_OPTIONAL.split(text)):
-            found = self._parts(part, key)
-            parts += [rules.Template(tuple(found))] if number % 2 else found
+            pieces = self._parts(part, key)
+            parts += [rules.Template(tuple(pieces))] if number % 2 else pieces
         return rules.Template(tuple(parts))
 
     def _parts(self, text: str, key: str) -> list[str | rules.Insertion]:
@@ -396,15 +396,15 @@ class _RuleReader:
     def _insertion(self, text: str, key: str) -> rules.Insertion | None:
         source, _, unit = text.partition("|")
         try:
-            found = parse_expression(source)
-            kind = kind_of(found, lambda name: self._kind_of_name(name, key))
-            shown = unit.strip() or next((self._unit_of_name(name, key) for name in names_of(found)), "")
+            expression = parse_expression(source)
+            kind = kind_of(expression, lambda name: self._kind_of_name(name, key))
+            shown = unit.strip() or next((self._unit_of_name(name, key) for name in names_of(expression)), "")
         except ExpressionError as error:
             self._add(f"{key}: {error}")
             return None
         inserted = _unit(shown)
         if inserted is not None and KINDS[inserted] == kind:
-            return rules.Insertion(found, inserted)
+            return rules.Insertion(expression, inserted)
         self._add(f"{key}: '{{{text}}}' needs a unit, such as {{{source.strip()}|share}}, of the kind {kind}")
         return None
 
@@ -421,36 +421,36 @@ class _RuleReader:
             yield where, entry
 
     def _guards(self) -> tuple[rules.Guard, ...]:
-        found = []
+        guards = []
         for where, entry in self._tables("guards", ("test", "otherwise")):
             test = self._expression(entry.get("test"), f"{where}: test", "truth")
             if not isinstance(reason := entry.get("otherwise"), str):
                 self._add(f"{where}: otherwise must be a text")
             elif test is not None:
-                found.append(rules.Guard(test, reason))
-        return tuple(found)
+                guards.append(rules.Guard(test, reason))
+        return tuple(guards)
 
     def _cautions(self) -> tuple[rules.Caution, ...]:
-        found = []
+        cautions = []
         for where, entry in self._tables("cautions", ("when", "text")):
             when = self._expression(entry.get("when"), f"{where}: when", "truth")
             text = self._template(entry.get("text"), f"{where}: text")
             if when is not None and text is not None:
-                found.append(rules.Caution(when, text))
-        return tuple(found)
+                cautions.append(rules.Caution(when, text))
+        return tuple(cautions)
 
     def _mechanism(self) -> tuple[rules.Mechanism, ...]:
-        found = []
+        mechanisms = []
         for where, entry in self._tables("mechanism", ("figure", "direction")):
             name, direction = entry.get("figure"), entry.get("direction")
             problem = figure_named(name) if isinstance(name, str) else "figure must be a text"
             if isinstance(problem, str):
                 self._add(f"{where}: {problem}")
             elif direction == "rises" or direction == "falls":  # mypy narrows it
-                found.append(rules.Mechanism(problem.name, direction))
+                mechanisms.append(rules.Mechanism(problem.name, direction))
             else:
                 self._add(f"{where}: direction must be rises or falls")
-        return tuple(found)
+        return tuple(mechanisms)
 
     def _bound(self) -> rules.Bound | None:
         entry = self._table.get("bound")
@@ -470,7 +470,7 @@ class _RuleReader:
         return None if value is None else rules.Bound(value, str(entry["assumes"]), str(excludes), time)
 
     def _advice(self) -> tuple[rules.AdviceTemplate, ...]:
-        found = []
+        advice = []
         for where, entry in self._tables("advice", ("text", "options", "when")):
             text = self._template(entry.get("text"), f"{where}: text")
             options = entry.get("options", {})
@@ -481,8 +481,8 @@ class _RuleReader:
                 self._add(f"{where}: options must be a table")
             elif text is not None:
                 patch = {name: self._option(value, f"{where}: {name}") for name, value in options.items()}
-                found.append(rules.AdviceTemplate(text, patch, when))
-        return tuple(found)
+                advice.append(rules.AdviceTemplate(text, patch, when))
+        return tuple(advice)
 
     def _option(self, value: object, where: str, depth: int = 0) -> rules.OptionTemplate:
         if isinstance(value, str):

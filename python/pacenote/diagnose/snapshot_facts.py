@@ -82,8 +82,8 @@ def add_snapshot_figures(
 
 def node_names(facts: _Facts) -> tuple[str, ...]:
     """Returns the names of the nodes of which a snapshot has facts, at most `MAX_NODES`."""
-    found = [match[1] for key in facts if (match := _NODE.fullmatch(key))]
-    return tuple(islice(dict.fromkeys(found), MAX_NODES))
+    names = [match[1] for key in facts if (match := _NODE.fullmatch(key))]
+    return tuple(islice(dict.fromkeys(names), MAX_NODES))
 
 
 def _number(facts: _Facts, key: str, factor: float = 1.0) -> float | None:
@@ -149,12 +149,12 @@ def _node_figures(facts: _Facts, node: str) -> _Figures:
 def _openj9_figures(facts: _Facts, jvm: str) -> _Figures:
     """Yields what the options of OpenJ9 say, of which the last one applies."""
     beginning = f"{jvm}.argument."
-    given = [
+    arguments = [
         f"{key.removeprefix(beginning)}={value}" for key, value in facts.items() if key.startswith(beginning)
     ]
-    shared = [text for text in given if text.startswith("-Xshareclasses")]
+    shared = [text for text in arguments if text.startswith("-Xshareclasses")]
     yield "jvm.shared_classes", not any("none" in text.split(":", 1)[-1] for text in shared)
-    ages = [match[1] for text in given if (match := _TENURE_AGE.search(text))]
+    ages = [match[1] for text in arguments if (match := _TENURE_AGE.search(text))]
     yield "jvm.tenure_age", float(ages[-1]) if ages else None
 
 
@@ -164,8 +164,8 @@ def _first(*values: float | None) -> float | None:
 
 def _index_names(facts: _Facts) -> tuple[str, ...]:
     """Returns the names of the indices of which a snapshot has settings, without those of the engine."""
-    found = dict.fromkeys(match[1] or match[2] for key in facts if (match := _INDEX.fullmatch(key)))
-    return tuple(name for name in found if not name.startswith(".") or name.startswith(".ds-"))
+    names = dict.fromkeys(match[1] or match[2] for key in facts if (match := _INDEX.fullmatch(key)))
+    return tuple(name for name in names if not name.startswith(".") or name.startswith(".ds-"))
 
 
 def _index_figures(facts: _Facts) -> _Figures:
@@ -176,8 +176,8 @@ def _index_figures(facts: _Facts) -> _Figures:
 
     def values(key: str) -> Iterable[str]:
         default = facts.get(f"index_default.{key}")
-        found = (facts.get(f"index.{name}.{key}", default) for name in names)
-        return [value for value in found if value is not None]
+        settings = (facts.get(f"index.{name}.{key}", default) for name in names)
+        return [value for value in settings if value is not None]
 
     def counts(key: str) -> list[float]:
         numbers = map(whole_number, values(key))
@@ -207,7 +207,7 @@ def _mapping_figures(facts: _Facts, snapshot: RaceSnapshot, plan: Callable[[], o
     if snapshot.after is None:
         return
     before, after = snapshot.before.facts, snapshot.after.facts
-    fields = [_number(each, f"{MAPPING}fields") for each in (before, after)]
+    fields = [_number(state, f"{MAPPING}fields") for state in (before, after)]
     if fields[0] is None or fields[1] is None:
         return
     document = plan()
@@ -238,8 +238,8 @@ def _limits(facts: _Facts, node: str, nodes: int) -> _Figures:
     group = f"node.{node}.process.cgroup"
     limits = [_number(facts, f"{group}.{name}") for name in ("memory.max", "memory.limit_in_bytes")]
     total = _number(facts, "memory.total_kb", 1024)
-    own = None if total is None else total / nodes
-    known = [size for size in (own, _first(*limits)) if size is not None]
+    memory_share = None if total is None else total / nodes
+    known = [size for size in (memory_share, _first(*limits)) if size is not None]
     yield "host.memory_bytes", min(known, default=None)
     yield "host.usable_cores", _usable_cores(facts, node)
     quota = facts.get(f"{group}.cpu.max", "").split()

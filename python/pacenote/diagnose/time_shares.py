@@ -56,8 +56,8 @@ def task_times(evidence: Evidence) -> tuple[TaskTime, ...]:
     """Returns where the time went, for each task and node of which CPU figures are known."""
     windows = [Window(task.name, node) for task in evidence.tasks for node in evidence.nodes or ("",)]
     cores = _cluster_cores(evidence)
-    found = [_Budget(evidence, window, cores).divide() for window in windows]
-    return tuple(each for each in found if each.shares)
+    times = [_Budget(evidence, window, cores).divide() for window in windows]
+    return tuple(task_time for task_time in times if task_time.shares)
 
 
 def _cluster_cores(evidence: Evidence) -> float | None:
@@ -68,7 +68,7 @@ def _cluster_cores(evidence: Evidence) -> float | None:
     if len(evidence.all_nodes) < 2:
         return None
     on_host, elsewhere = 0.0, dict[str, float]()
-    every = evidence.number(Window(), "host.cores")
+    host_cores = evidence.number(Window(), "host.cores")
     for node in evidence.all_nodes:
         window = Window(node=node)
         usable = evidence.number(window, "host.usable_cores")
@@ -76,11 +76,11 @@ def _cluster_cores(evidence: Evidence) -> float | None:
         if usable is None and available is not None:
             host = evidence.hosts.get(node) or node
             elsewhere[host] = max(available, elsewhere.get(host, 0.0))
-        elif (own := usable or evidence.number(window, "host.cores")) is not None:
-            on_host += own
+        elif (cores_of_node := usable or evidence.number(window, "host.cores")) is not None:
+            on_host += cores_of_node
         else:
             return None
-    return sum(elsewhere.values()) + (on_host if every is None else min(on_host, every))
+    return sum(elsewhere.values()) + (on_host if host_cores is None else min(on_host, host_cores))
 
 
 class _Budget:
@@ -177,8 +177,8 @@ class _Budget:
 
     def _may_use_all(self) -> bool:
         usable = self._evidence.number(self._window, "host.usable_cores")
-        every = self._evidence.number(self._window, "host.cores")
-        return usable is None or every is None or usable >= every
+        host_cores = self._evidence.number(self._window, "host.cores")
+        return usable is None or host_cores is None or usable >= host_cores
 
     def _engine(self, engine: float, source: str, *, divided: bool = True) -> None:
         """Divides the CPU time of a node: the collector's first, then what threads report. They report
@@ -210,7 +210,7 @@ class _Budget:
         if not self._shares:
             return
         stopped = self._number("gc.stop_share")
-        in_pauses = next((each.share for each in self._shares if each.source == "gc.pause_cpu_s"), 0.0)
+        in_pauses = next((part.share for part in self._shares if part.source == "gc.pause_cpu_s"), 0.0)
         if stopped is not None:
             self._take("stopped threads", stopped - in_pauses, "gc.stop_share")
         self._take("CPU quota", self._number("cpu.throttled_share"), "cpu.throttled_share")

@@ -99,7 +99,7 @@ def metric_of(rule: Rule, evidence: Evidence, task: str) -> Metric:
     if rule.metric != "auto":
         return rule.metric
     if not task:
-        return "throughput" if any(each.kind == "indexing" for each in evidence.tasks) else "p99"
+        return "throughput" if any(measured.kind == "indexing" for measured in evidence.tasks) else "p99"
     return "p99" if evidence.value(Window(task), "task.paced") is True else "throughput"
 
 
@@ -127,7 +127,7 @@ def evidence_items(rule: Rule, evidence: Evidence, window: Window) -> Iterator[E
     has, what they name, such as a node.
     """
     named = (name for name in rule.finding.names() if is_figure(name) and FIGURES[name].unit == "text")
-    used = (*names_of(rule.evidence), *rule.needs, *(each.figure for each in rule.mechanism), *named)
+    used = (*names_of(rule.evidence), *rule.needs, *(item.figure for item in rule.mechanism), *named)
     for name in dict.fromkeys(filter(is_figure, used)):
         value = evidence.value(window, name)
         if not isinstance(value, Unknown):
@@ -150,10 +150,12 @@ def explain(rule: Rule, expression: Expression, lookup: Lookup) -> str:
     operands = expression.operands
     match expression.operator:
         case "and":
-            return next(explain(rule, each, lookup) for each in operands if evaluate(each, lookup) is False)
+            return next(
+                explain(rule, operand, lookup) for operand in operands if evaluate(operand, lookup) is False
+            )
         case "or":
-            told = [each for each in operands if not _is_unobserved(each)] or operands
-            return " and ".join(dict.fromkeys(explain(rule, each, lookup) for each in told))
+            told = [operand for operand in operands if not _is_unobserved(operand)] or operands
+            return " and ".join(dict.fromkeys(explain(rule, operand, lookup) for operand in told))
         case "not":
             return f"{operands[0]} is yes" if isinstance(operands[0], Name) else f"{operands[0]} is true"
         case "observed":
@@ -168,7 +170,7 @@ def _explain_comparison(rule: Rule, expression: OperatorCall, lookup: Lookup) ->
     unit = _unit(rule, left) or _unit(rule, right) or "ratio"
     if (figures := _replaced_figures(left, lookup)) is not None:
         return f"{figures} is {NOT_OBSERVED}"
-    values = [evaluate(each, lookup) for each in (left, right)]
+    values = [evaluate(side, lookup) for side in (left, right)]
     shown = [NOT_OBSERVED if isinstance(value, Unknown) else format_value(value, unit) for value in values]
     return f"{_named(left, lookup)} is {shown[0]}, {_NOT[expression.operator]} {shown[1]}"
 
@@ -187,16 +189,18 @@ def _replaced_figures(expression: Expression, lookup: Lookup) -> str | None:
     """Returns the figures of `first` if none of them is observed, so that a constant replaces them."""
     if not isinstance(expression, OperatorCall) or expression.operator != "first":
         return None
-    figures = [each for each in expression.operands if not isinstance(each, Constant)]
-    if not all(isinstance(evaluate(each, lookup), Unknown) for each in figures):
+    figures = [operand for operand in expression.operands if not isinstance(operand, Constant)]
+    if not all(isinstance(evaluate(operand, lookup), Unknown) for operand in figures):
         return None
-    return " or ".join(_plain(each) for each in figures)
+    return " or ".join(_plain(operand) for operand in figures)
 
 
 def _named(expression: Expression, lookup: Lookup) -> str:
     """Returns an expression as text, and for `first` the operand that is observed."""
     if isinstance(expression, OperatorCall) and expression.operator == "first":
-        observed = (each for each in expression.operands if not isinstance(evaluate(each, lookup), Unknown))
+        observed = (
+            operand for operand in expression.operands if not isinstance(evaluate(operand, lookup), Unknown)
+        )
         return _plain(next(observed, expression))
     return _plain(expression)
 
@@ -221,8 +225,8 @@ def _unit(rule: Rule, expression: Expression) -> Unit | None:
         "abs",
         "first",
     ):
-        found = {_unit(rule, each) for each in expression.operands if not isinstance(each, Constant)}
-        return found.pop() if len(found) == 1 else None
+        units = {_unit(rule, operand) for operand in expression.operands if not isinstance(operand, Constant)}
+        return units.pop() if len(units) == 1 else None
     return None
 
 

@@ -72,13 +72,13 @@ class GcLogReader:
                 _Run(index, *self._on_wall_clock(start, end, is_local), is_local)
                 for index, (start, end, is_local) in enumerate(self._core.times())
             ]
-            found = list[GcLog | None]()
+            logs = list[GcLog | None]()
             deadline_s = self._clock() + LONGEST_S
             for number, (start, end) in enumerate(windows):
                 if self._clock() > deadline_s:
                     raise too_many_windows(self._files, number, len(windows))
-                found.append(self._window(runs, start, end))
-            return tuple(found)
+                logs.append(self._window(runs, start, end))
+            return tuple(logs)
 
     def pauses(self) -> list[tuple[float, float, str]]:
         """Returns the pauses of all runs of the JVM: begin in seconds since 1970, length in milliseconds, and

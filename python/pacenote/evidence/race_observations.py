@@ -95,8 +95,8 @@ class _Reading:
         logs = gc_logs(self._folder.artifacts)
         if not logs or self._begin_ns is None:
             return None
-        found = [pause for node, files in logs.items() for pause in self._of_log(node, files)]
-        return tuple(sorted(found, key=lambda pause: pause.at_s))
+        pauses = [pause for node, files in logs.items() for pause in self._of_log(node, files)]
+        return tuple(sorted(pauses, key=lambda pause: pause.at_s))
 
     def _of_log(self, node: str, files: Sequence[Path]) -> Iterator[GcPause]:
         from pacenote.evidence.gc_log import MOST_PAUSES, GcLogReader

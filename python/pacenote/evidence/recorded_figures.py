@@ -65,7 +65,7 @@ def add_recorded_figures(
         of_nodes = node_figures_by_task(cuts, record.telemetry, driver_cpus)
         sampler = sampler_facts(record.telemetry) or SamplerFacts()
         add_host_figures(builder, hosts, sampler, of_nodes)
-        nodes = {each.labels["node"] for each in cuts.series if "node" in each.labels}
+        nodes = {series.labels["node"] for series in cuts.series if "node" in series.labels}
         add_node_figures(builder, cuts, _settings(builder.build(), record, nodes))
     windows = tuple(_measured_windows(record, cuts))
     if not windows:
@@ -115,15 +115,17 @@ def _settings(evidence: Evidence, record: RaceRecord, nodes: Iterable[str]) -> N
     """Returns what the configuration says about the nodes."""
 
     def of_nodes(*names: str) -> dict[str, float]:
-        found = {node: [evidence.number(Window(node=node), name) for name in names] for node in nodes}
-        return {node: next(filter(None, values)) for node, values in found.items() if any(values)}
+        by_node = {node: [evidence.number(Window(node=node), name) for name in names] for node in nodes}
+        return {node: next(filter(None, values)) for node, values in by_node.items() if any(values)}
 
     roles = {node.name: node.roles for node in record.cluster.started_nodes if node.roles is not None}
     return NodeSettings(
         cores=of_nodes("host.usable_cores", "engine.available_processors", "engine.processors"),
         index_buffer_bytes=of_nodes("engine.index_buffer_bytes"),
         without_data=frozenset(
-            node for node, own in roles.items() if not any(role.startswith("data") for role in own)
+            node
+            for node, node_roles in roles.items()
+            if not any(role.startswith("data") for role in node_roles)
         ),
     )
 

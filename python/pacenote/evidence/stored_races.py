@@ -45,14 +45,14 @@ def read_evidence(group: FoundGroup, listener: RecordingListener | None = None) 
     recordings.
     """
     sides = split_sides(group.races)
-    found = []
+    evidence_of_races = []
     for race in group.races:
         builder = _race_evidence(race, group.folders[race.key], listener)
         _add_comparison(builder, sides)
         evidence = builder.build()
         # A race that is running still writes its files: they are not damaged.
-        found.append(replace(evidence, unread=()) if race.state == "running" else evidence)
-    return tuple(found)
+        evidence_of_races.append(replace(evidence, unread=()) if race.state == "running" else evidence)
+    return tuple(evidence_of_races)
 
 
 def split_sides(
@@ -61,8 +61,8 @@ def split_sides(
     """Returns the races with the configuration of the first one, and the others. Two races are one each."""
     if len(races) == 2:
         return (races[0],), (races[1],)
-    own = tuple(race for race in races if _is_alike(races[0], race))
-    return own, tuple(race for race in races if race not in own)
+    alike = tuple(race for race in races if _is_alike(races[0], race))
+    return alike, tuple(race for race in races if race not in alike)
 
 
 def _is_alike(first: ComparedRace, other: ComparedRace) -> bool:

@@ -55,7 +55,7 @@ def device_readings(file: Path, device: str) -> Iterator[TelemetrySample]:
     """
     from pacenote import _core
 
-    names = sorted({one.name for one in telemetry_cuts(file).series if one.source == device})
+    names = sorted({cut.name for cut in telemetry_cuts(file).series if cut.source == device})
     if not names:
         return
     try:

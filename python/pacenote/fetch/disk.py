@@ -22,7 +22,7 @@ _MAX_SMALL_FILE = 1 << 20
 
 def check_free_space(folder: Path, needed: int, what: str) -> None:
     """Raises DiskError if the disk of a folder has less than `needed` bytes free for `what`."""
-    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(existing).free
     if free < needed + KEEP_FREE:
         needs, has, keep = format_bytes(needed), format_bytes(free), format_bytes(KEEP_FREE)

@@ -200,14 +200,14 @@ def _verify(file: Path, download: Download, version: FileVersion, progress: Byte
         raise ContentMismatch(f"received {size:,} bytes instead of {download.size:,}")
     for expected in filter(None, dict.fromkeys((download.digest, version.digest))):
         if expected.algorithm != "crc32c":
-            found = _hash(file, expected.algorithm, lambda done: progress(done, size))
+            checksum = _hash(file, expected.algorithm, lambda done: progress(done, size))
         elif download.crc32c is not None:
-            found = download.crc32c(file).to_bytes(4, "big")
+            checksum = download.crc32c(file).to_bytes(4, "big")
         else:
             continue
-        if found != expected.value:
+        if checksum != expected.value:
             raise ChecksumMismatch(
-                f"wrong checksum: {expected.algorithm} {found.hex()} instead of {expected.value.hex()}"
+                f"wrong checksum: {expected.algorithm} {checksum.hex()} instead of {expected.value.hex()}"
             )
 
 
@@ -226,7 +226,7 @@ def _hint(download: Download, failures: Sequence[SourceFailure]) -> str:
     if any(isinstance(failure.error, MissingCredentials) for failure in failures):
         return "pip install boto3, and set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     denied = any(
-        isinstance(each.error, RequestRejected) and each.error.status in _DENIED for each in failures
+        isinstance(failure.error, RequestRejected) and failure.error.status in _DENIED for failure in failures
     )
     if denied and any(source.display_url.startswith("gs://") for source in download.sources):
         return "set GOOGLE_AUTH_TOKEN to the token of an account that may read it"

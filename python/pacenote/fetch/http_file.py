@@ -144,15 +144,15 @@ class HttpFile:
 
 def _read_version(status: int, headers: Mapping[str, str], first: int) -> FileVersion:
     if status == 206:
-        found = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
-        if found is None or int(found[1]) != first:
+        match = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
+        if match is None or int(match[1]) != first:
             raise TransientError("the server sent a range other than the requested one")
-        if found[3] == "*":
+        if match[3] == "*":
             # Without the size of the file, a truncated response looks like a complete one.
             raise RequestRejected(status, "the server sends a range without the size of the file")
         validator = _validator(headers)
         # Without a validator, ranges of two versions could be combined.
-        return FileVersion(int(found[3]), validator, ranges=bool(validator), digest=_declared_digest(headers))
+        return FileVersion(int(match[3]), validator, ranges=bool(validator), digest=_declared_digest(headers))
     if status == 200:
         size = whole_number(headers.get("content-length", ""))
         digest = _declared_digest(headers) or _decode_digest("md5", headers.get("content-md5", ""))

@@ -78,9 +78,9 @@ class PartialFile:
             digest = Digest(algorithm, bytes.fromhex(value)) if algorithm else None
             version = FileVersion(int(state["total"]), str(state["validator"]), ranges=True, digest=digest)
             segments = [FileSegment(*map(int, part)) for part in state["parts"]]
-            if not all(each.start <= each.position <= (each.end or 0) for each in segments):
+            if not all(segment.start <= segment.position <= (segment.end or 0) for segment in segments):
                 return False
-            if [each.start for each in segments] != [0, *(each.end for each in segments[:-1])]:
+            if [segment.start for segment in segments] != [0, *(segment.end for segment in segments[:-1])]:
                 return False
             if segments[-1].end != version.size:
                 return False

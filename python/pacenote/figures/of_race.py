@@ -272,20 +272,24 @@ class _Maker:
 
     def censored(self, metric: Metric, percentiles: Iterable[CensoredPercentile]) -> Iterator[Figure]:
         """Yields percentiles of durations of which some never ended; one that never ended has no value."""
-        for found in percentiles:
-            if found.ms is not None:
-                bounded = Percentile(found.q, found.ms, None, found.high_ms, found.supported)
-                yield self._percentile(metric, float(f"{found.q:.10g}"), bounded, is_shown=False)
+        for percentile in percentiles:
+            if percentile.ms is not None:
+                bounded = Percentile(
+                    percentile.q, percentile.ms, None, percentile.high_ms, percentile.supported
+                )
+                yield self._percentile(metric, float(f"{percentile.q:.10g}"), bounded, is_shown=False)
 
-    def _percentile(self, metric: Metric, q: float, found: Percentile | None, *, is_shown: bool) -> Figure:
+    def _percentile(
+        self, metric: Metric, q: float, percentile: Percentile | None, *, is_shown: bool
+    ) -> Figure:
         return Figure(
             metric,
             "max" if q == _LARGEST else percentile_name(q),
-            found.ms if found else None,
+            percentile.ms if percentile else None,
             *("ms", self.task, self.operation, self.part, q),
-            low=found.low_ms if found else None,
-            high=found.high_ms if found else None,
-            supported=found.supported if found else True,
+            low=percentile.low_ms if percentile else None,
+            high=percentile.high_ms if percentile else None,
+            supported=percentile.supported if percentile else True,
             is_shown=is_shown,
             operations=self.operations,
             result=self.result,

@@ -136,24 +136,24 @@ def disk_space(facts: FactValues) -> Judgement | None:
 
 def readahead(facts: FactValues) -> Judgement | None:
     """Judges the highest readahead of the disks."""
-    found = _devices(facts, "read_ahead_kb")
-    if not found:
+    readahead_kb = _devices(facts, "read_ahead_kb")
+    if not readahead_kb:
         return None
-    device = max(found, key=lambda name: int(found[name]))
-    amount = int(found[device])
+    device = max(readahead_kb, key=lambda name: int(readahead_kb[name]))
+    amount = int(readahead_kb[device])
     value = f"{amount:,} KiB on {device}"
     return Judgement("note" if amount > _HIGH_READAHEAD_KB else "good", value)
 
 
 def rotational(facts: FactValues) -> Judgement | None:
     """Judges the kind of the disks."""
-    found = _devices(facts, "rotational")
-    if not found:
+    rotational_by_device = _devices(facts, "rotational")
+    if not rotational_by_device:
         return None
-    turning = [device for device, value in found.items() if value == "1"]
+    turning = [device for device, value in rotational_by_device.items() if value == "1"]
     if turning:
         return Judgement("note", f"rotating, or virtual and reported as rotating: {', '.join(turning)}")
-    return Judgement("good", f"solid-state: {', '.join(found)}")
+    return Judgement("good", f"solid-state: {', '.join(rotational_by_device)}")
 
 
 def governor(facts: FactValues) -> Judgement | None:
@@ -177,11 +177,11 @@ def migration_cost(facts: FactValues) -> Judgement | None:
 
 def receive_steering(facts: FactValues) -> Judgement | None:
     """Judges the interfaces with fewer receive queues than CPUs."""
-    found = list(_interfaces(facts, "rps_cpus"))
-    if not found:
+    masks = list(_interfaces(facts, "rps_cpus"))
+    if not masks:
         return None
     off = []
-    for name, mask in found:
+    for name, mask in masks:
         if mask == "0" and int(facts.get(f"network.{name}.rx_queues", "0")) == 1:
             off.append(name)
     flows = _integer(facts, "sysctl.net.core.rps_sock_flow_entries")
@@ -189,13 +189,13 @@ def receive_steering(facts: FactValues) -> Judgement | None:
     rfs = "" if flows is None else f"; RFS {'on' if flows and has_table else 'off'}"
     if off and _cpus(facts) > 1:
         return Judgement("note", f"RPS off, and one receive queue: {', '.join(off)}{rfs}")
-    return Judgement("good", f"RPS {', '.join(f'{name}: {mask}' for name, mask in found)}{rfs}")
+    return Judgement("good", f"RPS {', '.join(f'{name}: {mask}' for name, mask in masks)}{rfs}")
 
 
 def transmit_steering(facts: FactValues) -> Judgement | None:
     """Judges the interfaces with several transmit queues."""
-    found = list(_interfaces(facts, "xps_cpus"))
-    several = [(name, mask) for name, mask in found if int(facts[f"network.{name}.tx_queues"]) > 1]
+    masks = list(_interfaces(facts, "xps_cpus"))
+    several = [(name, mask) for name, mask in masks if int(facts[f"network.{name}.tx_queues"]) > 1]
     if not several:
         names = [name for name, _ in _interfaces(facts, "tx_queues")]
         return Judgement("good", f"not needed: one transmit queue of {', '.join(names)}") if names else None
@@ -207,14 +207,14 @@ def transmit_steering(facts: FactValues) -> Judgement | None:
 
 def rings(facts: FactValues) -> Judgement | None:
     """Judges the sizes of the receive rings."""
-    found = [
+    sizes = [
         (name, int(size), int(facts.get(f"network.{name}.ring.rx_max", size)))
         for name, size in _interfaces(facts, "ring.rx")
     ]
-    if not found:
+    if not sizes:
         return None
-    value = ", ".join(f"{name} {size:,} of {most:,}" for name, size, most in found)
-    return Judgement("note" if any(size < most for _, size, most in found) else "good", value)
+    value = ", ".join(f"{name} {size:,} of {most:,}" for name, size, most in sizes)
+    return Judgement("note" if any(size < most for _, size, most in sizes) else "good", value)
 
 
 def cpu_quota(facts: FactValues) -> Judgement | None:
@@ -262,8 +262,8 @@ def _matching(facts: FactValues, pattern: str) -> Iterator[tuple[str, str]]:
 
 def _devices(facts: FactValues, name: str) -> dict[str, str]:
     """Returns a value of the devices that file systems are on, by name of the device."""
-    found = _matching(facts, rf"(disk\..+\.device)\.{name}")
-    return {facts.get(key, key.rpartition(".")[2]): value for key, value in found}
+    values = _matching(facts, rf"(disk\..+\.device)\.{name}")
+    return {facts.get(key, key.rpartition(".")[2]): value for key, value in values}
 
 
 def _interfaces(facts: FactValues, name: str) -> Iterator[tuple[str, str]]:
@@ -273,8 +273,8 @@ def _interfaces(facts: FactValues, name: str) -> Iterator[tuple[str, str]]:
 def _of_processes(facts: FactValues, name: str) -> list[str]:
     """Returns a value of the engines that Pacenote started, or else of this process."""
     nodes = [value for _, value in _matching(facts, rf"(node\..+)\.process\.{re.escape(name)}")]
-    own = facts.get(f"driver.process.{name}")
-    return nodes or ([] if own is None else [own])
+    of_driver = facts.get(f"driver.process.{name}")
+    return nodes or ([] if of_driver is None else [of_driver])
 
 
 def _memory_limit(facts: FactValues) -> int | None:

@@ -57,17 +57,17 @@ def data_devices(
         mounts = parse_mounts(read_text(mountinfo, _MAX_MOUNTS_BYTES))
     except OSError:
         mounts = {}
-    found = []
-    for node, path in ((node, path) for node, own in paths.items() for path in own):
+    devices = []
+    for node, path in ((node, path) for node, data_paths in paths.items() for path in data_paths):
         mount = mount_of(real_path(path) if pid is None else path, mounts)
         device = None if mount is None else block_device(sys, mount_of_changes(mount, mounts) or mount)
         kind = None if mount is None else mount.kind
         if device is None:
-            found.append(DataDevice(node, str(path), kind))
+            devices.append(DataDevice(node, str(path), kind))
             continue
         disks = tuple(dict.fromkeys(disk for disk in _disks(device, _MAX_DEPTH) if disk != device.name))
-        found.append(DataDevice(node, str(path), kind, device.name, disks, _rotational(device)))
-    return tuple(found)
+        devices.append(DataDevice(node, str(path), kind, device.name, disks, _rotational(device)))
+    return tuple(devices)
 
 
 def _disks(device: Path, depth: int) -> Iterator[str]:
@@ -89,8 +89,8 @@ def _rotational(device: Path) -> bool | None:
 def partitions(sys: Path = Path("/sys")) -> dict[str, str]:
     """Returns the disk of each partition of this host, by their names."""
     blocks = sys / "class/block"
-    found = {name: whole_disk(real_path(blocks / name)).name for name in names_in(blocks)}
-    return {name: disk for name, disk in found.items() if disk != name}
+    disks = {name: whole_disk(real_path(blocks / name)).name for name in names_in(blocks)}
+    return {name: disk for name, disk in disks.items() if disk != name}
 
 
 def physical_interfaces(sys: Path = Path("/sys")) -> tuple[str, ...]:

@@ -117,8 +117,8 @@ def _own_options(mount: Mount) -> str:
 
 def mount_of_changes(mount: Mount, mounts: Mapping[str, Mount]) -> Mount | None:
     """Returns the mount that an overlay writes to, or None if it is not visible, as within a container."""
-    found = re.search(r"(?:^|,)upperdir=([^,]+)", mount.super_options)
-    folder = Path(_unescaped(found[1])) if found and mount.kind == "overlay" else None
+    upper = re.search(r"(?:^|,)upperdir=([^,]+)", mount.super_options)
+    folder = Path(_unescaped(upper[1])) if upper and mount.kind == "overlay" else None
     return mount_of(folder, mounts) if folder is not None and exists(folder) else None
 
 

@@ -88,17 +88,17 @@ def find_processes(reported: Sequence[ReportedProcess], proc: Path = Path("/proc
     """
     pids, missing = dict[str, int](), dict[str, str]()
     running = dict[int, list[_Process]]()
-    for process in _processes(proc, {each.pid for each in reported}):
+    for process in _processes(proc, {process.pid for process in reported}):
         running.setdefault(process.inner_pid, []).append(process)
-    addresses = _Addresses(proc, [each.address for each in reported])
+    addresses = _Addresses(proc, [process.address for process in reported])
     for node in reported:
-        found = _process_of(node, running.get(node.pid, ()), addresses)
-        if isinstance(found, str):
-            missing[node.node] = found
-        elif found in pids.values():
+        pid_or_reason = _process_of(node, running.get(node.pid, ()), addresses)
+        if isinstance(pid_or_reason, str):
+            missing[node.node] = pid_or_reason
+        elif pid_or_reason in pids.values():
             missing[node.node] = _NONE
         else:
-            pids[node.node] = found
+            pids[node.node] = pid_or_reason
     return FoundProcesses(pids, missing)
 
 
@@ -107,16 +107,16 @@ def _process_of(node: ReportedProcess, running: Sequence[_Process], addresses: _
     alike = [each.pid for each in running if _EARLIEST_S <= node.started_s - each.started_s <= _LATEST_S]
     if len(alike) > _MAX_ALIKE:
         return f"more than {_MAX_ALIKE} processes may be it"
-    found = []
+    matching = []
     for pid in alike:
         has_address = addresses.has(pid, node.address)
         if has_address is None:
             return f"reading the addresses of processes took more than {_ADDRESSES_S:g} s"
         if has_address:
-            found.append(pid)
-    if len(found) > 1:
+            matching.append(pid)
+    if len(matching) > 1:
         return "several processes may be it"
-    return found[0] if found else _NONE
+    return matching[0] if matching else _NONE
 
 
 def shares_files(pid: int, proc: Path = Path("/proc")) -> bool:

@@ -126,5 +126,5 @@ def _container() -> str | None:
     try:
         return read_text(Path("/run/systemd/container"))
     except OSError:
-        found = (kind for kind, file in _CONTAINER_FILES.items() if exists(file))
-        return next(found, None)
+        kinds = (kind for kind, file in _CONTAINER_FILES.items() if exists(file))
+        return next(kinds, None)

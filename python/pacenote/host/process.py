@@ -111,10 +111,10 @@ def _read_cgroup(facts: Facts, folder: Path, mounts: Path, key: str) -> None:
 
 def _groups(base: Path, group: str) -> list[Path]:
     """Returns the folders of a group and of those above it, whose limits apply as well."""
-    own = base / group.lstrip("/")
+    folder = base / group.lstrip("/")
     # In a container, the path is that of the host, and the group itself is mounted.
-    own = own if exists(own) else base
-    return [own, *(parent for parent in own.parents if parent.is_relative_to(base))]
+    folder = folder if exists(folder) else base
+    return [folder, *(parent for parent in folder.parents if parent.is_relative_to(base))]
 
 
 def _read_values(facts: Facts, key: str, group: Path, files: tuple[str, ...]) -> None:
@@ -129,10 +129,10 @@ def _read_limits(facts: Facts, key: str, groups: list[Path], files: tuple[str, .
 
 def _set_least(facts: Facts, key: str, values: Iterable[str | None]) -> None:
     """Adds the lowest limit, `max` if none of the groups sets it, or nothing if none has it."""
-    found = [value for value in values if value]
-    limits = [value for value in found if not _UNLIMITED.fullmatch(value)]
+    known = [value for value in values if value]
+    limits = [value for value in known if not _UNLIMITED.fullmatch(value)]
     try:
-        facts.set(key, min(limits, key=_amount) if limits else "max" if found else None)
+        facts.set(key, min(limits, key=_amount) if limits else "max" if known else None)
     except (ValueError, ZeroDivisionError):
         facts.unread(key, "a limit has an unexpected form")
 

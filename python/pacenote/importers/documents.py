@@ -66,8 +66,8 @@ def races_in_document(document: Mapping[str, Any]) -> tuple[tuple[FoundRace, ...
     races, unread = [], UnreadFigures()
     left = MAX_FIGURES
     for results in clusters:
-        found = _values(results, unread) if isinstance(results, Mapping) else ()
-        values = tuple(islice(found, left + 1))
+        figures = _values(results, unread) if isinstance(results, Mapping) else ()
+        values = tuple(islice(figures, left + 1))
         left -= len(values)
         if left < 0:
             raise PacenoteError(f"the race has more than {MAX_FIGURES:,} figures")
@@ -148,15 +148,15 @@ def _values(results: Mapping[str, Any], unread: UnreadFigures) -> Iterator[Impor
         if value is None or (isinstance(value, str) and is_no_value(value)):
             continue
         number = _number(value)
-        found = (
+        value_or_problem = (
             f"'{shortened(shown_value(value), _SHOWN_VALUE)}' is not a figure that can be read"
             if number is None
             else imported_value(metric, task, number, unit)
         )
-        if isinstance(found, ImportedValue):
-            yield found
+        if isinstance(value_or_problem, ImportedValue):
+            yield value_or_problem
         else:
-            unread.add(metric, task, found)
+            unread.add(metric, task, value_or_problem)
 
 
 _Figure = tuple[str, str, object, str]

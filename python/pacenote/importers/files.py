@@ -72,20 +72,20 @@ def race_files(folder: Path) -> tuple[Path, ...]:
 
     Raises PacenoteError if there are none or too many.
     """
-    found, links = list[Path](), list[Path]()
+    files, links = list[Path](), list[Path]()
     for path in _documents(folder):
-        (links if is_link(path) else found).append(path)
-    if not found and links:
+        (links if is_link(path) else files).append(path)
+    if not files and links:
         raise PacenoteError(
             f"{folder} has only links to races, such as {links[0]}", hint="name the files themselves"
         )
-    if not found:
+    if not files:
         raise PacenoteError(
             f"{folder} has no race", hint=f"expected {', '.join(FILE_NAMES[:3])} in it or in folders below it"
         )
-    if len(found) > MAX_FILES:
+    if len(files) > MAX_FILES:
         raise PacenoteError(f"{folder} has more than {MAX_FILES:,} races", hint="import parts of it")
-    return tuple(sorted(found))
+    return tuple(sorted(files))
 
 
 def _documents(folder: Path) -> Iterator[Path]:

@@ -60,10 +60,10 @@ def parse_timestamp(text: str) -> datetime | None:
     text = re.sub(r"\.\d+|\+00:?00$", "", text.strip())
     for form in _TIMESTAMPS:
         try:
-            found = datetime.strptime(text, form).replace(tzinfo=UTC)
+            timestamp = datetime.strptime(text, form).replace(tzinfo=UTC)
         except ValueError:
             continue
-        return found if _FIRST_YEAR <= found.year <= _LAST_YEAR else None
+        return timestamp if _FIRST_YEAR <= timestamp.year <= _LAST_YEAR else None
     return None
 
 
@@ -105,17 +105,17 @@ def _facts(lines: Sequence[str]) -> RaceFacts:
 
 
 def _of_line(line: str) -> Iterator[tuple[str, object]]:
-    if found := _RACING.search(line):
-        names: Mapping[str, str | None] = {"track": found[1], "challenge": found[2], "version": found[4]}
+    if match := _RACING.search(line):
+        names: Mapping[str, str | None] = {"track": match[1], "challenge": match[2], "version": match[4]}
         yield from ((name, value) for name, value in names.items() if value)
-        if found[3]:
-            yield "car", tuple(part.strip(" '") for part in re.split(r"[+,]", found[3]))
-    elif found := _RACE_ID.search(line):
-        yield "race_id", found[1]
-    elif (found := _LINE.fullmatch(line)) and (name := _KEYS.get(re.sub("[^a-z]", "", found[1].lower()))):
-        yield from _field(name, found[2].strip())
-    if found := _VERSION.search(line):
-        yield "tool_version", found[1]
+        if match[3]:
+            yield "car", tuple(part.strip(" '") for part in re.split(r"[+,]", match[3]))
+    elif match := _RACE_ID.search(line):
+        yield "race_id", match[1]
+    elif (match := _LINE.fullmatch(line)) and (name := _KEYS.get(re.sub("[^a-z]", "", match[1].lower()))):
+        yield from _field(name, match[2].strip())
+    if match := _VERSION.search(line):
+        yield "tool_version", match[1]
 
 
 def _field(name: str, text: str) -> Iterator[tuple[str, object]]:

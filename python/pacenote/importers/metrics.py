@@ -76,10 +76,10 @@ def first_versions(metric: str) -> tuple[str, str, str] | None:
     """Returns metric, task and unit of a metric of the first versions of Rally, whose tables had only this
     column, such as `Query latency term (50.0 percentile) [ms]`; None for a metric of another version.
     """
-    found = _WITH_UNIT.fullmatch(metric)
-    if found is None:
+    match = _WITH_UNIT.fullmatch(metric)
+    if match is None:
         return None
-    name, unit = found[1], found[2]
+    name, unit = match[1], match[2]
     if task := _OLD_PERCENTILE.fullmatch(name):
         return f"{task[2]}th percentile latency", task[1], unit
     if task := _OLD_THROUGHPUT.fullmatch(name):
@@ -106,32 +106,32 @@ def imported_value(metric: str, task: str, value: float, unit: str) -> ImportedV
 
 def _is_no_percentile(name: str) -> bool:
     """Returns whether a metric is called a percentile, but cannot be one."""
-    found = percentile_of(name)
-    return found[1] > 100 if found else _NAMED_PERCENTILE.search(name) is not None
+    percentile = percentile_of(name)
+    return percentile[1] > 100 if percentile else _NAMED_PERCENTILE.search(name) is not None
 
 
 def canonical_metric(metric: str) -> tuple[str, str | None]:
     """Returns the current name of a metric and its unit: empty for a count, None if the metric is unknown."""
-    if found := _PERCENTILE.fullmatch(metric) or _SHORT_PERCENTILE.fullmatch(metric):
-        kind = re.sub("[-_]", " ", found[2].lower())
-        return f"{float(found[1]):g}th percentile {kind}", "ms"
-    if found := _THROUGHPUT.fullmatch(metric):
-        return f"{found[1].capitalize()} {THROUGHPUT}", "docs/s"
+    if match := _PERCENTILE.fullmatch(metric) or _SHORT_PERCENTILE.fullmatch(metric):
+        kind = re.sub("[-_]", " ", match[2].lower())
+        return f"{float(match[1]):g}th percentile {kind}", "ms"
+    if match := _THROUGHPUT.fullmatch(metric):
+        return f"{match[1].capitalize()} {THROUGHPUT}", "docs/s"
     if _ERROR_RATE.fullmatch(metric):
         return ERROR_RATE, "%"
-    if found := _PER_SHARD.fullmatch(metric) or _OLD_PER_SHARD.fullmatch(metric):
-        return f"{found[1].capitalize()} cumulative {found[2].lower()} time across primary shards", "min"
-    if found := _OLD_TOTAL.fullmatch(metric):
-        return f"Cumulative {found[1].lower()} time of primary shards", "min"
-    if found := _TOTAL.fullmatch(metric):
-        unit = "min" if found[2].lower() == "time" else ""
-        return f"Cumulative {found[1].lower()} {found[2].lower()} of primary shards", unit
-    if found := _COLLECTOR.fullmatch(metric):
+    if match := _PER_SHARD.fullmatch(metric) or _OLD_PER_SHARD.fullmatch(metric):
+        return f"{match[1].capitalize()} cumulative {match[2].lower()} time across primary shards", "min"
+    if match := _OLD_TOTAL.fullmatch(metric):
+        return f"Cumulative {match[1].lower()} time of primary shards", "min"
+    if match := _TOTAL.fullmatch(metric):
+        unit = "min" if match[2].lower() == "time" else ""
+        return f"Cumulative {match[1].lower()} {match[2].lower()} of primary shards", unit
+    if match := _COLLECTOR.fullmatch(metric):
         # Before Rally 2.1, the name of the time had no last word.
-        what = (found[2] or "time").lower()
-        return f"Total {found[1]} GC {what}", "s" if what == "time" else ""
-    if found := _PIPELINES.fullmatch(metric):
-        what = found[1].lower()
+        what = (match[2] or "time").lower()
+        return f"Total {match[1]} GC {what}", "s" if what == "time" else ""
+    if match := _PIPELINES.fullmatch(metric):
+        what = match[1].lower()
         return f"Total Ingest Pipeline {what}", "s" if what == "time" else ""
     if metric.lower() in _SIZE_NAMES:
         return metric.capitalize(), "GB"

@@ -185,7 +185,7 @@ def _values(
     indices = {name: heads.index(name) for name in _TEXT_HEADS if name in heads}
     task_index = indices.get("task", indices.get("operation"))
     place = f"the table in line {table.line}, "
-    found: dict[tuple[str, str], ImportedValue] = {}
+    values: dict[tuple[str, str], ImportedValue] = {}
     whole_names: dict[tuple[str, str], tuple[str, ...]] = {}
     for row in rows:
         text, metric = row[column.index], public_name(row[indices["metric"]])
@@ -211,11 +211,11 @@ def _values(
             )
             unread.add(metric, task, reason, place=place)
             continue
-        if key in found and found[key] != value:
+        if key in values and values[key] != value:
             unread.add(metric, task, "it has two values; the first one counts", place=place)
             continue
-        found[key] = value
-    return tuple(found.values())
+        values[key] = value
+    return tuple(values.values())
 
 
 def _cut_names(cells: Iterable[str]) -> tuple[str, ...]:

@@ -242,9 +242,9 @@ def _started(call: ChildCall) -> subprocess.Popen[bytes]:
 def child_environment() -> Mapping[str, str]:
     """Returns the environment of a child process, which may run in another folder."""
     # The width of this terminal does not concern the child, whose output goes to files.
-    found = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     # It may run in another folder, to which relative homes would be relative.
     homes = {"PACENOTE_HOME": str(default_home())}
-    if found.get("RALLY_HOME"):
-        homes["RALLY_HOME"] = str(Path(found["RALLY_HOME"]).absolute())
-    return found | homes
+    if environment.get("RALLY_HOME"):
+        homes["RALLY_HOME"] = str(Path(environment["RALLY_HOME"]).absolute())
+    return environment | homes

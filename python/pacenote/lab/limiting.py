@@ -26,21 +26,21 @@ long: more than `AS_FAST`.
 """
 
 
-def limit_at(rate: float, found: SaturationResult) -> LimitedBy:
+def limit_at(rate: float, result: SaturationResult) -> LimitedBy:
     """Returns why no probe of a rate passed."""
-    probes = [probe for probe in found.probes if probe.rate == rate]
+    probes = [probe for probe in result.probes if probe.rate == rate]
     if failed := [probe for probe in probes if probe.outcome == "failed"]:
-        return "connections" if all(_lacked_connections(probe, found) for probe in failed) else "engine"
+        return "connections" if all(_lacked_connections(probe, result) for probe in failed) else "engine"
     return "samples" if any(probe.outcome == "undecided" for probe in probes) else "driver"
 
 
-def _lacked_connections(probe: Probe, found: SaturationResult) -> bool:
+def _lacked_connections(probe: Probe, result: SaturationResult) -> bool:
     """Returns whether operations of a probe waited for connections, although the engine was hardly slower
     than with fewer in use. Whatever it reports as failed is not due to them.
     """
     if probe.service_ms is None or not probe.operations:
         return False
-    if (probe.error_rate or 0.0) > found.objective.error_rate:
+    if (probe.error_rate or 0.0) > result.objective.error_rate:
         return False
     if _stopped(probe):
         return False
@@ -50,7 +50,7 @@ def _lacked_connections(probe: Probe, found: SaturationResult) -> bool:
     most = FEWER_SHARE * _connections_in_use(probe)
     fewer = [
         other.service_ms
-        for other in found.probes
+        for other in result.probes
         if other.service_ms is not None and other.rate < probe.rate and _connections_in_use(other) <= most
     ]
     return bool(fewer) and probe.service_ms <= AS_FAST * min(fewer)

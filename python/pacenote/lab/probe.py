@@ -345,7 +345,7 @@ def _overlapping_by_chance(result: TaskResult, evidence: RunEvidence) -> float:
     if result.service_time is None or not result.window_s:
         return 1.0
     known = (result.service_time.mean_ms, evidence.lower_service_ms)
-    service_s = min(each for each in known if each is not None) / 1000.0
+    service_s = min(duration_ms for duration_ms in known if duration_ms is not None) / 1000.0
     return overlapping_by_chance(result.window_operations / result.window_s * service_s)
 
 
@@ -397,7 +397,7 @@ def _undecided(result: TaskResult, objective: Objective, evidence: RunEvidence) 
             yield f"{name} is {percentile.ms:.4g} ms, but failures leave its interval without upper bound"
         elif percentile.high_ms > limit.ms:
             ms, high_ms = (
-                format_unlike(each, limit.ms, ".4g") for each in (percentile.ms, percentile.high_ms)
+                format_unlike(value, limit.ms, ".4g") for value in (percentile.ms, percentile.high_ms)
             )
             yield f"{name} is {ms} ms, but its interval reaches {high_ms} ms"
     if _waited_for_warmup(result) and any(_may_exceed(result, limit) for limit in objective.latency):

@@ -19,8 +19,8 @@ def written_folders(options: Options, folder: Path, default: Path) -> list[Path]
     """Returns the folder of the data files of a race, and those for the data of its engine if its options
     name any.
     """
-    given = options.get("data-paths", ())
-    text = ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+    data_paths = options.get("data-paths", ())
+    text = ",".join(map(str, data_paths)) if isinstance(data_paths, list | tuple) else str(data_paths)
     # Several nodes are separated by semicolons.
     parts = [part.strip() for part in re.split("[,;]", text)]
     return [data_file_folder(options, folder, default), *(_path(folder, part) for part in parts if part)]

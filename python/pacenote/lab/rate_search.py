@@ -169,7 +169,9 @@ def rates_that_failed_later(trials: Sequence[RateTrial]) -> tuple[float, ...]:
     outcomes = {rate: list(_outcomes(trials, rate)) for rate in _rates(trials)}
     # Passed trials first: the outcomes are in descending order.
     return tuple(
-        rate for rate, found in outcomes.items() if len(set(found)) == 2 and found == sorted(found)[::-1]
+        rate
+        for rate, of_rate in outcomes.items()
+        if len(set(of_rate)) == 2 and of_rate == sorted(of_rate)[::-1]
     )
 
 

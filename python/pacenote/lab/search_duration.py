@@ -82,7 +82,9 @@ class LongerProbes:
         """Returns a sentence about the time that is left after `done` probes, the last one of `rate`, if slow
         operations with this design effect make probes longer than announced; empty if they do not.
         """
-        before_s, now_s = (probe_s(self.request, rate, each) for each in (self.effect, effect))
+        before_s, now_s = (
+            probe_s(self.request, rate, design_effect) for design_effect in (self.effect, effect)
+        )
         if now_s < LONGER * before_s:
             return ""
         self.effect = effect

@@ -43,7 +43,7 @@ def find_task(challenge: Challenge, name: str | None, info_command: str) -> Sche
     for position, element in enumerate(challenge.schedule):
         for task in element.tasks if isinstance(element, Parallel) else (element,):
             tasks[task.name] = ScheduledTask(position, task)
-    measured = [one for one in tasks.values() if is_measured(one.task)]
+    measured = [scheduled for scheduled in tasks.values() if is_measured(scheduled.task)]
     if name is None and measured:
         return measured[-1]
     if name is None:
@@ -56,7 +56,7 @@ def find_task(challenge: Challenge, name: str | None, info_command: str) -> Sche
     if tasks[name] not in measured:
         raise UsageError(
             f"task {quoted(name)} is administrative: it prepares the engine, and its rate is not a limit",
-            hint=f"other tasks: {', '.join(one.task.name for one in measured) or 'none'}",
+            hint=f"other tasks: {', '.join(scheduled.task.name for scheduled in measured) or 'none'}",
         )
     return tasks[name]
 
@@ -94,7 +94,7 @@ def with_task(challenge: Challenge, scheduled: ScheduledTask) -> Challenge:
     position, task = scheduled.position, scheduled.task
     element = challenge.schedule[position]
     if isinstance(element, Parallel):
-        tasks = tuple(task if one.name == task.name else one for one in element.tasks)
+        tasks = tuple(task if other.name == task.name else other for other in element.tasks)
         changed: Task | Parallel = replace(element, tasks=tasks, clients=None, completed_by=None)
     else:
         changed = task

@@ -153,14 +153,14 @@ class StoreClient:
 
 def reason_in(body: object) -> str:
     """Returns the reason in an error of a store, as the store gives it."""
-    found = body.get("error", body) if isinstance(body, dict) else body
-    if isinstance(found, dict):
-        causes = found.get("root_cause")
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        causes = error.get("root_cause")
         first = causes[0] if isinstance(causes, list) and causes else None
-        reasons = [one.get("reason") for one in (found, first) if isinstance(one, dict)]
-        caused = found.get("caused_by")
+        reasons = [one.get("reason") for one in (error, first) if isinstance(one, dict)]
+        caused = error.get("caused_by")
         reasons += [caused.get("reason")] if isinstance(caused, dict) else []
-        found = ": ".join(dict.fromkeys(one for one in reasons if isinstance(one, str) and one)) or found.get(
+        error = ": ".join(dict.fromkeys(one for one in reasons if isinstance(one, str) and one)) or error.get(
             "type"
         )
-    return reason_text(found)
+    return reason_text(error)

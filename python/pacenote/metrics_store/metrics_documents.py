@@ -153,8 +153,8 @@ class MetricsDocuments:
     def of_throughput(self, timeline: RaceTimeline | None) -> Iterator[Document]:
         """Yields one document for each whole part of the time of a task, as Rally does for each second."""
         for position, task in enumerate(self._record.tasks):
-            found = _rates(task, timeline)
-            for number, (end_s, rate, sample_type) in enumerate(found):
+            rates = _rates(task, timeline)
+            for number, (end_s, rate, sample_type) in enumerate(rates):
                 at_ms = self._first_task_ms + (task.started_s + end_s) * 1000
                 document = {
                     "@timestamp": round(at_ms),

@@ -141,9 +141,9 @@ def store_settings(values: Mapping[str, str], environment: Mapping[str, str]) ->
 
 def store_secrets(values: Mapping[str, str], environment: Mapping[str, str]) -> frozenset[str]:
     """Returns the secrets among the values and variables, which messages must not contain."""
-    found = [values.get(key, "") for key in _SECRET]
-    found += [environment.get(_ENVIRONMENT[key], "") for key in _SECRET]
-    return frozenset(filter(None, found))
+    secrets = [values.get(key, "") for key in _SECRET]
+    secrets += [environment.get(_ENVIRONMENT[key], "") for key in _SECRET]
+    return frozenset(filter(None, secrets))
 
 
 def _authorization(given: Mapping[str, str]) -> tuple[str | None, Literal["", "user", "api_key"]]:

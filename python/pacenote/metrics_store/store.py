@@ -115,9 +115,9 @@ class MetricsStore:
         Raises StoreUnavailable, and StoreError if several ids begin with it, or several races have the id.
         """
         term = {"bool": {"should": [{"term": {"race-id": reference}}, {"prefix": {"race-id": reference}}]}}
-        found = self._search("races", {"query": term, "size": 100})
+        documents = self._search("races", {"query": term, "size": 100})
         # Backing indices that were rolled over may have a race twice.
-        races = {(str(one.get("race-id")), str(one.get("race-timestamp"))): one for one in found}
+        races = {(str(one.get("race-id")), str(one.get("race-timestamp"))): one for one in documents}
         exact = [one for (race_id, _), one in races.items() if race_id == reference]
         matching = exact or list(races.values())
         if len(matching) < 2:

@@ -38,7 +38,7 @@ def in_one_sentence(findings: Sequence[Finding]) -> Finding:
     """Returns findings with one key as one, with the lowest and the highest of each number, and the races of
     each.
     """
-    parts = [_text_and_races(each) for each in findings]
+    parts = [_text_and_races(finding) for finding in findings]
     text = in_one([text for text, _, _ in parts])
     if places := list(dict.fromkeys(races for _, separator, races in parts if separator)):
         is_one = len(set(map(shape, places))) == 1

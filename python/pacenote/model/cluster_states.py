@@ -74,16 +74,16 @@ class Watermark:
 def cluster_states(cuts: TelemetryCuts, facts: Mapping[str, str]) -> dict[str, ClusterState]:
     """Returns the worst state of the cluster by task; `facts` is the configuration of the engine."""
     watermark = low_watermark(facts)
-    found = {}
+    states = {}
     for task in cuts.tasks:
         series = TaskSeries(cuts.of_source(COUNTERS, task.task), task.duration_s)
-        found[task.task] = ClusterState(
+        states[task.task] = ClusterState(
             health=_health(series),
             relocating_shards=_relocating_shards(series),
             pending_tasks=_pending_tasks(series),
             above_watermark=_is_exceeded(watermark, series) if isinstance(watermark, Watermark) else None,
         )
-    return found
+    return states
 
 
 def _health(series: TaskSeries) -> Health | None:
@@ -96,10 +96,10 @@ def _health(series: TaskSeries) -> Health | None:
 
 
 def _pending_tasks(series: TaskSeries) -> float | None:
-    found = series.gauge("cluster.pending_tasks")
-    if found is None or found.samples < _LEAST_READINGS:
+    gauge = series.gauge("cluster.pending_tasks")
+    if gauge is None or gauge.samples < _LEAST_READINGS:
         return None
-    return max(0.0, found.mean * found.samples - found.first) / (found.samples - 1)
+    return max(0.0, gauge.mean * gauge.samples - gauge.first) / (gauge.samples - 1)
 
 
 def _relocating_shards(series: TaskSeries) -> float | None:
@@ -132,7 +132,7 @@ def _is_exceeded(watermark: Watermark, series: TaskSeries) -> bool | None:
         if (available := series.gauge("fs.total.available", node=node)) is not None
         and (size := series.largest("fs.total.total", node=node))
     ]
-    return any(watermark.is_exceeded(*each) for each in spaces) if spaces else None
+    return any(watermark.is_exceeded(*space) for space in spaces) if spaces else None
 
 
 def _bytes(text: str) -> float | None:

@@ -416,25 +416,27 @@ class Comparison:
     @property
     def primary(self) -> tuple[MetricComparison, ...]:
         """The primary metrics."""
-        return tuple(each for each in self.metrics if each.role == "primary")
+        return tuple(metric for metric in self.metrics if metric.role == "primary")
 
     @property
     def worse_quality(self) -> tuple[MetricComparison, ...]:
         """The quality metrics that are worse or probably worse."""
-        return tuple(each for each in self.metrics if each.role == "quality" and each.word in WORSE_WORDS)
+        return tuple(
+            metric for metric in self.metrics if metric.role == "quality" and metric.word in WORSE_WORDS
+        )
 
     @property
     def deciding(self) -> tuple[MetricComparison, ...]:
         """The metrics that must not be worse: the primary ones, and the quality metrics with a direction."""
-        return tuple(each for each in self.metrics if each.decides)
+        return tuple(metric for metric in self.metrics if metric.decides)
 
-    def is_void(self, each: MetricComparison) -> bool:
+    def is_void(self, metric: MetricComparison) -> bool:
         """Returns whether a metric is void and counts: one that is always 0 only does if all are."""
-        return each.word == "void" and (self.answer == "void" or not each.is_zero)
+        return metric.word == "void" and (self.answer == "void" or not metric.is_zero)
 
     def metric(self, wanted: MetricId) -> MetricComparison | None:
         """Returns the comparison of one metric, or None if not all races have it."""
-        return next((each for each in self.metrics if each.metric == wanted), None)
+        return next((metric for metric in self.metrics if metric.metric == wanted), None)
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready document; docs/reference/comparison.md describes it."""
@@ -444,12 +446,13 @@ class Comparison:
             ("metrics", self.metrics),
             ("merged_percentiles", self.merged_percentiles),
         )
-        for key, own in compared:
-            for shown, each in zip(document[key], own, strict=True):
-                shown["relative_change"] = each.relative_change
-                shown["metric"]["label"] = each.metric.label
+        for key, changes in compared:
+            for entry, change in zip(document[key], changes, strict=True):
+                entry["relative_change"] = change.relative_change
+                entry["metric"]["label"] = change.metric.label
         document["findings"] = [
-            encode(found) | {"voids": found.makes_doubtful, "sentence": str(found)} for found in self.findings
+            encode(finding) | {"voids": finding.makes_doubtful, "sentence": str(finding)}
+            for finding in self.findings
         ]
         return {"format": COMPARISON_FORMAT, **document}
 

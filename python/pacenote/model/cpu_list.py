@@ -39,4 +39,4 @@ def format_cpus(cpus: Iterable[int]) -> str:
             ranges[-1][1:] = [cpu]
         else:
             ranges.append([cpu])
-    return ",".join("-".join(map(str, each)) for each in ranges)
+    return ",".join("-".join(map(str, cpu_range)) for cpu_range in ranges)

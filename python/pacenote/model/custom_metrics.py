@@ -134,17 +134,17 @@ class CustomMetrics:
     def of(self, task: str, name: str) -> CustomMetric:
         """Returns what is known of a number that a runner returned under this name."""
         key = custom_key(name)
-        given = next(filter(None, (self.declared.get((where, key)) for where in (task, ""))), None)
-        direction = given.direction if given else known_direction(key)
+        declaration = next(filter(None, (self.declared.get((where, key)) for where in (task, ""))), None)
+        direction = declaration.direction if declaration else known_direction(key)
         shown = name if name.startswith(_OPENSEARCH_MEAN) else f"{STATISTIC} {name}"
-        return CustomMetric(key, shown, direction, given.unit if given else "")
+        return CustomMetric(key, shown, direction, declaration.unit if declaration else "")
 
     def keys_by_task(self) -> Mapping[str, Sequence[str]]:
         """Returns the keys that are declared for each task; those for all tasks have an empty text."""
-        found: dict[str, list[str]] = {}
+        keys: dict[str, list[str]] = {}
         for task, key in self.declared:
-            found.setdefault(task, []).append(key)
-        return found
+            keys.setdefault(task, []).append(key)
+        return keys
 
 
 def custom_key(name: str) -> str:
@@ -180,7 +180,7 @@ def is_figure(name: str) -> bool:
 
 def quality_directions(given: Iterable[QualityDirection]) -> Directions:
     """Returns the directions by task and key."""
-    return {(each.task, each.key): each.direction for each in given}
+    return {(direction.task, direction.key): direction.direction for direction in given}
 
 
 def declared_metrics(
@@ -196,17 +196,17 @@ def declared_metrics(
     problems: dict[str, None] = {}
     for metadata in task_meta:
         for task, meta in metadata.items():
-            for key, found in _declarations(task, meta.get(QUALITY_KEY)):
-                if isinstance(found, str):
-                    problems[found] = None
+            for key, declaration in _declarations(task, meta.get(QUALITY_KEY)):
+                if isinstance(declaration, str):
+                    problems[declaration] = None
                     continue
                 is_given = any((where, key) in given for where in (task, ""))
-                if declared.setdefault((task, key), found) != found and not is_given:
+                if declared.setdefault((task, key), declaration) != declaration and not is_given:
                     text = f"races declare {quoted(key)} in {QUALITY_KEY} of {task} differently"
                     problems[f"{text}: that of the last one counts"] = None
-                declared[task, key] = found
+                declared[task, key] = declaration
     for (task, key), direction in given.items():
-        for where in [own for own in declared if own[1] == key and task in ("", own[0])]:
+        for where in [place for place in declared if place[1] == key and task in ("", place[0])]:
             del declared[where]
         declared[task, key] = _Declared(direction)
     return CustomMetrics(declared, tuple(problems))
@@ -223,7 +223,7 @@ def _declarations(task: str, value: object) -> Iterator[tuple[str, _Declared | s
         direction, unit = stated, ""
         if isinstance(stated, Mapping):
             direction, unit = stated.get("direction"), str(stated.get("unit", ""))
-        known = next((one for one in DIRECTIONS if one == direction), None)
+        known = next((word for word in DIRECTIONS if word == direction), None)
         if known is None:
             text = f"the direction of {quoted(str(name))} in {QUALITY_KEY} of {task} is not {_ways()}"
             yield str(name), f"{text}, but {quoted(str(direction))}"

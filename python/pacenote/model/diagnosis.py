@@ -245,4 +245,4 @@ class Diagnosis:
 
 def diagnoses_document(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
     """Returns the JSON-ready document of the diagnoses of several races."""
-    return {"format": DIAGNOSIS_FORMAT, "diagnoses": [each.to_document() for each in diagnoses]}
+    return {"format": DIAGNOSIS_FORMAT, "diagnoses": [diagnosis.to_document() for diagnosis in diagnoses]}

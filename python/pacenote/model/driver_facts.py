@@ -33,8 +33,8 @@ class OwnCores:
 
 def listed(values: Mapping[str, object], key: str) -> Sequence[object]:
     """Returns a list of the report; an empty one for what is not a list."""
-    found = values.get(key)
-    return found if isinstance(found, list | tuple) else ()
+    value = values.get(key)
+    return value if isinstance(value, list | tuple) else ()
 
 
 def threads_of(driver: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -46,8 +46,8 @@ def threads_of(driver: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str,
 
 def part(values: Mapping[str, object], key: str) -> Mapping[str, object]:
     """Returns an object of the report; an empty one for what is not an object."""
-    found = values.get(key)
-    return found if isinstance(found, Mapping) else {}
+    value = values.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def number(values: Mapping[str, object], key: str) -> float:

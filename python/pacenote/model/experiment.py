@@ -191,10 +191,10 @@ class MachineFacts(Stored, frozen=True):
         """Returns what has changed since, one text for each fact."""
         names = (("host", "host"), ("kernel", "kernel"), ("cpu", "CPU"), ("cores", "cores"))
         pairs = [(label, getattr(self, name), getattr(now, name)) for name, label in names]
-        found = [f"{label} {before} → {after}" for label, before, after in pairs if before != after]
+        changes = [f"{label} {before} → {after}" for label, before, after in pairs if before != after]
         if not is_same_memory(self.memory_bytes, now.memory_bytes):
-            found.append(f"memory {_bytes(self.memory_bytes)} → {_bytes(now.memory_bytes)}")
-        return tuple(found)
+            changes.append(f"memory {_bytes(self.memory_bytes)} → {_bytes(now.memory_bytes)}")
+        return tuple(changes)
 
 
 def _bytes(count: int | None) -> str:

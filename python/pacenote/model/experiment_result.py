@@ -269,7 +269,7 @@ class ExperimentResult:
         """Whether it has races, but none may be compared."""
         if self.design in COMPARING:
             compared = [variant.comparison for variant in self.variants if variant.comparison]
-            return bool(compared) and all(one.answer == "void" for one in compared)
+            return bool(compared) and all(comparison.answer == "void" for comparison in compared)
         if self.cells:
             return not any(cell.is_best for cell in self.cells)
         if self.design == "noise" and self.state in ("complete", "ended early"):

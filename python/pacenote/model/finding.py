@@ -94,10 +94,10 @@ def by_doubt(shares: Mapping[str, float]) -> Iterator[tuple[tuple[str, ...], flo
     `Finding.doubtful_from`, the worst first; `shares` has for each the part of it that was disturbed. A long
     disturbance of one of them says nothing about the figures of another one.
     """
-    found: dict[float, list[str]] = {}
+    tasks_by_doubt: dict[float, list[str]] = {}
     for name, share in shares.items():
-        found.setdefault(first_doubtful(doubtful_after(share)), []).append(name)
-    for _, names in sorted(found.items()):
+        tasks_by_doubt.setdefault(first_doubtful(doubtful_after(share)), []).append(name)
+    for _, names in sorted(tasks_by_doubt.items()):
         yield tuple(names), doubtful_after(max(shares[name] for name in names))
 
 

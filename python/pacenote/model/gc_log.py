@@ -260,5 +260,5 @@ class GcLog(Stored, frozen=True):
     @property
     def has_no_collection(self) -> bool:
         """Whether the log states that the JVM did not collect."""
-        found = self.statistics
-        return found.young_collections == 0 and found.old_collections == 0 and not found.pause_count
+        stats = self.statistics
+        return stats.young_collections == 0 and stats.old_collections == 0 and not stats.pause_count

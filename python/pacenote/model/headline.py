@@ -24,7 +24,7 @@ def slowest_task(tasks: Iterable[TaskResult]) -> TaskResult | None:
     nor runs only once. One whose latency includes the backlog of its warm-up does not stand for the race, nor
     one of which most operations have no latency.
     """
-    found = (
+    candidates = (
         task
         for task in tasks
         if not (indexes(task) or runs_once(task))
@@ -32,7 +32,7 @@ def slowest_task(tasks: Iterable[TaskResult]) -> TaskResult | None:
         and not is_endless(task, 50.0)
         and median_latency_ms(task) is not None
     )
-    return max(found, key=lambda task: median_latency_ms(task) or 0.0, default=None)
+    return max(candidates, key=lambda task: median_latency_ms(task) or 0.0, default=None)
 
 
 def median_latency_ms(task: TaskResult) -> float | None:
@@ -56,8 +56,8 @@ def early_end(task: TaskResult) -> str | None:
 
 def headline(record: RaceRecord) -> str:
     """Returns the figure that a list of races shows, of `saturate` its answer; empty if there is none."""
-    if found := record.saturation:
-        return f"{found.task}: {found.answer}"
+    if saturation := record.saturation:
+        return f"{saturation.task}: {saturation.answer}"
     if record.imported is not None:
         return _imported_headline(imported_tasks(record.imported.values))
     tasks = reported_tasks(record)

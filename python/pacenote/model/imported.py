@@ -182,23 +182,23 @@ class ImportedTask:
 
 def imported_tasks(values: Iterable[ImportedValue]) -> tuple[ImportedTask, ...]:
     """Returns the tasks with their figures, in the order of the values."""
-    found: dict[str, list[ImportedValue]] = {}
+    values_by_task: dict[str, list[ImportedValue]] = {}
     for value in values:
         if _is_of_task(value):
-            found.setdefault(value.task, []).append(value)
-    return tuple(_task(name, own) for name, own in found.items())
+            values_by_task.setdefault(value.task, []).append(value)
+    return tuple(_task(name, values_of_task) for name, values_of_task in values_by_task.items())
 
 
 def percentile_of(metric: str) -> tuple[str, float] | None:
     """Returns the kind of time and the percentile (0 to 100) of a metric, or None if it is another one."""
-    found = _PERCENTILE.fullmatch(metric)
-    return (found[2], float(found[1])) if found else None
+    match = _PERCENTILE.fullmatch(metric)
+    return (match[2], float(match[1])) if match else None
 
 
 def throughput_of(metric: str) -> str | None:
     """Returns `min`, `mean`, `median` or `max` for a metric of throughput, and None for another one."""
-    found = _THROUGHPUT.fullmatch(metric)
-    return found[1].lower() if found else None
+    match = _THROUGHPUT.fullmatch(metric)
+    return match[1].lower() if match else None
 
 
 def without_unknown(document: Mapping[str, Any], imported: ImportedResults) -> dict[str, Any]:
@@ -220,8 +220,8 @@ def _task(name: str, values: Iterable[ImportedValue]) -> ImportedTask:
     for value in values:
         if which := throughput_of(value.metric):
             throughput[which], unit = value.value, value.unit.removesuffix("/s")
-        elif found := percentile_of(value.metric):
-            percentiles.setdefault(found[0], {})[found[1]] = value.value
+        elif time := percentile_of(value.metric):
+            percentiles.setdefault(time[0], {})[time[1]] = value.value
         else:
             error_rate = value.value / 100
     return ImportedTask(name, unit, throughput, percentiles, error_rate)
@@ -230,8 +230,9 @@ def _task(name: str, values: Iterable[ImportedValue]) -> ImportedTask:
 def _op_metrics(task: ImportedTask) -> dict[str, Any]:
     """Returns Rally's `op_metrics` of a task, without what is not known."""
     times = {
-        kind.replace(" ", "_"): {str(q).replace(".", "_"): value for q, value in own.items()} | {"unit": "ms"}
-        for kind, own in task.percentiles.items()
+        kind.replace(" ", "_"): {str(q).replace(".", "_"): value for q, value in by_q.items()}
+        | {"unit": "ms"}
+        for kind, by_q in task.percentiles.items()
     }
     throughput = {**task.throughput, "unit": f"{task.unit}/s"} if task.throughput else {}
     rate = {} if task.error_rate is None else {"error_rate": task.error_rate}

@@ -22,7 +22,7 @@ def similar_names(name: str, known: Iterable[str]) -> list[str]:
     # The similarity is at most that of two names of which the longer one begins with the shorter one. A long
     # value is not compared with short names, because that takes time and finds nothing.
     lengths = (_SIMILAR * len(name) / (2 - _SIMILAR), (2 - _SIMILAR) * len(name) / _SIMILAR)
-    near = sorted({each for each in known if lengths[0] <= len(each) + 1 and len(each) - 1 <= lengths[1]})
+    near = sorted({other for other in known if lengths[0] <= len(other) + 1 and len(other) - 1 <= lengths[1]})
     matches = difflib.get_close_matches(name, near, n=3, cutoff=_SIMILAR) if near else []
     ratios = [difflib.SequenceMatcher(None, match, name).ratio() for match in matches]
     return [match for match, ratio in zip(matches, ratios, strict=True) if ratio >= ratios[0] - _AS_SIMILAR]

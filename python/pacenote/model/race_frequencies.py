@@ -39,9 +39,14 @@ def changed_frequency(
     there is no such task.
     """
     sides = [[busy_frequencies(record) for record in side] for side in (baseline, contender)]
-    every = [frequencies for side in sides for frequencies in side]
-    common = [task for task in (every[0] if every else ()) if all(task in each for each in every)]
+    by_race = [frequencies for side in sides for frequencies in side]
+    common = [
+        task
+        for task in (by_race[0] if by_race else ())
+        if all(task in frequencies for frequencies in by_race)
+    ]
     changes = (
-        FrequencyChange(task, *(median(each[task] for each in side) for side in sides)) for task in common
+        FrequencyChange(task, *(median(frequencies[task] for frequencies in side) for side in sides))
+        for task in common
     )
     return max(changes, key=lambda change: change.share, default=None)

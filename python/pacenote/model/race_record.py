@@ -236,8 +236,8 @@ class Verdict(Stored, frozen=True):
             return cls(stored.state, tuple(map(Finding, stored.reasons)))
         documents = document["findings"] if isinstance(document, Mapping) else ()
         findings = (
-            found if "doubtful_from" in its else stored_without_doubt(found)
-            for found, its in zip(stored.findings, documents, strict=True)
+            finding if "doubtful_from" in fields else stored_without_doubt(finding)
+            for finding, fields in zip(stored.findings, documents, strict=True)
         )
         return cls(stored.state, tuple(findings))
 

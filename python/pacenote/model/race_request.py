@@ -182,6 +182,8 @@ class RaceRequest:
     def track_request(self, engine_version: str = "") -> TrackRequest:
         """Returns the request for the track; the version of the engine selects the branch of a repository."""
         shared = {
-            one.name: getattr(self, one.name) for one in fields(TrackRequest) if hasattr(self, one.name)
+            option.name: getattr(self, option.name)
+            for option in fields(TrackRequest)
+            if hasattr(self, option.name)
         }
         return TrackRequest(**shared, engine_version=engine_version)

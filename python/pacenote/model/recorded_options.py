@@ -146,5 +146,5 @@ class RecordedOptions(Stored, frozen=True, kw_only=True):
 
 def recorded_profilers(options: RecordedOptions) -> tuple[str, ...]:
     """Returns what makes a race a profiling race, as `profilers` does; empty if it is not one."""
-    given = profilers(options.telemetry, options.jvm_options, options.engine_variables)
-    return tuple(dict.fromkeys((*given, *options.car_profilers)))
+    profiler_names = profilers(options.telemetry, options.jvm_options, options.engine_variables)
+    return tuple(dict.fromkeys((*profiler_names, *options.car_profilers)))

@@ -535,16 +535,16 @@ class Recording:
 
     def state_of(self, event: str) -> EventState:
         """Returns whether the recording has events of a type, such as `jdk.ExecutionSample`."""
-        states = (each.state for each in self.event_types if each.name == event)
+        states = (event_type.state for event_type in self.event_types if event_type.name == event)
         return next(states, EventState.UNSUPPORTED)
 
     def settings_of(self, event: str) -> tuple[EventSetting, ...]:
         """Returns how often events of a type are taken; empty if the recording does not state it."""
-        return next((each.settings for each in self.event_types if each.name == event), ())
+        return next((event_type.settings for event_type in self.event_types if event_type.name == event), ())
 
     def count_of(self, event: str) -> int:
         """Returns the number of events of a type within the window."""
-        return next((each.count for each in self.event_types if each.name == event), 0)
+        return next((event_type.count for event_type in self.event_types if event_type.name == event), 0)
 
     def class_name(self, index: int | None) -> str:
         """Returns the name of a class, or `(unknown)`."""
@@ -556,13 +556,13 @@ class Recording:
 
     def stack_frames(self, index: int | None) -> tuple[StackFrame, ...]:
         """Returns the frames of a stack, the running method first; empty if there is no stack."""
-        return () if index is None else tuple(self.frames[each] for each in self.stacks[index].frames)
+        return () if index is None else tuple(self.frames[frame] for frame in self.stacks[index].frames)
 
 
 def totals_by(groups: Iterable[G], key: Callable[[G], K]) -> list[tuple[K, RecordedValues]]:
     """Sums up groups that have the same key, and returns the sums in descending order of their totals."""
-    found: dict[K, RecordedValues] = {}
+    totals: dict[K, RecordedValues] = {}
     for group in groups:
         at = key(group)
-        found[at] = found[at] + group.values if at in found else group.values
-    return sorted(found.items(), key=lambda item: item[1].total, reverse=True)
+        totals[at] = totals[at] + group.values if at in totals else group.values
+    return sorted(totals.items(), key=lambda item: item[1].total, reverse=True)

@@ -132,7 +132,7 @@ def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
     def clean(value: object) -> Any:
         return redact_value(value, secrets)
 
-    findings = tuple(replace(each, text=clean(each.text)) for each in record.verdict.findings)
+    findings = tuple(replace(finding, text=clean(finding.text)) for finding in record.verdict.findings)
     return replace(
         record,
         track=replace(record.track, params=clean(record.track.params)),
@@ -166,8 +166,8 @@ def redact_given_options(options: Mapping[str, object]) -> dict[str, object]:
             cluster: list(map(_redact_host, hosts)) if isinstance(hosts, list) else hosts
             for cluster, hosts in clusters.items()
         }
-    if isinstance(given := options.get(_CLIENT), Mapping):
-        public[_CLIENT] = _redact_client(given)
+    if isinstance(client := options.get(_CLIENT), Mapping):
+        public[_CLIENT] = _redact_client(client)
     return public
 
 
@@ -210,8 +210,8 @@ def redact_snapshot(snapshot: RaceSnapshot, secrets: Collection[str]) -> RaceSna
             for key, value in facts.items()
         }
 
-    def cleaned(each: Snapshot) -> Snapshot:
-        return Snapshot(clean(each.facts), clean(each.unread))
+    def cleaned(part: Snapshot) -> Snapshot:
+        return Snapshot(clean(part.facts), clean(part.unread))
 
     after = None if snapshot.after is None else cleaned(snapshot.after)
     return RaceSnapshot(cleaned(snapshot.before), after)
@@ -233,7 +233,7 @@ def stored_secrets(document: Mapping[str, object]) -> frozenset[str]:
     Raises StoreError for more of them than a race has: dozens of encoded forms of each are searched for.
     """
     params = (document.get(key) for key in _PARAMETERS)
-    secrets = frozenset().union(*(secret_values(each) for each in params if isinstance(each, Mapping)))
+    secrets = frozenset().union(*(secret_values(values) for values in params if isinstance(values, Mapping)))
     secrets -= {REDACTED}
     if len(secrets) > _MAX_SECRETS or sum(map(len, secrets)) > _MAX_SECRET_LENGTH:
         raise StoreError(
@@ -248,16 +248,16 @@ def redact_error(error: BaseException, secrets: Collection[str]) -> None:
     """Redacts secrets in the messages of an error, and of the errors that led to it, in place."""
     waiting, seen = [error], set[int]()
     while waiting:
-        each = waiting.pop()
-        if id(each) in seen:
+        current = waiting.pop()
+        if id(current) in seen:
             continue
-        seen.add(id(each))
-        each.args = tuple(redact(arg, secrets) if isinstance(arg, str) else arg for arg in each.args)
-        if isinstance(each, PacenoteError):
-            each.message, each.hint = redact(each.message, secrets), redact(each.hint, secrets)
-        if isinstance(each, TrackError):
-            each.problems = tuple(redact(problem, secrets) for problem in each.problems)
-        waiting += [linked for linked in (each.__cause__, each.__context__) if linked is not None]
+        seen.add(id(current))
+        current.args = tuple(redact(arg, secrets) if isinstance(arg, str) else arg for arg in current.args)
+        if isinstance(current, PacenoteError):
+            current.message, current.hint = redact(current.message, secrets), redact(current.hint, secrets)
+        if isinstance(current, TrackError):
+            current.problems = tuple(redact(problem, secrets) for problem in current.problems)
+        waiting += [linked for linked in (current.__cause__, current.__context__) if linked is not None]
 
 
 def _redact_errors(errors: tuple[FailureGroup, ...], secrets: Collection[str]) -> tuple[FailureGroup, ...]:

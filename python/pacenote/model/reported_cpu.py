@@ -216,12 +216,12 @@ def node_places(
     known = tuple(nodes)
     beside, release = nodes_beside(known), facts.get("kernel.release")
     machines = _machines(known, facts)
-    own = {node.get("host") for node in known if node.get("name") in sampled} - {None, ""}
+    hosts = {node.get("host") for node in known if node.get("name") in sampled} - {None, ""}
     places = {}
     for node in known:
         name, host = str(node.get("name")), node.get("host")
         of_node = facts.get(f"node.{name}.os.version")
-        is_here: bool | None = name in sampled or host in own or _is_loopback(host) or None
+        is_here: bool | None = name in sampled or host in hosts or _is_loopback(host) or None
         if release and of_node and release != of_node:
             is_here = False
         same = beside.get(name, ())
@@ -264,7 +264,7 @@ def reported_cpu(
     too, and so may nodes with other addresses.
     """
     load = series.gauge("os.cpu.percent", node=node)
-    engine, *others = (ratio(series.share(NODES, node=each), cores) for each in (node, *place.beside))
+    engine, *others = (ratio(series.share(NODES, node=of_node), cores) for of_node in (node, *place.beside))
     # A load that the engine does not know is negative.
     if load is None or load.min < 0:
         return ReportedCpu(engine)

@@ -527,7 +527,7 @@ _AnyPercentile = TypeVar("_AnyPercentile", Percentile, CensoredPercentile, Merge
 def find_percentile(percentiles: Iterable[_AnyPercentile], q: float) -> _AnyPercentile | None:
     """Returns the percentile `q` (0 to 100), or None if the driver did not compute it."""
     # The driver computes `q` from a share, so 99.9 may have a rounding error.
-    return next((found for found in percentiles if math.isclose(found.q, q, rel_tol=1e-9)), None)
+    return next((p for p in percentiles if math.isclose(p.q, q, rel_tol=1e-9)), None)
 
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)

@@ -125,8 +125,8 @@ def largest_sum(shares: Iterable[float], most: float) -> float:
 
 def _attributes(node: str, facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     beginning = f"node.{node}.{_ATTRIBUTES}"
-    found = (name for name in facts if name.startswith(beginning))
-    return ((name.removeprefix(beginning), facts[name]) for name in sorted(found))
+    keys = (name for name in facts if name.startswith(beginning))
+    return ((name.removeprefix(beginning), facts[name]) for name in sorted(keys))
 
 
 def _is_apart(values: Iterable[float | None], part: float, negligible: float) -> bool:

@@ -119,7 +119,7 @@ def _group_readers(not_available: Mapping[str, str]) -> dict[str, str]:
 
 def _process_cpus(value: object) -> Mapping[str, frozenset[int]] | None:
     cpus: Mapping[str, tuple[int, ...]] | None = _part(dict[str, tuple[int, ...]], value, None)
-    return None if cpus is None else {name: frozenset(own) for name, own in cpus.items()}
+    return None if cpus is None else {name: frozenset(numbers) for name, numbers in cpus.items()}
 
 
 def _part(kind: Any, value: object, default: _T) -> _T:

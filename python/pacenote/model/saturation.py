@@ -140,8 +140,12 @@ class Probe(Stored, frozen=True):
         """
         if self.latency_with_failures:
             return find_percentile(self.latency_with_failures, q)
-        found: Percentile | None = find_percentile(self.latency, q)
-        return CensoredPercentile(found.q, found.ms, found.high_ms, found.supported) if found else None
+        percentile: Percentile | None = find_percentile(self.latency, q)
+        return (
+            CensoredPercentile(percentile.q, percentile.ms, percentile.high_ms, percentile.supported)
+            if percentile
+            else None
+        )
 
 
 class ConcurrencyLevel(Stored, frozen=True):
@@ -322,32 +326,32 @@ class SaturationResult(Stored, frozen=True, kw_only=True):
         """Reads what `to_document` wrote. Raises PacenoteError with the invalid field, also for numbers that
         no search has, and for more entries than one has: reports compare them with each other.
         """
-        found = decode(cls, document, "saturation")
-        for where, problem in _problems(found):
+        result = decode(cls, document, "saturation")
+        for where, problem in _problems(result):
             raise PacenoteError(f"saturation.{where} {problem}")
-        return found
+        return result
 
 
-def _problems(found: SaturationResult) -> Iterator[tuple[str, str]]:
+def _problems(result: SaturationResult) -> Iterator[tuple[str, str]]:
     """Yields the fields with what no search writes."""
     for name in ("probes", "levels", "disputed", "passed_above"):
-        if (count := len(getattr(found, name))) > MAX_ENTRIES:
+        if (count := len(getattr(result, name))) > MAX_ENTRIES:
             yield name, f"has {count:,} entries, and at most {MAX_ENTRIES:,} are read"
-    if len(found.objective.latency) > MAX_LIMITS:
+    if len(result.objective.latency) > MAX_LIMITS:
         yield "objective.latency", f"has more than {MAX_LIMITS} limits"
-    positive = [(f"probes[{at}].rate", probe.rate) for at, probe in enumerate(found.probes)]
-    positive += [(f"levels[{at}].clients", level.clients) for at, level in enumerate(found.levels)]
+    positive = [(f"probes[{at}].rate", probe.rate) for at, probe in enumerate(result.probes)]
+    positive += [(f"levels[{at}].clients", level.clients) for at, level in enumerate(result.levels)]
     positive += [
-        (f"objective.latency[{at}].ms", limit.ms) for at, limit in enumerate(found.objective.latency)
+        (f"objective.latency[{at}].ms", limit.ms) for at, limit in enumerate(result.objective.latency)
     ]
-    positive += [("disputed", rate) for rate in (*found.disputed, *found.passed_above)]
-    positive += [("stable", rate) for rate in (found.stable, found.unstable) if rate is not None]
-    other = [(f"levels[{at}].work", level.work) for at, level in enumerate(found.levels)]
-    if found.fit is not None:
-        positive.append(("fit.rate_alone", found.fit.rate_alone.value))
+    positive += [("disputed", rate) for rate in (*result.disputed, *result.passed_above)]
+    positive += [("stable", rate) for rate in (result.stable, result.unstable) if rate is not None]
+    other = [(f"levels[{at}].work", level.work) for at, level in enumerate(result.levels)]
+    if result.fit is not None:
+        positive.append(("fit.rate_alone", result.fit.rate_alone.value))
         other += [
-            ("fit.contention", found.fit.contention.value),
-            ("fit.coherency", found.fit.coherency.value),
+            ("fit.contention", result.fit.contention.value),
+            ("fit.coherency", result.fit.coherency.value),
         ]
     for where, value in positive:
         if not 1 / MOST <= value <= MOST:
@@ -374,9 +378,9 @@ def _limit(text: str) -> LatencyLimit:
             hint="write it as p99:100ms; separate several limits with commas",
         )
     q, ms = float(match[1]), float(match[2]) * _UNITS_MS[match[3]]
-    known = next((one for one in PERCENTILES if math.isclose(one, q, rel_tol=1e-9)), None)
+    known = next((p for p in PERCENTILES if math.isclose(p, q, rel_tol=1e-9)), None)
     if known is None:
-        names = ", ".join(f"p{one:g}" for one in PERCENTILES)
+        names = ", ".join(f"p{p:g}" for p in PERCENTILES)
         raise UsageError(f"p{q:g} cannot be limited", hint=f"use one of {names}")
     if ms <= 0:
         raise UsageError(f"the limit of p{q:g} must be above 0")

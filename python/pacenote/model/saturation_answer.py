@@ -34,43 +34,43 @@ class RecordedSaturation(Stored, frozen=True):
     """The reason why the answer is not higher."""
 
 
-def recorded_saturation(found: SaturationResult) -> RecordedSaturation:
+def recorded_saturation(result: SaturationResult) -> RecordedSaturation:
     """Returns the answer for the record of the race."""
-    return RecordedSaturation(found.task, answer(found), found.stable, found.unstable, found.limited_by)
+    return RecordedSaturation(result.task, answer(result), result.stable, result.unstable, result.limited_by)
 
 
-def answer(found: SaturationResult) -> str:
+def answer(result: SaturationResult) -> str:
     """Returns the answer in one line."""
-    if found.varying is not None:
-        low, high = (rate_text(rate, found) for rate in (found.varying.low, found.varying.high))
+    if result.varying is not None:
+        low, high = (rate_text(rate, result) for rate in (result.varying.low, result.varying.high))
         return f"between {low} and {high}; the limit varies from probe to probe"
-    stable, unstable = rate_text(found.stable, found), rate_text(found.unstable, found)
-    failed = found.limited_by not in UNDECIDED
-    if found.stable is not None and found.unstable is not None:
+    stable, unstable = rate_text(result.stable, result), rate_text(result.unstable, result)
+    failed = result.limited_by not in UNDECIDED
+    if result.stable is not None and result.unstable is not None:
         if failed:
             return f"between {stable} and {unstable}"
-        disputed = f"; the probes at {_rates(found.disputed, found)} disagree" if found.disputed else ""
-        why = "too few connections for" if found.limited_by == "connections" else "undecided at"
+        disputed = f"; the probes at {_rates(result.disputed, result)} disagree" if result.disputed else ""
+        why = "too few connections for" if result.limited_by == "connections" else "undecided at"
         return f"at least {stable}{disputed}; {why} {unstable}"
-    if found.disputed:
-        bounds = [f"at least {stable}"] if found.stable is not None else []
-        bounds += [f"below {unstable}"] if found.unstable is not None and failed else []
-        disputed = f"the probes at {_rates(found.disputed, found)} disagree"
+    if result.disputed:
+        bounds = [f"at least {stable}"] if result.stable is not None else []
+        bounds += [f"below {unstable}"] if result.unstable is not None and failed else []
+        disputed = f"the probes at {_rates(result.disputed, result)} disagree"
         return "; ".join([", ".join(bounds) or "inconclusive", disputed])
-    if found.stable is not None:
+    if result.stable is not None:
         return f"at least {stable}"
-    if found.passed_above:
-        return f"inconclusive; probes at {_rates(found.passed_above, found)} passed, but none at {unstable}"
-    if found.unstable is not None and not failed:
+    if result.passed_above:
+        return f"inconclusive; probes at {_rates(result.passed_above, result)} passed, but none at {unstable}"
+    if result.unstable is not None and not failed:
         return f"inconclusive; no probe passed, the slowest at {unstable}"
-    if found.unstable is not None:
+    if result.unstable is not None:
         return f"below {unstable}: no rate met the objective"
     return "no probe was completed"
 
 
-def tries_text(rate: float, found: SaturationResult) -> str:
+def tries_text(rate: float, result: SaturationResult) -> str:
     """Returns how many probes of a rate passed, and what became of the others."""
-    outcomes = [probe.outcome for probe in found.probes if probe.rate == rate]
+    outcomes = [probe.outcome for probe in result.probes if probe.rate == rate]
     counts = [(outcomes.count(outcome), outcome) for outcome in _NOT_PASSED]
     others = ", ".join(f"{count} {outcome}" for count, outcome in counts if count)
     text = f"{outcomes.count('passed')} of {format_count(len(outcomes), 'probe')} passed"
@@ -89,17 +89,17 @@ def outcome_word(probe: Probe) -> str:
     return "passed, although disturbed" if probe.outcome == "passed" and probe.reasons else probe.outcome
 
 
-def rate_text(rate: float | None, found: SaturationResult) -> str:
+def rate_text(rate: float | None, result: SaturationResult) -> str:
     """Returns a rate in operations per second, and in the unit of the task if that is another one."""
     if rate is None:
         return "nothing"
     text = f"{format_number(rate)} {OPS}/s"
-    if found.unit in ("", OPS):
+    if result.unit in ("", OPS):
         return text
-    return f"{text} ({format_number(rate * found.work_per_operation)} {single_line(found.unit)}/s)"
+    return f"{text} ({format_number(rate * result.work_per_operation)} {single_line(result.unit)}/s)"
 
 
-def _rates(rates: Sequence[float], found: SaturationResult) -> str:
+def _rates(rates: Sequence[float], result: SaturationResult) -> str:
     """Returns the lowest and the highest of these rates, which are in ascending order."""
-    others = f" and at other rates up to {rate_text(rates[-1], found)}" if len(rates) > 1 else ""
-    return f"{rate_text(rates[0], found)}{others}"
+    others = f" and at other rates up to {rate_text(rates[-1], result)}" if len(rates) > 1 else ""
+    return f"{rate_text(rates[0], result)}{others}"

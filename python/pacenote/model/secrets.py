@@ -332,9 +332,9 @@ def redact_urls(text: str) -> str:
 
 def _redact_user_info(text: str) -> str:
     parts, end = list[str](), 0
-    for found in _user_info(text):
-        parts += (text[end : found.start()], REDACTED)
-        end = found.end()
+    for user_info in _user_info(text):
+        parts += (text[end : user_info.start()], REDACTED)
+        end = user_info.end()
     return "".join([*parts, text[end:]]) if parts else text
 
 
@@ -358,13 +358,13 @@ def url_secrets(text: str) -> frozenset[str]:
     """Returns the passwords, tokens and secret parameters in the URLs of a text, as they are and decoded, if
     they are long enough to be redacted elsewhere.
     """
-    found = {secret for url in _URL_QUERY.finditer(text) for secret in query_secrets(url[2])}
+    secrets = {secret for url in _URL_QUERY.finditer(text) for secret in query_secrets(url[2])}
     for match in _user_info(text):
         user, _, password = match[0].partition(":")
         length = _MIN_USER_LENGTH if password else _MIN_BODY_LENGTH
-        found |= {value for value in (user, unquote(user)) if len(value) >= length}
-        found |= {value for value in (password, unquote(password)) if len(value) >= MIN_LENGTH}
-    return frozenset(found)
+        secrets |= {value for value in (user, unquote(user)) if len(value) >= length}
+        secrets |= {value for value in (password, unquote(password)) if len(value) >= MIN_LENGTH}
+    return frozenset(secrets)
 
 
 def redact_query(path: str) -> str:
@@ -385,14 +385,14 @@ def query_secrets(path: str) -> frozenset[str]:
     """Returns the values of secret parameters in the query string of a path, as they are and decoded, that
     are long enough to be redacted elsewhere.
     """
-    found = set()
+    secrets = set()
     for parameter in path.partition("?")[2].split("&"):
         key, _, value = parameter.partition("=")
         name = unquote(key)
         if _is_secret_parameter(name):
             length = _MIN_BODY_LENGTH if is_secret(name) else _MIN_KEY_LENGTH
-            found |= {each for each in (value, unquote(value)) if len(each) >= length}
-    return frozenset(found)
+            secrets |= {secret for secret in (value, unquote(value)) if len(secret) >= length}
+    return frozenset(secrets)
 
 
 def _is_secret_parameter(name: str) -> bool:
@@ -461,13 +461,13 @@ def body_secrets(text: str) -> frozenset[str]:
     """Returns the values of secret keys in a JSON body, or in the lines of one, that are long enough to be
     redacted elsewhere.
     """
-    found: set[str] = set()
+    secrets: set[str] = set()
     for line in _documents(text):
         with contextlib.suppress(ValueError, RecursionError):
             document = json.loads(line)
             check_depth(document)
-            found.update(_keyed_secrets(document, in_fields=False))
-    return frozenset(value for value in found if len(value) >= _MIN_BODY_LENGTH)
+            secrets.update(_keyed_secrets(document, in_fields=False))
+    return frozenset(value for value in secrets if len(value) >= _MIN_BODY_LENGTH)
 
 
 def _documents(text: str) -> list[str]:

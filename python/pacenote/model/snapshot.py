@@ -61,16 +61,16 @@ class UnreadGroups:
 
     def __init__(self, unread: Mapping[str, str]) -> None:
         self._unread = unread
-        short = (each for each in unread if len(each) <= _MAX_PATTERN)
-        patterns = (each for each in short if "*" in each.removesuffix("*"))
+        short = (entry for entry in unread if len(entry) <= _MAX_PATTERN)
+        patterns = (entry for entry in short if "*" in entry.removesuffix("*"))
         self._patterns = tuple(islice(patterns, _MAX_PATTERNS))
 
     def of(self, key: str) -> Iterator[str]:
         """Yields the entries, the largest group first, and then those with a `*` in their middle."""
         words = key.split(".", _MAX_GROUPS)
         groups = (".".join((*words[:number], "*")) for number in range(1, len(words)))
-        yield from (each for each in (*groups, key) if each in self._unread)
-        yield from (each for each in self._patterns if fnmatchcase(key, each))
+        yield from (entry for entry in (*groups, key) if entry in self._unread)
+        yield from (entry for entry in self._patterns if fnmatchcase(key, entry))
 
 
 class Snapshot(Stored, frozen=True):

@@ -110,9 +110,9 @@ def late_share(task: TaskResult, joins: LateJoins) -> float:
 
 def mean_service_s(task: TaskResult) -> float:
     """Returns the mean service time of successes and failures in seconds, or 0 if none was measured."""
-    times = [each for each in (task.service_time, task.failed_service_time) if each is not None]
-    count = sum(each.count for each in times)
-    return sum(each.mean_ms * each.count for each in times) / count / 1000.0 if count else 0.0
+    times = [summary for summary in (task.service_time, task.failed_service_time) if summary is not None]
+    count = sum(summary.count for summary in times)
+    return sum(summary.mean_ms * summary.count for summary in times) / count / 1000.0 if count else 0.0
 
 
 def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, done: float) -> bool:

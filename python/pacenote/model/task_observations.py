@@ -83,7 +83,7 @@ class TaskObservation:
     def to_document(self) -> dict[str, Any]:
         """Returns what is known, as JSON."""
         state = self.cluster
-        found = {
+        figures = {
             "other_share": self.other_share,
             "other_least_share": self.other_least_share,
             "lacked_share": self.lacked_share,
@@ -97,7 +97,7 @@ class TaskObservation:
             "relocating_shards": state.relocating_shards,
             "above_watermark": state.above_watermark,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in figures.items() if value is not None}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> TaskObservation:
@@ -130,7 +130,7 @@ def task_observations(
     single nodes. `places` is where nodes run.
     """
     states = cluster_states(cuts, facts)
-    found = {}
+    observations = {}
     for task in cuts.tasks:
         series, gauges = (
             TaskSeries(cuts.of_source(source, task.task), task.duration_s) for source in (COUNTERS, _GAUGES)
@@ -138,7 +138,7 @@ def task_observations(
         driver = local_driver(cuts, task.task, task.duration_s)
         reported = tuple(_reported(series, facts, sampled, places, driver))
         of_host = tuple(figures.get(task.task, ()))
-        found[task.task] = TaskObservation(
+        observations[task.task] = TaskObservation(
             _largest(of_host, "cpu.other_share", (cpu.other_share for cpu in reported)),
             _largest(of_host, "cpu.other_least_share", (cpu.other_least_share for cpu in reported)),
             states[task.task],
@@ -150,7 +150,7 @@ def task_observations(
             _longest_queues(gauges, series.values_of(NODES, "node")),
             _largest(of_host, "cpu.lacked_possible_share", (cpu.lacked_possible_share for cpu in reported)),
         )
-    return found
+    return observations
 
 
 def _largest(
@@ -182,12 +182,12 @@ def _used_share(host: Mapping[str, float | str]) -> float | None:
 
 
 def _longest_queues(gauges: TaskSeries, nodes: Iterable[str]) -> dict[str, float]:
-    names, found = tuple(nodes), {}
+    names, longest = tuple(nodes), {}
     for pool in POOLS:
         lengths = [gauges.mean(f"thread_pool.{pool}.queue", node=node) for node in names]
         if known := [length for length in lengths if length is not None]:
-            found[pool] = max(known)
-    return found
+            longest[pool] = max(known)
+    return longest
 
 
 def _stored_queues(stored: object) -> dict[str, float]:
@@ -219,7 +219,7 @@ def _reported(
         if node not in sampled:
             # The setting `node.processors` changes the allocated ones, but not what the node can use.
             named = (
-                facts.get(f"node.{node}.os.{each}_processors", "") for each in ("available", "allocated")
+                facts.get(f"node.{node}.os.{kind}_processors", "") for kind in ("available", "allocated")
             )
             known = next((float(cores) for cores in named if cores.isdecimal()), None)
             yield reported_cpu(series, node, known, places.get(node, NodePlace()), driver)
@@ -241,8 +241,11 @@ def lacked_shares(record: RaceRecord) -> dict[str, float]:
     documents = record.telemetry.get(KEY)
     if not isinstance(documents, Mapping):
         return {}
-    found = {task: TaskObservation.from_document(document) for task, document in documents.items()}
-    shares = {task: (each.lacked_share, each.lacked_least_share) for task, each in found.items()}
+    observations = {task: TaskObservation.from_document(document) for task, document in documents.items()}
+    shares = {
+        task: (observation.lacked_share, observation.lacked_least_share)
+        for task, observation in observations.items()
+    }
     return {
         task: max(share for share in known if share is not None)
         for task, known in shares.items()
@@ -257,8 +260,8 @@ def possible_lacked_shares(record: RaceRecord) -> dict[str, float]:
     documents = record.telemetry.get(KEY)
     if not isinstance(documents, Mapping):
         return {}
-    found = {task: TaskObservation.from_document(document) for task, document in documents.items()}
-    shares = {task: observation.lacked_possible_share for task, observation in found.items()}
+    observations = {task: TaskObservation.from_document(document) for task, document in documents.items()}
+    shares = {task: observation.lacked_possible_share for task, observation in observations.items()}
     return {task: share for task, share in shares.items() if share is not None}
 
 
@@ -269,9 +272,10 @@ def signs_of_saturation(record: RaceRecord) -> dict[str, TaskObservation]:
     documents = record.telemetry.get(KEY)
     if not isinstance(documents, Mapping):
         return {}
-    found = {task: TaskObservation.from_document(document) for task, document in documents.items()}
+    observations = {task: TaskObservation.from_document(document) for task, document in documents.items()}
     return {
-        task: TaskObservation(used_share=each.used_share, queued=each.queued) for task, each in found.items()
+        task: TaskObservation(used_share=observation.used_share, queued=observation.queued)
+        for task, observation in observations.items()
     }
 
 
@@ -282,17 +286,23 @@ def busy_frequencies(record: RaceRecord) -> dict[str, float]:
     documents = record.telemetry.get(KEY)
     if not isinstance(documents, Mapping):
         return {}
-    found = {
+    frequencies = {
         task: document.get("busy_frequency_hz")
         for task, document in documents.items()
         if isinstance(document, Mapping)
     }
     return {
-        task: float(value) for task, value in found.items() if isinstance(value, int | float) and value > 0
+        task: float(value)
+        for task, value in frequencies.items()
+        if isinstance(value, int | float) and value > 0
     }
 
 
-def with_observations(record: RaceRecord, found: Mapping[str, TaskObservation]) -> RaceRecord:
+def with_observations(record: RaceRecord, observations: Mapping[str, TaskObservation]) -> RaceRecord:
     """Returns a record with what was observed of its tasks."""
-    documents = {task: document for task, each in found.items() if (document := each.to_document())}
+    documents = {
+        task: document
+        for task, observation in observations.items()
+        if (document := observation.to_document())
+    }
     return replace(record, telemetry={**record.telemetry, KEY: documents}) if documents else record

@@ -134,13 +134,13 @@ class TelemetryCuts:
 
     def of_sources(self, sources: Collection[str], task: str) -> TaskTelemetry:
         """Returns the same for several sources, which must not have series with the same name and labels."""
-        position = next((number for number, one in enumerate(self.tasks) if one.task == task), None)
-        found = dict[str, list[tuple[Mapping[str, str], CounterCut | GaugeCut]]]()
+        position = next((number for number, cut_task in enumerate(self.tasks) if cut_task.task == task), None)
+        cuts_by_name = dict[str, list[tuple[Mapping[str, str], CounterCut | GaugeCut]]]()
         for series in self.series if position is not None else ():
             cut = None if position is None else series.cuts[position]
             if series.source in sources and cut is not None:
-                found.setdefault(series.name, []).append((series.labels, cut))
-        return TaskTelemetry({name: tuple(cuts) for name, cuts in found.items()})
+                cuts_by_name.setdefault(series.name, []).append((series.labels, cut))
+        return TaskTelemetry({name: tuple(cuts) for name, cuts in cuts_by_name.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,24 +156,24 @@ class TaskTelemetry:
     """Cuts by name and labels: there may be thousands of series with one name, each of a node."""
 
     def __post_init__(self) -> None:
-        found = dict[tuple[str, frozenset[tuple[str, str]]], tuple[CounterCut | GaugeCut, ...]]()
+        cuts_by_labels = dict[tuple[str, frozenset[tuple[str, str]]], tuple[CounterCut | GaugeCut, ...]]()
         for name, cuts in self.cuts.items():
             for labels, cut in cuts:
                 key = (name, frozenset(labels.items()))
-                found[key] = (*found.get(key, ()), cut)
-        object.__setattr__(self, "_by_labels", found)
+                cuts_by_labels[key] = (*cuts_by_labels.get(key, ()), cut)
+        object.__setattr__(self, "_by_labels", cuts_by_labels)
 
     def counters(self, name: str, **labels: str) -> Iterator[tuple[Mapping[str, str], CounterCut]]:
         """Yields the counters with this name, and with these labels among others."""
-        for own, cut in self.cuts.get(name, ()):
-            if isinstance(cut, CounterCut) and labels.items() <= own.items():
-                yield own, cut
+        for own_labels, cut in self.cuts.get(name, ()):
+            if isinstance(cut, CounterCut) and labels.items() <= own_labels.items():
+                yield own_labels, cut
 
     def gauges(self, name: str, **labels: str) -> Iterator[tuple[Mapping[str, str], GaugeCut]]:
         """Yields the gauges with this name, and with these labels among others."""
-        for own, cut in self.cuts.get(name, ()):
-            if isinstance(cut, GaugeCut) and labels.items() <= own.items():
-                yield own, cut
+        for own_labels, cut in self.cuts.get(name, ()):
+            if isinstance(cut, GaugeCut) and labels.items() <= own_labels.items():
+                yield own_labels, cut
 
     def counter(self, name: str, **labels: str) -> CounterCut | None:
         """Returns the counter with exactly these labels, or None if there is none."""

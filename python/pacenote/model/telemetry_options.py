@@ -50,8 +50,8 @@ def profilers(
     """
     of_variables = (str((variables or {}).get(name, "")).split() for name in JVM_VARIABLES)
     options = [*jvm_options, *(option for words in of_variables for option in words)]
-    found = [name for name in devices if name in PROFILERS]
-    found += ["jfr" for option in options if option.startswith(_RECORDING_OPTION)]
+    names = [name for name in devices if name in PROFILERS]
+    names += ["jfr" for option in options if option.startswith(_RECORDING_OPTION)]
     agents = (match["file"] for option in options if (match := _AGENT.match(option)))
-    found += [f"agent {PurePosixPath(file).name}" for file in agents]
-    return tuple(dict.fromkeys(found))
+    names += [f"agent {PurePosixPath(file).name}" for file in agents]
+    return tuple(dict.fromkeys(names))

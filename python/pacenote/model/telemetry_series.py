@@ -30,7 +30,7 @@ class TaskSeries:
     def values_of(self, name: str, label: str, **labels: str) -> tuple[str, ...]:
         """Returns the values of a label of the counters with this name, and with these labels."""
         counters = self._telemetry.counters(name, **labels)
-        return tuple(dict.fromkeys(own[label] for own, _ in counters if label in own))
+        return tuple(dict.fromkeys(labels[label] for labels, _ in counters if label in labels))
 
     def names(self, beginning: str, end: str) -> tuple[str, ...]:
         """Returns the names of series with this beginning and end. They are looked for once: each node asks

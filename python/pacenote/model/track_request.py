@@ -83,5 +83,5 @@ class TrackRequest:
             "track-repository": self.track_repository,
             "track-revision": self.track_revision,
         }
-        given = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        return redact_urls(shlex.join(("pacenote", "info", *given)))
+        arguments = [f"--{name}={value}" for name, value in options.items() if value is not None]
+        return redact_urls(shlex.join(("pacenote", "info", *arguments)))

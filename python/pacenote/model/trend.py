@@ -384,8 +384,8 @@ class Trend:
     def _labelled(self) -> dict[str, Any]:
         """Returns the values with the label of each metric."""
         document: dict[str, Any] = encode(self)
-        for shown, each in zip(document["metrics"], self.metrics, strict=True):
-            shown["metric"]["label"] = each.metric.label
+        for entry, metric in zip(document["metrics"], self.metrics, strict=True):
+            entry["metric"]["label"] = metric.metric.label
         if self.earlier is not None:
             document["earlier"] = self.earlier._labelled()
         return document

@@ -164,4 +164,4 @@ def _causes(failure: BaseException) -> Iterator[BaseException]:
         seen.add(id(error))
         yield error
         linked = (error.__cause__, error.__context__, *error.args)
-        waiting += [each for each in linked if isinstance(each, BaseException)]
+        waiting += [cause for cause in linked if isinstance(cause, BaseException)]

@@ -66,24 +66,24 @@ def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool | None = None) -
             hint="write a comma, a slash or an @ in a password as %2C, %2F or %40",
         )
     parsed = [_parse(entry, "https" if tls else "http") for entry in entries]
-    for host in (each.hosts[0] for each in parsed):
+    for host in (parsed_host.hosts[0] for parsed_host in parsed):
         if tls is not None and (host.scheme == "https") != tls:
             raise UsageError(
                 f"'{host}' in --target-hosts contradicts use_ssl:{str(tls).lower()} in --client-options",
                 hint="remove one of them",
             )
-    credentials = {each.authorization for each in parsed if each.authorization}
+    credentials = {parsed_host.authorization for parsed_host in parsed if parsed_host.authorization}
     if len(credentials) > 1:
         raise UsageError(
             "--target-hosts contains different credentials", hint="use the same credentials for all its hosts"
         )
-    if credentials and not all(each.authorization for each in parsed):
+    if credentials and not all(parsed_host.authorization for parsed_host in parsed):
         # They are sent to all hosts, and must not be sent to one for which they were not given.
         raise UsageError(
             "--target-hosts contains credentials for only some of its hosts",
             hint="write them for each host, or give them in --client-options; a comma in a password is %2C",
         )
-    hosts = tuple(dict.fromkeys(each.hosts[0] for each in parsed))
+    hosts = tuple(dict.fromkeys(parsed_host.hosts[0] for parsed_host in parsed))
     return ParsedHosts(hosts, next(iter(credentials), None))
 
 

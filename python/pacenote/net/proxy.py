@@ -42,8 +42,8 @@ def proxy_for(scheme: str, host: str, port: int | None = None) -> HttpProxy | No
     name = host if ":" in host or port is None else f"{host}:{port}"
     if proxy_bypass_environment(name, proxies) or _in_networks(host, proxies.get("no", "")):
         return None
-    found = proxies.get(scheme) or proxies.get("all")
-    return _parse(found, f"{scheme}_proxy or all_proxy in the environment") if found else None
+    url = proxies.get(scheme) or proxies.get("all")
+    return _parse(url, f"{scheme}_proxy or all_proxy in the environment") if url else None
 
 
 def environment_proxies() -> tuple[str, ...]:

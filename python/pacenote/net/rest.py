@@ -96,9 +96,9 @@ class RestClient:
         response = self.exchange(method, path, body, params)
         if response.ok:
             return response.body
-        given = [value for name, value in self._config.headers if name == "authorization"]
+        credentials = [value for name, value in self._config.headers if name == "authorization"]
         # A server may repeat the credentials without their scheme.
-        secrets = [*given, *filter(None, (value.partition(" ")[2] for value in given))]
+        secrets = [*credentials, *filter(None, (value.partition(" ")[2] for value in credentials))]
         reason = message_line(_reason(response.body), secrets)
         raise FailedStatus(
             f"{method} {path} failed with status {response.status}: {reason}",

@@ -31,12 +31,12 @@ from pacenote.operations.runner import (
 class InvalidOperation(TrackError):
     """The parameters of an operation are invalid; `found_problems` are the problems with their key paths."""
 
-    def __init__(self, operation: Operation, found: Problems) -> None:
+    def __init__(self, operation: Operation, problems: Problems) -> None:
         super().__init__(
             f'operation "{operation.name}" ({operation.type}) cannot be run',
-            problems=tuple(str(problem) for problem in found),
+            problems=tuple(str(problem) for problem in problems),
         )
-        self.found_problems = tuple(found)
+        self.found_problems = tuple(problems)
 
 
 def compile_operation(

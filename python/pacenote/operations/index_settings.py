@@ -29,10 +29,10 @@ def with_index_settings(
     }
 
 
-def _without(given: Mapping[str, Any], names: Mapping[str, object], prefix: str) -> dict[str, Any]:
+def _without(settings: Mapping[str, Any], names: Mapping[str, object], prefix: str) -> dict[str, Any]:
     """Returns settings without those of these full names, which may be nested and lack `index.`."""
     kept: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in settings.items():
         full = f"{prefix}{key}"
         if isinstance(value, Mapping):
             if inner := _without(value, names, f"{full}."):

@@ -33,8 +33,8 @@ def find_type(name: str) -> OperationType | None:
     module = name.replace("-", "_")
     if not module.isidentifier() or importlib.util.find_spec(f"{_PACKAGE}.{module}") is None:
         return None
-    found = _load(module)
-    return found if found is not None and found.name == name else None
+    operation_type = _load(module)
+    return operation_type if operation_type is not None and operation_type.name == name else None
 
 
 def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
@@ -43,9 +43,9 @@ def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
     Raises `TrackError` if there is no such type; the message suggests similar types and `other_names`, the
     names of operations of the track.
     """
-    found = find_type(name)
-    if found is not None:
-        return found
+    operation_type = find_type(name)
+    if operation_type is not None:
+        return operation_type
     known = (*known_types(), *other_names)
     raise TrackError(
         f"{quoted(name)} is neither an operation of the track nor an operation type"
@@ -55,5 +55,5 @@ def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
 
 
 def _load(module: str) -> OperationType | None:
-    found = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), "OPERATION", None)
-    return found if isinstance(found, OperationType) else None
+    operation = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), "OPERATION", None)
+    return operation if isinstance(operation, OperationType) else None

@@ -123,9 +123,9 @@ def _encode_lines(items: Iterable[object]) -> Iterable[bytes]:
         elif isinstance(item, Mapping):
             line = encode_json(item).encode()
         else:
-            found = describe_value(item)
+            described = describe_value(item)
             raise InvalidSourceParams(
-                f'returned "body" with {found} in it; lines must be bytes, strings or dictionaries'
+                f'returned "body" with {described} in it; lines must be bytes, strings or dictionaries'
             )
         yield line if line.endswith(b"\n") else line + b"\n"
 

@@ -66,7 +66,7 @@ def create_templates(
     else:
         selected = _select(params, declared)
         settings = params.mapping("settings")
-        bodies = {each.name: _merged(each.body, settings_in, settings) for each in selected}
+        bodies = {template.name: _merged(template.body, settings_in, settings) for template in selected}
     bodies = {
         name: with_index_settings(body, settings_in, context.index_settings) for name, body in bodies.items()
     }
@@ -109,8 +109,10 @@ def index_templates_to_delete(
         return _read_supplied(params)
     requested = params.names("template")
     known = {
-        each.name: TemplateToDelete(each.name, each.pattern if each.delete_matching_indices else "")
-        for each in declared
+        template.name: TemplateToDelete(
+            template.name, template.pattern if template.delete_matching_indices else ""
+        )
+        for template in declared
     }
     if known and set(requested) <= set(known):
         return tuple(known[name] for name in requested or known)
@@ -128,7 +130,7 @@ def component_templates_to_delete(
     """Returns the component templates to delete: the named one, otherwise all those of the track."""
     if context.supplied and "templates" in params.data:
         return tuple(map(TemplateToDelete, params.names("templates")))
-    names = params.names("template") or tuple(each.name for each in declared)
+    names = params.names("template") or tuple(template.name for template in declared)
     if not names:
         params.problem("template", "is missing, and the track declares none")
     return tuple(map(TemplateToDelete, names))
@@ -150,14 +152,14 @@ def _read_supplied(params: FieldReader) -> tuple[TemplateToDelete, ...]:
 
 def _select(params: FieldReader, declared: Sequence[Any]) -> tuple[Any, ...]:
     names = params.names("template")
-    known = [each.name for each in declared]
+    known = [template.name for template in declared]
     if not declared:
         params.problem("template", "and body are missing, and the track declares no such templates")
     for name in names:
         if declared and name not in known:
             text = f"names {quoted(name)}, which the track does not declare{did_you_mean(name, known)}"
             params.problem("template", text)
-    return tuple(each for each in declared if not names or each.name in names)
+    return tuple(template for template in declared if not names or template.name in names)
 
 
 def _merged(body: Mapping[str, Any], path: Sequence[str], settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -51,7 +51,7 @@ class _Names:
     """
 
     def __init__(self, schedule: Sequence[Task | Parallel]) -> None:
-        self._tasks = {task.name for each in schedule for task in _tasks(each)}
+        self._tasks = {task.name for element in schedule for task in _tasks(element)}
         self._given: set[str] = set()
 
     def of(self, element: Task | Parallel) -> str:

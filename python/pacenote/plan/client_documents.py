@@ -17,14 +17,14 @@ def client_documents(work: BulkWork, client: int, clients: int) -> list[int]:
     """Returns how many documents a client sends of each file, in its order: a bulk never has documents of two
     files.
     """
-    own = [_range(work.files[at].documents, client, clients) for at in _reading_order(work, client)]
+    shares = [_range(work.files[at].documents, client, clients) for at in _reading_order(work, client)]
     if isinstance(work.limit, IngestDocuments):
         left = _range(work.limit.documents, client, clients)
     else:
-        bulks = sum(count_bulks(documents, work.bulk_size) for documents in own) * work.limit.share
-        left = documents_in_bulks(own, math.ceil(bulks - bulks * _ROUNDING), work.bulk_size)
+        bulks = sum(count_bulks(documents, work.bulk_size) for documents in shares) * work.limit.share
+        left = documents_in_bulks(shares, math.ceil(bulks - bulks * _ROUNDING), work.bulk_size)
     limited = []
-    for documents in own:
+    for documents in shares:
         limited.append(min(documents, left))
         left -= limited[-1]
     return limited

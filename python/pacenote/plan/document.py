@@ -350,15 +350,15 @@ class Plan:
 
     def secrets(self) -> frozenset[str]:
         """Returns the values of secret keys in the queries and bodies of requests, and of their headers."""
-        found: set[str] = set()
+        secrets: set[str] = set()
         for request in chain.from_iterable(requests_of(task.work) for task in self.tasks):
-            found |= query_secrets(request.path) | body_secrets(request.body or "")
-            found.update(_header_secrets(request.headers))
+            secrets |= query_secrets(request.path) | body_secrets(request.body or "")
+            secrets.update(_header_secrets(request.headers))
         for task in self.tasks:
             if isinstance(task.work, BulkWork):
-                found |= query_secrets(task.work.path)
-                found.update(_header_secrets(task.work.headers))
-        return frozenset(found)
+                secrets |= query_secrets(task.work.path)
+                secrets.update(_header_secrets(task.work.headers))
+        return frozenset(secrets)
 
     def to_public_json(self, secrets: Collection[str] = ()) -> str:
         """Returns the document without credentials, to be stored or shown.

@@ -49,8 +49,8 @@ class ExpectedDuration:
 
 def expected_duration(plan: Plan, steps: Iterable[Step] | None = None) -> ExpectedDuration:
     """Returns how long a plan takes, or only these of its steps."""
-    found = (step_duration(plan, step) for step in (plan.steps if steps is None else steps))
-    return sum(found, ExpectedDuration())
+    durations = (step_duration(plan, step) for step in (plan.steps if steps is None else steps))
+    return sum(durations, ExpectedDuration())
 
 
 def step_duration(plan: Plan, step: Step) -> ExpectedDuration:
@@ -68,7 +68,7 @@ def step_duration(plan: Plan, step: Step) -> ExpectedDuration:
     # A client runs its tasks one after another, and the step ends with its last client.
     return ExpectedDuration(
         max((sum(seconds[task] or 0.0 for task in row) for row in rows), default=0.0),
-        sum(found is None for found in seconds.values()),
+        sum(end is None for end in seconds.values()),
     )
 
 
@@ -80,8 +80,8 @@ def _ends(rows: Sequence[Sequence[int]], seconds: Mapping[int, float | None]) ->
     for row in rows:
         end: float | None = 0.0
         for task in row:
-            own = seconds[task]
-            end = None if end is None or own is None else end + own
+            duration_s = seconds[task]
+            end = None if end is None or duration_s is None else end + duration_s
             before = ends.get(task, 0.0)
             ends[task] = None if end is None or before is None else max(before, end)
     return ends

@@ -100,7 +100,7 @@ def explain(plan: Plan) -> tuple[StepDescription, ...]:
 def _step(plan: Plan, step: Step) -> StepDescription:
     tasks = sorted({allocation.task for row in step.client_allocations for allocation in row.allocations})
     clients = tuple(
-        ClientDescription(row.client, tuple(_allocation(plan, one) for one in row.allocations))
+        ClientDescription(row.client, tuple(_allocation(plan, allocation) for allocation in row.allocations))
         for row in step.client_allocations
     )
     ended_by = "" if step.completed_by is None else "any task"

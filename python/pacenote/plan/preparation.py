@@ -24,7 +24,7 @@ def prepares(task: Task, element: Task | Parallel) -> bool:
     refresh that fails under load is part of the measurement.
     """
     beside = element.tasks if isinstance(element, Parallel) else (task,)
-    return all(_is_admin(one) for one in beside)
+    return all(_is_admin(sibling) for sibling in beside)
 
 
 def is_measured(task: Task) -> bool:
@@ -54,16 +54,16 @@ def may_change(task: PlannedTask) -> bool:
 
 
 def _is_admin(task: Task) -> bool:
-    found = find_type(task.operation.type)
-    return found is not None and found.admin
+    operation_type = find_type(task.operation.type)
+    return operation_type is not None and operation_type.admin
 
 
 def _calls_may_change(type_name: str, calls: tuple[Call, ...]) -> bool:
     parts = [item for call in calls if isinstance(call, Composite) for item in call.items]
     if parts:
         return any(map(_item_may_change, parts))
-    found = find_type(type_name)
-    return found is None or not (found.only_reads or found.searches)
+    operation_type = find_type(type_name)
+    return operation_type is None or not (operation_type.only_reads or operation_type.searches)
 
 
 def _item_may_change(item: SubOperation | OperationStream) -> bool:

@@ -71,8 +71,8 @@ def _location(error: BaseException, root: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_shown(error.filename, root)}:{error.lineno}"
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    if own := _own_location(frames, root):
-        return own
+    if own_location := _own_location(frames, root):
+        return own_location
     if not frames:
         return ""
     name, line = frames[-1]
@@ -82,8 +82,8 @@ def _location(error: BaseException, root: Path) -> str:
 def _own_location(places: list[tuple[str, int]], root: Path) -> str:
     """Returns the innermost place, which is the last, below the parent folder of the track."""
     home = os.path.join(root.parent, "")  # noqa: PTH118  # A text prefix, not a path.
-    own = [(name, line) for name, line in places if name.startswith(home)]
-    return f"{_shown(own[-1][0], root)}:{own[-1][1]}" if own else ""
+    places_of_track = [(name, line) for name, line in places if name.startswith(home)]
+    return f"{_shown(places_of_track[-1][0], root)}:{places_of_track[-1][1]}" if places_of_track else ""
 
 
 def _shown(name: str, root: Path) -> str:

@@ -154,8 +154,8 @@ def _modules(root: Path) -> Iterator[tuple[str, Path]]:
         for name in sorted(files):
             if name.endswith(".py"):
                 stem = name.removesuffix(".py")
-                own = parts if stem == "__init__" else (*parts, stem)
-                yield ".".join(own), Path(folder, name)
+                name_parts = parts if stem == "__init__" else (*parts, stem)
+                yield ".".join(name_parts), Path(folder, name)
 
 
 def _load(root: Path, name: str, path: Path) -> ModuleType:

@@ -49,11 +49,11 @@ class AssemblySource:
 
     def jar(self, name: str) -> Path:
         """Returns the cached jar with an artifact id. Raises ValueError if the lock does not have it."""
-        own: Iterable[MavenArtifact] = (*self.lock.assembly, *self.lock.lib)
-        found = next((each for each in own if each.name == name), None)
-        if found is None:
+        jars: Iterable[MavenArtifact] = (*self.lock.assembly, *self.lock.lib)
+        jar_in_lock = next((jar for jar in jars if jar.name == name), None)
+        if jar_in_lock is None:
             raise ValueError(f"{name} is not in its lock")
-        return found.path_in(self.jars)
+        return jar_in_lock.path_in(self.jars)
 
 
 def digest_of_steps(steps: Iterable[AssemblyStep]) -> str:

@@ -55,12 +55,12 @@ def with_overrides(car: Car, overrides: CarOverrides) -> Car:
     for name in overrides.environment:
         check_variable(name)
     if car.template is not None:
-        own = Car(
+        named = Car(
             settings=overrides.settings,
             jvm_options=overrides.jvm_options,
             environment=overrides.environment,
         )
-        car = replace(car, template=replace(_team_template(car), overrides=own))
+        car = replace(car, template=replace(_team_template(car), overrides=named))
     return replace(
         car,
         settings={**car.settings, **overrides.settings},

@@ -226,9 +226,9 @@ def flatten_settings(settings: Mapping[str, object], prefix: str = "") -> dict[s
 
 
 def _java_settings(params: Mapping[str, object]) -> tuple[str, ...]:
-    given = params.get("additional_java_settings", [])
-    options = given.split() if isinstance(given, str) else given
-    if not isinstance(options, list | tuple) or not all(isinstance(each, str) for each in options):
+    java_settings = params.get("additional_java_settings", [])
+    options = java_settings.split() if isinstance(java_settings, str) else java_settings
+    if not isinstance(options, list | tuple) or not all(isinstance(option, str) for option in options):
         raise UsageError(
             "additional_java_settings in --car-params must be a list of JVM options",
             hint='for example {"additional_java_settings": ["-XX:+UseZGC"]}',

@@ -127,8 +127,8 @@ class LimitMethod:
 
 def find_method(limits: NodeLimits, proc: Path = Path("/proc")) -> LimitMethod:
     """Returns how these limits can be applied. Raises EngineError if that is not possible here."""
-    given = (("memory", "--node-memory", limits.memory), ("cpu", "--node-cpu-limit", limits.cpus))
-    options = {controller: option for controller, option, limit in given if limit is not None}
+    limit_options = (("memory", "--node-memory", limits.memory), ("cpu", "--node-cpu-limit", limits.cpus))
+    options = {controller: option for controller, option, limit in limit_options if limit is not None}
     parents, missing = _find_parents(set(options), proc)
     if not missing:
         return LimitMethod(parents)
@@ -152,8 +152,8 @@ def check_limits(limits: NodeLimits) -> None:
 def group_of_process(pid: int, node_id: str, proc: Path = Path("/proc")) -> tuple[Path, ...]:
     """Returns the folders of a node's control group that a process is in."""
     mounts = _mounts(proc)
-    found = (_group_folder(mount, path) for mount, path in _groups(proc / str(pid) / "cgroup", mounts))
-    return tuple(folder for folder in found if is_group_of(folder, node_id))
+    folders = (_group_folder(mount, path) for mount, path in _groups(proc / str(pid) / "cgroup", mounts))
+    return tuple(folder for folder in folders if is_group_of(folder, node_id))
 
 
 def is_group_of(folder: Path, node_id: str) -> bool:

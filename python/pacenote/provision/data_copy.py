@@ -64,13 +64,13 @@ def copy_data(source: Path, target: Path, owner: ProcessUser | None) -> DataSize
         if not clones:
             check_free_space(target, unshared_bytes(source, target), "a copy of the data of the node")
         copier = _Copier(owner, clones=clones, links=shares and not clones)
-        one, other = _open_folder(source), _open_folder(target)
+        source_folder, target_folder = _open_folder(source), _open_folder(target)
         try:
-            size = copier.copy_folder(one, other)
-            copier.give(other)
+            size = copier.copy_folder(source_folder, target_folder)
+            copier.give(target_folder)
         finally:
-            os.close(one)
-            os.close(other)
+            os.close(source_folder)
+            os.close(target_folder)
     except OSError as failure:
         raise disk_error(failure, target) from failure
     return size
@@ -160,20 +160,20 @@ class _Copier:
 
     def _copy_subfolder(self, name: str, source: int, target: int, depth: int) -> DataSize:
         os.mkdir(name, 0o700, dir_fd=target)
-        one, other = _open_folder(name, source), _open_folder(name, target)
+        source_folder, target_folder = _open_folder(name, source), _open_folder(name, target)
         try:
-            size = self.copy_folder(one, other, name, depth + 1)
-            self.give(other)
-            os.fchmod(other, os.fstat(one).st_mode & _PERMISSIONS)
+            size = self.copy_folder(source_folder, target_folder, name, depth + 1)
+            self.give(target_folder)
+            os.fchmod(target_folder, os.fstat(source_folder).st_mode & _PERMISSIONS)
         finally:
-            os.close(one)
-            os.close(other)
+            os.close(source_folder)
+            os.close(target_folder)
         return size
 
     def _copy_file(self, name: str, source: int, target: int, *, is_index: bool) -> DataSize:
-        one = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source)
+        source_file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source)
         try:
-            status = os.fstat(one)
+            status = os.fstat(source_file)
             if not stat.S_ISREG(status.st_mode):
                 return DataSize()
             if status.st_uid != (self.owner.uid if self.owner else os.geteuid()):
@@ -184,31 +184,31 @@ class _Copier:
                 )
             if self.links and is_index and _SEGMENT_FILE.fullmatch(name):
                 # The file that was opened, even if its name is now that of another one.
-                os.link(f"/proc/self/fd/{one}", name, dst_dir_fd=target, follow_symlinks=True)
+                os.link(f"/proc/self/fd/{source_file}", name, dst_dir_fd=target, follow_symlinks=True)
             else:
-                self._write(name, one, target)
+                self._write(name, source_file, target)
             return DataSize(1, status.st_size, status.st_mtime_ns)
         finally:
-            os.close(one)
+            os.close(source_file)
 
-    def _write(self, name: str, one: int, target: int) -> None:
-        status = os.fstat(one)
+    def _write(self, name: str, source_file: int, target: int) -> None:
+        status = os.fstat(source_file)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        other = os.open(name, flags, 0o600, dir_fd=target)
+        target_file = os.open(name, flags, 0o600, dir_fd=target)
         try:
             if self.clones:
-                fcntl.ioctl(other, _CLONE, one)
+                fcntl.ioctl(target_file, _CLONE, source_file)
             else:
-                copy_content(one, other)
-            os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
-            self.give(other)
+                copy_content(source_file, target_file)
+            os.utime(target_file, ns=(status.st_atime_ns, status.st_mtime_ns))
+            self.give(target_file)
             # Only now: until then, Pacenote's user, who may be root, owns what another user has written.
-            os.fchmod(other, status.st_mode & _PERMISSIONS)
+            os.fchmod(target_file, status.st_mode & _PERMISSIONS)
         except BaseException:
             os.unlink(name, dir_fd=target)
             raise
         finally:
-            os.close(other)
+            os.close(target_file)
 
 
 def _open_folder(path: Path | str, parent: int | None = None) -> int:
@@ -217,11 +217,11 @@ def _open_folder(path: Path | str, parent: int | None = None) -> int:
 
 def _can_clone(folder: Path) -> bool:
     """Returns whether the file system of a folder clones files."""
-    with tempfile.TemporaryFile(dir=folder) as one, tempfile.TemporaryFile(dir=folder) as other:
-        one.write(bytes(4096))
-        one.flush()
+    with tempfile.TemporaryFile(dir=folder) as original, tempfile.TemporaryFile(dir=folder) as clone:
+        original.write(bytes(4096))
+        original.flush()
         try:
-            fcntl.ioctl(other.fileno(), _CLONE, one.fileno())
+            fcntl.ioctl(clone.fileno(), _CLONE, original.fileno())
         except OSError:
             return False
     return True

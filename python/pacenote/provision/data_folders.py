@@ -40,7 +40,7 @@ def indices_folder(folder: Path) -> Path:
 def mount_point(path: Path) -> Path:
     """Returns where the disk of a folder is mounted."""
     path = real_path(path)
-    return next(each for each in (path, *path.parents) if os.path.ismount(each))
+    return next(folder for folder in (path, *path.parents) if os.path.ismount(folder))
 
 
 def check_data_paths(paths: Iterable[Path], layout: EngineLayout) -> None:

@@ -91,8 +91,8 @@ def check_data_set_name(name: str, option: str = "--data") -> None:
 
 def list_data_sets(layout: EngineLayout) -> tuple[DataSet, ...]:
     """Returns all data sets that can be read, sorted by name."""
-    found = (_read(folder) for folder in sorted(layout.data.glob("*")) if _NAME.fullmatch(folder.name))
-    return tuple(data for data in found if data is not None)
+    data_sets = (_read(folder) for folder in sorted(layout.data.glob("*")) if _NAME.fullmatch(folder.name))
+    return tuple(data for data in data_sets if data is not None)
 
 
 def find_data_set(layout: EngineLayout, name: str) -> DataSet | None:
@@ -113,7 +113,7 @@ def get_data_set(layout: EngineLayout, name: str) -> DataSet:
     """Returns a data set. Raises UsageError if it does not exist, and EngineError if it cannot be read."""
     data_set = find_data_set(layout, name)
     if data_set is None:
-        names = [each.name for each in list_data_sets(layout)]
+        names = [other.name for other in list_data_sets(layout)]
         known = f"those that exist: {list_with_rest(names, _MAX_NAMED)}" if names else "none exists"
         raise UsageError(
             f"there is no data set '{name}'", hint=f"{known}; a race with --data=keep:{name} stores it"
@@ -141,11 +141,11 @@ def check_data_set(data: DataSet, distribution: str, version: str, paths: Sequen
 
 def check_unchanged(data: DataSet) -> None:
     """Raises EngineError if the files of a data set are not those that were stored."""
-    found = data_size(data.folder / "nodes")
-    if found != data.size:
+    size = data_size(data.folder / "nodes")
+    if size != data.size:
         changed = "a file was changed"
-        if (found.files, found.bytes) != (data.size.files, data.size.bytes):
-            changed = f"it has {_files(found)} instead of {_files(data.size)}"
+        if (size.files, size.bytes) != (data.size.files, data.size.bytes):
+            changed = f"it has {_files(size)} instead of {_files(data.size)}"
         raise EngineError(
             f"data set '{data.name}' is damaged: {changed}",
             hint=f"`pacenote delete data --id={data.name}` removes it; then store it again",
@@ -158,10 +158,10 @@ def check_not_replaced(layout: EngineLayout, data: DataSet) -> None:
     The nodes may have parts of both.
     """
     try:
-        found = find_data_set(layout, data.name)
+        current = find_data_set(layout, data.name)
     except EngineError:
-        found = None
-    if found != data:
+        current = None
+    if current != data:
         raise EngineError(
             f"data set '{data.name}' was replaced or deleted while it was copied", hint="start again"
         )
@@ -170,7 +170,7 @@ def check_not_replaced(layout: EngineLayout, data: DataSet) -> None:
 def check_room(data: DataSet, node: int, targets: Sequence[Path]) -> None:
     """Raises DiskError if there is no room for copies of a node's data at `targets`."""
     for source, target in zip(data.folders(node), targets, strict=True):
-        existing = next(each for each in (target, *target.parents) if each.exists())
+        existing = next(folder for folder in (target, *target.parents) if folder.exists())
         check_free_space(existing, unshared_bytes(source, existing), f"a copy of data set '{data.name}'")
 
 

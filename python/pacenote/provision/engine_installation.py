@@ -90,10 +90,10 @@ def _install_parts(request: EngineRequest, layout: EngineLayout, progress: Progr
         named = list_with_rest(absent, _MAX_NAMED_MODULES)
         progress(f"{distribution.name} {version} lacks unpublished modules: {named}", 0, 0)
     fetch_artifacts(lock.artifacts(), layout.jars, mirror=request.maven_mirror, progress=progress)
-    found, java = java, make_reachable(java, layout)
+    selected_java, java = java, make_reachable(java, layout)
     # The answer of the one that was found is known from the check before the download.
-    asked = found if os.access(found.binary, os.X_OK) else java
-    for text in assembled_jvm_warnings(request, distribution, asked):
+    checked_java = selected_java if os.access(selected_java.binary, os.X_OK) else java
+    for text in assembled_jvm_warnings(request, distribution, checked_java):
         progress(f"{java.title}: {text}", 0, 0)
     folder = assemble(distribution, AssemblySource(lock, layout.jars, java), layout.installs, progress)
     prune_copies(layout, cache_limits(request.archive))

@@ -57,8 +57,8 @@ class EngineLock:
 
     def artifacts(self) -> tuple[MavenArtifact, ...]:
         """Returns all jars, each once."""
-        own = (jar for module in self.modules for jar in module.artifacts)
-        return tuple(dict.fromkeys((*self.lib, *self.locale, *self.assembly, *own)))
+        module_jars = (jar for module in self.modules for jar in module.artifacts)
+        return tuple(dict.fromkeys((*self.lib, *self.locale, *self.assembly, *module_jars)))
 
     def digest(self) -> str:
         """Returns a short hash of the lock file."""
@@ -75,7 +75,9 @@ def packaged_versions(distribution: str) -> tuple[str, ...]:
     begin, end = f"{distribution}-", ".json"
     names = (lock.name for lock in files("pacenote.provision").joinpath("locks").iterdir())
     versions = (name.removeprefix(begin).removesuffix(end) for name in names if name.startswith(begin))
-    return tuple(sorted(versions, key=lambda each: [int(part) for part in each.split(".")], reverse=True))
+    return tuple(
+        sorted(versions, key=lambda version: [int(part) for part in version.split(".")], reverse=True)
+    )
 
 
 def find_lock(distribution: str, version: str, folder: Path) -> EngineLock | None:

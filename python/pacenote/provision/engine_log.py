@@ -91,9 +91,9 @@ def cause_lines(text: str) -> tuple[str, ...]:
         return _crash_lines(text)
     lines = _fatal_lines(text)
     for problem, _ in _KNOWN_PROBLEMS:
-        found = next((line for line in lines if problem in line), None)
-        if found is not None:
-            return (single_line(found),)
+        problem_line = next((line for line in lines if problem in line), None)
+        if problem_line is not None:
+            return (single_line(problem_line),)
     started = next((at for at, line in enumerate(lines) if _NOT_STARTED in line), None)
     if started is not None and started + 1 < len(lines):
         # An agent reports its problem before the JVM does.
@@ -107,12 +107,12 @@ def cause_lines(text: str) -> tuple[str, ...]:
 
 def _crash_lines(text: str) -> tuple[str, ...]:
     """Returns the signal and the code where the JVM crashed, from the report that it prints."""
-    lines = [each for line in text.partition(CRASH)[2].splitlines()[1:] if (each := line.strip("# \t"))]
+    lines = [part for line in text.partition(CRASH)[2].splitlines()[1:] if (part := line.strip("# \t"))]
     frame = next((at for at, line in enumerate(lines) if line.startswith("Problematic frame")), None)
-    found = [f"the JVM crashed: {lines[0]}"] if lines else ["the JVM crashed"]
+    causes = [f"the JVM crashed: {lines[0]}"] if lines else ["the JVM crashed"]
     if frame is not None and frame + 1 < len(lines):
-        found.append(f"in {lines[frame + 1]}")
-    return tuple(map(single_line, found))
+        causes.append(f"in {lines[frame + 1]}")
+    return tuple(map(single_line, causes))
 
 
 def _fatal_lines(text: str) -> list[str]:

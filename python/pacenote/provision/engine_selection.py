@@ -82,7 +82,7 @@ def select_lock(
         )
     jars = lock.artifacts()
     if missing := missing_artifacts(jars, layout.jars):
-        names = list_with_rest([each.file_name for each in missing], _MAX_NAMED_JARS)
+        names = list_with_rest([jar.file_name for jar in missing], _MAX_NAMED_JARS)
         raise EngineError(
             f"{len(missing)} of the {len(jars)} jars of {distribution.name} {version} are missing in "
             f"{layout.jars}, and --offline forbids downloading them: {names}",

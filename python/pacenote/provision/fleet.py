@@ -155,8 +155,8 @@ def _start_together(nodes: Sequence[Node], program: EngineProgram, progress: Pro
         # All nodes need the same one, so it is that of the first, which outlives none of the others.
         repository = nodes[0].entry.repository
         commands = [
-            node.prepare(program, own, membership(node.spec, cluster, repository))
-            for node, own in zip(nodes, ports, strict=True)
+            node.prepare(program, node_ports, membership(node.spec, cluster, repository))
+            for node, node_ports in zip(nodes, ports, strict=True)
         ]
         # Only now: copies of data may take longer than a node may take to start.
         for node, command in zip(nodes, commands, strict=True):

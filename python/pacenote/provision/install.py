@@ -103,8 +103,8 @@ def published_files(jar: Path) -> Mapping[str, str]:
     Raises OSError, zipfile.BadZipFile and zlib.error.
     """
     with zipfile.ZipFile(jar) as archive:
-        found = ((_PUBLISHED_FILE.fullmatch(name), name) for name in archive.namelist())
-        return {match[1]: archive.read(name).decode() for match, name in found if match}
+        matches = ((_PUBLISHED_FILE.fullmatch(name), name) for name in archive.namelist())
+        return {match[1]: archive.read(name).decode() for match, name in matches if match}
 
 
 @contextmanager

@@ -102,8 +102,8 @@ def find_java(
     runtime is found, and UsageError for any other value of `runtime_jdk`.
     """
     if runtime_jdk is None:
-        found = _from_env_or_report("JAVA_HOME", env, progress)
-        return found if found and found.major in supported else _chosen_java(supported, env, progress)
+        runtime = _from_env_or_report("JAVA_HOME", env, progress)
+        return runtime if runtime and runtime.major in supported else _chosen_java(supported, env, progress)
     if runtime_jdk == "bundled":
         return _chosen_java(supported, env, progress)
     if (major := whole_number(runtime_jdk)) is not None:
@@ -197,11 +197,11 @@ def read_java(home: Path, origin: str) -> JavaRuntime:
     """Returns the Java runtime in `home`. Raises EngineError if there is none."""
     binary = home / "bin" / "java"
     try:
-        found = binary.is_file()
+        has_binary = binary.is_file()
     except OSError:
         # The runtime is in another user's folder that this process cannot enter.
-        found = False
-    if not found:
+        has_binary = False
+    if not has_binary:
         raise EngineError(
             f"no Java in {home} ({origin}): bin/java is missing or not accessible",
             hint="set it to the folder of a JDK, or unset it to use the bundled Java",
@@ -221,12 +221,12 @@ def read_java(home: Path, origin: str) -> JavaRuntime:
     return replace(java, version=version, vendor=vendor, modules=modules, variant=variant)
 
 
-def _variant(home: Path, told: str) -> JvmVariant:
+def _variant(home: Path, jvm_text: str) -> JvmVariant:
     """Returns the JVM of a runtime from what it says of itself, or from its files."""
-    if "openj9" in told.lower() or "J9 VM" in told:
+    if "openj9" in jvm_text.lower() or "J9 VM" in jvm_text:
         return "openj9"
     # Runtimes that were made with jlink do not state their JVM.
-    return "openj9" if not told and any(home.glob("lib/*/libj9vm*.so")) else "hotspot"
+    return "openj9" if not jvm_text and any(home.glob("lib/*/libj9vm*.so")) else "hotspot"
 
 
 def _run_version(java: JavaRuntime) -> tuple[str, str]:
@@ -278,7 +278,7 @@ def is_runnable(home: Path, *, by_all: bool) -> bool:
         return all(os.access(program, os.X_OK) for program in programs if program.exists())
     return (
         reachable(home)
-        and all(_mode(each) & stat.S_IXOTH for each in programs if each.exists())
+        and all(_mode(program) & stat.S_IXOTH for program in programs if program.exists())
         and all(_readable_by_all(Path(folder), files) for folder, _, files in walk_folders(home / "lib"))
     )
 
@@ -302,10 +302,10 @@ def _copy_files(source: Path, target: Path) -> None:
     """Copies a folder. Raises the first OSError, which `shutil.Error` would hide among its consequences."""
     failures: list[OSError] = []
 
-    def copy(one: str, other: str) -> None:
+    def copy(file: str, other: str) -> None:
         try:
             if not failures:
-                shutil.copyfile(one, other)
+                shutil.copyfile(file, other)
         except OSError as failure:
             failures.append(failure)
 

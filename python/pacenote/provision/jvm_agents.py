@@ -14,8 +14,8 @@ _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|\[?::1\]?")
 def agent_warnings(options: Iterable[str]) -> tuple[str, ...]:
     """Returns warnings about the agents that JVM options add."""
     options = tuple(options)
-    properties = {name: value for name, _, value in (each.partition("=") for each in options)}
-    agents = (each for option in options if _DEBUG_AGENT.match(option) for each in _of_agent(option))
+    properties = {name: value for name, _, value in (option.partition("=") for option in options)}
+    agents = (agent for option in options if _DEBUG_AGENT.match(option) for agent in _of_agent(option))
     return (*agents, *_of_jmx(properties))
 
 

@@ -172,7 +172,7 @@ def _refusal(java: JavaRuntime, options: Sequence[str], text: str) -> PacenoteEr
             hint=_value_hint(java, invalid[1]),
         )
     if _CONFLICT.search(text):
-        collectors = dict.fromkeys(each for each in options if _COLLECTOR.match(each))
+        collectors = dict.fromkeys(option for option in options if _COLLECTOR.match(option))
         return UsageError(
             f"JVM options that exclude each other: {' and '.join(collectors)}",
             hint="select one garbage collector",
@@ -198,7 +198,7 @@ def _as_given(name: str, options: Iterable[str]) -> str:
     """Returns an option as it was given; the JVM names it without its prefix."""
     forms = (name, f"-XX:+{name}", f"-XX:-{name}", f"-XX:{name}")
     exact = next((option for option in options if option in forms), None)
-    return exact or next((each for each in options if each.startswith(f"-XX:{name}=")), name)
+    return exact or next((option for option in options if option.startswith(f"-XX:{name}=")), name)
 
 
 def _unknown_hint(java: JavaRuntime, option: str) -> str:
@@ -214,12 +214,12 @@ def _unknown_hint(java: JavaRuntime, option: str) -> str:
 
 def _close_flags(java: JavaRuntime, name: str) -> tuple[JvmFlag, ...]:
     flags = _flags(java)
-    by_lower = {each.lower(): flag for each, flag in flags.items()}
+    by_lower = {flag_name.lower(): flag for flag_name, flag in flags.items()}
     return tuple(by_lower[match] for match in get_close_matches(name.lower(), by_lower, n=2, cutoff=0.75))
 
 
-def _value_hint(java: JavaRuntime, given: str) -> str:
-    flag = _flags(java).get(re.sub(r"^[+-]|=.*", "", given))
+def _value_hint(java: JavaRuntime, argument: str) -> str:
+    flag = _flags(java).get(re.sub(r"^[+-]|=.*", "", argument))
     if flag is None:
         return "correct its value"
     if flag.type == "bool":

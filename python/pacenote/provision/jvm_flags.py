@@ -31,5 +31,5 @@ def read_jvm_flags(pid: int, timeout_s: float = ATTACH_TIMEOUT_S) -> dict[str, s
 def parse_flags(text: str) -> dict[str, str]:
     """Returns the flags in the reply to `VM.flags -all`, or the output of `-XX:+PrintFlagsFinal`."""
     # By lines: a pattern for the whole text would try each line break of a million with all others.
-    found = filter(None, map(_FLAG.fullmatch, text.splitlines()))
-    return {match[1]: match[2].strip() for match in found}
+    matches = filter(None, map(_FLAG.fullmatch, text.splitlines()))
+    return {match[1]: match[2].strip() for match in matches}

@@ -53,7 +53,7 @@ class SettingNames:
     def similar(self, name: str) -> list[str]:
         """Returns names that an unknown name probably means."""
         top = name.partition(".")[0][:1]
-        candidates = [each for each in self.names if each.startswith(top)]
+        candidates = [known for known in self.names if known.startswith(top)]
         return get_close_matches(name, candidates, n=2, cutoff=_SIMILARITY)
 
 
@@ -64,18 +64,18 @@ def read_setting_names(home: Path) -> SettingNames:
 
 def read_names_in_jars(jars: Iterable[Path]) -> SettingNames:
     """Returns the names in jars. Raises EngineError for a jar that cannot be read."""
-    found = set[str]()
+    names = set[str]()
     for jar in jars:
         try:
             status = jar.stat()
-            found |= _names(_Jar(status.st_dev, status.st_ino, status.st_mtime_ns, jar))
+            names |= _names(_Jar(status.st_dev, status.st_ino, status.st_mtime_ns, jar))
         except (OSError, DamagedZip) as error:
             raise EngineError(f"{jar} cannot be read: {single_line(str(error))}") from error
     # A single word, such as `cluster.`, would match nearly everything.
-    groups = {*_OPEN_GROUPS, *(name for name in found if name.endswith(".") and name.count(".") > 1)}
-    if _SECURITY in found:
+    groups = {*_OPEN_GROUPS, *(name for name in names if name.endswith(".") and name.count(".") > 1)}
+    if _SECURITY in names:
         groups.update(_GROUPS_OF_SECURITY)
-    return SettingNames(frozenset(name for name in found if not name.endswith(".")), tuple(sorted(groups)))
+    return SettingNames(frozenset(name for name in names if not name.endswith(".")), tuple(sorted(groups)))
 
 
 def check_setting_names(settings: Iterable[str], known: SettingNames, engine: str) -> None:

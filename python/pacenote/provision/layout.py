@@ -116,7 +116,7 @@ def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED)
     check_own_home(home)
     home = real_path(home)
     user = node_user() if is_root else None
-    if user is None or reachable(next(each for each in (home, *home.parents) if each.exists())):
+    if user is None or reachable(next(folder for folder in (home, *home.parents) if folder.exists())):
         return EngineLayout(home, home / "engines", user)
     root_folder = shared / f"pacenote-{hashlib.sha256(os.fsencode(home)).hexdigest()[:12]}"
     if os.path.lexists(root_folder):
@@ -135,7 +135,7 @@ def node_user() -> ProcessUser:
 
 def reachable(folder: Path) -> bool:
     """Returns whether every user may pass through `folder` and all folders above it."""
-    return all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.parents))
+    return all(part.stat().st_mode & stat.S_IXOTH for part in (folder, *folder.parents))
 
 
 def check_ownership(folder: Path) -> None:

@@ -46,13 +46,13 @@ def create_files(
     """
     paths = setup.paths
     data = () if entry.data_folders else (paths.data,)
-    own = [paths.config, paths.logs, paths.tmp, entry.repository, *data]
+    created = [paths.config, paths.logs, paths.tmp, entry.repository, *data]
     node_registry.remove_files(layout, entry)
     try:
         entry.folder.mkdir(mode=0o755, exist_ok=bool(entry.kept))
         # Pacenote owns this folder so that the node cannot replace one of its folders with a link.
         entry.folder.chmod(0o755)
-        for folder in own:
+        for folder in created:
             folder.mkdir(mode=0o700, exist_ok=folder.name in entry.kept)
         for folder in entry.data_folders:
             # A copy gives its folder to the node's user when it is complete.
@@ -69,7 +69,7 @@ def create_files(
             for inside, folders, files in walk_folders(paths.config):
                 for name in (*folders, *files):
                     os.lchown(Path(inside, name), layout.user.uid, layout.user.gid)
-            for folder in own:
+            for folder in created:
                 os.chown(folder, layout.user.uid, layout.user.gid)
     except OSError as failure:
         raise disk_error(failure, entry.folder) from failure

@@ -48,15 +48,15 @@ def node_health(client: RestClient, session: int, cluster_size: int) -> NodeHeal
     if not isinstance(response.body, dict) or not response.ok:
         return NodeHealth(f"HTTP status {response.status}")
     # Two races that start at the same time may get the same port, and one would measure the other's engine.
-    own = [pid for pid in pids if session_of(pid) == session]
-    if not own:
+    own_pids = [pid for pid in pids if session_of(pid) == session]
+    if not own_pids:
         return NodeHealth(OTHER_ENGINE)
     status, joined = response.body.get("status", "unknown"), response.body.get("number_of_nodes")
     if status not in ("green", "yellow"):
         return NodeHealth(shown_value(status))
     if cluster_size > 1 and joined != cluster_size:
         return NodeHealth(f"{joined} of {cluster_size} nodes joined")
-    return NodeHealth("", own[0])
+    return NodeHealth("", own_pids[0])
 
 
 def _process_ids(body: Any) -> set[int]:

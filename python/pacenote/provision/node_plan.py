@@ -69,16 +69,16 @@ def membership(spec: NodeSpec, nodes: Sequence[tuple[NodeSpec, NodePorts]], repo
     """Returns how a node finds the other nodes of its cluster, with their ports; all are on loopback, and
     have the folder `repository` for snapshots.
     """
-    names = tuple(each.name for each, _ in nodes)
+    names = tuple(node.name for node, _ in nodes)
     roles = {} if spec.roles is None else {"node.roles": list(spec.roles)}
     # In a list, because engines split a text at its commas.
     shared: dict[str, object] = {**roles, "path.repo": [str(repository)]}
     if len(nodes) == 1:
         return Membership({**shared, "discovery.type": "single-node"}, names)
-    managers = [(each, ports) for each, ports in nodes if each.can_manage]
+    managers = [(node, ports) for node, ports in nodes if node.can_manage]
     discovery = {
         "discovery.seed_hosts": [f"127.0.0.1:{ports.transport}" for _, ports in managers],
-        f"cluster.initial_{spec.manager_role}_nodes": [each.name for each, _ in managers],
+        f"cluster.initial_{spec.manager_role}_nodes": [node.name for node, _ in managers],
     }
     return Membership({**shared, **discovery}, names)
 
@@ -107,15 +107,15 @@ def _role(name: str, engine: EngineInfo) -> str:
 
 
 def _check_roles(all_roles: Iterable[tuple[str, ...] | None], engine: EngineInfo) -> None:
-    given = [roles for roles in all_roles if roles is not None]
-    if not given:
+    role_lists = [roles for roles in all_roles if roles is not None]
+    if not role_lists:
         return
     if not engine.has_node_roles:
         raise UsageError(
             f"--nodes: {engine.distribution} {engine.version} has no setting for roles",
             hint="give the number of nodes without roles",
         )
-    names = {role for roles in given for role in roles}
+    names = {role for roles in role_lists for role in roles}
     if engine.manager_role not in names:
         raise UsageError(
             f"--nodes: no node has the role {engine.manager_role}, so the cluster would not form",
@@ -128,7 +128,7 @@ def _check_roles(all_roles: Iterable[tuple[str, ...] | None], engine: EngineInfo
         )
 
 
-def _missing_role_hint(role: str, given: Collection[str]) -> str:
+def _missing_role_hint(role: str, names: Collection[str]) -> str:
     """Returns what to do about a role that no node has. Engines may have more roles than Pacenote knows."""
-    close = get_close_matches(role, given, n=1)
+    close = get_close_matches(role, names, n=1)
     return f"did you mean {role} in place of {close[0]}?" if close else f"add {role}:1"

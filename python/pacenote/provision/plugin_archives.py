@@ -48,7 +48,7 @@ def unpack_plugins(engine: AssembledEngineFolder, plugins: Sequence[CachedArchiv
     Raises EngineError for an archive that is not a plugin of this version of the engine, that needs one that
     the engine lacks, or that would be written elsewhere, and DiskError.
     """
-    digest = hashlib.sha256("".join(each.origin.sha512 for each in plugins).encode()).hexdigest()[:12]
+    digest = hashlib.sha256("".join(plugin.origin.sha512 for plugin in plugins).encode()).hexdigest()[:12]
     target = engine.folder.with_name(f"{_PREFIX}{engine.folder.name}-{digest}")
     try:
         if (target / MARKER).exists():

@@ -37,12 +37,12 @@ def free_ports(count: int) -> tuple[int, ...]:
     sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
     try:
         # All ports are bound before any is closed, so they differ.
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return tuple(int(each.getsockname()[1]) for each in sockets)
+        for bound in sockets:
+            bound.bind(("127.0.0.1", 0))
+        return tuple(int(bound.getsockname()[1]) for bound in sockets)
     finally:
-        for each in sockets:
-            each.close()
+        for bound in sockets:
+            bound.close()
 
 
 def reserve_ports(folder: Path, ports: Iterable[int]) -> bool:
@@ -100,5 +100,5 @@ def listening_users(port: int) -> frozenset[int] | None:
                 if fields[3] == _LISTENS and int(number, 16) == port:
                     users.setdefault(address, set()).add(int(fields[7]))
             is_known = True
-    found = [each for kind in (_EXACT, _EVERY) if (each := [users[name] for name in kind & users.keys()])]
-    return frozenset(set().union(*found[0]) if found else ()) if is_known else None
+    user_sets = [ids for kind in (_EXACT, _EVERY) if (ids := [users[name] for name in kind & users.keys()])]
+    return frozenset(set().union(*user_sets[0]) if user_sets else ()) if is_known else None

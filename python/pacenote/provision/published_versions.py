@@ -41,8 +41,8 @@ def is_partly_published(distribution: Distribution, version: str, repository: Ma
 
     Raises EngineError if the repository cannot be read.
     """
-    found = {repository.exists(_pom(part)) for part in _required_parts(distribution, version)}
-    return found == {True, False}
+    existing = {repository.exists(_pom(part)) for part in _required_parts(distribution, version)}
+    return existing == {True, False}
 
 
 def published_versions(distribution: Distribution, repository: MavenRepository) -> tuple[str, ...]:
@@ -58,11 +58,11 @@ def published_versions(distribution: Distribution, repository: MavenRepository) 
 
 def nearest_versions(version: str, versions: Iterable[str]) -> tuple[str, ...]:
     """Returns up to five of `versions` that differ least from a version, oldest first."""
-    own = _numbers(version)
+    wanted = _numbers(version)
 
     def distance(other: str) -> tuple[int, ...]:
         numbers = _numbers(other)
-        return tuple(abs(one - two) for one, two in zip(own, numbers, strict=False))
+        return tuple(abs(left - right) for left, right in zip(wanted, numbers, strict=False))
 
     return tuple(sorted(sorted(versions, key=distance)[:_MAX_NAMED], key=_numbers))
 
@@ -70,13 +70,13 @@ def nearest_versions(version: str, versions: Iterable[str]) -> tuple[str, ...]:
 def _required_parts(distribution: Distribution, version: str) -> tuple[MavenArtifact, ...]:
     """Returns the artifacts with the version of the engine without which it cannot start."""
     roots = (*distribution.root_artifacts(version), *distribution.assembly_artifacts(version))
-    own = ((root.group, root.name) for root in roots if root.version == version)
+    engine_parts = ((root.group, root.name) for root in roots if root.version == version)
     modules = (
         (definition.group, definition.name)
         for definition in distribution.module_definitions(version)
         if definition.required
     )
-    return tuple(MavenArtifact(group, name, version) for group, name in (*own, *modules))
+    return tuple(MavenArtifact(group, name, version) for group, name in (*engine_parts, *modules))
 
 
 def _pom(part: MavenArtifact) -> str:

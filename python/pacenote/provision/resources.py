@@ -52,8 +52,8 @@ def available_memory(root: Path = Path("/")) -> int | None:
     It is the kernel's estimate, or less if a control group has a limit. `root` is the folder that contains
     `proc` and `sys`.
     """
-    found = [size for size in (_system_memory(root), *_cgroup_memory(root)) if size is not None]
-    return min(found, default=None)
+    sizes = [size for size in (_system_memory(root), *_cgroup_memory(root)) if size is not None]
+    return min(sizes, default=None)
 
 
 def _system_memory(root: Path) -> int | None:

@@ -48,8 +48,8 @@ class TeamTemplate:
     @property
     def named_settings(self) -> tuple[str, ...]:
         """The settings that the user has named, apart from those in the templates."""
-        given = self.composition.variables.get("additional_cluster_settings")
-        flat = flatten_settings(given) if isinstance(given, Mapping) else {}
+        settings = self.composition.variables.get("additional_cluster_settings")
+        flat = flatten_settings(settings) if isinstance(settings, Mapping) else {}
         return (*self.overrides.settings, *flat)
 
     def for_java(self, major: int, /) -> Car:
@@ -80,8 +80,8 @@ def compose_team_car(team: LocatedTeam, request: CompositionRequest, java_major:
     params = request.car_params
     if "data_paths" in params:
         raise UsageError("data_paths in --car-params has no effect", hint="use --data-paths")
-    given = params.get("additional_cluster_settings")
-    for name in flatten_settings(given) if isinstance(given, Mapping) else ():
+    settings = params.get("additional_cluster_settings")
+    for name in flatten_settings(settings) if isinstance(settings, Mapping) else ():
         check_setting(name, "additional_cluster_settings")
     options = params.get("additional_java_settings")
     if isinstance(options, str):
@@ -152,8 +152,8 @@ def _named_settings(car: Car) -> tuple[str, ...]:
 
 
 def _known_everywhere() -> set[str]:
-    every = {name for car in CARS.values() for name in car.settings if not name.startswith("xpack.")}
-    return every | {name for one in CARS.values() for name in one.index_settings}
+    names = {name for car in CARS.values() for name in car.settings if not name.startswith("xpack.")}
+    return names | {name for car in CARS.values() for name in car.index_settings}
 
 
 def apply_car(
@@ -175,9 +175,9 @@ def apply_car(
         return replace(car, settings=usable), engine.program
     rendered = template.for_java(engine.java.major).settings
     # What was added to the car after it was composed, such as fixed ports.
-    own = {name: value for name, value in car.settings.items() if rendered.get(name) != value}
+    added = {name: value for name, value in car.settings.items() if rendered.get(name) != value}
     common = replace(
-        template.overrides, heap_size=car.heap_size, settings={**own, **template.overrides.settings}
+        template.overrides, heap_size=car.heap_size, settings={**added, **template.overrides.settings}
     )
     return common, TeamProgram(engine, template, known)
 
@@ -233,8 +233,8 @@ class TeamProgram:
         isolation = _isolation(setup.paths.config)
         for hook in self.template.composition.hooks:
             run_hooks(hook, HookRun(variables, environment, setup.paths.logs / HOOK_LOG))
-        found = _isolation(setup.paths.config)
-        changed = [name for name in {**isolation, **found} if isolation.get(name) != found.get(name)]
+        after = _isolation(setup.paths.config)
+        changed = [name for name in {**isolation, **after} if isolation.get(name) != after.get(name)]
         if changed:
             raise EngineError(
                 f"hooks have changed settings that keep a node apart from others: {', '.join(changed)}",
@@ -293,8 +293,8 @@ def _root(setup: NodeSetup) -> Path:
     """Returns the folder that templates and hooks may change: the node's own home, or its own folder if its
     home is shared.
     """
-    own = setup.paths.config.parent
-    return setup.paths.home if setup.paths.home.is_relative_to(own) else own
+    node_folder = setup.paths.config.parent
+    return setup.paths.home if setup.paths.home.is_relative_to(node_folder) else node_folder
 
 
 def _in_config(value: object, setup: NodeSetup) -> object:
@@ -303,7 +303,7 @@ def _in_config(value: object, setup: NodeSetup) -> object:
     """
     linked = f"{_root(setup)}/{_CONFIG}"
     if isinstance(value, list):
-        return [_in_config(each, setup) for each in value]
+        return [_in_config(item, setup) for item in value]
     if isinstance(value, str) and value.startswith(linked):
         return str(setup.paths.config / value.removeprefix(linked))
     return value
@@ -338,20 +338,22 @@ def _with_ergonomics(options: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the options with those that the official archives add to G1, unless they are set, and without
     the folder of temporary files, which each node has.
     """
-    own = tuple(option for option in options if not option.startswith(_TEMPORARY_FOLDER))
-    if G1_OPTIONS[0] not in own:
-        return own
-    given = {option.partition("=")[0] for option in own}
-    return (*own, *(option for option in G1_OPTIONS if option.partition("=")[0] not in given))
+    kept = tuple(option for option in options if not option.startswith(_TEMPORARY_FOLDER))
+    if G1_OPTIONS[0] not in kept:
+        return kept
+    set_names = {option.partition("=")[0] for option in kept}
+    return (*kept, *(option for option in G1_OPTIONS if option.partition("=")[0] not in set_names))
 
 
 def _notes(configuration: TeamConfiguration, node: NodeVariables) -> tuple[str, ...]:
     """Returns a note about each setting that isolation replaces by another value."""
-    own = {*map(str, node.variables.values()), *(str(path) for path in node.data_paths), "single-node"}
+    of_node = {*map(str, node.variables.values()), *(str(path) for path in node.data_paths), "single-node"}
     replaced = [
         f"{name}={value}"
         for name, value in configuration.settings.items()
-        if belongs_to_node(name) and str(value) not in own and not name.startswith(("discovery.", "cluster."))
+        if belongs_to_node(name)
+        and str(value) not in of_node
+        and not name.startswith(("discovery.", "cluster."))
     ]
     if not replaced:
         return ()

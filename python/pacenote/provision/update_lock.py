@@ -64,10 +64,10 @@ def resolve_lock(
         progress(label, number, len(definitions) + 1)
         inherited = [jar for name in definition.extends for jar in by_module.get(name, ())]
         present = {jar.group_and_name for jar in (*lib, *inherited)}
-        found = resolver.module(definition)
-        if found:
+        resolved = resolver.module(definition)
+        if resolved:
             # The first is the module's own jar. Jars of lib/ and of modules that it extends are omitted.
-            by_module[definition.folder] = tuple(jar for jar in found if jar.group_and_name not in present)
+            by_module[definition.folder] = tuple(jar for jar in resolved if jar.group_and_name not in present)
     module_jars = (jar for jars in by_module.values() for jar in jars)
     artifacts = tuple(dict.fromkeys((*lib, *locale, *assembly, *module_jars)))
     fetched = dict(
@@ -109,9 +109,9 @@ def plugin_class(jar: Path) -> str:
         names = [name for name in archive.namelist() if name.endswith("Plugin.class") and "$" not in name]
     preferred = [name for name in names if name.endswith("ModulePlugin.class")] or names
     if len(preferred) != 1:
-        found = ", ".join(sorted(preferred)) or "none"
+        plugin_classes = ", ".join(sorted(preferred)) or "none"
         raise EngineError(
-            f"{jar.name} must have one plugin class, but has {found}",
+            f"{jar.name} must have one plugin class, but has {plugin_classes}",
             hint="use another version of the engine",
         )
     return preferred[0].removesuffix(".class").replace("/", ".")
@@ -152,27 +152,27 @@ class _Resolver:
 
         Each root is resolved separately, because in jgo the versions that one root pins affect the others.
         """
-        found: dict[str, MavenArtifact] = {}
+        resolved: dict[str, MavenArtifact] = {}
         for root in roots:
             if root.follows:
-                version = next(jar.version for jar in found.values() if jar.name == root.follows)
+                version = next(jar.version for jar in resolved.values() if jar.name == root.follows)
                 jars: Iterable[MavenArtifact] = [MavenArtifact(root.group, root.name, version)]
             else:
                 jars = self._resolve(MavenArtifact(root.group, root.name, root.version))
             for jar in jars:
-                found.setdefault(jar.group_and_name, jar)
-        return tuple(sorted(found.values(), key=lambda jar: jar.file_name))
+                resolved.setdefault(jar.group_and_name, jar)
+        return tuple(sorted(resolved.values(), key=lambda jar: jar.file_name))
 
     def module(self, definition: ModuleDefinition) -> list[MavenArtifact]:
         """Returns a module's own jar and then its dependencies, or an empty list if this version has no such
         module.
         """
-        own = MavenArtifact(definition.group, definition.name, self._version)
+        module_jar = MavenArtifact(definition.group, definition.name, self._version)
         if not definition.required and not self._repository.exists(
-            own.repository_path.removesuffix(".jar") + ".pom"
+            module_jar.repository_path.removesuffix(".jar") + ".pom"
         ):
             return []
-        return self._resolve(own)
+        return self._resolve(module_jar)
 
     def _resolve(self, root: MavenArtifact) -> list[MavenArtifact]:
         import requests
@@ -198,8 +198,8 @@ class _Resolver:
                 hint="check that this version exists; " + NETWORK_HINT,
             ) from None
         # A classifier marks native code for one platform (QUIC of netty), which engines do not need.
-        plain = (each for each in transitive if not each.classifier and each.type == "jar")
-        return [root, *sorted((_artifact(each) for each in plain), key=lambda jar: jar.file_name)]
+        plain = (artifact for artifact in transitive if not artifact.classifier and artifact.type == "jar")
+        return [root, *sorted((_artifact(artifact) for artifact in plain), key=lambda jar: jar.file_name)]
 
 
 def _artifact(dependency: Any) -> MavenArtifact:

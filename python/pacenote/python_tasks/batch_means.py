@@ -48,9 +48,9 @@ class BatchMeans:
         count = len(self._sums)
         if count < LEAST_VALUES:
             return None
-        means = [one / self._size for one in self._sums]
+        means = [batch_sum / self._size for batch_sum in self._sums]
         mean = sum(means) / count
-        variance = sum((one - mean) * (one - mean) for one in means) / (count - 1)
+        variance = sum((batch_mean - mean) * (batch_mean - mean) for batch_mean in means) / (count - 1)
         # The squares of the largest numbers that a runner may return are infinite.
         if not math.isfinite(variance):
             return None

@@ -342,7 +342,9 @@ class SourceThread:
     def _end_step(self, step: int) -> None:
         ended = set(self._tasks.steps[step])
         self._clients = {client: state for client, state in self._clients.items() if client.task not in ended}
-        self._suppliers = {index: one for index, one in self._suppliers.items() if index not in ended}
+        self._suppliers = {
+            index: supplier for index, supplier in self._suppliers.items() if index not in ended
+        }
         self._counting_until = {}
 
     def _on_params_consumed(self, message: ParamsConsumed) -> None:

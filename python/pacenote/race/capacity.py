@@ -120,8 +120,8 @@ def required_open_files(plan: Plan, hosts: Sequence[int]) -> int:
         timers = sum(any(map(_has_timer, tasks)) for tasks in clients)
         in_step = max(in_step, timers + sum(map(_runners, clients)) * sum(hosts))
     threads = plan.driver.threads or len(os.sched_getaffinity(0))
-    own = _OWN_FILES + _SAMPLED_FILES + _FILES_PER_THREAD * threads
-    return _connections(plan).kept * hosts[0] + in_step + own
+    files_of_driver = _OWN_FILES + _SAMPLED_FILES + _FILES_PER_THREAD * threads
+    return _connections(plan).kept * hosts[0] + in_step + files_of_driver
 
 
 def _connections(plan: Plan) -> _Connections:

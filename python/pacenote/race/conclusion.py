@@ -31,8 +31,8 @@ from pacenote.telemetry.device import TelemetryResult
 
 def drive_and_conclude(context: RaceContext) -> RaceRecord:
     """Drives the plan with telemetry and concludes the race."""
-    nodes, found = context.cluster.local_nodes(), context.snapshots.engines
-    host = observed_host(nodes, context.request.driver_cpus, found)
+    nodes, engines = context.cluster.local_nodes(), context.snapshots.engines
+    host = observed_host(nodes, context.request.driver_cpus, engines)
     samples = RaceTelemetry(context.folder, host)
     observed = ObservedRace(
         context.request, context.record, context.prepared.track, context.cluster, context.folder

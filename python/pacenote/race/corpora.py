@@ -231,8 +231,8 @@ class CorpusPreparer:
         size = documents.compressed_bytes if documents.archive else documents.uncompressed_bytes
         with exclusive_folder(target.parent, (target.name,)):
             # Another race may have downloaded it while this race waited for the lock.
-            if found := dirs.find(documents):
-                return found
+            if downloaded := dirs.find(documents):
+                return downloaded
             expected_size = None if request.corpus == "as-is" else size
             try:
                 download_file(
@@ -250,7 +250,7 @@ class CorpusPreparer:
         return remote_files(location.base_url, location.file_name, corpus.name, mirrors)
 
     def _origin(self, wanted: Sequence[Documents], located: Sequence[_LocatedFile]) -> CorpusOrigin:
-        if self._request.corpus == "as-is" or any(each.document_count is None for each in wanted):
+        if self._request.corpus == "as-is" or any(documents.document_count is None for documents in wanted):
             return "as-is"
         return "excerpt" if any(file.excerpt for file in located) else "declared"
 

@@ -119,14 +119,14 @@ def open_data_file(
         _check_size(path, documents.uncompressed_bytes)
     if documents.is_local:
         _check_first_line(path, documents.source_file)
-    found, path = path, path if dirs.is_cached(path) else _linked(path, dirs)
+    original, path = path, path if dirs.is_cached(path) else _linked(path, dirs)
     check_data_file(path)
     lines = call_core(lambda: _core.count_lines(str(path)))
     count = lines // _lines_per_document(documents)
     declared = documents.document_count
     if checked and declared is not None and declared != count:
         raise CorpusError(
-            f"{found} holds {count:,} documents, but the track declares {declared:,}", hint=AS_IS_HINT
+            f"{original} holds {count:,} documents, but the track declares {declared:,}", hint=AS_IS_HINT
         )
     return DataFile(path, count)
 

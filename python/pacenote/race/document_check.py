@@ -109,7 +109,12 @@ def check_documents(
     groups = _merge(acknowledged, resolved)
     if not groups:
         return ()
-    indices = {index for each in resolved.values() if not each.problem for index in each.indices}
+    indices = {
+        index
+        for resolved_name in resolved.values()
+        if not resolved_name.problem
+        for index in resolved_name.indices
+    }
     get.extend(len(indices))
     comparison = _Comparison(
         get=get,
@@ -118,7 +123,7 @@ def check_documents(
         explanation=_explain_difference(plan, starts_empty=starts_empty),
         repeated=_repeated_ids(plan),
         pipelines={name for group in groups for name in group.pipelines}.union(
-            *(each.pipelines for each in resolved.values())
+            *(resolved_name.pipelines for resolved_name in resolved.values())
         ),
     )
     return tuple(map(comparison.check, groups))
@@ -139,8 +144,8 @@ def _why_unchecked(task: PlannedTask, result: TaskResult) -> str:
     """Returns why the documents of a task cannot be checked; empty if they can, or if there are none."""
     if isinstance(task.work, BulkWork):
         return "the action lines of its files name the indices" if _has_own_actions(task.work) else ""
-    found = find_type(task.operation_type)
-    sends = indexes(result) if found is None else found.indexes_documents
+    operation_type = find_type(task.operation_type)
+    sends = indexes(result) if operation_type is None else operation_type.indexes_documents
     if sends and isinstance(task.work, PythonSource):
         return "a parameter source written in Python supplies its bulks"
     return "a runner written in Python sends them" if sends and isinstance(task.work, PythonRunner) else ""
@@ -197,8 +202,8 @@ class _Comparison:
         # Earlier documents explain only additional ones, and repeated ids leave at least one document.
         if reason := self._change(group) or (self._repeated_ids(group) if total else ""):
             return reason
-        own = group.pipelines.union(*(self.resolved[name].pipelines for name in group.names))
-        pipeline = removing_pipeline(self.get, own)
+        pipelines = group.pipelines.union(*(self.resolved[name].pipelines for name in group.names))
+        pipeline = removing_pipeline(self.get, pipelines)
         return pipeline and f"pipeline '{pipeline}' may drop documents or send them to another index"
 
     def _why_more(self, group: _Acknowledged, total: int) -> str:
@@ -220,14 +225,16 @@ class _Comparison:
         )
 
     def _affects(self, change: _Change, group: _Acknowledged) -> bool:
-        own = {*group.names, *_indices(group, self.resolved)}
-        if not change.names or any(fnmatchcase(name, each) for name in own for each in change.names):
+        names = {*group.names, *_indices(group, self.resolved)}
+        if not change.names or any(fnmatchcase(name, pattern) for name in names for pattern in change.names):
             return True
         if change.deletes_indices:
             # An alias or a data stream may have had a deleted index.
             return not all(self.resolved[name].is_index(name) for name in group.names)
-        found = resolve_names(self.get, change.names).values()
-        return not all(each.is_known and own.isdisjoint(each.indices) for each in found)
+        resolutions = resolve_names(self.get, change.names).values()
+        return not all(
+            resolution.is_known and names.isdisjoint(resolution.indices) for resolution in resolutions
+        )
 
     def _repeated_ids(self, group: _Acknowledged) -> str:
         return next((self.repeated[name] for name in group.names if name in self.repeated), "")
@@ -250,16 +257,16 @@ def _merge(groups: Iterable[_Acknowledged], resolved: Mapping[str, ResolvedName]
     merged: list[_Acknowledged] = []
     for group in groups:
         indices = _indices(group, resolved)
-        overlapping = [each for each in merged if indices & _indices(each, resolved)]
+        overlapping = [other for other in merged if indices & _indices(other, resolved)]
         joined = (*overlapping, group)
         union = _Acknowledged(
-            tuple(dict.fromkeys(name for each in joined for name in each.names)),
-            sum(each.documents for each in joined),
-            frozenset().union(*(each.pipelines for each in joined)),
-            sum(each.unknown for each in joined),
+            tuple(dict.fromkeys(name for part in joined for name in part.names)),
+            sum(part.documents for part in joined),
+            frozenset().union(*(part.pipelines for part in joined)),
+            sum(part.unknown for part in joined),
         )
         position = merged.index(overlapping[0]) if overlapping else len(merged)
-        merged[position:] = [union, *(each for each in merged[position:] if each not in overlapping)]
+        merged[position:] = [union, *(other for other in merged[position:] if other not in overlapping)]
     return merged
 
 
@@ -346,22 +353,22 @@ def _explain_difference(plan: Plan, *, starts_empty: bool) -> _Explanation:
     changes: list[_Change] = []
     more = ""
     for task in plan.tasks:
-        found = find_type(task.operation_type)
-        changes += _changes(task, found)
-        if found is not None and (_deletes_indices(task.work) or found.deletes_indices):
+        operation_type = find_type(task.operation_type)
+        changes += _changes(task, operation_type)
+        if operation_type is not None and (_deletes_indices(task.work) or operation_type.deletes_indices):
             if filled:
                 reason = f"task '{task.name}' deletes indices after documents were added"
                 changes.append(_Change(reason, _deleted_names(task.work), deletes_indices=True))
             emptied = True
-        filled = filled or (found is not None and found.indexes_documents)
+        filled = filled or (operation_type is not None and operation_type.indexes_documents)
         if filled and not emptied and not starts_empty:
             more = "the race does not delete its indices before it fills them"
     return _Explanation(tuple(changes), more)
 
 
-def _changes(task: PlannedTask, found: OperationType | None) -> Iterator[_Change]:
+def _changes(task: PlannedTask, operation_type: OperationType | None) -> Iterator[_Change]:
     """Yields the changes of a task that are not those of its bulks."""
-    if _hides_changes(found, task.work):
+    if _hides_changes(operation_type, task.work):
         yield _Change(
             f"task '{task.name}' may also add and delete documents: the plan does not show its requests"
         )
@@ -379,7 +386,7 @@ def _deleted_names(work: TaskWork) -> tuple[str, ...]:
     """Returns the names of the indices that a work deletes, or nothing if they are not all known."""
     deletions = [request for request in requests_of(work) if request.method == "DELETE"]
     names = [_names(request) for request in deletions if _INDEX_PATH.fullmatch(request.path)]
-    return tuple(name for each in names for name in each) if all(names) else ()
+    return tuple(name for names_of_request in names for name in names_of_request) if all(names) else ()
 
 
 def _names(request: Request) -> tuple[str, ...]:

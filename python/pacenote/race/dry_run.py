@@ -125,10 +125,10 @@ def _described_engine(request: RaceRequest, started: EngineRequest) -> str:
     check_engine_memory(started)
     name, car, nodes = _engine_name(request, started), started.car, started.nodes.count
     where = "on a free port of 127.0.0.1" if nodes == 1 else f"on {nodes} nodes on 127.0.0.1"
-    each = "" if nodes == 1 else " each"
+    per_node = "" if nodes == 1 else " each"
     data = find_initial_data(started)
     with_data = "" if data is None else f", and data set {data}"
-    return f"{name}, started {where} with car '{car.name}' and {car.heap_size} of heap{each}{with_data}"
+    return f"{name}, started {where} with car '{car.name}' and {car.heap_size} of heap{per_node}{with_data}"
 
 
 def _engine_name(request: RaceRequest, started: EngineRequest) -> str:

@@ -167,11 +167,11 @@ def _check_scheduling(request: RaceRequest) -> None:
 
 def _check_client_options(request: RaceRequest, engine: EngineRequest) -> None:
     """Raises UsageError for client options that an engine without security cannot have."""
-    given = {
+    security_options = {
         "use_ssl": request.client.use_ssl,
         "create_api_key_per_client": request.client.api_key_per_client,
     }
-    for option in (name for name, value in given.items() if value):
+    for option in (name for name, value in security_options.items() if value):
         if request.pipeline != "benchmark-only" and not engine.security.enabled:
             raise UsageError(
                 f"--client-options: {option} needs an engine with security: others that a race starts use "

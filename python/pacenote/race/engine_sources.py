@@ -131,12 +131,12 @@ def build_all(engine: EngineOptions, home: Path, progress: ProgressCallback, *, 
     request = BuildRequest(home, engine.distribution, source, recipe, log, plugins, offline)
     built = build_engine(request, progress)
     jdk = required_major(recipe, built.tree.folder)
-    own = {
+    plugin_archives = {
         name: build_engine(_plugin_request(request, name, jdk), progress).archive
         for name in plugins
         if name in source.plugins and name not in built.plugins
     }
-    return replace(built, plugins={**built.plugins, **own})
+    return replace(built, plugins={**built.plugins, **plugin_archives})
 
 
 def _plugin_request(engine: BuildRequest, name: str, jdk: str) -> BuildRequest:

@@ -72,8 +72,8 @@ def container_spec(engine: EngineRequest, http_port: int) -> ContainerSpec:
         "security (xpack.security.enabled)": engine.security.enabled,
         "files of a car other than its settings and JVM options": car.has_files,
     }
-    for what, given in without_effect.items():
-        if given:
+    for what, is_given in without_effect.items():
+        if is_given:
             raise UsageError(
                 f"--pipeline=docker cannot have {what}",
                 hint="omit it; the car variables docker_mem_limit and docker_cpu_count limit a container",

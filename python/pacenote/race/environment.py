@@ -61,8 +61,8 @@ def parse_physical_cores(cpuinfo: str) -> int | None:
 
 def parse_memory(meminfo: str) -> int | None:
     """Returns the size of the memory in bytes from the text of /proc/meminfo, or None if it is missing."""
-    found = re.search(r"^MemTotal:\s*(\d+) kB", meminfo, re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
+    match = re.search(r"^MemTotal:\s*(\d+) kB", meminfo, re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
 
 
 def parse_load(loadavg: str) -> tuple[float, ...] | None:
@@ -70,10 +70,10 @@ def parse_load(loadavg: str) -> tuple[float, ...] | None:
     invalid.
     """
     try:
-        one, five, fifteen = map(float, loadavg.split()[:3])
+        one_minute, five_minutes, fifteen_minutes = map(float, loadavg.split()[:3])
     except ValueError:
         return None
-    return one, five, fifteen
+    return one_minute, five_minutes, fifteen_minutes
 
 
 def read_environment(proc: Path = Path("/proc")) -> Environment:

@@ -47,7 +47,7 @@ class ExpectedCorpora:
         """Returns a file with its expected number of documents, 0 if it is not known. Implements
         `DataFileLookup`.
         """
-        corpus = next(found for found in self.corpora if found.name == file.corpus.name)
+        corpus = next(candidate for candidate in self.corpora if candidate.name == file.corpus.name)
         name = file.documents.source_file
         return DataFile(Path(corpus.name, file.documents.document_file), corpus.documents.get(name) or 0)
 
@@ -64,8 +64,8 @@ def expect_corpora(
     for file in required_files(prepared.track, prepared.challenge, source_files):
         corpora[file.corpus.name] = file.corpus
         wanted.setdefault(file.corpus.name, []).append(file.documents)
-    found = (_expect(preparer, corpora[name], documents, request) for name, documents in wanted.items())
-    return ExpectedCorpora(tuple(found))
+    expected = (_expect(preparer, corpora[name], documents, request) for name, documents in wanted.items())
+    return ExpectedCorpora(tuple(expected))
 
 
 def _expect(

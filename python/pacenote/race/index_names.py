@@ -78,9 +78,9 @@ def _resolve(get: GetJson, name: str) -> ResolvedName:
 
 def _settings(reply: object) -> dict[str, Mapping[str, Any]]:
     """Returns the settings in a reply by index."""
-    found = {}
+    settings_by_index = {}
     for index, entry in reply.items() if isinstance(reply, Mapping) else ():
         settings = entry.get("settings") if isinstance(entry, Mapping) else None
         if isinstance(settings, Mapping):
-            found[index] = settings
-    return found
+            settings_by_index[index] = settings
+    return settings_by_index

@@ -24,12 +24,12 @@ def check_index_settings(wanted: Mapping[str, object], get: Callable[[str], Any]
     try:
         indices = get(_PATH)
         with expected_form("the settings of its indices"):
-            found = {name: dict(body["settings"]) for name, body in indices.items() if name[0] != "."}
+            by_index = {name: dict(body["settings"]) for name, body in indices.items() if name[0] != "."}
     except EngineError as error:
         return (f"whether all indices have {', '.join(wanted)} is not known: {error.message}",)
     warnings = []
     for setting, value in wanted.items():
-        lacking = [name for name, settings in found.items() if settings.get(setting) != value]
+        lacking = [name for name, settings in by_index.items() if settings.get(setting) != value]
         if lacking:
             named = list_with_rest(lacking, _MAX_NAMED)
             warnings.append(f"{setting} is not {value} in {named}: no operation of the track created it")

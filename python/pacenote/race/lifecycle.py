@@ -306,8 +306,8 @@ def _check_node_ids(new: NewInstallation, chosen: str) -> None:
     """Raises UsageError if a node would have the id of another one, and so its data."""
     layout, store = plan_layout(new.home), InstallationStore(new.home)
     taken = {identifier for state in store.all() for identifier in _node_ids(state)}
-    own = [node_id(name, chosen) for name in node_names(new.node_name, new.engine.nodes.count)]
-    for identifier in own:
+    node_ids = [node_id(name, chosen) for name in node_names(new.node_name, new.engine.nodes.count)]
+    for identifier in node_ids:
         # Also those of races, whose folders may have been preserved.
         if identifier in taken or os.path.lexists(layout.nodes / identifier):
             raise UsageError(
@@ -343,9 +343,9 @@ def _own(file: Path, folder: Path) -> Path:
 
     Builds are removed when they were not used for some days.
     """
-    for each in (file, file.with_name(f"{file.name}.sha512")):
-        if each.exists():
-            link_file(each, folder / each.name)
+    for target in (file, file.with_name(f"{file.name}.sha512")):
+        if target.exists():
+            link_file(target, folder / target.name)
     return folder / file.name
 
 
@@ -359,7 +359,7 @@ def _free_ports(store: InstallationStore, count: int) -> int:
     for first in range(FIRST_HTTP_PORT, _LAST_PORT + 2 - count):
         ports = range(first, first + count)
         if taken.isdisjoint(ports) and not any(
-            is_taken(each) for port in ports for each in (port, port + TRANSPORT_OFFSET)
+            is_taken(candidate) for port in ports for candidate in (port, port + TRANSPORT_OFFSET)
         ):
             try:
                 if reserve_ports(store.ports, ports):

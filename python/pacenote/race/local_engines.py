@@ -87,19 +87,19 @@ def find_local_engines(client: RestClient, proc: Path = Path("/proc")) -> LocalE
         reply = client.get(_PROCESSES)
         with expected_form("the processes of its nodes"):
             reported = list(_reported(reply))
-        found = find_processes(reported, proc)
-        folders = _folders(client) if found.pids else {}
+        processes = find_processes(reported, proc)
+        folders = _folders(client) if processes.pids else {}
     except EngineError as error:
         return LocalEngines(missing={"*": error.message})
     engines = (
         LocalEngine(name, identity, folders.get(name, ()), shares_files(pid, proc))
-        for name, pid in found.pids.items()
+        for name, pid in processes.pids.items()
         if (identity := process_identity(pid)) is not None
     )
-    return LocalEngines(tuple(engines), found.missing)
+    return LocalEngines(tuple(engines), processes.missing)
 
 
-def with_further_engines(found: LocalEngines, clusters: Iterable[AdditionalCluster]) -> LocalEngines:
+def with_further_engines(engines: LocalEngines, clusters: Iterable[AdditionalCluster]) -> LocalEngines:
     """Returns what is known of the cluster under test, and the nodes of further clusters on this machine.
     Never raises for what the clusters reply.
     """
@@ -109,7 +109,7 @@ def with_further_engines(found: LocalEngines, clusters: Iterable[AdditionalClust
             of_cluster = find_local_engines(client)
         further += (replace(node, name=f"{cluster.name}: {node.name}") for node in of_cluster.engines)
         missing |= {f"{cluster.name}: {name}": reason for name, reason in of_cluster.missing.items()}
-    return replace(found, further=tuple(further), missing_further=missing)
+    return replace(engines, further=tuple(further), missing_further=missing)
 
 
 def _reported(reply: Mapping[str, Any]) -> Iterator[ReportedProcess]:
@@ -128,7 +128,7 @@ def _paths(node: Mapping[str, Any]) -> tuple[Path, ...]:
     """Returns the data folders of a node that a file system may have, as far as there are not too many, and
     none that leads through /proc: the kernel would look for it among the mounts of another process.
     """
-    texts = (as_text(each["path"]) for each in islice(node["fs"]["data"], _MAX_PATHS))
+    texts = (as_text(data_path["path"]) for data_path in islice(node["fs"]["data"], _MAX_PATHS))
     paths = [Path(text) for text in texts if "\0" not in text and len(text) <= _MAX_PATH]
     return tuple(path for path in paths if not leads_through_proc(path))
 

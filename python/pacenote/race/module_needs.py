@@ -125,7 +125,7 @@ def _warning(module: str, users: list[str], engine: str) -> str:
 
 def _all_needs(track: Track, challenge: Challenge) -> Iterator[tuple[str, set[str]]]:
     tasks = tuple(challenge.tasks())
-    if any(found is not None and found.may_create_indices for found in map(_type_of, tasks)):
+    if any(kind is not None and kind.may_create_indices for kind in map(_type_of, tasks)):
         for index in track.indices:
             yield f"index '{index.name}'", set(_needs(index.body))
         templates: list[IndexTemplate | ComposableTemplate | ComponentTemplate] = []
@@ -133,9 +133,9 @@ def _all_needs(track: Track, challenge: Challenge) -> Iterator[tuple[str, set[st
         for template in templates:
             yield f"template '{template.name}'", set(_needs(template.body))
     for task in tasks:
-        found = _type_of(task)
-        own = found.needs_modules if found is not None else ()
-        yield f"task '{task.name}'", {*own, *_needs(task.operation.params)}
+        operation_type = _type_of(task)
+        modules = operation_type.needs_modules if operation_type is not None else ()
+        yield f"task '{task.name}'", {*modules, *_needs(task.operation.params)}
 
 
 def _type_of(task: Task) -> OperationType | None:
@@ -149,8 +149,8 @@ def _needs(value: object) -> Iterator[str]:
             yield from _needs_of_key(str(key), part)
             # The keys of such an object are names of the user, which may equal those of clauses.
             named = key in _NAMED and isinstance(part, Mapping)
-            for each in part.values() if named else (part,):
-                yield from _needs(each)
+            for nested in part.values() if named else (part,):
+                yield from _needs(nested)
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _needs(part)
@@ -195,10 +195,10 @@ def _needs_of_script(value: object) -> Iterator[str]:
 
 
 def _needs_of_analysis(analysis: Mapping[str, Any]) -> Iterator[str]:
-    own = {name for part in analysis.values() if isinstance(part, Mapping) for name in part}
+    defined = {name for part in analysis.values() if isinstance(part, Mapping) for name in part}
     for part in analysis.values():
         for definition in part.values() if isinstance(part, Mapping) else ():
-            if isinstance(definition, Mapping) and not _names_used(definition) <= own | _SERVER_ANALYSIS:
+            if isinstance(definition, Mapping) and not _names_used(definition) <= defined | _SERVER_ANALYSIS:
                 yield "analysis-common"
 
 

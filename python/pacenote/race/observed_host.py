@@ -116,7 +116,7 @@ def observed_host(
         devices=(*devices, *of_containers),
         link_bytes_per_s=link_speeds(),
         cpus=sampler_cpus(driver_cpus, [node.spec.cpus for node in nodes], usable_cpus()),
-        data_paths=tuple((each.node, each.path) for each in devices if _is_local(each)),
+        data_paths=tuple((device.node, device.path) for device in devices if _is_local(device)),
         missing_nodes={**others.missing, **others.missing_further},
         further_engines=tuple(name for name, _ in further),
         process_cpus=_process_cpus([*processes, *further], driver_cpus),
@@ -149,7 +149,7 @@ def _further_processes(
     for name, pid in nodes:
         names.add(name)
         ids.add(pid)
-    found = []
+    processes = []
     for engine in engines:
         pid = engine.process.pid
         if pid in ids:
@@ -157,8 +157,8 @@ def _further_processes(
         name = _free_name(engine.name, names)
         names.add(name)
         ids.add(pid)
-        found.append((name, pid))
-    return found
+        processes.append((name, pid))
+    return processes
 
 
 def _is_local(device: DataDevice) -> bool:
@@ -169,10 +169,10 @@ def _process_cpus(nodes: Iterable[tuple[str, int]], driver_cpus: Sequence[int]) 
     """Returns the CPUs that nodes, by name and id of their processes, and the driver may use, if not all: as
     they were selected or inherited, and as the control group allows. The driver is bound later.
     """
-    found = {name: cpus_of_process(pid) for name, pid in nodes}
-    found[DRIVER] = frozenset(driver_cpus) or usable_cpus()
+    by_process = {name: cpus_of_process(pid) for name, pid in nodes}
+    by_process[DRIVER] = frozenset(driver_cpus) or usable_cpus()
     online = online_cpus()
-    return {name: tuple(sorted(cpus)) for name, cpus in found.items() if cpus and not cpus >= online}
+    return {name: tuple(sorted(cpus)) for name, cpus in by_process.items() if cpus and not cpus >= online}
 
 
 def sampler_cpus(

@@ -84,7 +84,7 @@ def check_searched_indices(request: RaceRequest, prepared: PreparedTrack, plugin
     challenge = prepared.challenge
     if starts_with_data(request):
         return
-    searches = any(found.searches for found in map(_type_of, challenge.tasks()) if found is not None)
+    searches = any(kind.searches for kind in map(_type_of, challenge.tasks()) if kind is not None)
     if request.pipeline == "benchmark-only" or not searches or _creators(challenge.tasks(), plugins):
         return
     raise UsageError(
@@ -112,7 +112,7 @@ def _creators(tasks: Iterable[Task], plugins: PluginNames) -> list[str]:
         task.name
         for task in tasks
         if task.operation.type in plugins.runners
-        or ((found := _type_of(task)) is not None and found.may_create_indices)
+        or ((operation_type := _type_of(task)) is not None and operation_type.may_create_indices)
     ]
 
 

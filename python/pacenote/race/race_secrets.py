@@ -43,15 +43,15 @@ def given_secrets(
     """Returns the secrets of parameters, of URLs with or without a scheme, of client options and of the
     proxies of the environment.
     """
-    found = set[str]()
+    secrets = set[str]()
     for param in params:
-        found |= secret_values(param)
+        secrets |= secret_values(param)
     for url in (*urls, *environment_proxies()):
-        found |= url_secrets(url if "://" in url else f"http://{url}")
-        found.update(_basic_credentials(url))
+        secrets |= url_secrets(url if "://" in url else f"http://{url}")
+        secrets.update(_basic_credentials(url))
     for client in clients:
-        found.update(_client_secrets(client))
-    return frozenset(found)
+        secrets.update(_client_secrets(client))
+    return frozenset(secrets)
 
 
 def _urls(request: RaceRequest) -> Iterator[str]:

@@ -209,11 +209,13 @@ def recorded_steps(plan: Plan) -> dict[str, tuple[str, ...]]:
     """Returns the tasks of the steps that have several, by name of the step; of a name that several steps
     have, the tasks of all.
     """
-    found: dict[str, dict[str, None]] = {}
+    tasks_by_step: dict[str, dict[str, None]] = {}
     for step in plan.steps:
-        rows = (allocation for row in step.client_allocations for allocation in row.allocations)
-        found.setdefault(step.name, {}).update(dict.fromkeys(plan.tasks[one.task].name for one in rows))
-    return {name: tuple(tasks) for name, tasks in found.items() if tuple(tasks) != (name,)}
+        allocations = (allocation for row in step.client_allocations for allocation in row.allocations)
+        tasks_by_step.setdefault(step.name, {}).update(
+            dict.fromkeys(plan.tasks[allocation.task].name for allocation in allocations)
+        )
+    return {name: tuple(tasks) for name, tasks in tasks_by_step.items() if tuple(tasks) != (name,)}
 
 
 def recorded_plan(name: str, text: str) -> PlanFile:

@@ -68,13 +68,13 @@ def bring_about(
     elif conditions.caches == "warm":
         progress("reading the data into the page cache", 0, 0)
         fill_page_cache(folders)
-    found = measure_page_cache(folders)
-    if conditions.caches == "warm" and found.share < WARM_SHARE:
+    pages = measure_page_cache(folders)
+    if conditions.caches == "warm" and pages.share < WARM_SHARE:
         warn(
-            f"--caches=warm: only {format_bytes(found.cached)} of {format_bytes(found.bytes)} of the data "
+            f"--caches=warm: only {format_bytes(pages.cached)} of {format_bytes(pages.bytes)} of the data "
             "fit into the page cache"
         )
-    return replace(state, data_bytes=found.bytes, cached_bytes=found.cached)
+    return replace(state, data_bytes=pages.bytes, cached_bytes=pages.cached)
 
 
 def _await_shards(cluster: EmbeddedCluster, progress: ProgressCallback) -> None:
@@ -84,8 +84,8 @@ def _await_shards(cluster: EmbeddedCluster, progress: ProgressCallback) -> None:
         progress("recovering shards", int(waited_s), int(_RECOVERY_TIMEOUT_S))
         if reason := cluster.exit_reason():
             raise EngineError(reason)
-        found = cluster.rest().exchange("GET", "/_cluster/health", params=_RECOVERED).body
-        if isinstance(found, dict) and found.get("timed_out") is False:
+        health = cluster.rest().exchange("GET", "/_cluster/health", params=_RECOVERED).body
+        if isinstance(health, dict) and health.get("timed_out") is False:
             return
     raise EngineError(
         f"the shards of the data set have not recovered after {_RECOVERY_TIMEOUT_S:.0f} s",

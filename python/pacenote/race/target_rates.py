@@ -25,13 +25,13 @@ def target_rates(challenge: Challenge, plan: Plan) -> dict[str, TargetRate]:
 
 
 def _target_rate(task: Task, pacing: TaskPacing) -> TargetRate | None:
-    asked = task.target_throughput
+    target = task.target_throughput
     match pacing:
         case Deterministic() | Poisson() | Uniform():
             operations = 1.0 / pacing.interval_s
-            value, unit = (operations, OPS) if asked is None else (asked.value, asked.unit)
+            value, unit = (operations, OPS) if target is None else (target.value, target.unit)
             return TargetRate(value, unit, operations, _ARRIVALS[pacing.kind])
-        case PythonScheduler() if asked is not None and task.schedule in _ARRIVALS:
-            return TargetRate(asked.value, asked.unit, None, _ARRIVALS[task.schedule])
+        case PythonScheduler() if target is not None and task.schedule in _ARRIVALS:
+            return TargetRate(target.value, target.unit, None, _ARRIVALS[task.schedule])
         case _:
             return None

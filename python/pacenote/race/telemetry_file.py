@@ -55,8 +55,15 @@ class RaceTelemetry:
             return
         for time_ns, group in groupby(samples, attrgetter("time_ns")):
             rows = [
-                (each.source, self._names.of(each.name), each.value, each.unit, each.kind, self._labels(each))
-                for each in group
+                (
+                    sample.source,
+                    self._names.of(sample.name),
+                    sample.value,
+                    sample.unit,
+                    sample.kind,
+                    self._labels(sample),
+                )
+                for sample in group
             ]
             self._file.write(time_ns, rows)
 

@@ -18,25 +18,29 @@ def shown_differences(differences: Sequence[FactDifference]) -> list[FactDiffere
     """Returns the facts, those of nodes with readable sizes. Sizes of nodes with the same values are one
     fact: the JVM repeats the size of its heap in many arguments, flags and figures.
     """
-    found: dict[tuple[object, ...], list[FactDifference]] = {}
-    for each in differences:
-        shown = _with_sizes(each) if each.key.startswith(_NODE) else each
-        same = (each.area, each.key) if shown is each else (each.baseline, each.contender)
-        found.setdefault(same, []).append(shown)
+    groups: dict[tuple[object, ...], list[FactDifference]] = {}
+    for difference in differences:
+        shown = _with_sizes(difference) if difference.key.startswith(_NODE) else difference
+        same = (
+            (difference.area, difference.key)
+            if shown is difference
+            else (difference.baseline, difference.contender)
+        )
+        groups.setdefault(same, []).append(shown)
     return [
         replace(same[0], key=f"{same[0].key} and {format_count(len(same) - 1, 'other size')} of nodes")
         if len(same) > 1
         else same[0]
-        for same in found.values()
+        for same in groups.values()
     ]
 
 
-def _with_sizes(each: FactDifference) -> FactDifference:
+def _with_sizes(difference: FactDifference) -> FactDifference:
     """Returns a fact with readable sizes, or as it is if it has none, or if they do not show what differs."""
-    old, new = (tuple(map(_size, values)) for values in (each.baseline, each.contender))
-    if old == new or (old, new) == (each.baseline, each.contender):
-        return each
-    return replace(each, baseline=old, contender=new)
+    old, new = (tuple(map(_size, values)) for values in (difference.baseline, difference.contender))
+    if old == new or (old, new) == (difference.baseline, difference.contender):
+        return difference
+    return replace(difference, baseline=old, contender=new)
 
 
 def _size(value: str) -> str:

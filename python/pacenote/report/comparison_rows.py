@@ -76,25 +76,25 @@ class ComparisonRow:
 
 def comparison_rows(comparison: Comparison) -> Iterator[ComparisonRow]:
     """Yields one row for each metric, in the order of Rally's table."""
-    for each in comparison.metrics:
+    for metric in comparison.metrics:
         yield ComparisonRow(
-            metric=each.metric.name,
-            task=whole_line(each.metric.task),
-            baseline=each.baseline_value,
-            contender=each.contender_value,
-            diff=_signed(each.contender_value - each.baseline_value, _DIFF_DECIMALS),
-            unit=whole_line(each.metric.unit),
-            diff_percent=_diff_percent(each),
-            change=change_text(each.change),
-            interval=interval_text(each.change),
-            detectable=detectable_text(each.change),
-            verdict=each.word if each.decides else f"({each.word})",
-            is_primary=each.role == "primary",
+            metric=metric.metric.name,
+            task=whole_line(metric.metric.task),
+            baseline=metric.baseline_value,
+            contender=metric.contender_value,
+            diff=_signed(metric.contender_value - metric.baseline_value, _DIFF_DECIMALS),
+            unit=whole_line(metric.metric.unit),
+            diff_percent=_diff_percent(metric),
+            change=change_text(metric.change),
+            interval=interval_text(metric.change),
+            detectable=detectable_text(metric.change),
+            verdict=metric.word if metric.decides else f"({metric.word})",
+            is_primary=metric.role == "primary",
         )
 
 
-def _diff_percent(each: MetricComparison) -> str:
-    old, new = each.baseline_value, each.contender_value
+def _diff_percent(metric: MetricComparison) -> str:
+    old, new = metric.baseline_value, metric.contender_value
     # As in Rally, there is no relative difference to 0.
     return _signed((new - old) / old * 100 if old else 0.0, _PERCENT_DECIMALS) + "%"
 

@@ -130,16 +130,16 @@ _ORDER: tuple[MetricWord, ...] = (
 
 def answer_sentence(comparison: Comparison) -> str:
     """Returns the answer with the metric that says most, in one line."""
-    found = main_metric(comparison)
+    main = main_metric(comparison)
     if comparison.answer == "void":
         voiding = [whole_line(each.text) for each in comparison.findings if each.makes_doubtful]
         return f"void: {voiding[0]}" if voiding else "void: nothing can be compared"
-    if found is None:
+    if main is None:
         return f"{comparison.answer}: {answer_text(comparison).partition(': ')[2]}"
     part = part_text(comparison)
     # A quality that became worse is said before a speed that became better.
-    worse = [each for each in comparison.worse_quality if each is not found]
-    named = [*worse[:1], found]
+    worse = [each for each in comparison.worse_quality if each is not main]
+    named = [*worse[:1], main]
     changes = "; ".join(f"{metric_name(each)} {change_of(each)}" for each in named)
     return f"{comparison.answer}{part}: {changes}"
 
@@ -172,36 +172,36 @@ def main_metric(comparison: Comparison) -> MetricComparison | None:
     return max(chosen, key=_reach if comparison.answer == "same" else _size, default=None)
 
 
-def _p(each: MetricComparison) -> float:
-    return 1.0 if each.change is None or each.change.p is None else each.change.p
+def _p(metric: MetricComparison) -> float:
+    return 1.0 if metric.change is None or metric.change.p is None else metric.change.p
 
 
-def _reach(each: MetricComparison) -> float:
+def _reach(metric: MetricComparison) -> float:
     """Returns how far the interval of a change reaches, compared with the smallest change that matters."""
-    change = each.change
+    change = metric.change
     if change is None or change.high is None:
         return 0.0
     if change.is_absolute:
-        return max(-change.low, change.high) / each.smallest_effect
-    return max(-math.log1p(change.low), math.log1p(change.high)) / math.log1p(each.smallest_effect)
+        return max(-change.low, change.high) / metric.smallest_effect
+    return max(-math.log1p(change.low), math.log1p(change.high)) / math.log1p(metric.smallest_effect)
 
 
-def _size(each: MetricComparison) -> float:
+def _size(metric: MetricComparison) -> float:
     """Returns the size of a change compared with the smallest one that matters."""
-    change = each.relative_change
-    if change is None or change <= -1 or each.is_absolute:
+    change = metric.relative_change
+    if change is None or change <= -1 or metric.is_absolute:
         return 0.0
-    return abs(math.log1p(change)) / each.smallest_effect
+    return abs(math.log1p(change)) / metric.smallest_effect
 
 
-def metric_name(each: MetricComparison) -> str:
+def metric_name(metric: MetricComparison) -> str:
     """Returns a short name of a metric with its task: `p99 service time of term`."""
-    return full_metric_name(each.metric)
+    return full_metric_name(metric.metric)
 
 
-def short_name(each: MetricComparison) -> str:
+def short_name(metric: MetricComparison) -> str:
     """Returns a short name of a metric: `throughput`, `p99 service time`."""
-    return short_metric_name(each.metric)
+    return short_metric_name(metric.metric)
 
 
 def full_metric_name(metric: MetricId) -> str:
@@ -219,39 +219,39 @@ def short_metric_name(metric: MetricId) -> str:
     return metric.name
 
 
-def change_of(each: MetricComparison) -> str:
+def change_of(metric: MetricComparison) -> str:
     """Returns the change of a metric: the estimate with its interval or, without one, that of the medians."""
-    if each.change is not None:
-        confidence = f"{math.floor(each.change.confidence * 1000) / 10:g} %"
-        return f"{change_text(each.change)} ({confidence} interval {interval_text(each.change)})"
-    return shown_change(each)
+    if metric.change is not None:
+        confidence = f"{math.floor(metric.change.confidence * 1000) / 10:g} %"
+        return f"{change_text(metric.change)} ({confidence} interval {interval_text(metric.change)})"
+    return shown_change(metric)
 
 
 def amount_text(comparison: Comparison) -> str:
     """Returns by how much the contender differs in the metric that says most; empty if nothing does, or if
     the races must not be compared.
     """
-    found = main_metric(comparison)
-    if found is None or comparison.answer == "void":
+    main = main_metric(comparison)
+    if main is None or comparison.answer == "void":
         return ""
-    old, new = format_number(found.baseline_value), format_number(found.contender_value)
-    if comparison.design == "paired" and found.change is not None:
+    old, new = format_number(main.baseline_value), format_number(main.contender_value)
+    if comparison.design == "paired" and main.change is not None:
         # The change within blocks is not that of the medians, and can even have the other sign.
-        values = f"within blocks; medians: {old} and {new} {found.metric.unit}"
+        values = f"within blocks; medians: {old} and {new} {main.metric.unit}"
     else:
-        values = f"{old} → {new} {found.metric.unit}"
-    return f"{metric_name(found)}: {shown_change(found)} ({whole_line(values)})"
+        values = f"{old} → {new} {main.metric.unit}"
+    return f"{metric_name(main)}: {shown_change(main)} ({whole_line(values)})"
 
 
-def shown_change(each: MetricComparison) -> str:
+def shown_change(metric: MetricComparison) -> str:
     """Returns the change of a metric without its interval: as estimated, or else that of the medians."""
-    if each.change is not None:
-        return change_text(each.change)
-    if each.is_absolute:
-        difference = each.contender_value - each.baseline_value
-        return format_difference(difference, each.metric.difference_unit)
-    change = "from 0" if each.relative_change is None else format_change(each.relative_change)
-    return f"{change} {BACKLOG_MARK}" if each.has_backlog else change
+    if metric.change is not None:
+        return change_text(metric.change)
+    if metric.is_absolute:
+        difference = metric.contender_value - metric.baseline_value
+        return format_difference(difference, metric.metric.difference_unit)
+    change = "from 0" if metric.relative_change is None else format_change(metric.relative_change)
+    return f"{change} {BACKLOG_MARK}" if metric.has_backlog else change
 
 
 def certainty_text(comparison: Comparison) -> str:
@@ -260,16 +260,16 @@ def certainty_text(comparison: Comparison) -> str:
     """
     if comparison.answer == "void":
         return ""
-    found = main_metric(comparison)
-    races = races_text(comparison, found)
-    if found is None or found.change is None:
-        usual = _usual_text(found)
+    main = main_metric(comparison)
+    races = races_text(comparison, main)
+    if main is None or main.change is None:
+        usual = _usual_text(main)
         return f"no interval from {races}" + (f"; {usual}" if usual else "")
-    confidence = f"{math.floor(found.change.confidence * 1000) / 10:g} %"
-    interval = f"{confidence} interval {interval_text(found.change)} from {races}"
+    confidence = f"{math.floor(main.change.confidence * 1000) / 10:g} %"
+    interval = f"{confidence} interval {interval_text(main.change)} from {races}"
     if comparison.answer == "same":
-        return f"{interval}, which excludes a change by {_excluded_text(comparison, found)}"
-    seen = detectable_text(found.change)
+        return f"{interval}, which excludes a change by {_excluded_text(comparison, main)}"
+    seen = detectable_text(main.change)
     return f"{interval}; an effect of {seen} would have been seen" if seen else interval
 
 
@@ -425,15 +425,15 @@ def order_text(comparison: Comparison) -> str:
 def smallest_effects_text(metrics: Sequence[MetricComparison]) -> str:
     """Returns the smallest changes of each kind of metric that matter; empty without metrics."""
     names: dict[str, dict[str, None]] = {}
-    for each in metrics:
-        if each.is_absolute:
-            name = "error rates" if each.metric.kind == "error rate" else short_name(each)
-            effect = with_unit(f"≥ {each.smallest_effect:.3g}", each.metric.difference_unit)
+    for metric in metrics:
+        if metric.is_absolute:
+            name = "error rates" if metric.metric.kind == "error rate" else short_name(metric)
+            effect = with_unit(f"≥ {metric.smallest_effect:.3g}", metric.metric.difference_unit)
         else:
             # A decrease to 1 / 1.03 counts like an increase by 3 %.
-            decrease = each.smallest_effect / (1 + each.smallest_effect)
-            effect = f"≥ +{each.smallest_effect * 100:g} % or ≤ -{decrease * 100:.3g} %"
-            name = f"p{each.metric.q:g}" if each.metric.kind == "percentile" else short_name(each)
+            decrease = metric.smallest_effect / (1 + metric.smallest_effect)
+            effect = f"≥ +{metric.smallest_effect * 100:g} % or ≤ -{decrease * 100:.3g} %"
+            name = f"p{metric.metric.q:g}" if metric.metric.kind == "percentile" else short_name(metric)
         names.setdefault(effect, {})[name] = None
     listed = (f"{' and '.join(own)} {effect}" for effect, own in names.items())
     together = sum(each.change is not None for each in metrics)

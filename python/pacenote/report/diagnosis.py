@@ -44,7 +44,7 @@ class DiagnosisSection:
 
 def diagnosis_sections(diagnosis: Diagnosis) -> tuple[DiagnosisSection, ...]:
     """Returns the sections of a whole diagnosis."""
-    found: list[DiagnosisSection | None] = [
+    sections: list[DiagnosisSection | None] = [
         _unread(diagnosis.unread),
         _validity(diagnosis),
         _section("Findings, by the largest possible improvement", "no rule fired", diagnosis.findings),
@@ -53,19 +53,19 @@ def diagnosis_sections(diagnosis: Diagnosis) -> tuple[DiagnosisSection, ...]:
     silent = [answer for answer in diagnosis.validity if not answer.is_fired]
     ruled_out = [*(each for each in silent if each.state == "ruled out"), *diagnosis.ruled_out]
     unknown = [*(each for each in silent if each.state == "not applicable"), *diagnosis.not_applicable]
-    found += [_silent("ruled out", ruled_out), _silent("not applicable", unknown)]
-    return tuple(section for section in found if section is not None)
+    sections += [_silent("ruled out", ruled_out), _silent("not applicable", unknown)]
+    return tuple(section for section in sections if section is not None)
 
 
 def headline_findings(diagnosis: Diagnosis, most: int = 2) -> tuple[str, ...]:
     """Returns the most important findings, one line each: what was found, and how much it can matter.
     Findings that a validity rule doubts are only counted, and only if there are no others.
     """
-    found = tuple(
+    lines = tuple(
         whole_line(f"{answer.id}: {answer.title}: {answer.text}{bound_clause(answer)}")
         for answer in diagnosis.leading[:most]
     )
-    return found or tuple(doubted_findings(diagnosis))
+    return lines or tuple(doubted_findings(diagnosis))
 
 
 def doubted_findings(diagnosis: Diagnosis) -> Iterator[str]:
@@ -185,17 +185,17 @@ def _time(times: Sequence[TaskTime]) -> DiagnosisSection:
     if not times:
         return DiagnosisSection(f"{title}: no figures of the cores were recorded", ())
     items = []
-    for each in times:
-        shares = ", ".join(f"{format_share(share.share)} {share.cause}" for share in each.shares)
-        details = [("shares", shares), ("unexplained", format_share(each.unexplained))]
-        if each.excess >= _LEAST_EXCESS:
-            details.append(("doubt", _excess_text(each.excess)))
-        if each.waits:
-            waits = ", ".join(f"{format_share(wait.share)} {wait.cause}" for wait in each.waits)
+    for task_time in times:
+        shares = ", ".join(f"{format_share(share.share)} {share.cause}" for share in task_time.shares)
+        details = [("shares", shares), ("unexplained", format_share(task_time.unexplained))]
+        if task_time.excess >= _LEAST_EXCESS:
+            details.append(("doubt", _excess_text(task_time.excess)))
+        if task_time.waits:
+            waits = ", ".join(f"{format_share(wait.share)} {wait.cause}" for wait in task_time.waits)
             details.append(("besides", waits))
-        if each.missing:
-            details.append(("not known", missing_text(each.missing)))
-        node = f" on {each.node}" if each.node else ""
+        if task_time.missing:
+            details.append(("not known", missing_text(task_time.missing)))
+        node = f" on {task_time.node}" if task_time.node else ""
         shown = tuple((label, whole_line(text)) for label, text in details)
-        items.append(DiagnosisItem(whole_line(f"{each.task}{node}"), shown))
+        items.append(DiagnosisItem(whole_line(f"{task_time.task}{node}"), shown))
     return DiagnosisSection(title, tuple(items))

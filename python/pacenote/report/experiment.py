@@ -109,10 +109,10 @@ def _answers(result: ExperimentResult) -> Iterator[str]:
 def _pair_answer(result: ExperimentResult, variant: VariantResult, comparison: Comparison) -> Iterator[str]:
     answer = named_answer(comparison, variant.name, result.baseline)
     yield f"{answer[0].upper()}{answer[1:]}."
-    found = main_metric(comparison)
-    if found is not None and comparison.answer != "void":
-        yield f"  {metric_name(found)}: {change_of(found)}, from {races_text(comparison, found)}"
-        seen = detectable_text(found.change)
+    main = main_metric(comparison)
+    if main is not None and comparison.answer != "void":
+        yield f"  {metric_name(main)}: {change_of(main)}, from {races_text(comparison, main)}"
+        seen = detectable_text(main.change)
         power = f"; a change of {seen} would have been seen" if seen else ""
         yield f"  can it be trusted? {_trust(result, comparison)}{power}"
     else:
@@ -248,16 +248,16 @@ def _pair_table(baseline: str, contender: str, comparison: Comparison) -> TextTa
     return TextTable(f"{contender} against {baseline}: primary metrics", headers, rows)
 
 
-def _metric_row(each: MetricComparison) -> tuple[str, ...]:
+def _metric_row(metric: MetricComparison) -> tuple[str, ...]:
     return (
-        each.metric.name,
-        single_line(each.metric.task),
-        format_number(each.baseline_value),
-        format_number(each.contender_value),
-        single_line(each.metric.unit),
-        change_text(each.change),
-        interval_text(each.change),
-        each.word,
+        metric.metric.name,
+        single_line(metric.metric.task),
+        format_number(metric.baseline_value),
+        format_number(metric.contender_value),
+        single_line(metric.metric.unit),
+        change_text(metric.change),
+        interval_text(metric.change),
+        metric.word,
     )
 
 
@@ -265,10 +265,10 @@ def _ladder_table(result: ExperimentResult) -> TextTable:
     highest = max((step.cumulative or 0.0 for step in result.variants), default=0.0)
     rows = []
     for step in result.variants:
-        found = _main(result, step.comparison)
+        main = _main(result, step.comparison)
         kept = {True: "kept", False: "not kept", None: ""}[step.adopted]
-        word = found.word if found else step.failure and "failed"
-        change = found.change if found else None
+        word = main.word if main else step.failure and "failed"
+        change = main.change if main else None
         total = "" if step.cumulative is None else f"{step.cumulative:.3f}"
         rows.append((
             step.name,
@@ -307,8 +307,8 @@ def _cell_table(result: ExperimentResult) -> TextTable:
 
 
 def _against(result: ExperimentResult, comparison: Comparison | None) -> tuple[str, str, str]:
-    found = _main(result, comparison)
-    return (change_text(found.change), interval_text(found.change), found.word) if found else ("", "", "")
+    main = _main(result, comparison)
+    return (change_text(main.change), interval_text(main.change), main.word) if main else ("", "", "")
 
 
 def _main(result: ExperimentResult, comparison: Comparison | None) -> MetricComparison | None:
@@ -386,11 +386,11 @@ def _findings(result: ExperimentResult) -> Iterator[str]:
         comparisons["the best against the start"] = result.confirmation
     concerned: dict[Hashable, _Reason] = {}
     for name, comparison in comparisons.items():
-        for each in comparison.findings:
+        for single_finding in comparison.findings:
             # Otherwise it costs single blocks.
-            is_void = each.makes_doubtful and comparison.answer in ("void", "partly void")
-            reason = concerned.setdefault((is_void, sentence_key(each)), _Reason(is_void))
-            reason.findings.append(each)
+            is_void = single_finding.makes_doubtful and comparison.answer in ("void", "partly void")
+            reason = concerned.setdefault((is_void, sentence_key(single_finding)), _Reason(is_void))
+            reason.findings.append(single_finding)
             reason.names[name] = None
     for reason in concerned.values():
         finding = in_one_sentence(reason.findings)
@@ -441,9 +441,9 @@ def _opposite_medians(result: ExperimentResult) -> Iterator[str]:
     compared = [one for one in result.variants if one.comparison] if result.design in PAIRED else []
     for variant in compared:
         assert variant.comparison is not None
-        found = variant.comparison
+        comparison = variant.comparison
         named = f"{variant.name}: " if len(compared) > 1 else ""
-        for note in opposite_median_notes(found.deciding, is_paired=found.design == "paired"):
+        for note in opposite_median_notes(comparison.deciding, is_paired=comparison.design == "paired"):
             yield f"{named}{note}"
 
 

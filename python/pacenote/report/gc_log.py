@@ -182,8 +182,8 @@ def _of(durations: Durations | None, field: str) -> float | None:
     return value
 
 
-def _named(found: Iterable[NamedDurations], name: str) -> Durations | None:
-    return next((each.durations for each in found if each.name == name), None)
+def _named(named: Iterable[NamedDurations], name: str) -> Durations | None:
+    return next((each.durations for each in named if each.name == name), None)
 
 
 def _names(logs: Sequence[GcLog], read: Callable[[GcStatistics], Sequence[NamedDurations]]) -> list[str]:
@@ -228,11 +228,15 @@ def _pause_readers(logs: Sequence[GcLog]) -> Iterator[tuple[str, str, _Reader]]:
         yield f"Cause {name}: pauses", "", _number(lambda found: found.pause_causes, name)
 
 
-def _collections(found: GcStatistics) -> int | None:
+def _collections(statistics: GcStatistics) -> int | None:
     """Returns the number of collections of a log that does not state their pauses."""
-    if found.pause_count is not None or found.young_collections is None or found.old_collections is None:
+    if (
+        statistics.pause_count is not None
+        or statistics.young_collections is None
+        or statistics.old_collections is None
+    ):
         return None
-    return found.young_collections + found.old_collections
+    return statistics.young_collections + statistics.old_collections
 
 
 def _safepoint_time(field: str) -> _Reader:
@@ -246,14 +250,14 @@ def _safepoint_time(field: str) -> _Reader:
 
 def _utilisation(window_s: float) -> _Reader:
     def read(log: GcLog) -> GcValue:
-        found = (each.minimum for each in log.statistics.utilisation if each.window_s == window_s)
-        return _percent(next(found, None))
+        minima = (each.minimum for each in log.statistics.utilisation if each.window_s == window_s)
+        return _percent(next(minima, None))
 
     return read
 
 
-def _stops(found: GcStatistics) -> Durations | None:
-    return None if found.safepoints is None else found.safepoints.stops
+def _stops(statistics: GcStatistics) -> Durations | None:
+    return None if statistics.safepoints is None else statistics.safepoints.stops
 
 
 def _stop_readers(logs: Sequence[GcLog]) -> Iterator[tuple[str, str, _Reader]]:

@@ -39,21 +39,25 @@ def imported_rows(imported: ImportedResults) -> Iterator[Row]:
     tasks = {task.task: task for task in imported_tasks(imported.values)}
     for value in imported.values:
         two_decimals = value.metric == ERROR_RATE or throughput_of(value.metric) is not None
-        found = percentile_of(value.metric)
+        percentile = percentile_of(value.metric)
         yield Row(
             value.metric,
             value.task,
             value.value,
             value.unit,
-            kind=_KINDS[found[0]] if found else "shards" if value.metric.endswith(_SHARDS) else "other",
-            mark=_mark(tasks.get(value.task), found),
+            kind=_KINDS[percentile[0]]
+            if percentile
+            else "shards"
+            if value.metric.endswith(_SHARDS)
+            else "other",
+            mark=_mark(tasks.get(value.task), percentile),
             decimals=2 if two_decimals else None,
         )
 
 
-def _mark(task: ImportedTask | None, found: tuple[str, float] | None) -> str:
+def _mark(task: ImportedTask | None, percentile: tuple[str, float] | None) -> str:
     # The 100th percentile is the largest value, not an estimate.
-    if task is None or found is None or found[1] >= 100 or task.supports(*found):
+    if task is None or percentile is None or percentile[1] >= 100 or task.supports(*percentile):
         return ""
     return UNKNOWN_SAMPLES_MARK
 

@@ -78,7 +78,10 @@ def header(record: RaceRecord) -> tuple[Note, ...]:
         ("User tags", ", ".join(f"{name}={value}" for name, value in tag_texts(record.user_tags).items())),
         ("Seed", str(record.seed) if record.imported is None else ""),
         *starting_state_lines(record),
-        ("Saturation", f"{found.task}: {found.answer}" if (found := record.saturation) else ""),
+        (
+            "Saturation",
+            f"{saturation.task}: {saturation.answer}" if (saturation := record.saturation) else "",
+        ),
     )
     return tuple(Note(label, single_line(text)) for label, text in lines if text)
 

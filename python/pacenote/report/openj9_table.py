@@ -57,9 +57,9 @@ def openj9_rows(logs: Sequence[GcLog]) -> Iterator[GcRow]:
 def _side_by_side(tables: Sequence[Sequence[OpenJ9Row]], suffix: str) -> Iterator[GcRow]:
     names = dict.fromkeys(row.name for rows in tables for row in rows)
     for name in names:
-        found = [next((row for row in rows if row.name == name), None) for rows in tables]
-        values = tuple(row.value if row else None for row in found)
-        yield GcRow(name + suffix, values, "", tuple(row.text if row else MISSING for row in found))
+        matching = [next((row for row in rows if row.name == name), None) for rows in tables]
+        values = tuple(row.value if row else None for row in matching)
+        yield GcRow(name + suffix, values, "", tuple(row.text if row else MISSING for row in matching))
 
 
 def openj9_notes(logs: Sequence[GcLog]) -> Iterator[str]:

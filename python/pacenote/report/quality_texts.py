@@ -43,8 +43,8 @@ def _listed(metrics: Sequence[MetricComparison]) -> str:
     return list_with_rest([_said(each) for each in metrics], _NAMED)
 
 
-def _said(each: MetricComparison) -> str:
-    values = f"{format_number(each.baseline_value)} → {format_number(each.contender_value)}"
-    verb = "" if each.word in _CHANGED else "is "
-    said = "" if each.word in _NOT_SHOWN else f" {verb}{each.word}"
-    return f"{metric_name(each)}{said}: {values}, {change_of(each)}"
+def _said(metric: MetricComparison) -> str:
+    values = f"{format_number(metric.baseline_value)} → {format_number(metric.contender_value)}"
+    verb = "" if metric.word in _CHANGED else "is "
+    said = "" if metric.word in _NOT_SHOWN else f" {verb}{metric.word}"
+    return f"{metric_name(metric)}{said}: {values}, {change_of(metric)}"

@@ -119,69 +119,69 @@ class SaturationReport:
 
 
 def build_saturation_report(
-    found: SaturationResult, verdict: Verdict | None = None, *, rounded: bool = False
+    result: SaturationResult, verdict: Verdict | None = None, *, rounded: bool = False
 ) -> SaturationReport:
     """Returns the report of a saturation, with the verdict on the race if it is not valid; its tables have
     numbers with three significant digits if they are `rounded`, and codes instead of reasons.
     """
     return SaturationReport(
-        task=single_line(found.task),
-        answer=answer(found),
-        method=tuple(map(Remark, _method(found))),
-        remarks=(*map(Remark, _remarks(found)), *_verdict(verdict)),
-        probes=_probes(found, _ROUNDED if rounded else _WHOLE) if found.probes else None,
-        levels=_levels(found, _ROUNDED if rounded else _WHOLE) if found.levels else None,
-        law=tuple(_law(found)) if found.levels else (),
+        task=single_line(result.task),
+        answer=answer(result),
+        method=tuple(map(Remark, _method(result))),
+        remarks=(*map(Remark, _remarks(result)), *_verdict(verdict)),
+        probes=_probes(result, _ROUNDED if rounded else _WHOLE) if result.probes else None,
+        levels=_levels(result, _ROUNDED if rounded else _WHOLE) if result.levels else None,
+        law=tuple(_law(result)) if result.levels else (),
     )
 
 
-def _method(found: SaturationResult) -> Iterator[str]:
+def _method(result: SaturationResult) -> Iterator[str]:
     bound = " (upper bound of its 95 % interval)"
-    limits = [f"{limit}{bound}" for limit in found.objective.latency]
-    allowed = found.objective.error_rate
+    limits = [f"{limit}{bound}" for limit in result.objective.latency]
+    allowed = result.objective.error_rate
     limits.append(f"error rate at most {allowed * 100:g} %{bound if 0 < allowed < 1 else ''}")
     limits.append("all operations sent and answered")
-    yield from _rule(found)
-    yield f"race: {found.race_id}"
+    yield from _rule(result)
+    yield f"race: {result.race_id}"
     yield f"objective: {', '.join(limits)}"
     yield (
         "open loop: operations are sent when they are due, on at most "
-        f"{format_count(found.connections, 'connection')}"
+        f"{format_count(result.connections, 'connection')}"
     )
     yield (
-        f"each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer if the "
-        f"objective needs it; precision {found.precision * 100:g} %"
+        f"each probe {result.window_s:g} s after {result.warmup_s:g} s of warm-up, longer if the "
+        f"objective needs it; precision {result.precision * 100:g} %"
     )
-    yield from _legend(found)
+    yield from _legend(result)
 
 
-def _remarks(found: SaturationResult) -> Iterator[str]:
-    yield f"limited by: {_WHY[found.limited_by]}"
-    for rate in (*found.disputed, *found.passed_above):
-        yield f"{rate_text(rate, found)}: {tries_text(rate, found)}"
-    for note in found.notes:
+def _remarks(result: SaturationResult) -> Iterator[str]:
+    yield f"limited by: {_WHY[result.limited_by]}"
+    for rate in (*result.disputed, *result.passed_above):
+        yield f"{rate_text(rate, result)}: {tries_text(rate, result)}"
+    for note in result.notes:
         yield single_line(note)
-    if any(probe.outcome == "passed" and probe.reasons for probe in found.probes):
+    if any(probe.outcome == "passed" and probe.reasons for probe in result.probes):
         yield ("disturbed probes that passed count: a slow driver or machine can only make latency longer")
-    if not found.complete:
-        why = f" ({single_line(found.ended_early)})" if found.ended_early else ""
+    if not result.complete:
+        why = f" ({single_line(result.ended_early)})" if result.ended_early else ""
         yield f"the search ended early{why}: the interval is the result so far"
 
 
-def _rule(found: SaturationResult) -> Iterator[str]:
+def _rule(result: SaturationResult) -> Iterator[str]:
     """Yields how often the rates of the answer were probed, with which outcomes."""
-    probed = {probe.rate for probe in found.probes}
-    rates = [rate for rate in (found.stable, found.unstable) if rate in probed]
+    probed = {probe.rate for probe in result.probes}
+    rates = [rate for rate in (result.stable, result.unstable) if rate in probed]
     if not rates:
         return
-    tries = (f"{rate_text(rate, found)}: {tries_text(rate, found)}" for rate in rates)
+    tries = (f"{rate_text(rate, result)}: {tries_text(rate, result)}" for rate in rates)
     yield f"decided by: {'; '.join(tries)}"
-    if found.varying is not None:
+    if result.varying is not None:
         yield (
             "the limit varies from probe to probe: the interval is that of its median, which includes the "
             "rates between the highest that always passed and the lowest that always failed"
         )
-    if any(probe.outcome == "void" for probe in found.probes):
+    if any(probe.outcome == "void" for probe in result.probes):
         yield (
             "void probes did not pass while something other than the engine disturbed them, or had a clock "
             "that cannot be trusted: they do not count, except that a rate is in dispute if two are void "
@@ -189,8 +189,8 @@ def _rule(found: SaturationResult) -> Iterator[str]:
         )
 
 
-def _legend(found: SaturationResult) -> Iterator[str]:
-    times = [probe.at(q) for probe in found.probes for q in _shown_percentiles(found)]
+def _legend(result: SaturationResult) -> Iterator[str]:
+    times = [probe.at(q) for probe in result.probes for q in _shown_percentiles(result)]
     if any(time is not None and not time.supported for time in times):
         yield f"{UNSUPPORTED_MARK}: too few samples for an interval"
     if any(time is not None and time.ms is None for time in times):
@@ -206,25 +206,25 @@ def _verdict(verdict: Verdict | None) -> Iterator[Remark]:
         yield Remark(single_line(reason), detail=True)
 
 
-def _shown_percentiles(found: SaturationResult) -> list[float]:
-    return sorted({*LINE_PERCENTILES, *(limit.q for limit in found.objective.latency)})
+def _shown_percentiles(result: SaturationResult) -> list[float]:
+    return sorted({*LINE_PERCENTILES, *(limit.q for limit in result.objective.latency)})
 
 
-def _probes(found: SaturationResult, formats: _Formats) -> SaturationTable:
-    shown = _shown_percentiles(found)
+def _probes(result: SaturationResult, formats: _Formats) -> SaturationTable:
+    shown = _shown_percentiles(result)
     times = {q: f"p{q:g} ms" for q in shown}
     heads = ("probe", "target ops/s", "done", *times.values(), "errors %", "waited", "outcome")
-    limited = {limit.q for limit in found.objective.latency}
+    limited = {limit.q for limit in result.objective.latency}
     free = [name for q, name in times.items() if q not in limited]
     last = [name for q, name in times.items() if q in limited]
     spare = ("waited", *free, "done", "errors %", *last)
     if formats is _WHOLE:
-        rows = tuple(_probe_cells(probe, shown, formats, outcome_text(probe)) for probe in found.probes)
+        rows = tuple(_probe_cells(probe, shown, formats, outcome_text(probe)) for probe in result.probes)
         return SaturationTable(heads, rows, spare)
-    codes = reason_codes(reason for probe in found.probes for reason in probe.reasons)
+    codes = reason_codes(reason for probe in result.probes for reason in probe.reasons)
     rows = tuple(
         _probe_cells(probe, shown, formats, f"{outcome_word(probe)} {codes.of(probe.reasons)}".rstrip())
-        for probe in found.probes
+        for probe in result.probes
     )
     return SaturationTable(heads, rows, spare, codes.notes)
 
@@ -254,15 +254,15 @@ def _latency_cell(percentile: CensoredPercentile | None, formats: _Formats) -> s
     return f"{text} (to {formats.time(high)})"
 
 
-def _levels(found: SaturationResult, formats: _Formats) -> SaturationTable:
-    clients = sorted({level.clients for level in found.levels})
-    by_clients = {one: [level for level in found.levels if level.clients == one] for one in clients}
-    codes = reason_codes(reason for level in found.levels for reason in level.left_out)
+def _levels(result: SaturationResult, formats: _Formats) -> SaturationTable:
+    clients = sorted({level.clients for level in result.levels})
+    by_clients = {one: [level for level in result.levels if level.clients == one] for one in clients}
+    codes = reason_codes(reason for level in result.levels for reason in level.left_out)
     is_coded = formats is _ROUNDED
     rows = tuple(
         _level_cells(one, levels, formats, codes if is_coded else None) for one, levels in by_clients.items()
     )
-    heads = ("clients", f"{single_line(found.unit) or 'ops'}/s", "lowest", "highest", "left out of the law")
+    heads = ("clients", f"{single_line(result.unit) or 'ops'}/s", "lowest", "highest", "left out of the law")
     return SaturationTable(heads, rows, ("highest", "lowest"), codes.notes if is_coded else ())
 
 
@@ -278,17 +278,17 @@ def _level_cells(
     return (str(clients), *(formats.rate(rate) for rate in figures), left_out)
 
 
-def _law(found: SaturationResult) -> Iterator[Remark]:
-    if found.fit is None:
+def _law(result: SaturationResult) -> Iterator[Remark]:
+    if result.fit is None:
         yield Remark("The levels are too few, or too scattered, for the Universal Scalability Law.")
         return
     yield Remark("Universal Scalability Law, a curve of throughput over clients, with 95 % intervals:")
-    for text in _parameters(found.fit, found):
+    for text in _parameters(result.fit, result):
         yield Remark(text, detail=True)
 
 
-def _parameters(fit: UslFit, found: SaturationResult) -> Iterator[str]:
-    unit = f"{single_line(found.unit) or 'ops'}/s"
+def _parameters(fit: UslFit, result: SaturationResult) -> Iterator[str]:
+    unit = f"{single_line(result.unit) or 'ops'}/s"
     yield f"throughput of one client (lambda): {_interval(fit.rate_alone)} {unit}"
     yield f"contention (sigma): {_interval(fit.contention)}"
     yield f"coherency (kappa): {_interval(fit.coherency)}"

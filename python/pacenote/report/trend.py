@@ -137,11 +137,11 @@ def other_texts(trend: Trend) -> Iterator[str]:
         if off:
             named = [f"{full_metric_name(each.metric)} {_deviation_text(each)}" for each in off]
             yield f"{what} ({list_with_rest(named, _NAMED)}); {advice}"
-    for each in trend.metrics:
-        name = full_metric_name(each.metric)
-        if each.drift is not None:
-            reason = f" (accepted: {whole_line(each.drift.accepted)})" if each.drift.accepted else ""
-            yield f"{name} {_drift_text(each)}{reason}"
+    for metric in trend.metrics:
+        name = full_metric_name(metric.metric)
+        if metric.drift is not None:
+            reason = f" (accepted: {whole_line(metric.drift.accepted)})" if metric.drift.accepted else ""
+            yield f"{name} {_drift_text(metric)}{reason}"
     changes = [change for each in trend.metrics for change in each.changes if change.matters]
     accepted = [change for change in changes if change.accepted]
     if accepted:
@@ -155,18 +155,22 @@ def other_texts(trend: Trend) -> Iterator[str]:
         yield f"{format_count(len(others), 'other change')}{new}"
 
 
-def _drift_text(each: MetricTrend) -> str:
-    if each.drift is None:
+def _drift_text(metric: MetricTrend) -> str:
+    if metric.drift is None:
         return ""
-    per_race, total = format_change(each.drift.per_race), format_change(each.drift.total)
+    per_race, total = format_change(metric.drift.per_race), format_change(metric.drift.total)
     return f"changes gradually: by {per_race} per race, {total} in all"
 
 
-def _deviation_text(each: MetricTrend) -> str:
-    if each.deviation is None:
+def _deviation_text(metric: MetricTrend) -> str:
+    if metric.deviation is None:
         return ""
-    value = each.deviation.change
-    return format_difference(value, each.metric.difference_unit) if each.is_absolute else format_change(value)
+    value = metric.deviation.change
+    return (
+        format_difference(value, metric.metric.difference_unit)
+        if metric.is_absolute
+        else format_change(value)
+    )
 
 
 def power_text(trend: Trend) -> str:
@@ -177,8 +181,8 @@ def power_text(trend: Trend) -> str:
     if not relative:
         return ""
     sizes = format_range(relative, format_share)
-    found = "is found by its third race with a probability of 80 % or more"
-    return f"a worsening of {sizes}, depending on the metric, {found}"
+    power = "is found by its third race with a probability of 80 % or more"
+    return f"a worsening of {sizes}, depending on the metric, {power}"
 
 
 def races_text(trend: Trend) -> str:
@@ -207,49 +211,49 @@ def trust_texts(trend: Trend) -> Iterator[str]:
     yield from (f"left out: {whole_line(text)}" for text in trend.left_out)
 
 
-def level_text(each: MetricTrend) -> str:
+def level_text(metric: MetricTrend) -> str:
     """Returns the newest level with its unit or, without levels, the newest value."""
-    if not each.points:
+    if not metric.points:
         return ""
-    value = each.levels[-1].value if each.levels else each.points[-1].value
-    return whole_line(f"{format_number(value)} {each.metric.unit}")
+    value = metric.levels[-1].value if metric.levels else metric.points[-1].value
+    return whole_line(f"{format_number(value)} {metric.metric.unit}")
 
 
-def last_change_text(each: MetricTrend) -> str:
+def last_change_text(metric: MetricTrend) -> str:
     """Returns the last change that matters, without its verdict; empty if there is none."""
-    if each.drift is not None and not each.regressions:
-        return format_change(each.drift.total)
-    last = each.last_change
+    if metric.drift is not None and not metric.regressions:
+        return format_change(metric.drift.total)
+    last = metric.last_change
     return change_text(last.total or last.change) if last else ""
 
 
-def verdict_text(trend: Trend, each: MetricTrend) -> str:
+def verdict_text(trend: Trend, metric: MetricTrend) -> str:
     """Returns what happened to a metric last, in few words."""
-    if each.reason:
-        return each.reason
-    if each.drift is not None and not each.regressions:
-        return f"drifts, {'accepted' if each.drift.accepted else each.drift.word}"
-    if each.deviation is not None and not each.regressions:
-        races = "last race" if each.deviation.races == 1 else f"last {each.deviation.races} races"
-        return f"{races} {_deviation_text(each)}"
-    last = each.last_change
+    if metric.reason:
+        return metric.reason
+    if metric.drift is not None and not metric.regressions:
+        return f"drifts, {'accepted' if metric.drift.accepted else metric.drift.word}"
+    if metric.deviation is not None and not metric.regressions:
+        races = "last race" if metric.deviation.races == 1 else f"last {metric.deviation.races} races"
+        return f"{races} {_deviation_text(metric)}"
+    last = metric.last_change
     if last is None:
         return "no change"
     word = "accepted" if last.accepted else last.word
     return f"{word} since {trend.races[last.after].timestamp:%m-%d}"
 
 
-def tone_of(each: MetricTrend) -> MetricWord:
+def tone_of(metric: MetricTrend) -> MetricWord:
     """Returns the word that determines how the verdict is shown."""
-    if each.is_worse:
+    if metric.is_worse:
         return "worse"
-    if each.reason:
+    if metric.reason:
         return "no verdict"
-    if each.drift is not None:
-        return each.drift.word if each.drift.word == "same" else "unclear"
-    if each.deviation is not None:
+    if metric.drift is not None:
+        return metric.drift.word if metric.drift.word == "same" else "unclear"
+    if metric.deviation is not None:
         return "unclear"
-    last = each.last_change
+    last = metric.last_change
     return last.word if last is not None and last.is_new and "better" in last.word else "same"
 
 

@@ -79,11 +79,11 @@ def _answers(result: TuneResult) -> Iterator[str]:
         )
 
 
-def _is_barely_shown(each: MetricComparison) -> bool:
-    if each.change is None or each.change.is_absolute:
+def _is_barely_shown(metric: MetricComparison) -> bool:
+    if metric.change is None or metric.change.is_absolute:
         return False
-    value, low = each.change.value, each.change.low
-    high = math.inf if each.change.high is None else each.change.high
+    value, low = metric.change.value, metric.change.low
+    high = math.inf if metric.change.high is None else metric.change.high
     # The bound that is nearer to no change.
     bound = low if value > 0 else high
     return _BARELY * abs(bound) <= abs(value)
@@ -102,8 +102,10 @@ def _comparison(result: TuneResult) -> Comparison | None:
 
 def _primary(result: TuneResult) -> tuple[MetricComparison, ...]:
     """Returns the primary metrics of the confirmation, that of the objective first."""
-    found = _comparison(result)
-    return tuple(sorted(found.primary, key=lambda each: each.metric != result.metric)) if found else ()
+    comparison = _comparison(result)
+    return (
+        tuple(sorted(comparison.primary, key=lambda each: each.metric != result.metric)) if comparison else ()
+    )
 
 
 def _confirmation_table(result: TuneResult) -> TextTable:
@@ -133,16 +135,16 @@ def _candidate_table(result: TuneResult) -> TextTable:
     )
 
 
-def _candidate_row(one: TriedCandidate, result: TuneResult) -> tuple[str, ...]:
-    change = "" if one.change is None else f"{one.change * 100:+.1f} %"
-    state = one.dropped or ("winner" if one.number == result.winner else "")
+def _candidate_row(candidate: TriedCandidate, result: TuneResult) -> tuple[str, ...]:
+    change = "" if candidate.change is None else f"{candidate.change * 100:+.1f} %"
+    state = candidate.dropped or ("winner" if candidate.number == result.winner else "")
     return (
-        str(one.number),
-        ORIGINS[one.origin],
-        single_line(settings_text(one.settings)),
-        str(one.blocks),
+        str(candidate.number),
+        ORIGINS[candidate.origin],
+        single_line(settings_text(candidate.settings)),
+        str(candidate.blocks),
         change,
-        *("" if value is None else format_number(value) for value in one.limits),
+        *("" if value is None else format_number(value) for value in candidate.limits),
         single_line(state),
     )
 
@@ -152,9 +154,9 @@ def _notes(result: TuneResult) -> Iterator[str]:
     for limit, value in zip(result.constraints, default.limits if default else (), strict=False):
         if value is not None and limit.is_broken_by(value):
             yield f"the default itself breaks the limit {limit}: {format_number(value)}{limit.unit}"
-    for each in _primary(result):
-        if each.metric.kind == "error rate" and each.word in ("worse", "probably worse"):
-            yield single_line(f"the error rate of {each.metric.task} is {each.word} with the winner")
+    for metric in _primary(result):
+        if metric.metric.kind == "error rate" and metric.word in ("worse", "probably worse"):
+            yield single_line(f"the error rate of {metric.metric.task} is {metric.word} with the winner")
     if result.answer in CONFIRMED and len(result.settings) > 1:
         yield "the settings were confirmed together: which of them matter is not known"
     if result.answer in CONFIRMED and any(map(_is_barely_shown, _primary(result)[:1])):

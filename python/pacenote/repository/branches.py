@@ -29,13 +29,13 @@ def best_branch(branches: Collection[str], version: str) -> str | None:
     for exact in version_variants(version)[:-2]:
         if exact in branches:
             return exact
-    numbered = [found for name in branches if (found := _BRANCH.fullmatch(name))]
-    minors = [int(found[2]) for found in numbered if int(found[1]) == major and found[2] is not None]
-    if older := [found for found in minors if found <= minor]:
+    numbered = [branch for name in branches if (branch := _BRANCH.fullmatch(name))]
+    minors = [int(branch[2]) for branch in numbered if int(branch[1]) == major and branch[2] is not None]
+    if older := [minor_version for minor_version in minors if minor_version <= minor]:
         return f"{major}.{max(older)}"
     if str(major) in branches:
         return str(major)
-    newest = max((int(found[1]) for name in branches if (found := _MAJOR.fullmatch(name))), default=-1)
+    newest = max((int(branch[1]) for name in branches if (branch := _MAJOR.fullmatch(name))), default=-1)
     return _newest(branches) if major > newest else None
 
 

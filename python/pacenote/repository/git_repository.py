@@ -337,8 +337,8 @@ class GitRepository:
         )
 
     def _names(self, prefix: str) -> list[str]:
-        found = git("for-each-ref", "--format=%(refname)", prefix, at=self.clone).splitlines()
-        return [name.removeprefix(prefix) for name in found]
+        refs = git("for-each-ref", "--format=%(refname)", prefix, at=self.clone).splitlines()
+        return [name.removeprefix(prefix) for name in refs]
 
     def _commit(self, name: str) -> str:
         return commit_of(name, self.clone)

@@ -94,9 +94,9 @@ def _equal(given: str, expected: str) -> bool:
 
 def _cookies(header: str) -> list[str]:
     """Returns the values of all cookies with this name: an earlier start may have left one for this path."""
-    found = []
+    cookies = []
     for part in header.split(";"):
         name, _, value = part.strip().partition("=")
         if name == COOKIE:
-            found.append(value)
-    return found
+            cookies.append(value)
+    return cookies

@@ -86,8 +86,8 @@ class Handlers:
         asked = ListRequest(
             search=query.get("search", ""), page=_page_number(query.get("page", "")), **_selected(query)
         )
-        found = await asyncio.to_thread(self._store.find, asked.criteria())
-        return page_response(list_page(self._access.root, asked, found, datetime.now(UTC)))
+        listed = await asyncio.to_thread(self._store.find, asked.criteria())
+        return page_response(list_page(self._access.root, asked, listed, datetime.now(UTC)))
 
     async def race(self, request: web.Request) -> web.StreamResponse:
         """Shows a running race, or the report of another one."""

@@ -159,10 +159,10 @@ def _of_experiments(folders: Sequence[RaceFolder]) -> Iterator[tuple[Path, int]]
     written.
     """
     known = [(folder.path, _experiment(folder.path, _modified(folder.race_json))) for folder in folders]
-    found = dict.fromkeys((path.parent.parent, name) for path, name in known)
-    for home in dict.fromkeys(home for home, _ in found):
+    experiments = dict.fromkeys((path.parent.parent, name) for path, name in known)
+    for home in dict.fromkeys(home for home, _ in experiments):
         yield home / NOISE, _modified(home / NOISE)
-    for home, name in found:
+    for home, name in experiments:
         try:
             journal = ExperimentStore(home).exact_folder(name).journal_file
         except StoreError:

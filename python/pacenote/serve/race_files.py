@@ -44,12 +44,12 @@ class FolderFile:
 
 def folder_files(folder: Path) -> list[FolderFile]:
     """Returns the regular files of a race, sorted by name: no links, and no hidden files."""
-    found: list[FolderFile] = []
+    files: list[FolderFile] = []
     for file in _files(folder, "", _MAX_DEPTH):
-        found.append(file)
-        if len(found) == _MAX_FILES:
+        files.append(file)
+        if len(files) == _MAX_FILES:
             break
-    return sorted(found, key=lambda file: (file.name.count("/") > 0, file.name))
+    return sorted(files, key=lambda file: (file.name.count("/") > 0, file.name))
 
 
 @dataclass(frozen=True, slots=True)

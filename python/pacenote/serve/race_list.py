@@ -62,9 +62,9 @@ class ListRequest:
         return RaceFilter(limit=PAGE_RACES, offset=offset, search=tuple(filter(None, texts)))
 
 
-def list_page(root: str, asked: ListRequest, found: FoundRaces, now: datetime) -> OwnPage:
+def list_page(root: str, asked: ListRequest, listed: FoundRaces, now: datetime) -> OwnPage:
     """Returns the page; `root` is the path of the server."""
-    count = format_count(found.total, "race")
+    count = format_count(listed.total, "race")
     parts = [
         bar(root),
         f'<main><form action="{attribute(root)}" method=get>',
@@ -76,9 +76,9 @@ def list_page(root: str, asked: ListRequest, found: FoundRaces, now: datetime) -
         f'<a href="{attribute(root)}">All races</a>' if asked.search else "",
         "<p id=help class=quiet>Track, challenge, engine, car, tag, verdict, state or id; all words must "
         'occur. "Quotes" keep words together.</p></div>',
-        *(_table(root, asked, found.races, now) if found.races else _nothing(asked)),
-        *_pages(asked, found.total),
-        *(_selection(root, asked, found.races) if found.races or asked.baseline or asked.contender else ()),
+        *(_table(root, asked, listed.races, now) if listed.races else _nothing(asked)),
+        *_pages(asked, listed.total),
+        *(_selection(root, asked, listed.races) if listed.races or asked.baseline or asked.contender else ()),
         "</form></main>",
     ]
     return OwnPage("Races · Pacenote", "".join(parts))

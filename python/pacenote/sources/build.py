@@ -106,9 +106,9 @@ def build_engine(request: BuildRequest, progress: ProgressCallback) -> BuiltEngi
                 repository, request.recipe, offline=request.offline, waiting=lambda: progress(label, 0, 0)
             )
             tree = checkout.at(revision)
-            found = cache.find(tree)
-            if found is not None:
-                return found
+            kept = cache.find(tree)
+            if kept is not None:
+                return kept
             _run(request, tree, run_lock, progress)
             return cache.keep(tree, _artifacts(request, tree))
     except OSError as failure:
@@ -229,13 +229,13 @@ def _artifacts(request: BuildRequest, tree: SourceTree) -> dict[str, Path]:
 
 
 def _newest(folder: Path, pattern: str) -> Path:
-    found = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime)
-    if not found:
+    files = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime)
+    if not files:
         raise EngineError(
             f"the build has produced no file {pattern} in {folder}",
             hint="check system.build_command and system.artifact_path_pattern of the car",
         )
-    return found[-1]
+    return files[-1]
 
 
 class _Cache:

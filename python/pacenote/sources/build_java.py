@@ -43,5 +43,5 @@ def required_major(recipe: BuildRecipe, sources: Path) -> str:
     except OSError:
         text = ""
     key = re.escape(recipe.jdk_variable)
-    found = re.search(rf"^\s*{key}\s*=\s*(?:open)?(?:java|jdk)(\d+)", text, re.MULTILINE) if key else None
-    return found[1] if found else recipe.build_jdk
+    match = re.search(rf"^\s*{key}\s*=\s*(?:open)?(?:java|jdk)(\d+)", text, re.MULTILINE) if key else None
+    return match[1] if match else recipe.build_jdk

@@ -181,8 +181,8 @@ class SourceCheckout:
             moment = f"{moment}T23:59:59Z"
         elif not _ZONE.search(moment):
             moment = f"{moment}Z"
-        found = self._git("rev-list", "--max-count=1", f"--before={moment}", commits, "--")
-        return found or _unknown(f"before {moment} in {branch}")
+        commit = self._git("rev-list", "--max-count=1", f"--before={moment}", commits, "--")
+        return commit or _unknown(f"before {moment} in {branch}")
 
     def _main(self) -> str:
         """Returns the main branch: that of the engine's repository, otherwise the one that was cloned."""
@@ -233,7 +233,7 @@ def _files_below(folder: Path, name: str) -> Iterator[str]:
     """
     files = 0
     for path, folders, names in os.walk(folder / name):
-        folders[:] = sorted(each for each in folders if each != ".git")
+        folders[:] = sorted(entry for entry in folders if entry != ".git")
         files += len(names)
         if files > _MAX_UNTRACKED_FILES or len(Path(path).relative_to(folder).parts) > _MAX_DEPTH:
             raise GitBlocked(
@@ -241,8 +241,8 @@ def _files_below(folder: Path, name: str) -> Iterator[str]:
                 f"or with folders nested more than {_MAX_DEPTH} times: remove it, or ignore it in "
                 ".gitignore or .git/info/exclude"
             )
-        for each in sorted(names):
-            yield str((Path(path) / each).relative_to(folder))
+        for entry in sorted(names):
+            yield str((Path(path) / entry).relative_to(folder))
 
 
 def _add_file(digest: hashlib._Hash, folder: Path, name: str) -> None:
@@ -275,5 +275,5 @@ def _version(file: Path) -> str:
         text = file.read_text("utf-8", "replace")
     except OSError:
         return ""
-    found = re.search(r"^\s*(?:elasticsearch|opensearch)\s*=\s*([\w.-]+)\s*$", text, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r"^\s*(?:elasticsearch|opensearch)\s*=\s*([\w.-]+)\s*$", text, re.MULTILINE)
+    return match[1] if match else ""

@@ -116,5 +116,5 @@ def source_distribution(revision: str | None, source_path: str | None) -> str:
         # Path.expanduser raises for unknown users.
         if source_path and Path(os.path.expanduser(source_path), recipe.version_file).is_file():  # noqa: PTH111
             return name
-    given = f"{revision} {source_path}".lower()
-    return next((name for name in RECIPES if name in given), next(iter(RECIPES)))
+    stated = f"{revision} {source_path}".lower()
+    return next((name for name in RECIPES if name in stated), next(iter(RECIPES)))

@@ -82,12 +82,12 @@ def plugin_revision(revisions: Mapping[str, Revision], plugin: str) -> Revision:
 
     A commit of the engine is not one of the plugin, as in Rally. Raises UsageError if none is given.
     """
-    found = revisions.get(plugin, revisions.get(ALL))
-    if found is None or (plugin not in revisions and found.is_commit):
+    revision = revisions.get(plugin, revisions.get(ALL))
+    if revision is None or (plugin not in revisions and revision.is_commit):
         raise UsageError(
             f"--revision names no revision of plugin {plugin}", hint=f"add {plugin}:REVISION, or use latest"
         )
-    return found
+    return revision
 
 
 def _component(part: str, whole: str) -> tuple[str, Revision]:

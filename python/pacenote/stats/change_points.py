@@ -200,14 +200,14 @@ def find_changes(
 
 
 def detectable_step(
-    found: Segmentation, before: int, after: int, level: float = LEVEL, smallest_error: float = 0.0
+    segmentation: Segmentation, before: int, after: int, level: float = LEVEL, smallest_error: float = 0.0
 ) -> float:
     """Returns the smallest step, as a logarithm, that is found with a probability of 80 % if so many races of
     a level precede it and so many follow. `smallest_error` is a lower limit of its standard error.
     """
     places = max(1, before + after - MIN_RACES + 1)
-    error = found.deviation * _inflation(found.correlation) * math.sqrt(1 / before + 1 / after)
-    shift = detectable_shift(max(found.degrees, 1), 1 - level / places)
+    error = segmentation.deviation * _inflation(segmentation.correlation) * math.sqrt(1 / before + 1 / after)
+    shift = detectable_shift(max(segmentation.degrees, 1), 1 - level / places)
     return _SEARCHED * shift * max(error, smallest_error)
 
 
@@ -232,7 +232,7 @@ class LastDeviation:
 
 def last_deviation(
     values: Sequence[float],
-    found: Segmentation,
+    segmentation: Segmentation,
     level: float = LEVEL,
     resolution: float | None = None,
     smallest_error: SmallestError = no_smallest_error,
@@ -243,18 +243,18 @@ def last_deviation(
     The level is the median, and the bounds are those of a prediction of one more value of a normal
     distribution with the standard deviation of the series.
     """
-    start = found.changes[-1].at if found.changes else 0
-    own = [value if resolution is not None else math.log(value) for value in values[start:]]
+    start = segmentation.changes[-1].at if segmentation.changes else 0
+    last_level = [value if resolution is not None else math.log(value) for value in values[start:]]
     deviating = None
     for count in (1, 2):
-        known = own[:-count]
-        if len(known) < MIN_SEGMENT or found.drift is not None:
+        known = last_level[:-count]
+        if len(known) < MIN_SEGMENT or segmentation.drift is not None:
             break
-        steps = [value - median(known) for value in own[-count:]]
-        error = found.deviation * math.sqrt(1 + 1 / len(known))
+        steps = [value - median(known) for value in last_level[-count:]]
+        error = segmentation.deviation * math.sqrt(1 + 1 / len(known))
         first = len(values) - count
         error = max(error, smallest_error(start, first, first + 1))
-        bound = t_quantile(max(found.degrees, 1), 1 - level / 2) * error
+        bound = t_quantile(max(segmentation.degrees, 1), 1 - level / 2) * error
         if min(steps) <= bound and max(steps) >= -bound:
             break
         deviating = LastDeviation(count, steps[-1])
@@ -317,8 +317,8 @@ class _Fit:
         sides = (self.logs[start:cut], self.logs[cut:end])
         pooled = self.deviation**2 * math.fsum(1 / len(side) for side in sides)
         # If one of the levels varies more than the others, its own variance counts.
-        own = math.fsum(_squares(side) / (len(side) - 1) / len(side) for side in sides)
-        error = math.sqrt(max(pooled, own)) * _inflation(self.correlation)
+        unpooled = math.fsum(_squares(side) / (len(side) - 1) / len(side) for side in sides)
+        error = math.sqrt(max(pooled, unpooled)) * _inflation(self.correlation)
         error = max(error, smallest_error(start, cut, end))
         step = StudentEstimate(self.means[number + 1] - self.means[number], error, self.degrees)
         places = end - start - MIN_RACES + 1
@@ -367,8 +367,8 @@ def _partition(logs: Sequence[float], noise: float) -> list[int]:
     for end in range(MIN_SEGMENT, count + 1):
         last = end - MIN_SEGMENT + 1
         totals = sums[end] - sums[:last]
-        own = squares[end] - squares[:last] - totals**2 / lengths[count - end :]
-        candidates = costs[:last] + own + penalty
+        within = squares[end] - squares[:last] - totals**2 / lengths[count - end :]
+        candidates = costs[:last] + within + penalty
         starts[end] = int(candidates.argmin())
         costs[end] = candidates[starts[end]]
     return sorted(_walk(starts, count))

@@ -12,6 +12,6 @@ def probability_of_chance(first: int, of_first: int, second: int, of_second: int
     """Returns the probability that shares which are the same in truth differ at least as much as `first` of
     `of_first` cases and `second` of `of_second`, in either direction.
     """
-    found = first + second
-    ways = [comb(of_first, number) * comb(of_second, found - number) for number in range(found + 1)]
+    events = first + second
+    ways = [comb(of_first, number) * comb(of_second, events - number) for number in range(events + 1)]
     return sum(way for way in ways if way <= ways[first]) / sum(ways)

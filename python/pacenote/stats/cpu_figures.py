@@ -84,21 +84,21 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
     def share(*states: str) -> float:
         return sum(times.get(state, 0.0) for state in states) / total
 
-    found = {"cpu.user_share": share("user", "nice"), "cpu.system_share": share("system", "irq", "softirq")}
+    figures = {"cpu.user_share": share("user", "nice"), "cpu.system_share": share("system", "irq", "softirq")}
     if "idle" in times:
-        found["cpu.idle_share"] = share("idle", "iowait")
+        figures["cpu.idle_share"] = share("idle", "iowait")
     if "steal" in times:
-        found["cpu.steal_share"] = share("steal")
+        figures["cpu.steal_share"] = share("steal")
     busy_ms = sum(ms for state, ms in times.items() if state not in _FREE)
     used = _processes(telemetry, wanted, busy_ms, NEGLIGIBLE_SHARE * total)
     engine = total_or_none(used[node] for node in wanted.nodes)
     if engine is not None:
-        found["cpu.engine_share"] = engine / total
+        figures["cpu.engine_share"] = engine / total
     if (driver := used[DRIVER]) is not None:
-        found["cpu.driver_share"] = driver / total
+        figures["cpu.driver_share"] = driver / total
     further = total_or_none(used[name] for name in wanted.further_engines)
     if further is not None:
-        found["cpu.further_engines_share"] = further / total
+        figures["cpu.further_engines_share"] = further / total
     beside = total_or_none(used[name] for name in wanted.beside)
     # They had at most all of their time on these CPUs.
     most = total_or_none(
@@ -110,13 +110,13 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
         interrupts_ms = sum(times.get(state, 0.0) for state in _INTERRUPTS)
         others = _Others.of(busy_ms - engine - most, interrupts_ms, wanted.exact_interrupts).divided_by(total)
         if beside is not None and others.most - others.least <= NEGLIGIBLE_SHARE:
-            found["cpu.other_share"] = others.least
+            figures["cpu.other_share"] = others.least
         elif others.least > 0:
-            found["cpu.other_least_share"] = others.least
+            figures["cpu.other_least_share"] = others.least
     waits = _Waits(telemetry, wanted, total)
     of_race = _Beside(None if beside is None else beside / total, 0.0 if most is None else most / total)
-    found.update(waits.figures(found, of_race, others))
-    return found
+    figures.update(waits.figures(figures, of_race, others))
+    return figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +159,11 @@ def cpu_times(telemetry: TaskTelemetry, cpus: frozenset[int] = frozenset()) -> d
     """Returns the milliseconds per second that these CPUs were in each state; none means all. Empty if
     that is not known of one of them.
     """
-    each = [_times_of(telemetry, cpu=str(cpu)) for cpu in cpus] or [_times_of(telemetry)]
-    if not all("idle" in times for times in each) and cpus:
+    times_by_cpu = [_times_of(telemetry, cpu=str(cpu)) for cpu in cpus] or [_times_of(telemetry)]
+    if not all("idle" in times for times in times_by_cpu) and cpus:
         return {}
-    states = [state for state in _STATES if all(state in times for times in each)]
-    return {state: sum(times[state] for times in each) for state in states}
+    states = [state for state in _STATES if all(state in times for times in times_by_cpu)]
+    return {state: sum(times[state] for times in times_by_cpu) for state in states}
 
 
 def total_or_none(values: Iterable[float | None]) -> float | None:

@@ -30,17 +30,17 @@ def frequency_figures(
 
     `points` has the frequencies by CPU; `cpus` are those that the engine may use, or none for all.
     """
-    own = {
+    readings = {
         cpu: [(time_ns, value) for time_ns, value in _within(values, task) if value is not None and value > 0]
         for cpu, values in points.items()
         if not cpus or (cpu.isdecimal() and int(cpu) in cpus)
     }
-    if _moments(own, own.keys()) < LEAST_READINGS:
+    if _moments(readings, readings.keys()) < LEAST_READINGS:
         return {}
-    figures = {"cpu.frequency_hz": fmean(value for values in own.values() for _, value in values)}
+    figures = {"cpu.frequency_hz": fmean(value for values in readings.values() for _, value in values)}
     quarter_ns = (task.end_ns - task.begin_ns) / _QUARTERS
-    first_quarter = _between(own, task.begin_ns, task.begin_ns + quarter_ns)
-    last_quarter = _between(own, task.end_ns - quarter_ns, task.end_ns)
+    first_quarter = _between(readings, task.begin_ns, task.begin_ns + quarter_ns)
+    last_quarter = _between(readings, task.end_ns - quarter_ns, task.end_ns)
     # A CPU that was offline in one of them would change the mean, though none ran slower.
     in_both = first_quarter.keys() & last_quarter.keys()
     first, last = (_mean(quarter, in_both) for quarter in (first_quarter, last_quarter))

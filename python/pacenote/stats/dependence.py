@@ -57,8 +57,8 @@ def mean_effect(effects: Iterable[float]) -> float:
     """Returns the mean of the design effects above 1, or 1 without any: a window without a burst does not
     show that there are none.
     """
-    found = [effect for effect in effects if effect > 1]
-    return sum(found) / len(found) if found else 1.0
+    bursts = [effect for effect in effects if effect > 1]
+    return sum(bursts) / len(bursts) if bursts else 1.0
 
 
 def shows_at_most(whole: Block, allowed: float, effect: float) -> bool:

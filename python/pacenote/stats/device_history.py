@@ -68,7 +68,7 @@ def _intervals(columns: Sequence[Sequence[Point]]) -> Iterator[DeviceInterval]:
 
 def within(history: Sequence[DeviceInterval], task: TaskTimes) -> tuple[DeviceInterval, ...]:
     """Returns the intervals that are within a task."""
-    return tuple(each for each in history if task.begin_ns <= each.begin_ns and each.end_ns <= task.end_ns)
+    return tuple(span for span in history if task.begin_ns <= span.begin_ns and span.end_ns <= task.end_ns)
 
 
 def quiet_await_ms(history: Sequence[DeviceInterval]) -> float | None:
@@ -76,9 +76,9 @@ def quiet_await_ms(history: Sequence[DeviceInterval]) -> float | None:
 
     None if there were no requests in any.
     """
-    quiet = [each for each in history if each.busy_ms < _QUIET_SHARE * each.length_ms]
-    requests = sum(each.requests for each in quiet)
-    return sum(each.request_ms for each in quiet) / requests if requests > 0 else None
+    quiet = [interval for interval in history if interval.busy_ms < _QUIET_SHARE * interval.length_ms]
+    requests = sum(interval.requests for interval in quiet)
+    return sum(interval.request_ms for interval in quiet) / requests if requests > 0 else None
 
 
 def busiest_share(history: Sequence[DeviceInterval], length_s: float) -> float | None:
@@ -113,5 +113,5 @@ def queue_growth(history: Sequence[DeviceInterval], task: TaskTimes) -> float | 
 
 
 def _little_queue(history: Sequence[DeviceInterval]) -> float | None:
-    length_ms = sum(each.length_ms for each in history)
-    return sum(each.request_ms for each in history) / length_ms if length_ms > 0 else None
+    length_ms = sum(interval.length_ms for interval in history)
+    return sum(interval.request_ms for interval in history) / length_ms if length_ms > 0 else None

@@ -95,13 +95,13 @@ class _Monitor:
 
     def alarms(self) -> tuple[OnlineAlarm, ...]:
         """Returns the alarms until now."""
-        found = [*self._ended, *(self._estimated(own) for own in self._open)]
-        return tuple(sorted(found, key=lambda alarm: alarm.raised))
+        alarms = [*self._ended, *(self._estimated(open_alarm) for open_alarm in self._open)]
+        return tuple(sorted(alarms, key=lambda alarm: alarm.raised))
 
     def add(self, race: int) -> None:
         """Judges a race by those before it."""
-        for number, own in enumerate(self._open):
-            if self._is_back(own, race):
+        for number, open_alarm in enumerate(self._open):
+            if self._is_back(open_alarm, race):
                 self._end(number, race)
                 return
         self._level.append(race)
@@ -110,7 +110,7 @@ class _Monitor:
         worse, better = self._evidence()
         if worse.sum() >= self._limit:
             self._begin(race, 2 + int(worse.argmax()))
-        elif better.sum() >= IMPROVED * self._limit and not any(own.evidence for own in self._open):
+        elif better.sum() >= IMPROVED * self._limit and not any(alarm.evidence for alarm in self._open):
             # The level before is not that of the newest races any more.
             self._level = self._level[-2 - int(better.argmax()) :]
 
@@ -118,17 +118,18 @@ class _Monitor:
         """Returns the e-values of the newest 2, 3, … races for a higher rate, and for a lower one."""
         import numpy as np
 
-        own = [self._races[race] for race in self._level]
-        if not any(each.failed for each in own):
+        operation_counts = [self._races[race] for race in self._level]
+        if not any(count.failed for count in operation_counts):
             return np.zeros(1), np.zeros(1)
-        failed = np.array([each.failed for each in own], dtype=np.float64)
-        operations = np.array([each.operations for each in own], dtype=np.float64)
-        sizes = np.arange(2, min(WINDOW, len(own) - MIN_REFERENCE) + 1)
-        first = len(own) - sizes
+        failed = np.array([count.failed for count in operation_counts], dtype=np.float64)
+        operations = np.array([count.operations for count in operation_counts], dtype=np.float64)
+        sizes = np.arange(2, min(WINDOW, len(operation_counts) - MIN_REFERENCE) + 1)
+        first = len(operation_counts) - sizes
         newest = np.sort(np.tril(np.broadcast_to(failed[::-1][: sizes[-1]], (len(sizes), sizes[-1])), 1))
-        found = newest.sum(axis=1) - newest[:, -1] + newest[:, -2]
+        winsorized = newest.sum(axis=1) - newest[:, -1] + newest[:, -2]
         sums, counts, squares = (
-            np.concatenate([[0.0], np.cumsum(each)]) for each in (failed, operations, failed**2 / operations)
+            np.concatenate([[0.0], np.cumsum(numbers)])
+            for numbers in (failed, operations, failed**2 / operations)
         )
         before, known = sums[first], counts[first]
         of_newest = counts[-1] - known
@@ -139,14 +140,14 @@ class _Monitor:
             np.divide(spread, expected, out=np.ones(len(sizes)), where=expected > 0), 1.0
         )
         share = of_newest / counts[-1]
-        more = found / of_newest - rate >= self._options.smallest_step / 100
+        more = winsorized / of_newest - rate >= self._options.smallest_step / 100
         less = rate - newest.sum(axis=1) / of_newest >= self._options.smallest_step / 100
         ratios = []
-        for counted, odds, counts_at_all in ((found, 1.0, more), (newest.sum(axis=1), -1.0, less)):
+        for counted, odds, counts_at_all in ((winsorized, 1.0, more), (newest.sum(axis=1), -1.0, less)):
             logs = [
-                (counted * math.log(each**odds) - (before + counted) * np.log1p(share * (each**odds - 1)))
+                (counted * math.log(factor**odds) - (before + counted) * np.log1p(share * (factor**odds - 1)))
                 / dispersions
-                for each in _ODDS
+                for factor in _ODDS
             ]
             mean = np.exp(np.minimum(np.array(logs), _MAX_EXPONENT)).mean(axis=0)
             ratios.append(np.where(counts_at_all, mean, 0.0))
@@ -157,41 +158,45 @@ class _Monitor:
         alarm = OnlineAlarm(self._level[0], race, StudentEstimate(0.0, 1.0, 1))
         self._open.append(_Open(alarm, before, back=race + 1))
 
-    def _is_back(self, own: _Open, race: int) -> bool:
+    def _is_back(self, open_alarm: _Open, race: int) -> bool:
         """Returns whether the level before an alarm is back with a race."""
         count = self._races[race]
-        old, new = self._total(own.before), self._total(self._since(own))
+        old, new = self._total(open_alarm.before), self._total(self._since(open_alarm))
         low = (old.failed + 1) / (old.operations + 2)
         high = max(new.failed / new.operations, low + self._options.smallest_step / 100)
         high = min(high, _MOST_RATE)
         passed = count.operations - count.failed
-        own.evidence += count.failed * math.log(low / high) + passed * math.log((1 - low) / (1 - high))
-        if own.evidence <= 0:
-            own.evidence, own.back = 0.0, race + 1
-        return own.evidence >= BACK and race - own.back + 1 >= MIN_SEGMENT
+        open_alarm.evidence += count.failed * math.log(low / high) + passed * math.log((1 - low) / (1 - high))
+        if open_alarm.evidence <= 0:
+            open_alarm.evidence, open_alarm.back = 0.0, race + 1
+        return open_alarm.evidence >= BACK and race - open_alarm.back + 1 >= MIN_SEGMENT
 
     def _end(self, number: int, race: int) -> None:
         """Ends an alarm with those that followed it, and takes its races out."""
         first = self._open[number]
-        self._ended += [replace(self._estimated(own), ended=race) for own in self._open[number:]]
+        self._ended += [replace(self._estimated(alarm), ended=race) for alarm in self._open[number:]]
         del self._open[number:]
         self._level = [*first.before, *range(first.back, race + 1)]
 
-    def _since(self, own: _Open) -> list[int]:
+    def _since(self, open_alarm: _Open) -> list[int]:
         """Returns the races of the level that an alarm is about."""
-        following = self._open[self._open.index(own) + 1 :]
+        following = self._open[self._open.index(open_alarm) + 1 :]
         last = following[0].before if following else self._level
-        return [race for race in last if own.alarm.at <= race and (race < own.back or not own.evidence)]
+        return [
+            race
+            for race in last
+            if open_alarm.alarm.at <= race and (race < open_alarm.back or not open_alarm.evidence)
+        ]
 
     def _total(self, races: Sequence[int]) -> OperationCount:
         return total([self._races[race] for race in races])
 
-    def _estimated(self, own: _Open) -> OnlineAlarm:
+    def _estimated(self, open_alarm: _Open) -> OnlineAlarm:
         """Returns an alarm with the step to its level."""
-        since = self._since(own)
-        old, new = self._total(own.before), self._total(since)
-        sides = [[self._races[race] for race in races] for races in (own.before, since)]
+        since = self._since(open_alarm)
+        old, new = self._total(open_alarm.before), self._total(since)
+        sides = [[self._races[race] for race in races] for races in (open_alarm.before, since)]
         error = counting_error(old, new) * math.sqrt(max(dispersion(*sides), 1.0))
         step = new.failed / new.operations - old.failed / old.operations
-        degrees = len(own.before) + len(since) - 2
-        return replace(own.alarm, step=StudentEstimate(100 * step, 100 * error, degrees))
+        degrees = len(open_alarm.before) + len(since) - 2
+        return replace(open_alarm.alarm, step=StudentEstimate(100 * step, 100 * error, degrees))

@@ -132,7 +132,7 @@ def host_figures(
 ) -> Figures:
     """Returns the figures of a host while a task ran."""
     telemetry = with_groups(well_covered(telemetry, task), host.group_readers)
-    found = {
+    figures = {
         **_cpu(telemetry, host),
         **_migrations(telemetry, host),
         **_memory(telemetry, host),
@@ -140,8 +140,8 @@ def host_figures(
         **_disk(telemetry, task, host, history.devices),
         **_network(telemetry, host),
     }
-    found.update(_quota_figures(telemetry, host.nodes, host.node_cpus))
-    return found
+    figures.update(_quota_figures(telemetry, host.nodes, host.node_cpus))
+    return figures
 
 
 def node_cpu_figures(telemetry: TaskTelemetry, task: TaskTimes, host: SampledHost) -> dict[str, Figures]:
@@ -149,47 +149,47 @@ def node_cpu_figures(telemetry: TaskTelemetry, task: TaskTimes, host: SampledHos
     of each of several nodes, those of its CPU quotas, and the time of the processes that it has started.
     """
     telemetry = with_groups(well_covered(telemetry, task), host.group_readers)
-    own = {node: host.cpus_of(node) for node in host.nodes if host.cpus_of(node) != host.node_cpus}
-    found: dict[str, Figures] = {
-        node: {**cpu_figures(telemetry, host.cpu_set(cpus))} for node, cpus in own.items()
+    cpus_by_node = {node: host.cpus_of(node) for node in host.nodes if host.cpus_of(node) != host.node_cpus}
+    figures: dict[str, Figures] = {
+        node: {**cpu_figures(telemetry, host.cpu_set(cpus))} for node, cpus in cpus_by_node.items()
     }
     quotas = {node: _quota_figures(telemetry, (node,), host.cpus_of(node)) for node in host.nodes}
     if len(host.nodes) > 1 and (names := {name for quota in quotas.values() for name in quota}):
         for node, quota in quotas.items():
             # A group without counters, such as the outermost one, has no quota.
-            found.setdefault(node, {}).update(dict.fromkeys(names, 0.0) | quota)
+            figures.setdefault(node, {}).update(dict.fromkeys(names, 0.0) | quota)
     for node in host.nodes if len(host.nodes) > 1 else ():
         if (started := started_share(telemetry, node, host.cpus_of(node))) is not None:
-            found.setdefault(node, {})["cpu.started_share"] = started
-    return found
+            figures.setdefault(node, {})["cpu.started_share"] = started
+    return figures
 
 
 def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
-    found: Figures = {**cpu_figures(telemetry, host.cpu_set(host.node_cpus))}
+    figures: Figures = {**cpu_figures(telemetry, host.cpu_set(host.node_cpus))}
     # The kernel counts these for all CPUs together.
     if not host.node_cpus:
         if (runnable := telemetry.gauge("cpu.runnable")) is not None:
-            found["cpu.runnable"] = runnable.mean
-        _add(found, "cpu.wait_share", _stalled(telemetry, "cpu.some"))
-    _add(found, "cpu.remote_memory_share", _share(telemetry, "numa.other", "numa.local", "numa.other"))
-    return found
+            figures["cpu.runnable"] = runnable.mean
+        _add(figures, "cpu.wait_share", _stalled(telemetry, "cpu.some"))
+    _add(figures, "cpu.remote_memory_share", _share(telemetry, "numa.other", "numa.local", "numa.other"))
+    return figures
 
 
 def _quota_figures(telemetry: TaskTelemetry, nodes: Sequence[str], cpus: frozenset[int]) -> Figures:
     """Returns the figures of the one of these nodes that CPU quotas stopped longest: its own, and those of
     groups around it. The nodes may use these CPUs, or all if it is empty.
     """
-    found = _throttling(telemetry, nodes, sum(cpu_times(telemetry, cpus).values()))
+    figures = _throttling(telemetry, nodes, sum(cpu_times(telemetry, cpus).values()))
     for name, value in outer_throttling(telemetry, nodes, len(cpus)).items():
-        found[name] = max(value, _number(found, name))
-    return found
+        figures[name] = max(value, _number(figures, name))
+    return figures
 
 
 def _throttling(telemetry: TaskTelemetry, nodes: Sequence[str], cores_ms: float) -> Figures:
     """Returns the figures of the node that its CPU quota stopped longest; `cores_ms` is the time of all cores
     in milliseconds per second. The kernel adds the throttled time of all cores.
     """
-    found: Figures = {}
+    figures: Figures = {}
     for node in nodes:
         periods = telemetry.counter("cgroup.cpu_periods", process=node)
         stopped = telemetry.counter("cgroup.throttled_periods", process=node)
@@ -197,45 +197,45 @@ def _throttling(telemetry: TaskTelemetry, nodes: Sequence[str], cores_ms: float)
         if periods is None or stopped is None or time_ms is None:
             continue
         share = stopped.increase / periods.increase if periods.increase > 0 else 0.0
-        found["cpu.throttled_periods_share"] = max(share, _number(found, "cpu.throttled_periods_share"))
+        figures["cpu.throttled_periods_share"] = max(share, _number(figures, "cpu.throttled_periods_share"))
         if cores_ms > 0:
-            found["cpu.throttled_share"] = max(time_ms / cores_ms, _number(found, "cpu.throttled_share"))
-    return found
+            figures["cpu.throttled_share"] = max(time_ms / cores_ms, _number(figures, "cpu.throttled_share"))
+    return figures
 
 
 def _memory(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
-    found: Figures = {}
+    figures: Figures = {}
     available, total = telemetry.gauge("memory.available"), telemetry.gauge("memory.total")
     if available is not None and total is not None and total.mean > 0:
-        found["memory.available_share"] = available.min / total.mean
+        figures["memory.available_share"] = available.min / total.mean
     if (cache := telemetry.gauge("memory.page_cache")) is not None:
-        found["memory.page_cache_bytes"] = cache.mean
+        figures["memory.page_cache_bytes"] = cache.mean
     limited = limited_memory(telemetry, host.nodes, total.mean) if total is not None else {}
-    if limited.get("memory.available_share", 1.0) < _number(found, "memory.available_share"):
-        found |= limited
+    if limited.get("memory.available_share", 1.0) < _number(figures, "memory.available_share"):
+        figures |= limited
     swap, free = telemetry.gauge("memory.swap_total"), telemetry.gauge("memory.swap_free")
     if swap is not None and free is not None:
-        found["memory.swap_used_bytes"] = swap.max - free.min
-    _add(found, "memory.refaults_per_s", _per_s(telemetry.counter("memory.file_refaults")))
-    _add(found, "memory.swapped_in_per_s", _per_s(telemetry.counter("memory.swapped_in")))
+        figures["memory.swap_used_bytes"] = swap.max - free.min
+    _add(figures, "memory.refaults_per_s", _per_s(telemetry.counter("memory.file_refaults")))
+    _add(figures, "memory.swapped_in_per_s", _per_s(telemetry.counter("memory.swapped_in")))
     faults = [_per_s(telemetry.counter("process.major_faults", process=node)) for node in host.nodes]
-    _add(found, "memory.major_faults_per_s", total_or_none(faults))
+    _add(figures, "memory.major_faults_per_s", total_or_none(faults))
     reads = [_per_s(telemetry.counter("process.read_bytes", process=node)) for node in host.nodes]
-    _add(found, "disk.engine_read_bytes_per_s", total_or_none(reads))
+    _add(figures, "disk.engine_read_bytes_per_s", total_or_none(reads))
     if (kills := telemetry.counter("memory.oom_kills")) is not None:
         # Between two samples, it is known only as a fraction.
-        found["memory.oom_kills"] = float(round(kills.increase))
-    _add(found, "memory.wait_share", _stalled(telemetry, "memory.some"))
-    return found
+        figures["memory.oom_kills"] = float(round(kills.increase))
+    _add(figures, "memory.wait_share", _stalled(telemetry, "memory.some"))
+    return figures
 
 
 def _migrations(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
-    found: Figures = {}
+    figures: Figures = {}
     moves = [_per_s(telemetry.counter("process.migrations", process=node)) for node in host.nodes]
-    _add(found, "cpu.migrations_per_s", total_or_none(moves))
+    _add(figures, "cpu.migrations_per_s", total_or_none(moves))
     driver = _per_s(telemetry.counter("process.migrations", process=DRIVER))
-    _add(found, "network.migrations_per_s", total_or_none([*moves, driver]))
-    return found
+    _add(figures, "network.migrations_per_s", total_or_none([*moves, driver]))
+    return figures
 
 
 def _disk(
@@ -244,35 +244,35 @@ def _disk(
     host: SampledHost,
     histories: Mapping[str, Sequence[DeviceInterval]],
 ) -> Figures:
-    found: Figures = {}
-    _add(found, "disk.wait_share", _stalled(telemetry, "io.full"))
-    _add(found, "disk.some_wait_share", _stalled(telemetry, "io.some"))
+    figures: Figures = {}
+    _add(figures, "disk.wait_share", _stalled(telemetry, "io.full"))
+    _add(figures, "disk.some_wait_share", _stalled(telemetry, "io.some"))
     names = sorted({labels["device"] for labels, _ in telemetry.counters("disk.busy_time")})
     loads = {name: load for name in names if (load := device_load(telemetry, name)) is not None}
     data = [loads[name] for name in host.devices or {} if name in loads]
     if not data:
-        return found
-    load = max(data, key=lambda each: each.util_share)
-    found |= {
+        return figures
+    load = max(data, key=lambda device: device.util_share)
+    figures |= {
         "disk.device": load.device,
         "disk.util_share": load.util_share,
         "disk.queue": load.little_queue,
         "disk.read_bytes_per_s": load.reads.bytes_per_s,
         "disk.write_bytes_per_s": load.writes.bytes_per_s,
     }
-    _add(found, "disk.await_ms", load.await_ms)
-    _add(found, "disk.request_bytes", load.bytes_per_s / load.per_s if load.per_s > 0 else None)
+    _add(figures, "disk.await_ms", load.await_ms)
+    _add(figures, "disk.request_bytes", load.bytes_per_s / load.per_s if load.per_s > 0 else None)
     history = histories.get(load.device, ())
-    _add(found, "disk.await_quiet_ms", quiet_await_ms(history))
-    _add(found, "disk.util_30s_share", busiest_share(within(history, task), SUSTAINED_S))
-    _add(found, "disk.queue_growth", queue_growth(history, task))
+    _add(figures, "disk.await_quiet_ms", quiet_await_ms(history))
+    _add(figures, "disk.util_30s_share", busiest_share(within(history, task), SUSTAINED_S))
+    _add(figures, "disk.queue_growth", queue_growth(history, task))
     disks = (host.devices or {})[load.device]
-    _add(found, "disk.stripe_imbalance", stripe_imbalance([loads[disk] for disk in disks if disk in loads]))
+    _add(figures, "disk.stripe_imbalance", stripe_imbalance([loads[disk] for disk in disks if disk in loads]))
     # A logical device with all its disks is one device.
-    own = {name for device, disks in (host.devices or {}).items() for name in (device, *disks)}
-    others = [each.util_share for name, each in loads.items() if not _belongs(name, own, host.partitions)]
-    _add(found, "disk.others_util_share", max(others, default=None))
-    return found
+    known = {name for device, disks in (host.devices or {}).items() for name in (device, *disks)}
+    others = [each.util_share for name, each in loads.items() if not _belongs(name, known, host.partitions)]
+    _add(figures, "disk.others_util_share", max(others, default=None))
+    return figures
 
 
 def stripe_imbalance(disks: Sequence[DeviceLoad]) -> float | None:
@@ -300,7 +300,7 @@ def _belongs(name: str, devices: Collection[str], partitions: Mapping[str, str] 
 
 
 def _network(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
-    found: Figures = {}
+    figures: Figures = {}
     speeds = host.link_bytes_per_s or {}
     received, sent = (
         {labels["interface"]: _per_s(cut) or 0.0 for labels, cut in telemetry.counters(name)}
@@ -312,28 +312,30 @@ def _network(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
         name for name in received if name != "lo"
     ]
     if names:
-        found["network.bytes_per_s"] = sum(received[name] + sent.get(name, 0.0) for name in names)
+        figures["network.bytes_per_s"] = sum(received[name] + sent.get(name, 0.0) for name in names)
         drops = [
             _per_s(cut)
             for name in ("network.receive_drops", "network.send_drops")
             for labels, cut in telemetry.counters(name)
             if labels["interface"] in names
         ]
-        _add(found, "network.drops_per_s", total_or_none([*drops, *_each_per_s(telemetry, "softnet.drops")]))
+        _add(
+            figures, "network.drops_per_s", total_or_none([*drops, *_each_per_s(telemetry, "softnet.drops")])
+        )
     shares = [max(received[name], sent.get(name, 0.0)) / speeds[name] for name in names if name in speeds]
-    _add(found, "network.link_share", max(shares, default=None))
+    _add(figures, "network.link_share", max(shares, default=None))
     retransmitted = _share(telemetry, "tcp.retransmissions", "tcp.sent_segments")
-    _add(found, "network.retransmit_share", retransmitted)
-    _add(found, "network.squeezes_per_s", total_or_none(_each_per_s(telemetry, "softnet.time_squeezes")))
+    _add(figures, "network.retransmit_share", retransmitted)
+    _add(figures, "network.squeezes_per_s", total_or_none(_each_per_s(telemetry, "softnet.time_squeezes")))
     packets = {labels["cpu"]: cut.increase for labels, cut in telemetry.counters("softirq.net_rx")}
     total = sum(packets.values())
     if total > 0:
         handled = [count for count in packets.values() if count >= _SPREAD_SHARE * total]
-        found["network.softirq_cpus"] = float(len(handled))
+        figures["network.softirq_cpus"] = float(len(handled))
         busiest = max(packets, key=lambda cpu: packets[cpu])
         time_ms = _per_s(telemetry.counter("cpu.softirq", cpu=busiest))
-        _add(found, "network.softirq_busiest_share", None if time_ms is None else time_ms / 1e3)
-    return found
+        _add(figures, "network.softirq_busiest_share", None if time_ms is None else time_ms / 1e3)
+    return figures
 
 
 def _per_s(cut: CounterCut | None) -> float | None:
@@ -353,15 +355,15 @@ def _stalled(telemetry: TaskTelemetry, name: str) -> float | None:
 def _share(telemetry: TaskTelemetry, part: str, *whole: str) -> float | None:
     """Returns how much of the growth of the counters `whole` is that of the counter `part`."""
     total = total_or_none(_per_s(telemetry.counter(name)) for name in whole)
-    own = _per_s(telemetry.counter(part))
-    return own / total if own is not None and total else None
+    part_per_s = _per_s(telemetry.counter(part))
+    return part_per_s / total if part_per_s is not None and total else None
 
 
-def _number(found: Figures, name: str) -> float:
-    value = found.get(name, 0.0)
+def _number(figures: Figures, name: str) -> float:
+    value = figures.get(name, 0.0)
     return value if isinstance(value, float) else 0.0
 
 
-def _add(found: Figures, name: str, value: float | None) -> None:
+def _add(figures: Figures, name: str, value: float | None) -> None:
     if value is not None:
-        found[name] = value
+        figures[name] = value

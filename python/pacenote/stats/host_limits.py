@@ -55,7 +55,7 @@ def outer_throttling(telemetry: TaskTelemetry, nodes: Sequence[str], cores: int 
     of the group that was stopped longest. The kernel adds up the times of all CPUs; the nodes may use this
     number of them, or all if it is 0.
     """
-    found = dict[str, float]()
+    figures = dict[str, float]()
     online = telemetry.gauge("cpu.count")
     usable = cores or (online.mean if online is not None else 0)
     for node in nodes:
@@ -64,32 +64,32 @@ def outer_throttling(telemetry: TaskTelemetry, nodes: Sequence[str], cores: int 
             time_ms = telemetry.counter("cgroup.throttled_time", **labels)
             if "group" not in labels or stopped is None or periods.increase <= 0:
                 continue
-            _raise(found, "cpu.throttled_periods_share", stopped.increase / periods.increase)
+            _raise(figures, "cpu.throttled_periods_share", stopped.increase / periods.increase)
             if time_ms is not None and time_ms.per_s is not None and usable > 0:
-                _raise(found, "cpu.throttled_share", time_ms.per_s / 1e3 / usable)
-    return found
+                _raise(figures, "cpu.throttled_share", time_ms.per_s / 1e3 / usable)
+    return figures
 
 
 def limited_memory(telemetry: TaskTelemetry, nodes: Sequence[str], total_bytes: float) -> dict[str, float]:
     """Returns the figures of the node whose limit of memory leaves the least, if one has a limit below the
     memory of the host: the page cache of its group, and what the group can still use if it gives that up.
     """
-    found = dict[str, float]()
+    figures = dict[str, float]()
     for node in nodes:
         limits = [(cut.min, labels) for labels, cut in telemetry.gauges("cgroup.memory_limit", process=node)]
-        limit, labels = min(limits, key=lambda each: each[0], default=(total_bytes, dict[str, str]()))
+        limit, labels = min(limits, key=lambda pair: pair[0], default=(total_bytes, dict[str, str]()))
         anonymous, cache = (_gauge(telemetry, name, labels) for name in ("anonymous", "page_cache"))
         if limit >= total_bytes or limit <= 0 or anonymous is None or cache is None:
             continue
         share = max(0.0, 1 - anonymous.max / limit)
-        if share <= found.get("memory.available_share", 1.0):
-            found = {"memory.available_share": share, "memory.page_cache_bytes": cache.mean}
-    return found
+        if share <= figures.get("memory.available_share", 1.0):
+            figures = {"memory.available_share": share, "memory.page_cache_bytes": cache.mean}
+    return figures
 
 
 def _gauge(telemetry: TaskTelemetry, name: str, labels: Mapping[str, str]) -> GaugeCut | None:
     return telemetry.gauge(f"cgroup.{name}", **labels)
 
 
-def _raise(found: dict[str, float], name: str, value: float) -> None:
-    found[name] = max(value, found.get(name, 0.0))
+def _raise(figures: dict[str, float], name: str, value: float) -> None:
+    figures[name] = max(value, figures.get(name, 0.0))

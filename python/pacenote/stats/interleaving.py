@@ -38,8 +38,8 @@ def run_order(baseline: Sequence[datetime], contender: Sequence[datetime]) -> Ru
     return "mixed"
 
 
-def _later(one: datetime, other: datetime) -> float:
-    return 0.5 if one == other else float(one > other)
+def _later(first: datetime, second: datetime) -> float:
+    return 0.5 if first == second else float(first > second)
 
 
 def probability_of_at_most(later: float, first: int, second: int) -> float:

@@ -45,9 +45,9 @@ class LevelMeans:
         """Returns the effect that is a weighted sum of the means, whose weights add up to 0."""
         import numpy as np
 
-        given = np.array(weights, dtype=float)
-        value = math.fsum(given * self.means)
-        variance = float(given @ np.array(self.covariance) @ given)
+        weight_array = np.array(weights, dtype=float)
+        value = math.fsum(weight_array * self.means)
+        variance = float(weight_array @ np.array(self.covariance) @ weight_array)
         estimate = StudentEstimate(value, math.sqrt(max(0.0, variance)), self.degrees)
         return bounded_effect(estimate, self.blocks, paired=True, drift_excluded=self.drift_excluded)
 
@@ -62,8 +62,8 @@ class LevelMeans:
         import numpy as np
 
         means, covariance = sign * np.array(self.means), np.array(self.covariance)
-        own = np.diag(covariance)
-        errors = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, 0.0))
+        variances = np.diag(covariance)
+        errors = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0.0))
         halves = t_quantile(self.degrees, (1 + confidence) / 2) * np.maximum(errors, RESOLUTION / 2)
         return tuple(map(bool, (means - means[:, None] > halves).any(axis=1)))
 
@@ -132,7 +132,7 @@ def _fit(values: Values, positions: Sequence[Sequence[float]] | None) -> LevelMe
 def _blocks(values: Values, positions: Sequence[Sequence[float]] | None) -> list[_Block]:
     import numpy as np
 
-    found = []
+    blocks = []
     middle = 0.0
     if positions is not None:
         middle = math.fsum(map(math.fsum, positions)) / (len(values) * len(values[0]))
@@ -141,8 +141,8 @@ def _blocks(values: Values, positions: Sequence[Sequence[float]] | None) -> list
         logs = [math.log(value) for value in block if value is not None]
         columns = [logs] if positions is None else [[positions[number][at] - middle for at in known], logs]
         if known:
-            found.append(_Block(np.array(known), np.array(columns).T))
-    return found
+            blocks.append(_Block(np.array(known), np.array(columns).T))
+    return blocks
 
 
 def _typical(blocks: Sequence[_Block], solution: np.ndarray, count: int) -> float:

@@ -253,13 +253,13 @@ class _Monitor:
 
     def _change(self) -> _Event | None:
         """Returns the next change of the level."""
-        own = self._kept[self._start :]
-        if len(own) < MIN_REFERENCE + 2:
+        kept = self._kept[self._start :]
+        if len(kept) < MIN_REFERENCE + 2:
             return None
         limit = self._options.limit
         first: _Event | None = None
-        found = _evidence(self._values[own], self._cleaned[own], self._least)
-        for (evidence, sizes), needed in zip(found, (limit, limit * IMPROVED), strict=True):
+        evidence_by_direction = _evidence(self._values[kept], self._cleaned[kept], self._least)
+        for (evidence, sizes), needed in zip(evidence_by_direction, (limit, limit * IMPROVED), strict=True):
             above = (evidence >= needed).nonzero()[0]
             above = above[above + self._start >= self._next]
             if len(above) and (first is None or above[0] + self._start < first.known):
@@ -302,7 +302,7 @@ class _Monitor:
         first = self._open[number]
         known = int(self._kept[event.known])
         self._ended += [
-            replace(self._estimated(each, event.at), ended=known) for each in range(number, len(self._open))
+            replace(self._estimated(at, event.at), ended=known) for at in range(number, len(self._open))
         ]
         del self._open[number:]
         self._kept = np.concatenate([self._kept[: first.at], self._kept[event.at :]])
@@ -311,10 +311,13 @@ class _Monitor:
 
     def _estimated(self, number: int, end: int) -> OnlineAlarm:
         """Returns an open alarm with the step to its level, which ends at a position or the next alarm."""
-        own = self._open[number]
+        open_alarm = self._open[number]
         if number + 1 < len(self._open):
             end = min(end, self._open[number + 1].at)
-        return replace(own.alarm, step=_step(own.before, self._level_values(own.at, max(end, own.at + 1))))
+        return replace(
+            open_alarm.alarm,
+            step=_step(open_alarm.before, self._level_values(open_alarm.at, max(end, open_alarm.at + 1))),
+        )
 
     def _level_values(self, first: int, end: int) -> Numbers:
         """Returns the values of a new level. Whether its newest races are outliers is not known yet."""
@@ -346,7 +349,7 @@ def _evidence(values: Numbers, cleaned: Numbers, least: float) -> list[tuple[Num
     count = len(values)
     clipped = _clipped(values, cleaned, least)
     # Sums of the first races: of values, squares, and products with the race before.
-    sums, squares = (np.concatenate([[0.0], np.cumsum(each)]) for each in (cleaned, cleaned**2))
+    sums, squares = (np.concatenate([[0.0], np.cumsum(series)]) for series in (cleaned, cleaned**2))
     products = np.concatenate([[0.0, 0.0], np.cumsum(cleaned[1:] * cleaned[:-1])])
     newest = np.concatenate([[0.0], np.cumsum(clipped)])
     last = np.arange(MIN_REFERENCE + 1, count)[:, None]
@@ -373,14 +376,14 @@ def _evidence(values: Numbers, cleaned: Numbers, least: float) -> list[tuple[Num
     error = np.sqrt(information + weights**2 / first)
     z = -ndtri(stdtr(first - 2, -(start + fresh * rest) / (deviation * error)))
     shift = TARGET * information / error
-    found: list[tuple[Numbers, Counts]] = []
-    for own in (z, -z):
-        ratios = np.where(is_long, np.exp(np.minimum(shift * own - shift**2 / 2, _MAX_EXPONENT)), 0.0)
+    evidence_by_direction: list[tuple[Numbers, Counts]] = []
+    for score in (z, -z):
+        ratios = np.where(is_long, np.exp(np.minimum(shift * score - shift**2 / 2, _MAX_EXPONENT)), 0.0)
         evidence, sizes = np.zeros(count), np.zeros(count, dtype=np.int64)
         evidence[MIN_REFERENCE + 1 :] = ratios.sum(axis=1)
         sizes[MIN_REFERENCE + 1 :] = size[np.arange(len(last)), ratios.argmax(axis=1)]
-        found.append((evidence, sizes))
-    return found
+        evidence_by_direction.append((evidence, sizes))
+    return evidence_by_direction
 
 
 def _clipped(values: Numbers, cleaned: Numbers, least: float) -> Numbers:
@@ -389,7 +392,7 @@ def _clipped(values: Numbers, cleaned: Numbers, least: float) -> Numbers:
 
     # Whether the newest two races before a value are outliers depends on that value.
     before = np.arange(MIN_REFERENCE, len(values)) - _REACH
-    sums, squares = (np.cumsum(each)[before - 1] for each in (cleaned, cleaned**2))
+    sums, squares = (np.cumsum(series)[before - 1] for series in (cleaned, cleaned**2))
     means = sums / before
     bounds = _CLIPPED * np.sqrt(np.maximum((squares - before * means**2) / (before - 1), least**2))
     clipped = cleaned.copy()

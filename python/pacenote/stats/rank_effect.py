@@ -78,7 +78,7 @@ def rank_effect(
     if rank == 0:
         return None
     changes = [log_ratio(new, old) for old, new in zip(baseline, contender, strict=True)]
-    means = sorted((changes[one] + changes[other]) / 2 for one in range(count) for other in range(one, count))
+    means = sorted((changes[i] + changes[j]) / 2 for i in range(count) for j in range(i, count))
     middle = (means[(len(means) - 1) // 2] + means[len(means) // 2]) / 2
     # Equal values are not more precise than their resolution.
     low, high = min(means[rank - 1], middle - RESOLUTION), max(means[-rank], middle + RESOLUTION)
@@ -102,8 +102,8 @@ def _rank(count: int, tail: float) -> int:
         for total, number in enumerate(ways):
             longer[total + rank] += number
         ways = longer
-    allowed, found, below = tail * 2**count, 0, 0
-    while found + ways[below] <= allowed:
-        found += ways[below]
+    allowed, ways_below, below = tail * 2**count, 0, 0
+    while ways_below + ways[below] <= allowed:
+        ways_below += ways[below]
         below += 1
     return below

@@ -48,8 +48,8 @@ class ScreeningDesign:
         """The groups of interactions of two factors that cannot be distinguished from each other."""
         groups: dict[int, list[tuple[str, str]]] = {}
         pairs = itertools.combinations(zip(self.factors, self.columns, strict=True), 2)
-        for (one, column), (other, another) in pairs:
-            groups.setdefault(column ^ another, []).append((one, other))
+        for (factor, column), (other_factor, other_column) in pairs:
+            groups.setdefault(column ^ other_column, []).append((factor, other_factor))
         return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 

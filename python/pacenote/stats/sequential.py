@@ -47,7 +47,7 @@ class LookPlan:
 
     def __post_init__(self) -> None:
         """Rejects numbers of blocks that are not ascending."""
-        ascending = all(one < other for one, other in itertools.pairwise((0, *self.blocks)))
+        ascending = all(earlier < later for earlier, later in itertools.pairwise((0, *self.blocks)))
         if not self.blocks or not ascending:
             raise ValueError(f"the looks must be ascending numbers of blocks, not {self.blocks}")
 

@@ -123,13 +123,15 @@ def block_mean(changes: Sequence[float], lags: Sequence[float] | None = None) ->
         raise ValueError(f"{count} blocks have {len(lags)} lags")
     if count < MIN_BLOCKS:
         return None
-    mean, lag = math.fsum(changes) / count, math.fsum(lags) / count
-    spread = math.fsum((one - lag) ** 2 for one in lags)
+    mean, mean_lag = math.fsum(changes) / count, math.fsum(lags) / count
+    spread = math.fsum((lag - mean_lag) ** 2 for lag in lags)
     if spread == 0:
         variance = math.fsum((change - mean) ** 2 for change in changes) / (count - 1)
         return BlockMean(StudentEstimate(mean, math.sqrt(variance / count), count - 1), drift_excluded=False)
     pairs = list(zip(changes, lags, strict=True))
-    drift = math.fsum((one - lag) * change for change, one in pairs) / spread
-    variance = math.fsum((change - mean - drift * (one - lag)) ** 2 for change, one in pairs) / (count - 2)
-    error = math.sqrt(variance * (1 / count + lag**2 / spread))
-    return BlockMean(StudentEstimate(mean - drift * lag, error, count - 2), drift_excluded=True)
+    drift = math.fsum((lag - mean_lag) * change for change, lag in pairs) / spread
+    variance = math.fsum((change - mean - drift * (lag - mean_lag)) ** 2 for change, lag in pairs) / (
+        count - 2
+    )
+    error = math.sqrt(variance * (1 / count + mean_lag**2 / spread))
+    return BlockMean(StudentEstimate(mean - drift * mean_lag, error, count - 2), drift_excluded=True)

@@ -86,16 +86,16 @@ def candidate_means(values: Sequence[RacedValue], *, higher_is_better: bool) -> 
 
     if not values:
         return CandidateMeans({}, {}, {})
-    candidates = sorted({each.candidate for each in values})
-    blocks = sorted({each.block for each in values})
+    candidates = sorted({raced.candidate for raced in values})
+    blocks = sorted({raced.block for raced in values})
     sign = 1.0 if higher_is_better else -1.0
-    logs = sign * np.log([each.value for each in values])
+    logs = sign * np.log([raced.value for raced in values])
     matrix = np.zeros((len(values), len(blocks) + len(candidates)))
-    for row, each in enumerate(values):
-        matrix[row, blocks.index(each.block)] = 1.0
-        if each.candidate != candidates[0]:
-            matrix[row, len(blocks) + candidates.index(each.candidate) - 1] = 1.0
-        matrix[row, -1] = each.position - values[0].position
+    for row, raced in enumerate(values):
+        matrix[row, blocks.index(raced.block)] = 1.0
+        if raced.candidate != candidates[0]:
+            matrix[row, len(blocks) + candidates.index(raced.candidate) - 1] = 1.0
+        matrix[row, -1] = raced.position - values[0].position
     rank = int(np.linalg.matrix_rank(matrix))
     if len(values) - rank < DRIFT_DEGREES or rank < matrix.shape[1]:
         matrix[:, -1] = 0.0
@@ -104,32 +104,35 @@ def candidate_means(values: Sequence[RacedValue], *, higher_is_better: bool) -> 
     degrees = len(values) - rank
     rest = float(np.sum((logs - matrix @ solution) ** 2))
     means = {candidates[0]: 0.0}
-    means |= {one: float(solution[len(blocks) + at]) for at, one in enumerate(candidates[1:])}
+    means |= {candidate: float(solution[len(blocks) + at]) for at, candidate in enumerate(candidates[1:])}
     return CandidateMeans(
         means,
-        {one: len({each.block for each in values if each.candidate == one}) for one in candidates},
-        {(each.candidate, each.block): float(score) for each, score in zip(values, scores, strict=True)},
+        {
+            candidate: len({raced.block for raced in values if raced.candidate == candidate})
+            for candidate in candidates
+        },
+        {(raced.candidate, raced.block): float(score) for raced, score in zip(values, scores, strict=True)},
         math.sqrt(rest / degrees) if degrees > 0 else 0.0,
     )
 
 
 def weaker_candidates(
-    found: CandidateMeans, candidates: Collection[int], *, level: float = LEVEL
+    means: CandidateMeans, candidates: Collection[int], *, level: float = LEVEL
 ) -> dict[int, float]:
     """Returns the candidates that are shown to be weaker than the best one, with the p-value of each.
 
     Compared are those of `candidates` with enough blocks; each of them may lack some.
     """
-    tested = sorted(one for one in candidates if found.blocks.get(one, 0) >= MIN_BLOCKS)
+    tested = sorted(candidate for candidate in candidates if means.blocks.get(candidate, 0) >= MIN_BLOCKS)
     rows: dict[int, dict[int, float]] = {}
-    for (one, block), score in found.scores.items():
-        if one in tested:
-            rows.setdefault(block, {})[one] = score
+    for (candidate, block), score in means.scores.items():
+        if candidate in tested:
+            rows.setdefault(block, {})[candidate] = score
     weaker: dict[int, float] = {}
     for scores in _connected([row for row in rows.values() if len(row) > 1]):
         for used in (list(map(_ranks, scores)), scores):
-            for one, p in _weaker(used, level / 2).items():
-                weaker[one] = min(p, weaker.get(one, 1.0))
+            for candidate, p in _weaker(used, level / 2).items():
+                weaker[candidate] = min(p, weaker.get(candidate, 1.0))
     return dict(sorted(weaker.items()))
 
 
@@ -165,10 +168,10 @@ class _Fit:
     covariance: Any
     """The covariances of the means, for a rest with a variance of 1."""
 
-    def error(self, one: int, other: int) -> float:
+    def error(self, place: int, other: int) -> float:
         """Returns the standard error of the difference between two means, by their places."""
         shares = self.covariance
-        share = shares[one, one] + shares[other, other] - 2 * shares[one, other]
+        share = shares[place, place] + shares[other, other] - 2 * shares[place, other]
         return math.sqrt(max(self.within, _NOTHING) / self.degrees * share)
 
 
@@ -187,12 +190,12 @@ def _weaker(rows: Sequence[Mapping[int, float]], level: float) -> dict[int, floa
     if fit.within > _NOTHING and fdtrc(groups, fit.degrees, ratio) > level:
         return {}
     best = max(range(len(fit.means)), key=lambda at: fit.means[at])
-    found: dict[int, float] = {}
-    for at, one in enumerate(fit.candidates):
+    weaker: dict[int, float] = {}
+    for at, candidate in enumerate(fit.candidates):
         if at != best:
             p = 2 * float(stdtr(fit.degrees, (fit.means[at] - fit.means[best]) / fit.error(at, best)))
-            found |= {one: p} if p <= level else {}
-    return found
+            weaker |= {candidate: p} if p <= level else {}
+    return weaker
 
 
 def _fitted(rows: Sequence[Mapping[int, float]]) -> _Fit | None:
@@ -200,12 +203,12 @@ def _fitted(rows: Sequence[Mapping[int, float]]) -> _Fit | None:
     import numpy as np
 
     candidates = sorted(set[int]().union(*rows))
-    values = [(at, one, value) for at, row in enumerate(rows) for one, value in row.items()]
+    values = [(at, candidate, value) for at, row in enumerate(rows) for candidate, value in row.items()]
     matrix = np.zeros((len(values), len(rows) + len(candidates) - 1))
-    for line, (at, one, _) in enumerate(values):
+    for line, (at, candidate, _) in enumerate(values):
         matrix[line, at] = 1.0
-        if one != candidates[0]:
-            matrix[line, len(rows) + candidates.index(one) - 1] = 1.0
+        if candidate != candidates[0]:
+            matrix[line, len(rows) + candidates.index(candidate) - 1] = 1.0
     degrees = len(values) - matrix.shape[1]
     if degrees < MIN_BLOCKS - 1:
         return None
@@ -234,11 +237,11 @@ def _ranks(row: Mapping[int, float]) -> dict[int, float]:
     """
     scale = math.sqrt(12 / (len(row) * (len(row) + 1)))
     return {
-        one: scale
+        candidate: scale
         * (
             sum(other < value for other in row.values())
             + sum(other == value for other in row.values()) / 2
             - len(row) / 2
         )
-        for one, value in row.items()
+        for candidate, value in row.items()
     }

@@ -162,10 +162,12 @@ class _Line:
         """Returns a weighted sum of the coefficients."""
         return math.fsum(weight * value for weight, value in zip(weights, self.coefficients, strict=True))
 
-    def shared_variance(self, one: _Weights, other: _Weights) -> float:
+    def shared_variance(self, weights: _Weights, other: _Weights) -> float:
         """Returns the covariance of two weighted sums."""
         return math.fsum(
-            one[row] * other[column] * self.covariance[row][column] for row in range(3) for column in range(3)
+            weights[row] * other[column] * self.covariance[row][column]
+            for row in range(3)
+            for column in range(3)
         )
 
 

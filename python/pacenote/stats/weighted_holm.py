@@ -69,16 +69,16 @@ def weighted_holm_confidences(
     closed test. Without `with_power`, which takes most of the time, the powers are those of the intervals. At
     one of several looks, `level` returns the significance level of the look for that of all looks.
     """
-    found: dict[int, FamilyConfidence] = {}
+    confidences: dict[int, FamilyConfidence] = {}
     left = _Metrics.of(dict(enumerate(estimates)), 1 - confidence, level)
     while left.estimates:
         levels = {index: left.level_of(index) for index in left.estimates}
-        changed = {index for index, each in left.estimates.items() if each.p < levels[index]}
+        changed = {index for index, estimate in left.estimates.items() if estimate.p < levels[index]}
         for index in changed or left.estimates:
             power = left.power_confidence(index) if with_power else 1 - levels[index]
-            found[index] = FamilyConfidence(1 - levels[index], power)
+            confidences[index] = FamilyConfidence(1 - levels[index], power)
         left = left.without(changed or left.estimates)
-    return tuple(found[index] for index in range(len(estimates)))
+    return tuple(confidences[index] for index in range(len(estimates)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,11 @@ class _Metrics:
     def of(
         cls, estimates: Mapping[int, StudentEstimate], alpha: float, level: Callable[[float], float]
     ) -> _Metrics:
-        weights = {index: _weight(each, each.value) for index, each in estimates.items()}
+        weights = {index: _weight(estimate, estimate.value) for index, estimate in estimates.items()}
         return cls(estimates, weights, math.fsum(weights.values()), alpha, level)
 
     def without(self, indices: Collection[int]) -> _Metrics:
-        left = {index: each for index, each in self.estimates.items() if index not in indices}
+        left = {index: estimate for index, estimate in self.estimates.items() if index not in indices}
         return _Metrics.of(left, self.alpha, self.level)
 
     def level_of(self, index: int, change: float | None = None) -> float:
@@ -115,11 +115,11 @@ class _Metrics:
         """
         if len(self.estimates) == 1:
             return 1 - self.level_of(index)
-        own = self.estimates[index]
-        low, high = _seen(own, self.level(self.alpha)), _seen(own, self.level_of(index, 0.0))
+        estimate = self.estimates[index]
+        low, high = _seen(estimate, self.level(self.alpha)), _seen(estimate, self.level_of(index, 0.0))
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            is_seen = middle >= _seen(own, self.level_of(index, middle))
+            is_seen = middle >= _seen(estimate, self.level_of(index, middle))
             low, high = (low, middle) if is_seen else (middle, high)
         return 1 - self.level_of(index, high)
 

@@ -84,20 +84,24 @@ class AnnotationStore:
         """Returns all annotations, newest first. Calls `leave_out`, if given, with a message for each that
         cannot be read, and otherwise raises StoreError for it.
         """
-        found = []
+        readable = []
         for file in self._files():
             try:
-                found.append(_read(file))
+                readable.append(_read(file))
             except StoreError as error:
                 if leave_out is None:
                     raise
                 leave_out(f"{error.message}: {error.hint}" if error.hint else error.message)
-        return sorted(found, key=lambda one: (one.race_timestamp, one.annotation_id), reverse=True)
+        return sorted(
+            readable,
+            key=lambda annotation: (annotation.race_timestamp, annotation.annotation_id),
+            reverse=True,
+        )
 
     def check(self, ids: Sequence[str]) -> None:
         """Raises StoreError if one of these annotations does not exist."""
         known = {file.stem for file in self._files()}
-        if missing := [one for one in ids if one not in known]:
+        if missing := [annotation_id for annotation_id in ids if annotation_id not in known]:
             raise StoreError(
                 f"there is no annotation '{missing[0]}' in {self._folder}",
                 hint="`pacenote list annotations` shows the ids",

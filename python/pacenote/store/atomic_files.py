@@ -85,8 +85,8 @@ def remove_abandoned(folder: Path) -> None:
     """Removes what processes that were killed had begun to write atomically in a folder."""
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
-            found = _TEMPORARY.fullmatch(path.name)
-            if found is not None and not _is_running(int(found[1])):
+            match = _TEMPORARY.fullmatch(path.name)
+            if match is not None and not _is_running(int(match[1])):
                 path.unlink()
 
 

@@ -221,8 +221,8 @@ class ExperimentStore:
         have the tags of those of a new one.
         """
         own = re.compile(rf"{re.escape(name)}-(\d{{1,9}})-\d{{3,}}(?:\.\d+)?")
-        found = [own.fullmatch(path.name) for path in paths_in(self.home / RACES)]
-        return frozenset(int(each[1]) for each in found if each is not None)
+        matches = [own.fullmatch(path.name) for path in paths_in(self.home / RACES)]
+        return frozenset(int(match[1]) for match in matches if match is not None)
 
     def _remove_abandoned(self) -> None:
         """Removes folders of an hour ago that contain only what an experiment or a search has before it has a
@@ -281,7 +281,7 @@ class ExperimentStore:
         paths = filter(is_dir, paths_in(self.experiments))
         folders = [folder for folder in map(ExperimentFolder, paths) if not folder.is_search]
         dated = [(_created(folder), folder) for folder in folders]
-        return [folder for _, folder in sorted(dated, key=lambda one: one[0], reverse=True)]
+        return [folder for _, folder in sorted(dated, key=lambda pair: pair[0], reverse=True)]
 
     def folder(self, reference: str) -> ExperimentFolder:
         """Returns an experiment by its id, a unique prefix of it, or `latest`. Raises StoreError."""
@@ -304,10 +304,10 @@ class ExperimentStore:
 
     def exact_folder(self, experiment_id: str) -> ExperimentFolder:
         """Returns an experiment or a search by its whole id. Raises StoreError."""
-        found = self._exact(experiment_id)
-        if found is None:
+        folder = self._exact(experiment_id)
+        if folder is None:
             raise self._unknown(experiment_id)
-        return found
+        return folder
 
     def _exact(self, experiment_id: str) -> ExperimentFolder | None:
         """Returns the experiment or the search with an id."""
@@ -323,14 +323,14 @@ class ExperimentStore:
         """Returns the stored spread of races; empty if none was measured. Raises StoreError."""
         path = self.home / NOISE
         try:
-            found = read_json(path)
+            noise = read_json(path)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(noise, dict):
             raise StoreError(f"{path} cannot be read: it is not an object")
-        return found
+        return noise
 
     def update_noise(self, change: Callable[[Mapping[str, object]], Mapping[str, object]]) -> None:
         """Replaces the stored spread of races by what `change` returns for it; processes that do so at the

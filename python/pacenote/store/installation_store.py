@@ -130,13 +130,13 @@ class InstallationStore:
 
     def all(self) -> list[InstalledEngine]:
         """Returns all installations whose state can be read, sorted by id."""
-        found = []
+        installations = []
         for name in self.ids():
             try:
-                found.append(self._read(name))
+                installations.append(self._read(name))
             except StoreError:
                 continue
-        return found
+        return installations
 
     def remove(self, installation_id: str) -> None:
         """Removes the state and the logs of an installation. May be called again."""

@@ -41,11 +41,11 @@ class Journal(Generic[Entry]):
             return ()
         except OSError as error:
             raise store_error("read", self.path, error) from error
-        found = [self._entry(line, number) for number, line in enumerate(lines, 1) if line]
+        entries = [self._entry(line, number) for number, line in enumerate(lines, 1) if line]
         if rest:
             with contextlib.suppress(StoreError):
-                found.append(self._entry(rest, len(lines) + 1))
-        return tuple(found)
+                entries.append(self._entry(rest, len(lines) + 1))
+        return tuple(entries)
 
     def append(self, document: Mapping[str, object]) -> None:
         """Adds an event, which is on disk when the function returns. Raises StoreError, also if the file

@@ -17,11 +17,11 @@ def node_files(artifacts: Path, names: re.Pattern[str]) -> Mapping[str, Sequence
 
     Links are left out: a race folder of someone else may have one to a file that is not part of the race.
     """
-    found = {
+    files_by_node = {
         node: [path for path in paths_in(folder) if names.fullmatch(path.name) and _is_file(path)]
         for node, folder in _node_folders(artifacts)
     }
-    return {node: files for node, files in found.items() if files}
+    return {node: files for node, files in files_by_node.items() if files}
 
 
 def _is_file(path: Path) -> bool:

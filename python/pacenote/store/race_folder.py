@@ -123,9 +123,9 @@ class ExpectedResult:
     def max_bytes(self) -> int:
         """The largest size of the result in the journal, unless a plug-in returns hundreds of values."""
         names = (self.task, self.operation, *self.sub_operations)
-        own = sum(len(json.dumps(name, ensure_ascii=False).encode()) for name in names)
+        bytes_of_names = sum(len(json.dumps(name, ensure_ascii=False).encode()) for name in names)
         parts = 1 + len(self.sub_operations)
-        return _NAME_COPIES * own + parts * (RESULT_BYTES + ERRORS_BYTES)
+        return _NAME_COPIES * bytes_of_names + parts * (RESULT_BYTES + ERRORS_BYTES)
 
 
 class RaceFolder:

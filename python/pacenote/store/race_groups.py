@@ -138,8 +138,8 @@ def _each_folder(store: RaceStore, references: Sequence[str]) -> Iterator[tuple[
     """Yields each folder that the references name once, and whether its reference names one race."""
     seen: set[Path] = set()
     for reference in references:
-        found, is_one = _find(store, reference)
-        for folder in found:
+        folders, is_one = _find(store, reference)
+        for folder in folders:
             path = real_path(folder.path)
             if path not in seen:
                 seen.add(path)
@@ -174,7 +174,7 @@ def _of_unknown_tags(store: RaceStore, references: Sequence[str]) -> Iterator[st
     """Yields which damaged races may have a tag of the references: those whose file names it, or of which
     nothing is left.
     """
-    patterns = [_tag_pattern(each.removeprefix(TAG)) for each in references if each.startswith(TAG)]
+    patterns = [_tag_pattern(text.removeprefix(TAG)) for text in references if text.startswith(TAG)]
     damaged = store.list(RaceFilter(limit=_ALL)) if patterns else ()
     for race in damaged:
         if race.state == "unreadable":
@@ -202,10 +202,10 @@ def _in_folder(path: Path) -> tuple[list[RaceFolder], bool]:
     if exists(own.race_json):
         return [own], True
     try:
-        found = [RaceFolder(folder) for folder in sorted(path.iterdir())]
+        folders = [RaceFolder(folder) for folder in sorted(path.iterdir())]
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
-    races = [folder for folder in found if exists(folder.race_json)]
+    races = [folder for folder in folders if exists(folder.race_json)]
     if not races:
         raise StoreError(f"no race.json in {path}, nor in a folder in it")
     return races, False

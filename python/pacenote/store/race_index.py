@@ -370,7 +370,7 @@ def _check_integrity(database: sqlite3.Connection) -> None:
 
 def _file_states(races: Path) -> _FileStates:
     """Returns the identity, size and times of the files of the index, which change with each write."""
-    found = []
+    states = []
     for name in _WRITTEN_FILES:
         try:
             status = (races / name).stat()
@@ -378,8 +378,8 @@ def _file_states(races: Path) -> _FileStates:
             continue
         if status.st_size:  # SQLite creates and deletes empty logs.
             identity = (status.st_dev, status.st_ino, status.st_size)
-            found.append((name, *identity, status.st_mtime_ns, status.st_ctime_ns))
-    return tuple(found)
+            states.append((name, *identity, status.st_mtime_ns, status.st_ctime_ns))
+    return tuple(states)
 
 
 def _indexed(database: sqlite3.Connection) -> dict[str, str]:
@@ -501,8 +501,8 @@ def _summary(row: tuple[str, ...]) -> RaceSummary:
     return summary
 
 
-def _tags_match(given: Mapping[str, object], criteria: RaceFilter) -> bool:
-    tags = tag_texts(given)
+def _tags_match(metadata: Mapping[str, object], criteria: RaceFilter) -> bool:
+    tags = tag_texts(metadata)
     if criteria.benchmark_name and criteria.benchmark_name not in (
         tags.get("name"),
         tags.get("benchmark-name"),

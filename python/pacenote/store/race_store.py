@@ -173,8 +173,8 @@ class RaceStore:
 
     def find(self, criteria: RaceFilter) -> FoundRaces:
         """Returns what `list` does, and how many races match."""
-        found = self._index().find(criteria)
-        return replace(found, races=tuple(map(self._with_process, found.races)))
+        found_races = self._index().find(criteria)
+        return replace(found_races, races=tuple(map(self._with_process, found_races.races)))
 
     def _with_process(self, race: RaceSummary) -> RaceSummary:
         """Returns the summary of a race, which states of an unfinished one whether it is running."""

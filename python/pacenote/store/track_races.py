@@ -98,20 +98,20 @@ def _is_like(race: RaceSummary, model: RaceSummary) -> bool:
     One that did not finish may not know all of them.
     """
     pairs = zip(_kind(race), _kind(model), strict=True)
-    return all(own == wanted or (not own and race.state != "complete") for own, wanted in pairs)
+    return all(known == wanted or (not known and race.state != "complete") for known, wanted in pairs)
 
 
 def _newest(
     races: Sequence[RaceSummary], limit: int, *, with_experiments: bool
 ) -> tuple[list[RaceSummary], int]:
     """Returns the newest races, until `limit` of them may be used, and the number of older ones."""
-    found, usable = list[RaceSummary](), 0
+    newest, usable = list[RaceSummary](), 0
     for race in races:
         if usable == limit:
             break
-        found.append(race)
+        newest.append(race)
         usable += is_usable(race, with_experiments=with_experiments)
-    return found, len(races) - len(found)
+    return newest, len(races) - len(newest)
 
 
 def _texts(

@@ -99,16 +99,16 @@ def pip_command() -> list[str]:
 
     Without all of them, it is the command for the first one, whose error says that there is no pip.
     """
-    own = [sys.executable, "-P", "-m", "pip"]
+    own_pip = [sys.executable, "-P", "-m", "pip"]
     if importlib.util.find_spec("pip") is not None:
-        return own
+        return own_pip
     if (wheel := _bundled_wheel()) is not None:
         # A wheel is an archive that Python can run a package of.
         return [sys.executable, "-P", str(wheel / "pip")]
     if (uv := shutil.which("uv")) is not None:
         # It ignores settings of the working folder, unlike other commands of uv.
         return [uv, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
-    return own
+    return own_pip
 
 
 def _bundled_wheel() -> Path | None:

@@ -121,8 +121,8 @@ def effective_user(status: str) -> int | None:
     """Returns the effective user of a process from the text of `/proc/PID/status`. The owner of its folder in
     /proc is another one if its memory may not be read.
     """
-    found = _EFFECTIVE_USER.search(status)
-    return int(found[1]) if found else None
+    match = _EFFECTIVE_USER.search(status)
+    return int(match[1]) if match else None
 
 
 def runs_as_this_user(pid: int) -> bool:
@@ -164,11 +164,11 @@ def processes_with_lock(
         status = file.stat()
     except OSError:
         return ()
-    names = (each.name for each in Path("/proc").iterdir())
+    names = (entry.name for entry in Path("/proc").iterdir())
     others = (int(name) for name in names if name.isdigit() and int(name) != os.getpid())
     # Others may have many processes with many files: only those that can be meant are looked at.
-    found = (process_identity(pid) for pid in others if is_expected(pid) and _has_lock(pid, status))
-    return tuple(process for process in found if process is not None)
+    holders = (process_identity(pid) for pid in others if is_expected(pid) and _has_lock(pid, status))
+    return tuple(process for process in holders if process is not None)
 
 
 def kill_processes_with_lock(file: Path, is_expected: Callable[[int], bool] = runs_as_this_user) -> bool:
@@ -208,14 +208,14 @@ def session_members(leader: ProcessIdentity) -> tuple[ProcessIdentity, ...]:
 
     They are descendants of the leader, unless its id was reused in the meantime.
     """
-    found = (process_identity(int(entry.name)) for entry in Path("/proc").glob("[0-9]*"))
+    processes = (process_identity(int(entry.name)) for entry in Path("/proc").glob("[0-9]*"))
     return tuple(
-        each
-        for each in found
-        if each is not None
-        and each.pid != leader.pid
-        and (each.boot, session_of(each.pid)) == (leader.boot, leader.pid)
-        and each.started >= leader.started
+        member
+        for member in processes
+        if member is not None
+        and member.pid != leader.pid
+        and (member.boot, session_of(member.pid)) == (leader.boot, leader.pid)
+        and member.started >= leader.started
     )
 
 

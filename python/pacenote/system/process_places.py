@@ -51,5 +51,5 @@ def _is_seen(place: int) -> bool:
 
 
 def _mount_of(place: int) -> str | None:
-    found = _MOUNT.search((_OWN / f"fdinfo/{place}").read_text("ascii", "replace"))
-    return found[1] if found else None
+    match = _MOUNT.search((_OWN / f"fdinfo/{place}").read_text("ascii", "replace"))
+    return match[1] if match else None

@@ -94,7 +94,7 @@ def compose(root: Path, request: CompositionRequest) -> Composition:
     be read.
     """
     cars = [read_car(root, name) for name in request.cars]
-    plugins = tuple(read_plugin(root, one) for one in request.plugins)
+    plugins = tuple(read_plugin(root, plugin_request) for plugin_request in request.plugins)
     bases = _bases(cars)
     folders = [base / "templates" for base in bases]
     if not folders:

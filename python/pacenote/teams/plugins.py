@@ -84,7 +84,7 @@ def list_plugins(root: Path) -> tuple[PluginRequest, ...]:
     ]
     # A folder with hooks only is a plugin, too.
     bare = {_plugin_name(file.parent) for file in folder.glob("*/plugin.py")}
-    bare -= {one.name for one in configured}
+    bare -= {plugin.name for plugin in configured}
     return (*map(PluginRequest, sorted({*_core_plugins(folder), *bare})), *configured)
 
 

@@ -360,10 +360,10 @@ def _smallest(sizes: Mapping[str, int]) -> frozenset[str]:
 
 def _few(problems: Sequence[str]) -> tuple[str, ...]:
     """Returns problems of limited number and length."""
-    found = [shortened(text, MAX_PROBLEM) for text in problems[:_MAX_PROBLEMS]]
-    if more := len(problems) - len(found):
-        found.append(format_count(more, "other problem"))
-    return tuple(found)
+    few = [shortened(text, MAX_PROBLEM) for text in problems[:_MAX_PROBLEMS]]
+    if more := len(problems) - len(few):
+        few.append(format_count(more, "other problem"))
+    return tuple(few)
 
 
 def _describe(device: TelemetryDevice, what: str, error: Exception) -> str:

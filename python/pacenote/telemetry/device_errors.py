@@ -43,8 +43,8 @@ def error_text(error: Exception, *, has_read: bool) -> str:
 def _place(error: Exception) -> str:
     """Returns where an error was raised, or which line called the library that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not _is_of_library(frame.filename)] or frames
-    return f" at {Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
+    own_frames = [frame for frame in frames if not _is_of_library(frame.filename)] or frames
+    return f" at {Path(own_frames[-1].filename).name}:{own_frames[-1].lineno}" if own_frames else ""
 
 
 def _is_of_library(file: str) -> bool:

@@ -122,13 +122,13 @@ def jvm_options(options: TelemetryOptions, logs: str) -> tuple[str, ...]:
     UsageError.
     """
     params = TelemetryParams(options.params)
-    found = (
+    all_options = (
         option
         for device in OPTIONAL
         if device.name in options.devices
         for option in device.jvm_options(params, logs)
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(all_options))
 
 
 def _by_name() -> Mapping[str, type[TelemetryDevice]]:

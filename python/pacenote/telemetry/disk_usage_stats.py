@@ -97,12 +97,12 @@ def _rows(index: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, FieldUsa
     names = ShortNames()
     for field, sizes in fields.items():
         for part in _STRUCTURES:
-            found = sizes.get(f"{part}_in_bytes")
-            if found is None:
-                found = sizes.get(part, {}).get("total_in_bytes")
+            size = sizes.get(f"{part}_in_bytes")
+            if size is None:
+                size = sizes.get(part, {}).get("total_in_bytes")
             # A structure that a field does not have has no row in the report.
-            if found:
-                yield f"disk_usage_{part}", FieldUsage(index, names.of(field), as_number(found))
+            if size:
+                yield f"disk_usage_{part}", FieldUsage(index, names.of(field), as_number(size))
 
 
 def _position(usage: FieldUsage) -> tuple[str, float, str]:

@@ -31,7 +31,7 @@ class ClusterEnvironmentInfo(TelemetryDevice):
         reply = self._cluster.get("/")
         with expected_form('"version" with its number'):
             version = reply["version"]
-            found = {
+            facts = {
                 "source_revision": version.get("build_hash"),
                 "distribution_version": version.get("number"),
                 "distribution_flavor": version.get("build_flavor") or version.get("distribution"),
@@ -41,7 +41,7 @@ class ClusterEnvironmentInfo(TelemetryDevice):
                     self._cluster.authentication, self._cluster.authentication
                 ),
             }
-        known = {f"cluster.{key}": value for key, value in found.items() if value is not None}
+        known = {f"cluster.{key}": value for key, value in facts.items() if value is not None}
         return DeviceReading(values=known)
 
     def _platform(self) -> str:

@@ -68,8 +68,8 @@ def number(value: object) -> float | None:
     """Returns a value of a document as a number, or None if it is none."""
     if isinstance(value, int | float):
         return float(value)
-    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    return None if found is None else float(found[1])
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    return None if match is None else float(match[1])
 
 
 def _numbers(document: object, prefix: str, separator: str) -> Iterator[tuple[str, float]]:

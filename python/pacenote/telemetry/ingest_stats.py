@@ -28,15 +28,15 @@ class IngestStats(NodeCountersDevice[int]):
     def counters(self, node: Mapping[str, Any]) -> Mapping[str, int]:
         """Returns the counters of a node: of all pipelines, of each pipeline and of its processors."""
         ingest = node["ingest"]
-        found = {key: as_integer(ingest["total"][name]) for key, name in _COUNTERS.items()}
+        counters = {key: as_integer(ingest["total"][name]) for key, name in _COUNTERS.items()}
         for pipeline, stats in ingest.get("pipelines", {}).items():
-            found |= _named(("pipeline", pipeline), stats)
+            counters |= _named(("pipeline", pipeline), stats)
             for position, processors in enumerate(stats.get("processors", ())):
                 for processor, details in processors.items():
                     kind = as_text(details.get("type", ""))
                     parts = ("processor", pipeline, str(position), processor, kind)
-                    found |= _named(parts, details.get("stats", {}))
-        return found
+                    counters |= _named(parts, details.get("stats", {}))
+        return counters
 
     def went_down(self, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
         """Returns whether a counter of all pipelines of a node went down; those of one pipeline go down if it

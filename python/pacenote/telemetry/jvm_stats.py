@@ -58,7 +58,7 @@ class JvmStats(NodeCountersDevice[_Collections]):
     def went_down(self, before: Mapping[str, _Collections], after: Mapping[str, _Collections]) -> bool:
         """Returns whether a collector counts fewer collections, or less time, than before."""
         during = (after.get(kind, _Collections()) - counted for kind, counted in before.items())
-        return any(each.count < 0 or each.time_ms < 0 for each in during)
+        return any(collections.count < 0 or collections.time_ms < 0 for collections in during)
 
     def reading(
         self, nodes: Sequence[ComparedNode[_Collections]], problems: tuple[str, ...]

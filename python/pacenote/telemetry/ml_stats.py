@@ -56,9 +56,9 @@ class MlProcessingTimes(TelemetryDevice):
             connection.close()
         with expected_form('"aggregations" with the times of each job'):
             # Without indices, an engine leaves out the aggregations.
-            found = reply.get("aggregations", {}).get("jobs", {}).get("buckets", ())
+            buckets = reply.get("aggregations", {}).get("jobs", {}).get("buckets", ())
             names = ShortNames()
-            times = tuple(_times(bucket, names) for bucket in found)
+            times = tuple(_times(bucket, names) for bucket in buckets)
         return DeviceReading({"ml_processing_time": times} if times else {})
 
 

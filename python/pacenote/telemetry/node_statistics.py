@@ -100,9 +100,9 @@ class NodeStatistics:
                 if not group.label:
                     yield from _numbers(values, named, labels)
                     continue
-                for each in values:
-                    own = {**labels, group.label: as_text(each[f"{group.label}_name"])}
-                    yield from _numbers(each, named, own)
+                for entry in values:
+                    entry_labels = {**labels, group.label: as_text(entry[f"{group.label}_name"])}
+                    yield from _numbers(entry, named, entry_labels)
 
     def _named_values(self, group: ValueGroup, path: tuple[str, ...]) -> Sequence[_Value]:
         """Returns the values of a group at a path, whose names are made once."""
@@ -132,10 +132,10 @@ def _objects(
         if not isinstance(value, Mapping):
             return
         if key == "*":
-            for own, child in value.items():
-                if len(own) > MAX_NAME:
+            for name, child in value.items():
+                if len(name) > MAX_NAME:
                     continue
-                yield from _objects(child, path[position + 1 :], (*before, own))
+                yield from _objects(child, path[position + 1 :], (*before, name))
             return
         value = value.get(key)
         before = (*before, key)

@@ -93,40 +93,40 @@ class TelemetryParams:
         return parameter.value_of(self.values.get(parameter.name, parameter.default))
 
 
-def _listed(given: object) -> Iterator[str] | None:
+def _listed(value: object) -> Iterator[str] | None:
     """Returns the names in a value, or None if it has none; Rally's object of lists by cluster means those of
     the cluster under test.
     """
-    if isinstance(given, Mapping):
-        given = given.get("default", ())
-    if isinstance(given, str):
-        given = given.split(",")
-    if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
+    if isinstance(value, Mapping):
+        value = value.get("default", ())
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
         return None
-    return (each.strip() for each in given if each.strip())
+    return (name.strip() for name in value if name.strip())
 
 
-def _seconds(given: object) -> float | None:
-    if isinstance(given, bool):
+def _seconds(raw: object) -> float | None:
+    if isinstance(raw, bool):
         return None
     try:
-        value = float(str(given))
+        value = float(str(raw))
     except ValueError:
         return None
     return value if math.isfinite(value) and value > 0 else None
 
 
-def _flag(given: object) -> bool | None:
-    return given if isinstance(given, bool) else _FLAGS.get(str(given).lower())
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else _FLAGS.get(str(value).lower())
 
 
-def _names(given: object) -> Names | None:
-    names = _listed(given)
+def _names(value: object) -> Names | None:
+    names = _listed(value)
     return None if names is None else tuple(names)
 
 
-def _text(given: object) -> str | None:
-    return str(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else None
+def _text(value: object) -> str | None:
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
 
 
 _CONVERSIONS = {"seconds": _seconds, "flag": _flag, "names": _names, "text": _text}

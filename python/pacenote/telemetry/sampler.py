@@ -73,10 +73,10 @@ def _limited(values: Iterable[SampledValue]) -> Sequence[SampledValue]:
     """Returns the values of a sample, which its device reads from a reply one after the other. Raises
     EngineError for more than `MAX_VALUES`, of which it reads no more.
     """
-    found = list(islice(values, MAX_VALUES + 1))
-    if len(found) > MAX_VALUES:
+    limited = list(islice(values, MAX_VALUES + 1))
+    if len(limited) > MAX_VALUES:
         raise EngineError(f"the engine's response has more than {MAX_VALUES:,} values")
-    return found
+    return limited
 
 
 class SampledDevice(TelemetryDevice):
@@ -186,13 +186,13 @@ class SampledDevice(TelemetryDevice):
             TelemetrySample(
                 at_ns,
                 self.name,
-                shortened(one.name, MAX_NAME),
-                one.value,
-                one.unit,
-                one.kind,
-                _short_labels(one.labels),
+                shortened(figure.name, MAX_NAME),
+                figure.value,
+                figure.unit,
+                figure.kind,
+                _short_labels(figure.labels),
             )
-            for one in figures
+            for figure in figures
         ]
         self._gaps.taken += 1
         self._last = samples[:MAX_GAPS] or self._last
@@ -201,7 +201,7 @@ class SampledDevice(TelemetryDevice):
     def _miss(self, error: Exception) -> None:
         self._gaps.add(error_text(error, has_read=self.has_read))
         at_ns = _clock(self._cluster)()
-        self._write([replace(each, time_ns=at_ns, value=None) for each in self._last])
+        self._write([replace(sample, time_ns=at_ns, value=None) for sample in self._last])
 
     def _write(self, samples: Sequence[TelemetrySample]) -> None:
         if self._cluster.sink is not None and samples:

@@ -56,15 +56,15 @@ def read_recoveries(cluster: ObservedCluster) -> dict[CopyId, Recovery]:
         reply = cluster.get(_PATH)
     except EngineError:
         return {}
-    found = {}
+    recoveries = {}
     for index, described in _items(reply):
         shards = described.get("shards") if isinstance(described, Mapping) else None
         for shard in shards if isinstance(shards, list) else ():
             if isinstance(shard, Mapping) and (known := _recovery(shard)) is not None:
                 number, node = shard.get("id"), _part(shard, "target").get("id")
                 if isinstance(number, str | int) and isinstance(node, str):
-                    found[CopyId(index, str(number), node)] = known
-    return found
+                    recoveries[CopyId(index, str(number), node)] = known
+    return recoveries
 
 
 def _recovery(shard: Mapping[str, Any]) -> Recovery | None:
@@ -84,5 +84,5 @@ def _items(reply: object) -> list[tuple[str, Any]]:
 
 
 def _part(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = values.get(key)
-    return found if isinstance(found, Mapping) else {}
+    value = values.get(key)
+    return value if isinstance(value, Mapping) else {}

@@ -64,9 +64,9 @@ class BlobStoreStats(SampledDevice):
 
 
 def _file_types(stats: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> Iterator[SampledValue]:
-    for each in stats:
-        file_type = as_text(each["file_ext"])
-        numbers = {key: value for key, value in each.items() if key != "file_ext"}
+    for row in stats:
+        file_type = as_text(row["file_ext"])
+        numbers = {key: value for key, value in row.items() if key != "file_ext"}
         yield from figures(numbers, labels={**labels, "lucene_file_type": file_type})
 
 

@@ -42,21 +42,22 @@ class TransformStats(SampledDevice):
 
     def conclude(self, connection: ControlConnection, /) -> DeviceReading:
         """Returns the totals of the transforms. Raises EngineError."""
-        found = list(self._transforms(connection))
+        transforms = list(self._transforms(connection))
         times = {
             f"total_transform_{kind}_times": tuple(
-                TransformFigure(name, as_number(stats[f"{kind}_time_in_ms"]), "ms") for name, stats in found
+                TransformFigure(name, as_number(stats[f"{kind}_time_in_ms"]), "ms")
+                for name, stats in transforms
             )
             for kind in _TIMES
         }
         throughput = tuple(
             TransformFigure(name, rate, "docs/s")
-            for name, stats in found
+            for name, stats in transforms
             if (rate := _throughput(stats)) is not None
         )
         values = {
             f"transform.{name}.{figure.name}": figure.value
-            for name, stats in found
+            for name, stats in transforms
             for figure in _figures("total_", name, stats)
         }
         return DeviceReading({**times, "total_transform_throughput": throughput}, values)
@@ -69,7 +70,7 @@ class TransformStats(SampledDevice):
             short = ShortNames()
             for transform in reply["transforms"]:
                 stats = transform["stats"]
-                missing = [key for key in (*_COUNTS, *(f"{each}_time_in_ms" for each in _TIMES))
+                missing = [key for key in (*_COUNTS, *(f"{kind}_time_in_ms" for kind in _TIMES))
                            if not isinstance(stats.get(key), int | float)]  # fmt: skip
                 if missing:
                     raise ValueError(f"{missing[0]} is missing")

@@ -56,8 +56,8 @@ def filter_tasks(track: Track, include: Iterable[str], exclude: Iterable[str]) -
 
     def keep(_: Challenge, task: Task) -> bool:
         if included:
-            return any(one.matches(task) for one in included)
-        return not any(one.matches(task) for one in excluded)
+            return any(task_filter.matches(task) for task_filter in included)
+        return not any(task_filter.matches(task) for task_filter in excluded)
 
     return keep_tasks(track, keep)
 
@@ -71,13 +71,16 @@ def unmatched_filters(
     included = [parse_filter(text) for text in include]
     filters = included or [parse_filter(text) for text in exclude]
     tasks = [task for challenge in track.challenges for task in challenge.tasks()]
-    unmatched = [one for one in filters if not any(map(one.matches, tasks))]
+    unmatched = [task_filter for task_filter in filters if not any(map(task_filter.matches, tasks))]
     if not unmatched:
         return ()
     missing = []
-    for one in unmatched:
-        known = {value for task in tasks for value in _values(one.kind, task)}
-        missing.append(f"no {_KIND_NAMES[one.kind]} {quoted(one.value)}{did_you_mean(one.value, known)}")
+    for task_filter in unmatched:
+        known = {value for task in tasks for value in _values(task_filter.kind, task)}
+        missing.append(
+            f"no {_KIND_NAMES[task_filter.kind]} {quoted(task_filter.value)}"
+            f"{did_you_mean(task_filter.value, known)}"
+        )
     option = "--include-tasks" if included else "--exclude-tasks"
     text = f"{option}: track {quoted(track.name)} has {', and '.join(missing)}"
     if len(unmatched) == len(included):

@@ -61,17 +61,17 @@ def _load(
     problems = Problems()
     root = FieldReader(rendered.parsed(), (), problems)
     track = parse_track(root, source.name, source.root, renderer.body)
-    found = [*_osb_plugin_problem(source), *rendered.describe(problems)]
+    messages = [*_osb_plugin_problem(source), *rendered.describe(problems)]
     reserved = sorted(RESERVED_NAMES & set(params))
-    found += [
+    messages += [
         f"{quoted(name)} cannot be the name of a parameter: templates have a variable of that name"
         for name in reserved
     ]
     unused = () if options.ignore_unused else renderer.unused_params()
     if unused:
-        found.append(unused_params_message(unused, renderer.known_params()))
-    if found:
-        raise _load_error(source, tuple(found), _params_hint(renderer) if unused else "")
+        messages.append(unused_params_message(unused, renderer.known_params()))
+    if messages:
+        raise _load_error(source, tuple(messages), _params_hint(renderer) if unused else "")
 
     def describe(later: Iterable[Problem]) -> tuple[str, ...]:
         return tuple(redact(text, secrets) for text in rendered.describe(later))

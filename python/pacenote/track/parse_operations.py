@@ -26,7 +26,7 @@ def parse_operations(root: FieldReader) -> dict[str, Operation]:
 def parse_operation(item: FieldReader, name: str = "") -> Operation:
     """Returns one operation; without a name, its name is its type."""
     kind = item.name("operation-type", is_required=True)
-    if "type" in item.data and (found := find_type(kind)) is not None and found.searches:
+    if "type" in item.data and (operation_type := find_type(kind)) is not None and operation_type.searches:
         item.problem("type", "is not supported: engines no longer have mapping types")
     item.flag("run-on-serverless", False)
     item.flag("include-in-reporting", True)

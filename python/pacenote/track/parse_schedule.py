@@ -26,12 +26,12 @@ def parse_challenges(root: FieldReader, operations: Operations) -> tuple[Challen
 
     OpenSearch Benchmark calls them test procedures; a track may also have a schedule without a challenge.
     """
-    given = [key for key in (*_LIST_KEYS, *_SINGLE_KEYS, "schedule") if key in root.data]
-    if len(given) != 1:
-        found = " and ".join(given) or "none"
-        root.problem(None, f"needs exactly one of challenges, challenge and schedule, but has {found}")
+    keys = [key for key in (*_LIST_KEYS, *_SINGLE_KEYS, "schedule") if key in root.data]
+    if len(keys) != 1:
+        present = " and ".join(keys) or "none"
+        root.problem(None, f"needs exactly one of challenges, challenge and schedule, but has {present}")
         return ()
-    key = given[0]
+    key = keys[0]
     base = root.mapping("parameters")
     if key == "schedule":
         schedule = _schedule(root, operations)
@@ -53,8 +53,8 @@ def _check_challenges(
         names.add(challenge.name)
     defaults = [challenge.name for challenge in challenges if challenge.default]
     if len(challenges) > 1 and len(defaults) != 1:
-        found = f"{quoted_list(defaults)} are" if defaults else "none is"
-        text = f'has {len(challenges)} challenges of which {found} marked as "default"'
+        marked = f"{quoted_list(defaults)} are" if defaults else "none is"
+        text = f'has {len(challenges)} challenges of which {marked} marked as "default"'
         root.problem(key, f"{text}, but exactly one must be")
 
 
@@ -102,16 +102,16 @@ class _Bounds:
 
 def _bounds(item: FieldReader, parent: _Bounds) -> _Bounds:
     """Returns the bounds of an element; those that it does not set are inherited from its parent."""
-    given = _Bounds(
+    element = _Bounds(
         warmup_iterations=item.integer("warmup-iterations", 0),
         iterations=item.integer("iterations", 1),
         warmup_time_period=item.number("warmup-time-period"),
         time_period=item.number("time-period", above=True),
         ramp_up_time_period=item.number("ramp-up-time-period"),
     )
-    own = {name: getattr(given, name) for name in _Bounds.__slots__}
+    stated = {name: getattr(element, name) for name in _Bounds.__slots__}
     inherited = {name: getattr(parent, name) for name in _Bounds.__slots__}
-    return _Bounds(**{name: inherited[name] if own[name] is None else own[name] for name in own})
+    return _Bounds(**{name: inherited[name] if stated[name] is None else stated[name] for name in stated})
 
 
 def _parallel(outer: FieldReader, operations: Operations) -> Parallel:

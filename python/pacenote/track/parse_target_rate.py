@@ -51,12 +51,12 @@ def parse_target_interval(item: FieldReader) -> float | None:
         except ValueError:
             value = None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        found = preview(item.data["target-interval"])
-        item.problem("target-interval", f"is {found}, but must be a number of seconds of at least 0")
+        stated = preview(item.data["target-interval"])
+        item.problem("target-interval", f"is {stated}, but must be a number of seconds of at least 0")
         return None
     if value and not 1 / _MAX_RATE <= value <= MAX_NUMBER:
-        found = preview(item.data["target-interval"])
-        text = f"is {found}, but must be 0, or from {1 / _MAX_RATE:g} to {MAX_NUMBER:.0f} seconds"
+        stated = preview(item.data["target-interval"])
+        text = f"is {stated}, but must be 0, or from {1 / _MAX_RATE:g} to {MAX_NUMBER:.0f} seconds"
         item.problem("target-interval", text)
         return None
     return float(value)

@@ -116,9 +116,11 @@ class Renderer:
             for name in references.variables:
                 if known.get(name) is None:
                     known[name] = references.defaults.get(name)
-            found = [loaded[0] for name in references.included if (loaded := self._include(name)) is not None]
-            texts += [text for text in found if text not in seen]
-            seen.update(found)
+            included = [
+                loaded[0] for name in references.included if (loaded := self._include(name)) is not None
+            ]
+            texts += [text for text in included if text not in seen]
+            seen.update(included)
         return known
 
     def _reads(self, name: str) -> bool:
@@ -164,8 +166,8 @@ class Renderer:
         return (self._source.read(path), str(path), lambda: True) if path.is_file() else None
 
     def _glob(self, pattern: str) -> list[str]:
-        found = self._source.glob(self._source.root, pattern)
-        return [self._source.display_path(path) for path in found]
+        paths = self._source.glob(self._source.root, pattern)
+        return [self._source.display_path(path) for path in paths]
 
     def _describe_error(self, assembled: AssembledText, cause: Exception) -> TrackError:
         location = _error_location(cause)
@@ -186,12 +188,12 @@ class Renderer:
 def _constant_defaults(tree: jinja2.nodes.Template) -> dict[str, Any]:
     """Returns the constant values of the filter `default`, by the variable that it is applied to."""
     return {
-        found.node.name: found.args[0].value
-        for found in tree.find_all(jinja2.nodes.Filter)
-        if found.name in ("default", "d")
-        and isinstance(found.node, jinja2.nodes.Name)
-        and found.args
-        and isinstance(found.args[0], jinja2.nodes.Const)
+        default_filter.node.name: default_filter.args[0].value
+        for default_filter in tree.find_all(jinja2.nodes.Filter)
+        if default_filter.name in ("default", "d")
+        and isinstance(default_filter.node, jinja2.nodes.Name)
+        and default_filter.args
+        and isinstance(default_filter.args[0], jinja2.nodes.Const)
     }
 
 

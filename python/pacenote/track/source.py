@@ -50,8 +50,8 @@ class TrackSource:
         """Returns the files that match a pattern relative to a folder, sorted. Raises `TrackError` if one is
         outside of the boundary.
         """
-        found = sorted(glob.glob(pattern, root_dir=folder))  # noqa: PTH207  # Path.glob refuses absolute patterns
-        paths = [Path(os.path.normpath(folder / name)) for name in found]
+        matches = sorted(glob.glob(pattern, root_dir=folder))  # noqa: PTH207  # Path.glob refuses absolute patterns
+        paths = [Path(os.path.normpath(folder / name)) for name in matches]
         files = [path for path in paths if path.is_file()]
         for file in files:
             self.check(file)
@@ -96,13 +96,13 @@ class FolderRepository:
         """Returns the sorted names of all folders below the root that contain an entry file, except hidden
         ones, and those that are nested more than 64 times.
         """
-        found = []
+        names = []
         for folder, below, files in os.walk(self.root):
             depth = len(Path(folder).relative_to(self.root).parts)
             below[:] = [name for name in below if not name.startswith(".") and depth < _MAX_DEPTH]
             if not set(ENTRY_FILES).isdisjoint(files):
-                found.append(Path(folder).relative_to(self.root).as_posix())
-        return sorted(name for name in found if name != ".")
+                names.append(Path(folder).relative_to(self.root).as_posix())
+        return sorted(name for name in names if name != ".")
 
     def folder(self, name: str) -> Path | None:
         """Returns the folder of a track, or None if there is no such track."""

@@ -59,10 +59,10 @@ def summarize_tracks(repository: FolderRepository, cache: Path | None = None) ->
     file = cache / f"tracks-{digest}.json" if cache else None
     if file is not None and (cached := _read_cache(file, signature)) is not None:
         return cached
-    found = [_summary(repository.root / name, name) for name in repository.names()]
+    summaries = [_summary(repository.root / name, name) for name in repository.names()]
     if file is not None:
-        _write_cache(file, signature, found)
-    return found
+        _write_cache(file, signature, summaries)
+    return summaries
 
 
 def summarize_track(path: Path) -> TrackSummary:
@@ -146,14 +146,16 @@ def _read_cache(file: Path, signature: str) -> list[TrackSummary] | None:
         cached = parse_json(file.read_text("utf-8"))
         if cached["signature"] != signature:
             return None
-        return [TrackSummary(**{**one, "challenges": tuple(one["challenges"])}) for one in cached["tracks"]]
+        return [
+            TrackSummary(**{**track, "challenges": tuple(track["challenges"])}) for track in cached["tracks"]
+        ]
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write_cache(file: Path, signature: str, found: list[TrackSummary]) -> None:
+def _write_cache(file: Path, signature: str, summaries: list[TrackSummary]) -> None:
     """Writes the cache; if that fails, the tracks are read again next time."""
-    text = json.dumps({"signature": signature, "tracks": [asdict(one) for one in found]})
+    text = json.dumps({"signature": signature, "tracks": [asdict(summary) for summary in summaries]})
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         # The name cannot be known before: another user could have put a link there.

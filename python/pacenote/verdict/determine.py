@@ -178,14 +178,14 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
 
 def _accompanied(tasks: Sequence[TaskResult]) -> frozenset[str]:
     """Returns the names of the tasks during which another one sent requests."""
-    found, latest = set[str](), None
+    accompanied, latest = set[str](), None
     sending = (task for task in tasks if task.accounting.requests)
     for task in sorted(sending, key=lambda each: each.started_s):
         if latest is not None and task.started_s < latest.started_s + latest.duration_s:
-            found |= {latest.task, task.task}
+            accompanied |= {latest.task, task.task}
         if latest is None or task.started_s + task.duration_s > latest.started_s + latest.duration_s:
             latest = task
-    return frozenset(found)
+    return frozenset(accompanied)
 
 
 def _changed_machine(snapshot: RecordedSnapshot | None) -> Iterator[Finding]:
@@ -222,18 +222,18 @@ def _used_documents(corpus: RecordedCorpus) -> str:
 
 
 def _missing_documents(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:
-    if found := list(checks):
+    if differing := list(checks):
         yield Finding(
-            f"acknowledged documents are missing: {_differences(found)}",
+            f"acknowledged documents are missing: {_differences(differing)}",
             "engine",
             "look for failures in the log of the engine",
         )
 
 
 def _additional_documents(checks: Iterable[DocumentCheck]) -> Iterator[Finding]:
-    if found := list(checks):
+    if differing := list(checks):
         yield Finding(
-            f"there are more documents than were acknowledged: {_differences(found)}",
+            f"there are more documents than were acknowledged: {_differences(differing)}",
             "engine",
             "delete the indices before the race, and let nothing else write to them",
         )

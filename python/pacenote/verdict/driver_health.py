@@ -325,21 +325,21 @@ def _busy(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks the busiest ten seconds of each thread, because an average would hide them; a shorter step is
     checked as a whole.
     """
-    found: list[tuple[float, str]] = []
+    shares: list[tuple[float, str]] = []
     lengths: dict[float, float] = {}
     for busiest in _of_threads(driver, "busiest_steps", "busiest"):
         share = number(busiest, "share")
         if share > THREAD_CPU_SHARE:
-            found.append((share, str(busiest.get("step"))))
+            shares.append((share, str(busiest.get("step"))))
             # An older version did not record the length.
             lengths[share] = number(busiest, "length_s") or 10.0
-    if found:
+    if shares:
         yield Finding(
-            f"the driver was busy {_worst(found, THREAD_CPU_SHARE)} of {lengths[max(found)[0]]:.3g} s "
+            f"the driver was busy {_worst(shares, THREAD_CPU_SHARE)} of {lengths[max(shares)[0]]:.3g} s "
             f"(limit {THREAD_CPU_SHARE * 100:.0f} %): it may have been the bottleneck",
             "driver",
             "give it more threads and cores",
-            _steps(found),
+            _steps(shares),
             EVERYTHING,
         )
 
@@ -357,18 +357,18 @@ def _of_threads(driver: Mapping[str, object], key: str, worst: str) -> Iterator[
 
 def _delayed(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks the waits for a core of each thread, which delay replies."""
-    found: list[tuple[float, str]] = []
+    shares: list[tuple[float, str]] = []
     for delayed in _of_threads(driver, "delayed_tasks", "delayed"):
         wait_ms, service_ms = number(delayed, "wait_ms"), number(delayed, "service_ms")
         if _is_delayed(delayed):
-            found.append((wait_ms / max(service_ms, 1e-9), str(delayed.get("task"))))
-    if found:
+            shares.append((wait_ms / max(service_ms, 1e-9), str(delayed.get("task"))))
+    if shares:
         yield Finding(
-            f"the driver waited for a core and read replies late, by {_worst(found, RUN_QUEUE_SHARE)} of "
+            f"the driver waited for a core and read replies late, by {_worst(shares, RUN_QUEUE_SHARE)} of "
             f"service time (limit {RUN_QUEUE_SHARE * 100:.0f} %)",
             "machine",
             core_advice(driver),
-            _steps(found),
+            _steps(shares),
             EVERYTHING,
         )
 
@@ -384,14 +384,14 @@ def _core_waits(driver: Mapping[str, object], tasks: Iterable[TaskResult]) -> It
     """
     reported = _delayed_steps(driver, tasks)
     waits = [wait for _, thread in threads_of(driver) for wait in listed(thread, "core_waits")]
-    found = [
+    shares = [
         (share, str(wait.get("step")))
         for wait in waits
         if isinstance(wait, Mapping)
         and (share := number(wait, "share")) > CORE_WAIT_SHARE
         and str(wait.get("step")) not in reported
     ]
-    for alike, doubtful_from in _by_doubt(found):
+    for alike, doubtful_from in _by_doubt(shares):
         replies = "replies" if doubtful_from == EVERYTHING else "the slowest replies"
         yield Finding(
             "the driver waited for a core for 5 ms or more of 20 ms at a time, "
@@ -442,12 +442,12 @@ def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 def _faulting(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks threads whose memory or program was read from the disk while they served their clients."""
-    found: list[tuple[float, str]] = []
+    shares: list[tuple[float, str]] = []
     for faulting in _of_threads(driver, "faulting_steps", "faulting"):
         faults, operations = number(faulting, "major_faults"), number(faulting, "operations")
         if min(faults, operations) >= MIN_FAULTS and faults > FAULT_SHARE * operations:
-            found.append((faults / operations, str(faulting.get("step"))))
-    for alike, doubtful_from in _by_doubt(found):
+            shares.append((faults / operations, str(faulting.get("step"))))
+    for alike, doubtful_from in _by_doubt(shares):
         yield Finding(
             f"the driver read its memory or its program from the disk during {_worst(alike, FAULT_SHARE)} of "
             f"operations (limit {FAULT_SHARE * 100:.0f} %)",
@@ -460,15 +460,15 @@ def _faulting(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 def _data_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Reports the steps in which a thread waited for data files."""
-    found: list[tuple[float, str]] = []
+    shares: list[tuple[float, str]] = []
     files: dict[str, list[str]] = {}
     for _, thread in threads_of(driver):
         for wait in listed(thread, "data_waits"):
             if isinstance(wait, Mapping) and number(wait, "share") > DATA_WAIT_SHARE:
                 step = str(wait.get("step"))
-                found.append((number(wait, "share"), step))
+                shares.append((number(wait, "share"), step))
                 files.setdefault(step, []).append(str(wait.get("file")))
-    for alike, doubtful_from in _by_doubt(found):
+    for alike, doubtful_from in _by_doubt(shares):
         read = dict.fromkeys(file for step in _steps(alike) for file in files[step])
         yield Finding(
             f"the driver waited for the disk for {_worst(alike, DATA_WAIT_SHARE)} of its time while it read "
@@ -480,11 +480,11 @@ def _data_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
         )
 
 
-def _by_doubt(found: Sequence[tuple[float, str]]) -> Iterator[tuple[list[tuple[float, str]], float]]:
+def _by_doubt(shares: Sequence[tuple[float, str]]) -> Iterator[tuple[list[tuple[float, str]], float]]:
     """Yields the shares of steps of which the same figures are doubtful, with `Finding.doubtful_from`."""
-    worst = {step: max(share for share, other in found if other == step) for _, step in found}
+    worst = {step: max(share for share, other in shares if other == step) for _, step in shares}
     for steps, doubtful_from in by_doubt(worst):
-        yield [(share, step) for share, step in found if step in steps], doubtful_from
+        yield [(share, step) for share, step in shares if step in steps], doubtful_from
 
 
 def _possibly_changed(driver: Mapping[str, object]) -> Iterator[Finding]:
@@ -564,13 +564,13 @@ def _group(throttling: Mapping[str, object]) -> str:
     return f"control group {group} of the driver" if isinstance(group, str) else "the driver"
 
 
-def _worst(found: Sequence[tuple[float, str]], limit: float) -> str:
-    """Returns the highest of shares above a limit as a percentage; `found` has each with the step in which it
+def _worst(shares: Sequence[tuple[float, str]], limit: float) -> str:
+    """Returns the highest of shares above a limit as a percentage; each share is with the step in which it
     was seen.
     """
-    text = format_excess(max(found)[0], limit, ".3g")
-    return text if len(found) == 1 else f"up to {text}"
+    text = format_excess(max(shares)[0], limit, ".3g")
+    return text if len(shares) == 1 else f"up to {text}"
 
 
-def _steps(found: Sequence[tuple[float, str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(step for _, step in found))
+def _steps(shares: Sequence[tuple[float, str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(step for _, step in shares))

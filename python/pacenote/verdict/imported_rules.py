@@ -53,16 +53,16 @@ def _excessive_error_rates(tasks: Iterable[ImportedTask], limit: float) -> Itera
     failing = [task for task in tasks if (task.error_rate or 0.0) > limit]
     indexing = [task for task in failing if task.indexes]
     others = [task for task in failing if not task.indexes]
-    for found, consequence in (
+    for affected, consequence in (
         (indexing, ": documents are missing, so later tasks searched less data"),
         (others, ""),
     ):
-        if found:
-            share = format_range(((task.error_rate or 0.0) * 100 for task in found), "{:.4g} %".format)
+        if affected:
+            share = format_range(((task.error_rate or 0.0) * 100 for task in affected), "{:.4g} %".format)
             yield Finding(
                 f"{share} of the operations failed (limit {limit * 100:.4g} %){consequence}",
                 "engine",
-                tasks=_names(found),
+                tasks=_names(affected),
             )
 
 
@@ -121,21 +121,21 @@ def _unknown_error_rates(tasks: Iterable[ImportedTask]) -> Iterator[Finding]:
 
 def _waiting(tasks: Iterable[ImportedTask]) -> Iterator[Finding]:
     """Yields findings about tasks whose requests waited: their latency depends on the length of the task."""
-    found = []
+    waiting = []
     for task in tasks:
         latency, service = (task.percentiles.get(kind, {}).get(50.0) for kind in ("latency", "service time"))
         if latency is None or service is None or latency - service < _MIN_WAIT_MS:
             continue
         if latency >= WAITING_FACTOR * service > 0:
-            found.append((task, latency / service))
-    if found:
-        factors = format_range((factor for _, factor in found), "{:.3g}".format)
+            waiting.append((task, latency / service))
+    if waiting:
+        factors = format_range((factor for _, factor in waiting), "{:.3g}".format)
         yield Finding(
             f"the median latency is {factors} times the service time: requests waited, as they do when the "
             "engine does not keep up with the target rate",
             "unknown",
             "compare service time and throughput, or lower the target rate",
-            _names(task for task, _ in found),
+            _names(task for task, _ in waiting),
         )
 
 

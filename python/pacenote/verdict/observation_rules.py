@@ -21,16 +21,18 @@ _CALM = "wait until the cluster is green and idle, and repeat the race"
 
 def observed_findings(record: RaceRecord) -> Iterator[Finding]:
     """Yields the reasons why a race is suspect that were observed on the engine's side."""
-    found = measured_observations(record)
-    yield from machine_findings(record.driver, found)
-    states = {task: each.cluster for task, each in found.items()}
+    observations = measured_observations(record)
+    yield from machine_findings(record.driver, observations)
+    states = {task: each.cluster for task, each in observations.items()}
     yield from _cluster_states(states, len(record.cluster.nodes))
 
 
-def machine_findings(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
+def machine_findings(
+    driver: Mapping[str, object], observations: Mapping[str, TaskObservation]
+) -> Iterator[Finding]:
     """Yields what other programs and machines took from the engine; `driver` is what the driver reports."""
-    yield from _other_programs(found)
-    yield from _stolen(driver, found)
+    yield from _other_programs(observations)
+    yield from _stolen(driver, observations)
 
 
 def used_by_others(
@@ -60,12 +62,14 @@ def lacked_most(observation: TaskObservation) -> float:
     return max(known, observation.lacked_possible_share or 0.0)
 
 
-def _other_programs(found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
-    above = {task: share for task, each in found.items() if (share := _other_share(each)) > OTHER_SHARE}
+def _other_programs(observations: Mapping[str, TaskObservation]) -> Iterator[Finding]:
+    above = {
+        task: share for task, each in observations.items() if (share := _other_share(each)) > OTHER_SHARE
+    }
     if above:
         worst = max(above, key=lambda task: above[task])
         up_to = "up to " if len(above) > 1 else ""
-        or_more = " or more" if (found[worst].other_share or 0.0) < above[worst] else ""
+        or_more = " or more" if (observations[worst].other_share or 0.0) < above[worst] else ""
         largest = format_excess(above[worst], OTHER_SHARE)
         yield Finding(
             f"programs beside engine and driver used {up_to}{largest}{or_more} of the processor time of the "
@@ -81,13 +85,13 @@ def _other_share(observation: TaskObservation) -> float:
     return max(observation.other_share or 0.0, observation.other_least_share or 0.0)
 
 
-def _stolen(driver: Mapping[str, object], found: Mapping[str, TaskObservation]) -> Iterator[Finding]:
+def _stolen(driver: Mapping[str, object], observations: Mapping[str, TaskObservation]) -> Iterator[Finding]:
     """Reports time that was stolen from the cores of the engine, unless that is reported of all cores, and
     makes as many figures doubtful.
     """
     of_driver = own_cores(driver)
     of_all = of_driver.stolen_share if of_driver.numbers is None else 0.0
-    shares = {task: each.steal_share for task, each in found.items() if each.steal_share is not None}
+    shares = {task: each.steal_share for task, each in observations.items() if each.steal_share is not None}
     doubtful = {task: share for task, share in shares.items() if share > STOLEN_SHARE_OF_FIGURES}
     other = {task: share for task, share in shares.items() if STOLEN_SHARE < share <= STOLEN_SHARE_OF_FIGURES}
     # A disturbance of one task says nothing about the figures of another one.

@@ -37,9 +37,9 @@ def outside_disturbance(record: RaceRecord) -> str:
     ]
     if record.options.test_mode or any(each.cause not in _OF_THE_MACHINE for each in blamed):
         return ""
-    found: Iterable[Finding] = (
+    findings: Iterable[Finding] = (
         *outside_findings(record.driver),
         *machine_findings(record.driver, measured_observations(record)),
     )
-    first = next(iter(found), None)
+    first = next(iter(findings), None)
     return "" if first is None else ": ".join(filter(None, (name_tasks(first.tasks), first.text)))

@@ -221,14 +221,14 @@ def unsent(tasks: Iterable[TaskResult], delays: Delays) -> Iterator[Finding]:
 
 def uncounted_backlogs(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     """Yields findings about tasks of which more operations may be unsent than were counted."""
-    if found := [task for task in tasks if task.unsent_is_least]:
-        least = sum(task.accounting.unsent for task in found)
+    if uncounted := [task for task in tasks if task.unsent_is_least]:
+        least = sum(task.accounting.unsent for task in uncounted)
         yield Finding(
             f"how many operations were not sent is unknown (at least {least:,}), "
             "because the scheduler could not be asked for all of them",
             "track",
             "let the scheduler answer quickly, and return times that do not decrease",
-            names(found),
+            names(uncounted),
         )
 
 

@@ -115,9 +115,9 @@ def excessive_error_rates(tasks: Sequence[TaskResult], limit: float) -> Iterator
     overall = [task for task in tasks if task not in failing and task.accounting.failed_share > limit]
     if empty := list(filter(_indexed_nothing, failing)):
         rates = (task.error_rate or 0.0 for task in empty)
-        found = _error_finding("of the operations failed", rates, empty, limit)
+        finding = _error_finding("of the operations failed", rates, empty, limit)
         yield structs.replace(
-            found, text=f"{found.text}: no document was indexed, so later tasks lacked them"
+            finding, text=f"{finding.text}: no document was indexed, so later tasks lacked them"
         )
     if measured := [task for task in failing if task not in empty]:
         rates = (task.error_rate or 0.0 for task in measured)
@@ -129,18 +129,18 @@ def excessive_error_rates(tasks: Sequence[TaskResult], limit: float) -> Iterator
 
 def caught_failures(tasks: Iterable[TaskResult], limit: float) -> Iterator[Finding]:
     """Yields findings about requests that failed in operations which their runners count as successes."""
-    found = [task for task in tasks if task.caught_failures > limit * task.accounting.requests]
-    if found:
+    affected = [task for task in tasks if task.caught_failures > limit * task.accounting.requests]
+    if affected:
         failed, requests = (
-            sum(task.caught_failures for task in found),
-            sum(task.accounting.requests for task in found),
+            sum(task.caught_failures for task in affected),
+            sum(task.accounting.requests for task in affected),
         )
         yield Finding(
             f"{failed:,} of {format_count(requests, 'request')} failed in operations that count as successes "
             f"(limit {limit * 100:.4g} %)",
             "engine",
             "let the runner raise the error or return success: false, or accept it with --max-error-rate",
-            names(found),
+            names(affected),
             EVERYTHING,
         )
 
@@ -241,7 +241,7 @@ def plugin_failures(tasks: Iterable[TaskResult], *, tolerable: bool) -> Iterator
 
 def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields findings about requests that were sent late, by cause and by the percentiles that it affects."""
-    found: dict[tuple[_Delay, tuple[float, ...], float], list[tuple[TaskResult, float]]] = {}
+    groups: dict[tuple[_Delay, tuple[float, ...], float], list[tuple[TaskResult, float]]] = {}
     for task in tasks:
         if above := tuple(_excessive_lateness(task)):
             percentiles = tuple(lateness.q for lateness, _ in above)
@@ -251,8 +251,8 @@ def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[
                 delay = replace(_CORE_DELAY, text=_waited_text(core_times), advice=core_advice(driver))
             doubtful_from = min(lateness.q for lateness, _ in _excessive_lateness(task, _REPORTED))
             key = (delay, percentiles, doubtful_from)
-            found.setdefault(key, []).append((task, above[-1][0].ms))
-    for (delay, percentiles, doubtful_from), delays in found.items():
+            groups.setdefault(key, []).append((task, above[-1][0].ms))
+    for (delay, percentiles, doubtful_from), delays in groups.items():
         doubtful = " and ".join(f"p{q:g}" for q in percentiles)
         others = "" if 50.0 in percentiles else ", p50 is not"
         times = format_range((delay_ms for _, delay_ms in delays), _milliseconds)
@@ -279,15 +279,15 @@ def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
     all clients, and the operations that waited behind it are not late themselves. A long gap is reported with
     its time and length instead.
     """
-    found: dict[str, TaskResult] = {}
+    by_name: dict[str, TaskResult] = {}
     shares: dict[str, float] = {}
     for task in tasks:
         paused_s = driver_pauses.paused_s(driver, task.started_s, task.started_s + task.duration_s)
         if driver_pauses.is_paused(driver, task):
-            found[task.task] = task
+            by_name[task.task] = task
             shares[task.task] = paused_s / task.duration_s
     for alike, doubtful_from in by_doubt(shares):
-        spans = _spans(found[name] for name in alike)
+        spans = _spans(by_name[name] for name in alike)
         total_s = sum(driver_pauses.paused_s(driver, begin_s, end_s) for begin_s, end_s in spans)
         of_s = sum(end_s - begin_s for begin_s, end_s in spans)
         yield Finding(
@@ -339,15 +339,15 @@ def driver_times(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
         (False, "", "give the driver more threads and cores"),
         (True, " on what the runner returned", LESS_RETURNED),
     ):
-        found = [(task, time) for task, time in busy if time and _has_runner(task) == has_runner]
-        if found:
-            taken = format_range((time.mean_ms for _, time in found), _milliseconds)
+        affected = [(task, time) for task, time in busy if time and _has_runner(task) == has_runner]
+        if affected:
+            taken = format_range((time.mean_ms for _, time in affected), _milliseconds)
             yield Finding(
                 f"the driver's own work{on} took {taken} per operation, over "
                 f"{DRIVER_TIME_SHARE * 100:.0f} % of service time: it may have been the bottleneck",
                 "driver",
                 advice,
-                names(task for task, _ in found),
+                names(task for task, _ in affected),
                 EVERYTHING,
             )
 

@@ -147,21 +147,21 @@ def _warnings(
         yield f"--fail-on={gate} can hardly fail: {_blind_text(blind)}"
 
 
-def _is_insensitive(each: MetricComparison) -> bool:
+def _is_insensitive(metric: MetricComparison) -> bool:
     """Returns whether only a much larger change than matters would have been seen, and none was."""
-    if each.change is None or each.word not in ("unclear", "probably better", "probably worse"):
+    if metric.change is None or metric.word not in ("unclear", "probably better", "probably worse"):
         return False
-    seen = each.change.detectable
-    return seen is None or seen > _INSENSITIVE * each.smallest_effect
+    seen = metric.change.detectable
+    return seen is None or seen > _INSENSITIVE * metric.smallest_effect
 
 
 def _blind_text(metrics: Sequence[MetricComparison]) -> str:
     from pacenote.report.comparison_rows import detectable_text
     from pacenote.units import with_unit
 
-    def seen(each: MetricComparison) -> float:
-        own = each.change.detectable if each.change else None
-        return math.inf if own is None else own / each.smallest_effect
+    def seen(metric: MetricComparison) -> float:
+        own = metric.change.detectable if metric.change else None
+        return math.inf if own is None else own / metric.smallest_effect
 
     worst = max(metrics, key=seen)
     smallest = worst.smallest_effect
@@ -196,14 +196,14 @@ def _lacking(comparison: Comparison, gated: _GateMetrics) -> Sequence[str]:
     """Returns the labels of the metrics that not all races have, if a gate is about them and about what is
     worse or, except for quality metrics, not decided: that they are not is not known.
     """
-    found = dict[str, None]()
+    lacking = dict[str, None]()
     for gate, _ in gated:
         labels = lacking_labels(comparison, gate.metric, "--fail-on")
         if gate.word in GATE_WORDS:
-            found |= dict.fromkeys(labels)
+            lacking |= dict.fromkeys(labels)
         elif gate.word in ("unclear", "no-verdict"):
-            found |= dict.fromkeys(label for label in labels if label not in comparison.lacking_quality)
-    return tuple(found)
+            lacking |= dict.fromkeys(label for label in labels if label not in comparison.lacking_quality)
+    return tuple(lacking)
 
 
 def _fired_text(failed: Sequence[MetricComparison], lacking: Sequence[str]) -> str:

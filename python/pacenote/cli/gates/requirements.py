@@ -60,42 +60,42 @@ class NoWorse:
         texts += [f"{label} (not all races have it)" for label in unshown_labels(comparison, [self])]
         return f"--require={self} is not shown of {list_with_rest(texts, _NAMED)}" if texts else ""
 
-    def _is_shown(self, each: MetricComparison) -> bool:
-        if each.possible_rise is not None:
-            return each.possible_rise < each.smallest_effect
-        alone = each.change.alone if each.change else None
-        if each.change is None or alone is None:
+    def _is_shown(self, metric: MetricComparison) -> bool:
+        if metric.possible_rise is not None:
+            return metric.possible_rise < metric.smallest_effect
+        alone = metric.change.alone if metric.change else None
+        if metric.change is None or alone is None:
             return False
-        if each.change.is_absolute:
+        if metric.change.is_absolute:
             # A limit in percent says nothing about a difference in points.
-            falls = alone.low > -each.smallest_effect
-            rises = alone.high is not None and alone.high < each.smallest_effect
-            return {True: falls, False: rises, None: falls and rises}[each.metric.higher_is_better]
+            falls = alone.low > -metric.smallest_effect
+            rises = alone.high is not None and alone.high < metric.smallest_effect
+            return {True: falls, False: rises, None: falls and rises}[metric.metric.higher_is_better]
         falls = (1 + alone.low) * (1 + self.limit) > 1
         rises = alone.high is not None and alone.high < self.limit
-        return {True: falls, False: rises, None: falls and rises}[each.metric.higher_is_better]
+        return {True: falls, False: rises, None: falls and rises}[metric.metric.higher_is_better]
 
 
-def unmet_text(each: MetricComparison) -> str:
+def unmet_text(unmet: MetricComparison) -> str:
     """Returns what is known of a metric that is not shown to be no worse."""
     from pacenote.report.comparison_rows import alone_text
 
-    if each.possible_rise is not None:
+    if unmet.possible_rise is not None:
         return (
-            f"0 in all races, but so few operations do not exclude a rise by {each.possible_rise:.2g} points"
+            f"0 in all races, but so few operations do not exclude a rise by {unmet.possible_rise:.2g} points"
         )
-    if each.change is None or each.change.alone is None:
-        reason = each.order_problem or each.reason
-        return f"{each.word}: {reason}" if reason else each.word
-    return f"{each.change.alone.confidence * 100:.3g} % interval {alone_text(each.change)}"
+    if unmet.change is None or unmet.change.alone is None:
+        reason = unmet.order_problem or unmet.reason
+        return f"{unmet.word}: {reason}" if reason else unmet.word
+    return f"{unmet.change.alone.confidence * 100:.3g} % interval {alone_text(unmet.change)}"
 
 
 def parse_requirements(text: str) -> list[NoWorse]:
     """Returns requirements that are separated by commas. Raises UsageError if one has another form."""
-    found = [_requirement(part.strip()) for part in values.escaped_list(text)]
-    if not found:
+    requirements = [_requirement(part.strip()) for part in values.escaped_list(text)]
+    if not requirements:
         raise UsageError("--require is empty", hint=_FORM)
-    return found
+    return requirements
 
 
 def _requirement(text: str) -> NoWorse:

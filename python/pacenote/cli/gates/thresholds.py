@@ -44,8 +44,8 @@ def threshold_exit_code(record: RaceRecord, options: argparse.Namespace, console
     failed = [
         one for one in judge_thresholds(record, list(map(parse_threshold, options.threshold))) if one.problem
     ]
-    for each in failed:
-        of = f" of {each.task}" if each.task and not each.threshold.task else ""
-        value = f"{each.value}: " if each.value else ""
-        console.warning(f"--threshold={each.threshold.text}{of}: {value}{each.problem}")
+    for result in failed:
+        of = f" of {result.task}" if result.task and not result.threshold.task else ""
+        value = f"{result.value}: " if result.value else ""
+        console.warning(f"--threshold={result.threshold.text}{of}: {value}{result.problem}")
     return VoidRace.exit_code if failed else 0

@@ -91,8 +91,8 @@ def _comments(answer: RuleAnswer, record: RaceRecord) -> Iterator[str]:
     if answer.largest_change is not None:
         change = format_change(answer.largest_change)
         yield f"expected: at most {change} of {answer.metric}{bound_conditions(answer)}"
-    for each in answer.expected:
-        yield f"expected: {each.figure} {each.direction} (now {each.now})"
+    for expectation in answer.expected:
+        yield f"expected: {expectation.figure} {expectation.direction} (now {expectation.now})"
     yield single_line(f"source: {answer.source}")
 
 

@@ -37,16 +37,16 @@ def check_compared_paths(
                 hint="give a folder on each disk that is compared; `pacenote experiment init` writes a "
                 "recipe to a file, which can be edited",
             )
-    found = Facts()
-    read_disks(found, proc, sys, {str(at): path for at, path in enumerate(paths)})
-    facts = found.snapshot().facts
+    disk_facts = Facts()
+    read_disks(disk_facts, proc, sys, {str(at): path for at, path in enumerate(paths)})
+    facts = disk_facts.snapshot().facts
     disks = {path: _disk(facts, path, f"disk.{at}") for at, path in enumerate(paths)}
-    for one, other in itertools.chain(
+    for folder, other in itertools.chain(
         *(itertools.product(*two) for two in itertools.combinations(compared, 2))
     ):
-        if disks[one] == disks[other]:
+        if disks[folder] == disks[other]:
             raise UsageError(
-                f"{_OPTION}: {one} and {other} are on the same disk, so that nothing is compared",
+                f"{_OPTION}: {folder} and {other} are on the same disk, so that nothing is compared",
                 hint="give folders on different disks; `findmnt` shows them",
             )
 

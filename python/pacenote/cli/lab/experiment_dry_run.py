@@ -81,10 +81,10 @@ def _duration(experiment: Experiment, count: int, block: int) -> str:
     if known is None:
         return f"duration: not known before the first race{budget}"
     # Both races of a duet run at the same time.
-    each = (known + experiment.cool_down_s) / (2 if experiment.design == "duet" else 1)
-    seconds = count * each
-    if experiment.budget_s and experiment.budget_s < block * each:
-        budget += f", {_TOO_SMALL} {format_seconds(round(block * each))}: only one is raced"
+    per_race = (known + experiment.cool_down_s) / (2 if experiment.design == "duet" else 1)
+    seconds = count * per_race
+    if experiment.budget_s and experiment.budget_s < block * per_race:
+        budget += f", {_TOO_SMALL} {format_seconds(round(block * per_race))}: only one is raced"
     hours = f" ({seconds / 3600:.1f} hours)" if seconds >= 3600 else ""
     return f"duration: about {format_seconds(round(seconds))}{hours}, from earlier races{budget}"
 
@@ -99,7 +99,7 @@ def _earlier_seconds(experiment: Experiment) -> float | None:
     from pacenote.store.experiment_store import ExperimentStore
 
     own = workload_digest(experiment.race)
-    found: list[float] = []
+    times: list[float] = []
     for folder in ExperimentStore().list():
         try:
             race = parse_toml(folder.text()).get("race")
@@ -108,10 +108,10 @@ def _earlier_seconds(experiment: Experiment) -> float | None:
         except (PacenoteError, ValueError):
             continue
         if progress is not None:
-            found += [progress.ends[race.number].seconds * (2 if race.half else 1) for race in progress.raced]
-        if len(found) >= _RECENT:
+            times += [progress.ends[race.number].seconds * (2 if race.half else 1) for race in progress.raced]
+        if len(times) >= _RECENT:
             break
-    return median(found) if found else None
+    return median(times) if times else None
 
 
 def known_noise(experiment: Experiment) -> StoredNoise | None:
@@ -142,22 +142,22 @@ def _power(experiment: Experiment) -> str:
     # The noise of races that run at the same time was not measured.
     if experiment.design in ("noise", "duet"):
         return ""
-    found = known_noise(experiment)
-    if found is None:
+    noise = known_noise(experiment)
+    if noise is None:
         return (
             "power: not known; `pacenote experiment run noise` measures the noise of a workload on this host"
         )
-    effect = planned_effect(experiment, found.planned_with)
+    effect = planned_effect(experiment, noise.planned_with)
     if effect is None:
         return f"power: none; {format_count(experiment.blocks, 'block')} have no interval"
-    low, high = (format_share(bound) for bound in found.block_interval)
-    other = "" if found.has_same_options else ", measured with other options"
-    if found.races < ENOUGH_RACES:
-        few = format_count(found.races, "race")
+    low, high = (format_share(bound) for bound in noise.block_interval)
+    other = "" if noise.has_same_options else ", measured with other options"
+    if noise.races < ENOUGH_RACES:
+        few = format_count(noise.races, "race")
         other += f"; the upper end counts, because it is from only {few}: {ENOUGH_RACES} are needed"
     what = _SEEN.get(experiment.design, "a change of")
     return (
-        f"power: {format_count(experiment.blocks, 'block')} will show {what} {found.label} by "
+        f"power: {format_count(experiment.blocks, 'block')} will show {what} {noise.label} by "
         f"{format_share(effect)} with a probability of 80 % "
-        f"(noise of a block {format_share(found.block_spread)}, {low.removesuffix(' %')} … {high}{other})"
+        f"(noise of a block {format_share(noise.block_spread)}, {low.removesuffix(' %')} … {high}{other})"
     )

@@ -96,13 +96,13 @@ def _planned(request: RaceRequest) -> DryRun | None:
 def _covering(variants: Sequence[Variant]) -> Sequence[Variant]:
     """Returns the variants without those whose options all occur in others before them."""
     seen: set[str] = set()
-    found: list[Variant] = []
+    covering: list[Variant] = []
     for variant in variants:
         options = set(_single_options(variant))
-        if not found or not options <= seen:
-            found.append(variant)
+        if not covering or not options <= seen:
+            covering.append(variant)
         seen |= options
-    return found
+    return covering
 
 
 def _single_options(variant: Variant) -> Iterator[str]:

@@ -125,10 +125,10 @@ def race_title(race: PlannedRace, progress: ExperimentProgress) -> str:
 
 def left_text(progress: ExperimentProgress) -> str:
     """Returns how long the races still take, or an empty text if that is not known yet."""
-    each = progress.seconds_per_race
-    if each is None:
+    per_race = progress.seconds_per_race
+    if per_race is None:
         return ""
-    return f"about {format_seconds(round(each * len(progress.left())))} left"
+    return f"about {format_seconds(round(per_race * len(progress.left())))} left"
 
 
 def left_lines(progress: ExperimentProgress) -> Iterator[str]:

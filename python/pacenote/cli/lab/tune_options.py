@@ -46,22 +46,22 @@ def race_options(options: argparse.Namespace, parser: Parser, console: Console) 
 
     Raises UsageError for an option that a search chooses itself.
     """
-    found: dict[str, object] = {}
+    given: dict[str, object] = {}
     for name, value in given_options(parser, options.arguments):
         if name in (*_OF_SEARCHES, *_OF_ALL):
             continue
         if name in RESERVED:
             raise UsageError(f"--{name} cannot be given to `pacenote tune`: {RESERVED[name]}")
-        earlier = found.get(name)
-        found[name] = [*earlier, value] if isinstance(earlier, list) else [value]
-    last = {name: values[-1] for name, values in found.items() if isinstance(values, list)}
+        earlier = given.get(name)
+        given[name] = [*earlier, value] if isinstance(earlier, list) else [value]
+    last = {name: values[-1] for name, values in given.items() if isinstance(values, list)}
     configured = _configured(last, console)
     of_races = Parser("race", "", console, race.UNAVAILABLE_OPTIONS)
     race.add_options(of_races)
     kept = {name: one.value for name, one in configured.items() if of_races.has_option(f"--{name}")}
     flags = [
         text
-        for name, values in found.items()
+        for name, values in given.items()
         for value in (values if isinstance(values, list) else [])
         for text in arguments({name: value})
     ]
@@ -74,7 +74,7 @@ def given_options(parser: Parser, given: Sequence[str]) -> list[tuple[str, objec
     """Returns the options that are given, without dashes, with their values; those that take none are true or
     false.
     """
-    found: list[tuple[str, object]] = []
+    options: list[tuple[str, object]] = []
     rest = list(given)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
@@ -83,12 +83,12 @@ def given_options(parser: Parser, given: Sequence[str]) -> list[tuple[str, objec
         if not parser.takes_value(name):
             positive = f"--{name.removeprefix('--no-')}"
             is_off = name.startswith("--no-") and parser.has_option(positive)
-            found.append(((positive if is_off else name).removeprefix("--"), not is_off))
+            options.append(((positive if is_off else name).removeprefix("--"), not is_off))
         else:
             # A word after an option that may have no value is its value, as argparse reads it.
             has_value = parser.needs_value(name) or (rest and not rest[0].startswith("-"))
-            found.append((name.removeprefix("--"), value if equals else rest.pop(0) if has_value else ""))
-    return found
+            options.append((name.removeprefix("--"), value if equals else rest.pop(0) if has_value else ""))
+    return options
 
 
 def _configured(given: Mapping[str, object], console: Console) -> dict[str, ConfiguredOption]:
@@ -101,15 +101,15 @@ def _configured(given: Mapping[str, object], console: Console) -> dict[str, Conf
     races = read_configuration("race", COMMANDS, default_home()).options
     own = read_configuration("tune", COMMANDS, default_home()).options
     own = {name: option for name, option in own.items() if option.strict}
-    found, of_own = separated_clients(races, own)
-    _replace(found, own)
-    found |= own
-    found, of_flags = separated_flags(found, frozenset(given))
-    _replace(found, given)
+    configured, of_own = separated_clients(races, own)
+    _replace(configured, own)
+    configured |= own
+    configured, of_flags = separated_flags(configured, frozenset(given))
+    _replace(configured, given)
     for credentials in (*of_own, *of_flags):
         console.warning(credentials.text)
     left = (*_OF_SEARCHES, *_OF_ALL, *RESERVED)
-    return {name: option for name, option in found.items() if name not in left}
+    return {name: option for name, option in configured.items() if name not in left}
 
 
 def _replace(options: dict[str, ConfiguredOption], names: Collection[str]) -> None:

@@ -79,9 +79,9 @@ def new_plan(options: argparse.Namespace, race: dict[str, object], console: Cons
     )
     # What needs an engine of its own is left out later, and is no mistake of the file.
     without_cluster = {key: value for key, value in race.items() if key not in _CLUSTER}
-    found = fitted(read_knobs(text, name, without_cluster, check), around)
-    if not found.knobs:
-        raise UsageError(f"{name} has no knob that can be used here: {'; '.join(found.left_out)}")
+    usable = fitted(read_knobs(text, name, without_cluster, check), around)
+    if not usable.knobs:
+        raise UsageError(f"{name} has no knob that can be used here: {'; '.join(usable.left_out)}")
     plan = TunePlan(
         tune_id="",
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -91,24 +91,24 @@ def new_plan(options: argparse.Namespace, race: dict[str, object], console: Cons
         constraints=constraints,
         quality=options.quality,
         budget_s=budget,
-        knobs=found.knobs,
+        knobs=usable.knobs,
         machine=machine,
         race=race,
     )
     _check_confirmation(plan, check)
     _check_values(plan, name, check)
     _check_paced(plan, prepared)
-    return NewPlan(plan, found.left_out)
+    return NewPlan(plan, usable.left_out)
 
 
 def given_budget(text: str) -> float:
     """Returns the seconds of `--budget`. Raises UsageError."""
     if not text:
         raise UsageError("a search needs a budget, the time of all races", hint="for example --budget=2h")
-    found = parse_duration(text)
-    if found is None:
+    seconds = parse_duration(text)
+    if seconds is None:
         raise UsageError(f"--budget must be a time such as 30m or 2h, not '{text}'")
-    return found
+    return seconds
 
 
 def _check_paced(plan: TunePlan, prepared: PreparedTrack) -> None:
@@ -190,9 +190,9 @@ def _check_values(plan: TunePlan, file: str, check: RaceOptionCheck) -> None:
     )
 
 
-def plan_lines(found: NewPlan) -> Iterator[str]:
+def plan_lines(planned: NewPlan) -> Iterator[str]:
     """Yields the lines of `--dry-run`."""
-    plan = found.plan("")
+    plan = planned.plan("")
     yield f"objective: {plan.objective.metric}"
     for limit in plan.constraints:
         yield f"limit: {limit}"
@@ -211,7 +211,7 @@ def plan_lines(found: NewPlan) -> Iterator[str]:
         yield f"  {knob.name} ({knob.option}): {values}; default {default}{warning}"
         if knob.source:
             yield f"    {knob.source}"
-    for text in found.left_out:
+    for text in planned.left_out:
         yield f"left out: {text}"
 
 

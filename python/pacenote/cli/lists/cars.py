@@ -20,18 +20,18 @@ def list_cars(options: argparse.Namespace, console: Console) -> str:
     """Returns the cars as text or JSON. Raises UsageError and EngineError."""
     team = _team(options, console)
     if team is None:
-        found = [(car.name, car.kind, car.description) for car in CARS.values()]
+        rows = [(car.name, car.kind, car.description) for car in CARS.values()]
     else:
-        found = [(car.name, car.kind, car.description) for car in definitions.list_cars(team.root)]
-    return _listed(options, console, "cars", ("name", "type", "description"), found)
+        rows = [(car.name, car.kind, car.description) for car in definitions.list_cars(team.root)]
+    return _listed(options, console, "cars", ("name", "type", "description"), rows)
 
 
 def list_plugins(options: argparse.Namespace, console: Console) -> str:
     """Returns the plugins of the engine with their configurations. Raises UsageError and EngineError."""
     team = _team(options, console)
     listed = () if team is None else plugins.list_plugins(team.root)
-    found = [(each.name, "+".join(each.configurations)) for each in listed]
-    return _listed(options, console, "plugins of the engine", ("name", "configuration"), found)
+    rows = [(each.name, "+".join(each.configurations)) for each in listed]
+    return _listed(options, console, "plugins of the engine", ("name", "configuration"), rows)
 
 
 def _team(options: argparse.Namespace, console: Console) -> LocatedTeam | None:

@@ -20,11 +20,11 @@ _COLUMNS = ("Name", "Engine", "Nodes", "Size", "Track", "Challenge", "Stored", "
 
 def list_data(options: argparse.Namespace, console: Console) -> str:
     """Returns the text of `pacenote list data`."""
-    found = list_data_sets(plan_layout(default_home()))
+    data_sets = list_data_sets(plan_layout(default_home()))
     if options.format == "json":
-        return json_text([_document(data) for data in found])
+        return json_text([_document(data) for data in data_sets])
     fit = Fit(console.result_width, ((4, 12),), (7,), wraps_last=True)
-    rows = [_row(data) for data in found]
+    rows = [_row(data) for data in data_sets]
     return table(_COLUMNS, rows, fit) if rows else "No data sets found; --data=keep:NAME stores one.\n"
 
 

@@ -59,7 +59,7 @@ def _row(folder: ExperimentFolder) -> tuple[str, ...]:
 
 def list_recipes(options: argparse.Namespace, console: Console) -> str:
     """Returns the bundled experiments, each with the report that it follows."""
-    found = bundled_experiments()
+    experiments = bundled_experiments()
     if options.report_format == "json":
         return json_text([
             {
@@ -69,11 +69,11 @@ def list_recipes(options: argparse.Namespace, console: Console) -> str:
                 "follows": one.follows,
                 "not-reproduced": one.not_reproduced,
             }
-            for one in found
+            for one in experiments
         ])
     rows = [
         (one.name, one.design, f"{one.question} Follows {one.follows} Not reproduced: {one.not_reproduced}")
-        for one in found
+        for one in experiments
     ]
     width = console.result_width or _WIDTH
     return table(("Recipe", "Design", "What it finds out"), rows, Fit(width, ((2, 40),), wraps_last=True))

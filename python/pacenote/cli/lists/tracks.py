@@ -40,13 +40,13 @@ def list_tracks(options: argparse.Namespace, console: Console) -> str:
     """
     if options.track_path is not None and is_track(options.track_path):
         check_source(vars(options), _REPOSITORY_OPTIONS)
-        found = [summarize_track(options.track_path)]
+        tracks = [summarize_track(options.track_path)]
     else:
-        found = _summaries(_repositories(options, console))
+        tracks = _summaries(_repositories(options, console))
     if options.format == "json":
-        return json_text([asdict(summary) for summary in found])
+        return json_text([asdict(summary) for summary in tracks])
     fit = Fit(console.result_width, _SHORTENED, _DROPPED)
-    return table(_COLUMNS, [_cells(summary) for summary in found], fit) if found else "No tracks found.\n"
+    return table(_COLUMNS, [_cells(summary) for summary in tracks], fit) if tracks else "No tracks found.\n"
 
 
 def _summaries(repositories: Iterable[FolderRepository]) -> list[TrackSummary]:

@@ -36,10 +36,10 @@ def find_groups(
     """
     finder = _Finder(store, client)
     try:
-        found = [[finder.find(reference) for reference in side] for side in sides]
+        side_groups = [[finder.find(reference) for reference in side] for side in sides]
     finally:
         client.close()
-    groups = [_merged(parts) for parts in found]
+    groups = [_merged(parts) for parts in side_groups]
     if not finder.fetched:
         return groups
     console.progress(

@@ -59,12 +59,12 @@ class StoreDeletion:
         """Deletes races, by id or unique prefix. Raises StoreError."""
         stored = MetricsStore(self._client)
         try:
-            found = {race.race_id: race for race in (_find(one, store, stored) for one in ids)}
-            folders = [race.folder for race in found.values() if race.folder is not None]
+            races = {race.race_id: race for race in (_find(one, store, stored) for one in ids)}
+            folders = [race.folder for race in races.values() if race.folder is not None]
             if not self._dry_run:
                 store.check_ended(folders)
                 # If the store fails, the races are still here, and can be deleted again.
-                for race in found.values():
+                for race in races.values():
                     if race.in_store:
                         stored.delete(race.race_id, race.timestamp)
                 store.delete(*folders)
@@ -72,7 +72,7 @@ class StoreDeletion:
             raise _with_hint(error) from None
         finally:
             self._client.close()
-        for race in found.values():
+        for race in races.values():
             self._console.result(f"{self._verb} race {race.race_id} ({race.places})\n")
             if race.may_be_left:
                 self._console.warning(

@@ -64,14 +64,14 @@ def merged_races(own: Sequence[RaceSummary], stored: Sequence[ListedRace], limit
     times are different races.
     """
     only_stored = {(race.summary.race_id, race.summary.timestamp): race for race in stored}
-    found = []
+    races = []
     for race in own:
         in_store = only_stored.pop((race.race_id, race.timestamp), None)
-        found.append(ListedRace(race, BOTH if in_store else HERE))
-    found += only_stored.values()
+        races.append(ListedRace(race, BOTH if in_store else HERE))
+    races += only_stored.values()
     # A race of this machine that cannot be read has no time, and comes first, as without a store.
-    found.sort(key=lambda race: race.summary.timestamp or "9", reverse=True)
-    return found[:limit]
+    races.sort(key=lambda race: race.summary.timestamp or "9", reverse=True)
+    return races[:limit]
 
 
 def merged_annotations(
@@ -83,10 +83,10 @@ def merged_annotations(
     """Returns annotations of this machine and of the store, newest first, each with where it is; empty texts
     if there is no store, or if it does not answer, of which a warning begins with `without_store`.
     """
-    found = _answer(options, console, lambda client: _annotations(client, console), without_store)
-    if found is None:
+    fetched = _answer(options, console, lambda client: _annotations(client, console), without_store)
+    if fetched is None:
         return [(one, "") for one in own]
-    stored = {one.annotation_id: one for one in found if one.environment == options.configured_environment}
+    stored = {one.annotation_id: one for one in fetched if one.environment == options.configured_environment}
     here = {one.annotation_id for one in own}
     merged = [(one, BOTH if one.annotation_id in stored else HERE) for one in own]
     merged += [(one, STORE) for key, one in stored.items() if key not in here]

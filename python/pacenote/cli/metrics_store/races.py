@@ -139,8 +139,8 @@ def _add_missing_annotations(settings: StoreSettings, console: Console) -> int:
         stored = StoreAnnotations(client)
         known = {one.annotation_id for one in stored.list()}
         missing = [one for one in own if one.annotation_id not in known]
-        for one in missing:
-            stored.add(one)
+        for annotation in missing:
+            stored.add(annotation)
     finally:
         client.close()
     return len(missing)

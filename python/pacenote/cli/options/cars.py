@@ -159,14 +159,14 @@ def plugin_params(text: str) -> dict[str, Any]:
 
 def settings(text: str) -> dict[str, str]:
     """Parses `--set`: `KEY=VALUE`, or a JSON object. Raises UsageError."""
-    found = _pairs(text, "--set", "engine.indices.memory.index_buffer_size=25%")
-    for name in found:
+    pairs = _pairs(text, "--set", "engine.indices.memory.index_buffer_size=25%")
+    for name in pairs:
         if not name.startswith((_ENGINE, _INDEX)) or name in (_ENGINE, _INDEX):
             raise UsageError(
                 f"--set: {name} is a setting of neither the engine nor indices",
                 hint=_prefixed(name),
             )
-    return found
+    return pairs
 
 
 def _prefixed(name: str) -> str:

@@ -230,16 +230,16 @@ def _read(given: Mapping[str, Any], flags: Collection[str]) -> ClientOptions:
     headers = dict(options.headers())
     if opaque := options.text("opaque_id"):
         headers["x-opaque-id"] = opaque
-    found = headers.pop("authorization", None)
+    header = headers.pop("authorization", None)
     authorization = options.authorization()
-    if found and authorization:
+    if header and authorization:
         origin = options.origin("headers", *_CREDENTIALS)
         raise UsageError(f"{origin}: give credentials or an authorization header, not both")
     return ClientOptions(
         timeout_s=options.timeout(),
         use_ssl=options.flag("use_ssl"),
         tls=options.tls(),
-        authorization=authorization or found,
+        authorization=authorization or header,
         headers=tuple(headers.items()),
         compress=options.flag("http_compress") or False,
         api_key_per_client=options.flag("create_api_key_per_client") or False,

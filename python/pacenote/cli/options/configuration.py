@@ -368,7 +368,7 @@ def _options(
 
 
 def _urls(repositories: object, file: Path, section: str) -> dict[str, str]:
-    found = {}
+    urls = {}
     for name, value in repositories.items() if isinstance(repositories, dict) else [(section, None)]:
         url = value.get("url") if isinstance(value, dict) else None
         if not isinstance(url, str):
@@ -376,8 +376,8 @@ def _urls(repositories: object, file: Path, section: str) -> dict[str, str]:
                 f"{file}: [{section}] must contain URLs of {section.removesuffix('s')} repositories",
                 hint='for example mine.url = "https://…"',
             )
-        found[str(name)] = url
-    return found
+        urls[str(name)] = url
+    return urls
 
 
 _FLAT_EXAMPLES = {_DISTRIBUTIONS: 'mine.url = "https://…"', _REPORTING: 'datastore.type = "elasticsearch"'}
@@ -385,19 +385,19 @@ _FLAT_EXAMPLES = {_DISTRIBUTIONS: 'mine.url = "https://…"', _REPORTING: 'datas
 
 def _flat(section: object, file: Path, name: str, prefix: str = "") -> dict[str, str]:
     """Returns a section with Rally's keys, such as `release.url`, and its values as text."""
-    found: dict[str, str] = {}
+    flat: dict[str, str] = {}
     for inner, value in section.items() if isinstance(section, dict) else [(name, None)]:
         key = f"{prefix}{inner}"
         if isinstance(value, dict):
-            found |= _flat(value, file, name, f"{key}.")
+            flat |= _flat(value, file, name, f"{key}.")
         elif isinstance(value, str | int):
-            found[key] = str(value).lower() if isinstance(value, bool) else str(value)
+            flat[key] = str(value).lower() if isinstance(value, bool) else str(value)
         else:
             raise UsageError(
                 f"{file}: [{name}] {key} is not a text, a number, true or false",
                 hint=f"for example {_FLAT_EXAMPLES[name]}",
             )
-    return found
+    return flat
 
 
 def _toml(file: Path, content: bytes) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def duration(text: str) -> float:
 
     Raises ArgumentTypeError.
     """
-    found = _DURATION.fullmatch(text.strip())
-    if found is None:
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
         raise argparse.ArgumentTypeError(f"must be a time such as 30s, 2m or 1h, not '{text}'")
-    return float(found[1]) * _SECONDS[found[2] or "s"]
+    return float(match[1]) * _SECONDS[match[2] or "s"]

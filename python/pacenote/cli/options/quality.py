@@ -32,10 +32,10 @@ def add_quality_option(parser: Parser, prefix: str = "") -> None:
 
 def parse_quality(text: str) -> tuple[QualityDirection, ...]:
     """Returns directions that are separated by commas. Raises UsageError if one has another form."""
-    found = tuple(map(_direction, values.escaped_list(text)))
-    if not found:
+    directions = tuple(map(_direction, values.escaped_list(text)))
+    if not directions:
         raise UsageError("--quality is empty", hint=HINT)
-    return found
+    return directions
 
 
 def given_quality(options: argparse.Namespace) -> tuple[QualityDirection, ...]:
@@ -49,7 +49,7 @@ def given_quality(options: argparse.Namespace) -> tuple[QualityDirection, ...]:
 def _direction(text: str) -> QualityDirection:
     from pacenote.model.custom_metrics import QualityDirection
 
-    found = QualityDirection.parse(text)
-    if found is None:
+    direction = QualityDirection.parse(text)
+    if direction is None:
         raise UsageError(f"--quality cannot be '{text}'", hint=HINT)
-    return found
+    return direction

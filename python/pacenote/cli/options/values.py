@@ -140,8 +140,8 @@ def moment(text: str) -> datetime:
 
 def mirrors(text: str) -> tuple[str, ...]:
     """Parses `--corpus-mirror`: a list of `URL` or `PREFIX=URL`. Raises UsageError."""
-    found = tuple(str(mirror) for mirror in parse_list(text, "--corpus-mirror"))
-    for mirror in found:
+    texts = tuple(str(mirror) for mirror in parse_list(text, "--corpus-mirror"))
+    for mirror in texts:
         schemes = ("http://", "https://", "s3://", "gs://")
         prefix_url = mirror.partition("=")[2]
         if mirror.endswith("=") or not (mirror.startswith(schemes) or prefix_url.startswith(schemes)):
@@ -149,7 +149,7 @@ def mirrors(text: str) -> tuple[str, ...]:
                 "--corpus-mirror must be a URL or PREFIX=URL",
                 hint="for example --corpus-mirror=http://HOST:PORT/tracks",
             )
-    return found
+    return texts
 
 
 def seed(text: str) -> int:

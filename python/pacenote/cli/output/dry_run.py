@@ -11,14 +11,14 @@ from pacenote.race.expected_corpora import ExpectedCorpus
 from pacenote.units import format_count
 
 
-def dry_run_text(found: DryRun) -> str:
+def dry_run_text(dry_run: DryRun) -> str:
     """Returns a text with the engine, the data, the duration, and every step: its tasks, their requests, and
     the clients that run them.
     """
-    lines = [f"engine: {found.engine}"]
-    lines += (_corpus(corpus) for corpus in found.corpora)
-    lines.append(f"duration: {found.duration}")
-    lines += (line for number, step in enumerate(found.steps, 1) for line in _step(number, step))
+    lines = [f"engine: {dry_run.engine}"]
+    lines += (_corpus(corpus) for corpus in dry_run.corpora)
+    lines.append(f"duration: {dry_run.duration}")
+    lines += (line for number, step in enumerate(dry_run.steps, 1) for line in _step(number, step))
     return "".join(f"{printable(line)}\n" for line in lines)
 
 

@@ -99,8 +99,8 @@ def show_findings(record: RaceRecord, diagnosis: Diagnosis | None, console: Cons
     """Prints the most important findings, a line each, and how to see all; nothing without any."""
     from pacenote.report.diagnosis import headline_findings
 
-    found = headline_findings(diagnosis) if diagnosis else ()
-    for text in found:
+    texts = headline_findings(diagnosis) if diagnosis else ()
+    for text in texts:
         console.progress(text)
-    if found:
+    if texts:
         console.progress(f"next: {as_started(f'pacenote diagnose {record.race_id}')}")

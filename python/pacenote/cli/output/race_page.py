@@ -61,7 +61,7 @@ def page_text(
     return render_race_page(page_sources(record, folder, evidence, is_running=is_running))
 
 
-def _saturation_text(found: SaturationResult, record: RaceRecord) -> str:
+def _saturation_text(result: SaturationResult, record: RaceRecord) -> str:
     """Returns the page of a search for the highest rate."""
     from pacenote.cli.program import NAME
     from pacenote.lab.saturation_curve import fitted_curve
@@ -69,18 +69,18 @@ def _saturation_text(found: SaturationResult, record: RaceRecord) -> str:
     from pacenote.report.render.page import render_small_page
     from pacenote.version import pacenote_version
 
-    commands = ((f"{NAME} report {shlex.quote(found.race_id)} --report-format=json", "all its figures"),)
+    commands = ((f"{NAME} report {shlex.quote(result.race_id)} --report-format=json", "all its figures"),)
     sources = SaturationPageSources(
-        found,
+        result,
         record,
-        fitted_curve(found),
-        (*_search_command(found, record), *commands),
+        fitted_curve(result),
+        (*_search_command(result, record), *commands),
         pacenote_version() or "",
     )
     return render_small_page(build_saturation_page(sources))
 
 
-def _search_command(found: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, str]]:
+def _search_command(result: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, str]]:
     """Yields the command that searches again, as far as the result states it."""
     from pacenote.cli.output.race_options import race_options
     from pacenote.cli.program import NAME
@@ -90,25 +90,25 @@ def _search_command(found: SaturationResult, record: RaceRecord) -> Iterator[tup
         options = dict(race_options(record))
     except UsageError:
         return
-    known: dict[str, object] = {"task": found.task, "seed": record.seed}
-    own = known if record.given_options is not None else dict(_search_options(found, record))
+    known: dict[str, object] = {"task": result.task, "seed": record.seed}
+    own = known if record.given_options is not None else dict(_search_options(result, record))
     words = map(shlex.quote, arguments({**options, **own}))
     yield " \\\n  ".join((f"{NAME} saturate", *words)), "search again"
 
 
-def _search_options(found: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, object]]:
+def _search_options(result: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, object]]:
     """Yields the options of a search by an earlier version, as far as the result states them."""
-    limits = ",".join(f"p{limit.q:g}:{limit.ms:g}ms" for limit in found.objective.latency)
+    limits = ",".join(f"p{limit.q:g}:{limit.ms:g}ms" for limit in result.objective.latency)
     given: dict[str, object] = {
-        "task": found.task,
+        "task": result.task,
         "objective": limits,
-        "max-error-rate": f"{found.objective.error_rate * 100:g}",
-        "max-connections": found.connections,
-        "probe-time": f"{found.window_s:g}",
-        "probe-warmup": f"{found.warmup_s:g}",
-        "precision": f"{found.precision * 100:g}",
+        "max-error-rate": f"{result.objective.error_rate * 100:g}",
+        "max-connections": result.connections,
+        "probe-time": f"{result.window_s:g}",
+        "probe-warmup": f"{result.warmup_s:g}",
+        "precision": f"{result.precision * 100:g}",
         "seed": record.seed,
-        "sweep-clients": max((level.clients for level in found.levels), default=0),
+        "sweep-clients": max((level.clients for level in result.levels), default=0),
     }
     yield from ((name, value) for name, value in given.items() if value != "")
 

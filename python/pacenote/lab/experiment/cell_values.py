@@ -45,7 +45,11 @@ class CellRaces:
 
     def of(self, name: str, metric: MetricId) -> list[float]:
         """Returns the values of a metric of one configuration."""
-        return [own[metric] for (cell, _), own in self.values.items() if cell == name and metric in own]
+        return [
+            metrics[metric]
+            for (cell, _), metrics in self.values.items()
+            if cell == name and metric in metrics
+        ]
 
     def by_block(
         self, names: Sequence[str], metric: MetricId
@@ -63,18 +67,18 @@ def cell_values(experiment: Experiment, races: CellRaces, main: MetricId | None)
     if experiment.design not in ("matrix", "sweep") or main is None:
         return ()
     rows = itertools.product(*([level.name for level in factor.levels] for factor in experiment.factors))
-    found = [
+    values = [
         _cell(cell.name, levels, races, main) for cell, levels in zip(cells(experiment), rows, strict=True)
     ]
     rivals = [
-        cell.name for cell in found if cell.value is not None and not cell.is_void and not cell.is_left_out
+        cell.name for cell in values if cell.value is not None and not cell.is_void and not cell.is_left_out
     ]
     region = best_region(
         *races.by_block(rivals, main),
         higher_is_better=bool(main.higher_is_better),
         confidence=1 - races.level(1 - CONFIDENCE),
     )
-    means = {cell.name: cell.value for cell in found if cell.name in rivals}
+    means = {cell.name: cell.value for cell in values if cell.name in rivals}
     if region is not None:
         means = {name: math.exp(mean) for name, mean in zip(rivals, region.fit.means, strict=True)}
     choose = max if main.higher_is_better else min
@@ -87,7 +91,7 @@ def cell_values(experiment: Experiment, races: CellRaces, main: MetricId | None)
             is_best=cell.name == best,
             in_best_region=cell.name in in_region,
         )
-        for cell in found
+        for cell in values
     )
 
 
@@ -131,15 +135,17 @@ def factor_effects(
     corrected: Sequence[Effect | None] = [None] * len(experiment.factors)
     if effects is not None:
         confidences = holm_confidences([effect.p for effect in effects], level=races.level)
-        corrected = [effect.at(own) for effect, own in zip(effects, confidences, strict=True)]
+        corrected = [effect.at(confidence) for effect, confidence in zip(effects, confidences, strict=True)]
     smallest = experiment.smallest_effect or smallest_effect_of(main)
-    found = []
+    results = []
     for factor, effect in zip(experiment.factors, corrected, strict=True):
         word = word_of(effect, smallest, higher_is_better=main.higher_is_better)
         first, second = (level.name for level in factor.levels)
-        found.append(FactorEffect(factor.name, first, second, word, _change(effect)))
+        results.append(FactorEffect(factor.name, first, second, word, _change(effect)))
     reason = "" if effects else _reason(missing, len(values))
-    return tuple(sorted(found, key=lambda one: -abs(one.change.value if one.change else 0.0))), reason
+    return tuple(
+        sorted(results, key=lambda result: -abs(result.change.value if result.change else 0.0))
+    ), reason
 
 
 def _reason(missing: Sequence[str], blocks: int) -> str:

@@ -23,35 +23,41 @@ def clashes(experiment: Experiment) -> Iterator[tuple[int, str]]:
     for first, second in itertools.combinations(experiment.factors, 2):
         yield from _between_factors(first, second)
     if experiment.design == "ladder":
-        for one, other in itertools.combinations(experiment.variants, 2):
-            yield from _between_steps(one, other, is_start=one is experiment.variants[0])
+        for earlier, later in itertools.combinations(experiment.variants, 2):
+            yield from _between_steps(earlier, later, is_start=earlier is experiment.variants[0])
 
 
 def _between_factors(first: Factor, second: Factor) -> Iterator[tuple[int, str]]:
-    own = {name for level in first.levels for name in _set_by(level.options)}
-    both = dict.fromkeys(name for level in second.levels for name in _set_by(level.options) if name in own)
+    set_by_first = {name for level in first.levels for name in _set_by(level.options)}
+    set_by_both = dict.fromkeys(
+        name for level in second.levels for name in _set_by(level.options) if name in set_by_first
+    )
     named = f'"{first.name}" and "{second.name}"'
-    for name in both:
+    for name in set_by_both:
         yield (
             second.line,
             f"factors {named} both give {name}, so that one would replace the other: make them one factor "
             "whose levels are the combinations",
         )
     pairs = itertools.product(first.levels, second.levels)
-    other = (name for one, level in pairs for name in _in_other_form(one.options, level.options))
+    other = (
+        name
+        for level_of_first, level_of_second in pairs
+        for name in _in_other_form(level_of_first.options, level_of_second.options)
+    )
     for name in dict.fromkeys(other):
         yield second.line, f"{name} has two forms in the factors {named}: {_SAME_FORM}"
 
 
-def _between_steps(one: Variant, other: Variant, *, is_start: bool) -> Iterator[tuple[int, str]]:
+def _between_steps(earlier: Variant, later: Variant, *, is_start: bool) -> Iterator[tuple[int, str]]:
     """A step may set anew what an earlier one has set, such as the heap, unless that is an addition."""
-    named = f'"{one.name}" and "{other.name}"'
-    for name in _in_other_form(one.options, other.options):
-        yield other.line, f"{name} has two forms in the steps {named}: {_SAME_FORM}"
+    named = f'"{earlier.name}" and "{later.name}"'
+    for name in _in_other_form(earlier.options, later.options):
+        yield later.line, f"{name} has two forms in the steps {named}: {_SAME_FORM}"
     for name in COMPOSED if not is_start else ():
-        if all(isinstance(step.options.get(name), str) for step in (one, other)):
+        if all(isinstance(step.options.get(name), str) for step in (earlier, later)):
             yield (
-                other.line,
+                later.line,
                 f"steps {named} both give {name}, so that one would replace the other: write lists such as "
                 f'{name} = ["…"], which are continued',
             )

@@ -28,8 +28,8 @@ def all_variants(experiment: Experiment) -> tuple[Variant, ...]:
     A step of a ladder has the options of all steps before it; which of them are adopted is only known later.
     """
     if experiment.design == "ladder":
-        found = itertools.accumulate(experiment.variants, _added)
-        return tuple(found)
+        cumulative = itertools.accumulate(experiment.variants, _added)
+        return tuple(cumulative)
     if experiment.design == "screening":
         return screening_cells(experiment)
     if experiment.factors:
@@ -105,10 +105,10 @@ def _ordered(experiment: Experiment, draw: random.Random) -> Iterator[PlannedRac
 def _variant(experiment: Experiment, name: str) -> Variant:
     """Returns one configuration. The options of many others are not joined for it."""
     if experiment.design == "screening" or not experiment.factors:
-        (found,) = (one for one in all_variants(experiment) if one.name == name)
-        return found
+        (variant,) = (variant for variant in all_variants(experiment) if variant.name == name)
+        return variant
     combinations = itertools.product(*(factor.levels for factor in experiment.factors))
-    (levels,) = (one for one in combinations if _cell_name(one) == name)
+    (levels,) = (combination for combination in combinations if _cell_name(combination) == name)
     return _combined(levels)
 
 

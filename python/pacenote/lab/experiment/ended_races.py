@@ -17,20 +17,20 @@ def ended_races(evaluation: Evaluation, progress: ExperimentProgress) -> tuple[E
         race_id: evaluation.metrics_of(race) for race_id, race in evaluation.read.items()
     }
     primary = _primary(evaluation, metrics)
-    found = []
+    ended = []
     for race in progress.plan.races:
         end = progress.ends.get(race.number)
         if end is None or end.outcome is None or end.outcome == "skipped":
             continue
-        own = metrics.get(end.race_id, {})
-        values = {metric: own[metric].value for metric in primary if metric in own}
-        found.append(ExperimentRace(end.race_id, race.variant, race.block, end.outcome, end.verdict, values))
-    return tuple(found)
+        race_metrics = metrics.get(end.race_id, {})
+        values = {metric: race_metrics[metric].value for metric in primary if metric in race_metrics}
+        ended.append(ExperimentRace(end.race_id, race.variant, race.block, end.outcome, end.verdict, values))
+    return tuple(ended)
 
 
 def _primary(evaluation: Evaluation, metrics: dict[str, Metrics]) -> list[MetricId]:
     """Returns the metrics that decide, in the order of tables."""
-    known = dict.fromkeys(metric for own in metrics.values() for metric in own)
+    known = dict.fromkeys(metric for race_metrics in metrics.values() for metric in race_metrics)
     if not evaluation.read:
         return []
     first = next(iter(evaluation.read.values())).record

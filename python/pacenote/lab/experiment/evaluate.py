@@ -99,7 +99,7 @@ class Evaluation:
         if comparison.answer != "partly void" or leading is None:
             return comparison.answer in _GOOD, comparison.answer
         # That the machine disturbed another metric does not undo what the main one shows.
-        is_worse = any(each.word == "probably worse" for each in comparison.primary)
+        is_worse = any(compared.word == "probably worse" for compared in comparison.primary)
         text = f"{comparison.answer}: {leading.metric.label} is {leading.word}"
         return leading.word in _GOOD and not is_worse, text
 
@@ -111,11 +111,11 @@ class Evaluation:
         raced = [race for race_id in ids if (race := self._race(race_id)) is not None]
         if len(raced) < 2:
             return False
-        found = self._compare([race] for race in raced[-2:])
+        comparison = self._compare([race] for race in raced[-2:])
         changes = [
-            (one.relative_change, one.smallest_effect)
-            for one in (found.primary if found else ())
-            if not one.is_absolute
+            (metric.relative_change, metric.smallest_effect)
+            for metric in (comparison.primary if comparison else ())
+            if not metric.is_absolute
         ]
         return bool(changes) and all(
             change is not None and abs(change) < smallest for change, smallest in changes
@@ -137,15 +137,15 @@ class Evaluation:
         ):
             return ""
         # Whether it ends here is decided with the intervals that it would end with.
-        found = [
+        comparisons = [
             self._compared(progress, self.baseline(progress), name, is_end=True)
             for name in self._contenders(progress)
         ]
         # What has no interval, such as an error rate of 0 in all races, does not keep it from ending.
-        primary = [each for one in found if one for each in one.primary if each.change or each.word == "void"]
-        if None in found or not primary:
+        primary = [m for c in comparisons if c for m in c.primary if m.change or m.word == "void"]
+        if None in comparisons or not primary:
             return ""
-        if self.experiment.looks and {each.word for each in primary} <= SETTLED:
+        if self.experiment.looks and {metric.word for metric in primary} <= SETTLED:
             return f"the answer is clear after {done} blocks"
         precision, width = self.experiment.precision, _half_width(primary)
         if precision is None or width is None or width > precision:
@@ -181,19 +181,19 @@ class Evaluation:
             blocks = self._blocks(progress, (self.baseline(progress), name))
             if len(blocks.blocks) < MIN_VOID_BLOCKS:
                 return ""
-            found = self._compared(progress, self.baseline(progress), name)
-            if found is None or found.answer != "void":
+            comparison = self._compared(progress, self.baseline(progress), name)
+            if comparison is None or comparison.answer != "void":
                 return ""
             # If only some of them are void, the others decide once there are enough of them.
             if any(self._may_be_compared(block) for block in blocks.counted):
                 return ""
-            texts.append(next((each.text for each in found.findings if each.makes_doubtful), "all are void"))
+            texts.append(next((f.text for f in comparison.findings if f.makes_doubtful), "all are void"))
         return f"the races must not be compared: {texts[0]}" if texts else ""
 
     def _may_be_compared(self, block: Sequence[str]) -> bool:
         """Returns whether the races of one block may be compared."""
-        found = self._compare([self.read[race_id]] for race_id in block)
-        return found is not None and found.answer != "void"
+        comparison = self._compare([self.read[race_id]] for race_id in block)
+        return comparison is not None and comparison.answer != "void"
 
     def _counts(self, race: ComparedRace | None) -> bool:
         """Returns whether a race can be read and has a primary metric that it does not make doubtful."""
@@ -370,15 +370,17 @@ class Evaluation:
             [replace(self.read[block[side]], place=places[block[side]]) for block in compared]
             for side in (0, 1)
         )
-        found = self._compare(sides, level, blocks.spare)
-        if found is None or found.answer == "void" or not blocks.is_biased:
-            return found
+        comparison = self._compare(sides, level, blocks.spare)
+        if comparison is None or comparison.answer == "void" or not blocks.is_biased:
+            return comparison
         of = format_count(blocks.count, "block")
         text = (
             f"only {len(blocks.counted)} of {of} count ({blocks.lost_text}), so "
             f"that they are a selection: more than {MAX_LOST_SHARE * 100:g} % are lost"
         )
-        return _voided(found, Finding(text, "engine", "find out why races fail" if blocks.failed else ""))
+        return _voided(
+            comparison, Finding(text, "engine", "find out why races fail" if blocks.failed else "")
+        )
 
     def _compare(
         self, sides: Iterator[list[ComparedRace]], level: Callable[[float], float] = float, spare: int = 0
@@ -405,16 +407,18 @@ class Evaluation:
             quality=self._directions,
         )
         try:
-            found = compare_groups(baseline, contender, options)
+            comparison = compare_groups(baseline, contender, options)
         except PacenoteError as error:
             self._note(f"races cannot be compared: {error.message}")
             return None
         # More races than planned would find differences where there are none.
         findings = (
-            structs.replace(one, advice="") if one.advice == MORE_RACES else one for one in found.findings
+            structs.replace(f, advice="") if f.advice == MORE_RACES else f for f in comparison.findings
         )
-        found = replace(found, findings=tuple(findings), lacking_primary=tuple(sorted(labels - common)))
-        return found if labels & common or found.answer == "void" else _undecided(found)
+        comparison = replace(
+            comparison, findings=tuple(findings), lacking_primary=tuple(sorted(labels - common))
+        )
+        return comparison if labels & common or comparison.answer == "void" else _undecided(comparison)
 
     def _variants(self, progress: ExperimentProgress, main: MetricId | None) -> tuple[VariantResult, ...]:
         if self.experiment.design == "ladder":
@@ -429,7 +433,7 @@ class Evaluation:
     def _steps(self, progress: ExperimentProgress, main: MetricId | None) -> tuple[VariantResult, ...]:
         """Returns the steps of a ladder, each compared with the best before it."""
         first = self.experiment.variants[0].name
-        found = [VariantResult(first, _count(progress, BEST), adopted=True, cumulative=1.0)]
+        steps = [VariantResult(first, _count(progress, BEST), adopted=True, cumulative=1.0)]
         reached: float | None = 1.0
         for stage, step in enumerate(self.experiment.variants[1:], 1):
             adopted = progress.adopted.get(stage)
@@ -437,9 +441,9 @@ class Evaluation:
             metric = main and result.comparison and result.comparison.metric(main)
             change = metric.relative_change if metric else None
             cumulative = None if change is None or reached is None else reached * (1.0 + change)
-            found.append(replace(result, adopted=adopted, cumulative=cumulative))
+            steps.append(replace(result, adopted=adopted, cumulative=cumulative))
             reached = cumulative if adopted else reached
-        return tuple(found)
+        return tuple(steps)
 
     def _confirmation(self, progress: ExperimentProgress) -> Comparison | None:
         """Returns the comparison of the best of a ladder with its start, in blocks of their own."""
@@ -472,12 +476,12 @@ class Evaluation:
 
     def _counted(self, progress: ExperimentProgress) -> list[ComparedRace]:
         """Returns the races of the blocks that are not void."""
-        found = (
+        races = (
             self._race(progress.race_id(race))
             for race in progress.raced
             if race.block and progress.ends[race.number].verdict != "void"
         )
-        return [race for race in found if race is not None]
+        return [race for race in races if race is not None]
 
     def _main(self, progress: ExperimentProgress) -> MetricId | None:
         """Returns the primary metric that stands for the others. Nearly every race must have enough samples
@@ -488,19 +492,19 @@ class Evaluation:
             return None
         metrics = dict.fromkeys(metric for race in races for metric in self.metrics_of(race))
         labels, _ = chosen_primary(self.experiment.primary, races[0].record, metrics)
-        own = [self.metrics_of(race) for race in races]
+        metrics_by_race = [self.metrics_of(race) for race in races]
         doubts = [RaceDoubts(race.record) for race in races]
-        found = leading_metric(
+        main = leading_metric(
             metric
             for metric in metrics
             if metric.label in labels
-            and sum(metric not in one or not one[metric].is_usable for one in own)
-            <= MAX_LOST_SHARE * len(own)
-            and not all(each.is_doubtful(metric) for each in doubts)
+            and sum(metric not in known or not known[metric].is_usable for known in metrics_by_race)
+            <= MAX_LOST_SHARE * len(metrics_by_race)
+            and not all(doubts_of_race.is_doubtful(metric) for doubts_of_race in doubts)
         )
-        if found is None:
+        if main is None:
             self._note(f"no primary metric counts in nearly all races: {', '.join(sorted(labels))}")
-        return found
+        return main
 
     def _cell_races(self, progress: ExperimentProgress) -> CellRaces:
         """Returns the usable metrics of the races of the blocks, and where in its block each one ran."""
@@ -537,9 +541,9 @@ class Evaluation:
 
     def _quality_notes(self) -> Iterator[str]:
         """Yields the directions that are for no metric of any race."""
-        metrics = {metric for own in self._metrics.values() for metric in own}
-        for each in unknown_directions(self.experiment.quality, metrics) if metrics else ():
-            yield f"no race has the metric '{each.key}' of quality: {each}"
+        metrics = {metric for metrics_of_race in self._metrics.values() for metric in metrics_of_race}
+        for direction in unknown_directions(self.experiment.quality, metrics) if metrics else ():
+            yield f"no race has the metric '{direction.key}' of quality: {direction}"
 
     def _noise(self, progress: ExperimentProgress) -> tuple[NoiseValue, ...]:
         if self.experiment.design != "noise":
@@ -559,21 +563,21 @@ def _repeated_races(progress: ExperimentProgress) -> Iterator[RepeatedRace]:
 
 def _leading(comparison: Comparison | None) -> MetricComparison | None:
     """Returns the primary metric that stands for the others: throughput before percentiles."""
-    found = leading_metric(one.metric for one in comparison.primary) if comparison else None
-    return comparison.metric(found) if comparison and found else None
+    metric = leading_metric(compared.metric for compared in comparison.primary) if comparison else None
+    return comparison.metric(metric) if comparison and metric else None
 
 
 def _undecided(comparison: Comparison) -> Comparison:
     """Returns a comparison in which no metric decides."""
-    metrics = tuple(replace(each, role="secondary") for each in comparison.metrics)
+    metrics = tuple(replace(metric, role="secondary") for metric in comparison.metrics)
     return replace(comparison, metrics=metrics, answer="no verdict")
 
 
 def _voided(comparison: Comparison, finding: Finding) -> Comparison:
     """Returns a comparison whose races must not be compared because of a finding."""
     metrics = tuple(
-        replace(each, word="void", change=None, reason="the races must not be compared")
-        for each in comparison.metrics
+        replace(metric, word="void", change=None, reason="the races must not be compared")
+        for metric in comparison.metrics
     )
     findings = (structs.replace(finding, doubtful_from=EVERYTHING), *comparison.findings)
     return replace(comparison, metrics=metrics, findings=findings, answer="void")
@@ -584,8 +588,8 @@ def _half_width(primary: Sequence[MetricComparison]) -> float | None:
 
     Error rates do not count: their changes are not relative.
     """
-    changes = [one.change for one in primary if not one.is_absolute]
-    widths = [(one.high - one.low) / 2 for one in changes if one is not None and one.high is not None]
+    changes = [metric.change for metric in primary if not metric.is_absolute]
+    widths = [(c.high - c.low) / 2 for c in changes if c is not None and c.high is not None]
     return max(widths) if widths and len(widths) == len(changes) else None
 
 

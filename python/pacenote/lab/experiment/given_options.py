@@ -60,8 +60,8 @@ def with_given_options(
             head += [f"looks = {toml_value([*earlier, blocks])}"] if earlier else []
     race = document.get("race", {})
     if track_params and isinstance(race, dict):
-        own = race.get("track-params", {})
-        table = check.table("track-params", own) or {} if isinstance(own, str) else own
+        params = race.get("track-params", {})
+        table = check.table("track-params", params) or {} if isinstance(params, str) else params
         removed.append("race")
         tables = toml_table("race", {**race, "track-params": {**table, **track_params}})
     return "\n".join([*head, without_tables(text, removed), *tables, ""]) if removed else text

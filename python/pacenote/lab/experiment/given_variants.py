@@ -34,16 +34,16 @@ def with_given_variants(
             f"--baseline and --contender need an experiment of the design 'pair', but {file} is a '{design}'",
             hint="`pacenote experiment list recipes` shows the design of each recipe",
         )
-    sides = [(option, given, _options(option, given)) for option, given in _sides(baseline, contenders)]
-    for at, (option, given, options) in enumerate(sides):
+    sides = [(option, side, _options(option, side)) for option, side in _sides(baseline, contenders)]
+    for at, (option, side, options) in enumerate(sides):
         _check(option, options, check)
-        if options in (others := [each for _, _, each in sides[:at]]):
+        if options in (others := [earlier for _, _, earlier in sides[:at]]):
             raise UsageError(
-                f"{sides[others.index(options)][0]} and {option} are both {given}",
+                f"{sides[others.index(options)][0]} and {option} are both {side}",
                 hint="`pacenote experiment run a-a` races equal variants",
             )
-    names = _names([given for _, given, _ in sides])
-    question = " or ".join(given for _, given, _ in sides[1:]) + f" better than {baseline}?"
+    names = _names([side for _, side, _ in sides])
+    question = " or ".join(side for _, side, _ in sides[1:]) + f" better than {baseline}?"
     tables = [
         line
         for name, (_, _, options) in zip(names, sides, strict=True)
@@ -65,25 +65,25 @@ def _sides(baseline: str, contenders: Sequence[str]) -> list[tuple[str, str]]:
             f"{missing} is missing: an experiment has a baseline and at least one contender",
             hint='for example --baseline="car=1gheap" --contender="car=2gheap"',
         )
-    return [("--baseline", baseline), *(("--contender", each) for each in contenders)]
+    return [("--baseline", baseline), *(("--contender", contender) for contender in contenders)]
 
 
-def _options(option: str, given: str) -> dict[str, str | list[str]]:
+def _options(option: str, side: str) -> dict[str, str | list[str]]:
     """Returns the options of one side; those that can be repeated become lists."""
     hint = f'for example {option}="car=1gheap" or {option}="car-params=heap_size:1g set=engine.node.name=a"'
     try:
-        words = shlex.split(given)
+        words = shlex.split(side)
     except ValueError as error:
-        raise UsageError(f"{option}: {error} in {given}", hint=hint) from error
-    found: dict[str, str | list[str]] = {}
+        raise UsageError(f"{option}: {error} in {side}", hint=hint) from error
+    options: dict[str, str | list[str]] = {}
     for word in words:
         name, equals, value = word.removeprefix("--").partition("=")
         if not name or not equals:
             raise UsageError(f"{option}: '{word}' is not an option of a race with a value", hint=hint)
-        if name in found and name not in REPEATED:
+        if name in options and name not in REPEATED:
             raise UsageError(f"{option}: {name} is given twice", hint=hint)
-        found[name] = [*found.get(name, []), value] if name in REPEATED else value
-    return found
+        options[name] = [*options.get(name, []), value] if name in REPEATED else value
+    return options
 
 
 def _check(option: str, options: Options, check: OptionCheck) -> None:
@@ -95,15 +95,15 @@ def _check(option: str, options: Options, check: OptionCheck) -> None:
             raise UsageError(f"{option}: {problem}")
 
 
-def _names(given: Sequence[str]) -> list[str]:
+def _names(sides: Sequence[str]) -> list[str]:
     """Returns the names of the variants: their values, if these differ."""
-    values = [" ".join(word.partition("=")[2] for word in shlex.split(side)) for side in given]
+    values = [" ".join(word.partition("=")[2] for word in shlex.split(side)) for side in sides]
     names = [re.sub(r"[^A-Za-z0-9._-]+", "-", value).strip("._-")[:_LONGEST_NAME] for value in values]
     if all(names) and len({name.lower() for name in names}) == len(names):
         return names
     return [
         "baseline",
-        *(f"contender-{number}" if len(given) > 2 else "contender" for number in range(1, len(given))),
+        *(f"contender-{number}" if len(sides) > 2 else "contender" for number in range(1, len(sides))),
     ]
 
 
@@ -112,10 +112,10 @@ def _as_tables(options: Options, document: Mapping[str, Any], check: GivenOption
     for all races, which they replace.
     """
     race = document.get("race")
-    given = race if isinstance(race, dict) else {}
-    found = dict(options)
+    common = race if isinstance(race, dict) else {}
+    tables = dict(options)
     for name, value in options.items():
-        if isinstance(value, str) and not isinstance(given.get(name), str):
+        if isinstance(value, str) and not isinstance(common.get(name), str):
             table = check.table(name, value)
-            found[name] = value if table is None else table
-    return found
+            tables[name] = value if table is None else table
+    return tables

@@ -33,7 +33,7 @@ def machine_halves(usable: Iterable[int] | None = None, sys: Path = _SYS) -> tup
 
 def _cores(usable: Iterable[int], cpus: Path) -> list[tuple[int, ...]]:
     """Returns the hardware threads of each core, sorted by package and number."""
-    found: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    cores: dict[tuple[int, tuple[int, ...]], list[int]] = {}
     for cpu in sorted(usable):
         topology = cpus / f"cpu{cpu}/topology"
         try:
@@ -41,8 +41,8 @@ def _cores(usable: Iterable[int], cpus: Path) -> list[tuple[int, ...]]:
             package = int(_text(topology / "physical_package_id"))
         except ValueError:
             threads, package = (cpu,), 0
-        found.setdefault((package, threads), []).append(cpu)
-    return [tuple(found[key]) for key in sorted(found)]
+        cores.setdefault((package, threads), []).append(cpu)
+    return [tuple(cores[key]) for key in sorted(cores)]
 
 
 def _half(cores: list[tuple[int, ...]]) -> Half:

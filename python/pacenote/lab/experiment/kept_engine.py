@@ -114,24 +114,24 @@ class ChildRaces:
         others: dict[str, object] = {}
         for name, value in options.items():
             if name == "set" and isinstance(value, list | tuple):
-                of_engine = [each for each in value if self.needs_new_engine(name, [each])]
+                of_engine = [setting for setting in value if self.needs_new_engine(name, [setting])]
                 engine |= {name: of_engine} if of_engine else {}
-                of_races = [each for each in value if each not in of_engine]
+                of_races = [setting for setting in value if setting not in of_engine]
                 others |= {name: of_races} if of_races else {}
             else:
                 (engine if self.needs_new_engine(name, value) else others)[name] = value
         return engine, others
 
-    def _command(self, name: str, given: Sequence[str]) -> bytes:
+    def _command(self, name: str, args: Sequence[str]) -> bytes:
         """Runs another command, and returns its output. Raises EngineError and Interrupted."""
-        end = self._run(name, given)
+        end = self._run(name, args)
         if end.stopped:
             raise Interrupted("interrupted", hint="the experiment can be resumed")
         if end.code:
             raise EngineError(f"`pacenote {name}` failed: {end.error or f'exit code {end.code}'}")
         return end.output
 
-    def _run(self, name: str, given: Sequence[str]) -> ChildExit:
+    def _run(self, name: str, args: Sequence[str]) -> ChildExit:
         log = self.state.with_name(f"{name}.log")
-        (end,) = run_children([ChildCall((name, *given), log, self.folder)], [self.show])
+        (end,) = run_children([ChildCall((name, *args), log, self.folder)], [self.show])
         return end

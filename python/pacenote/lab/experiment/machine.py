@@ -8,11 +8,11 @@ from pacenote.race.environment import read_environment
 
 def read_machine() -> MachineFacts:
     """Returns the facts of this machine. Never raises."""
-    found = read_environment()
+    environment = read_environment()
     return MachineFacts(
-        host=found.host_name,
-        kernel=found.kernel,
-        cpu=found.cpu_model,
-        cores=found.cpu_usable_cores,
-        memory_bytes=found.memory_bytes,
+        host=environment.host_name,
+        kernel=environment.kernel,
+        cpu=environment.cpu_model,
+        cores=environment.cpu_usable_cores,
+        memory_bytes=environment.memory_bytes,
     )

@@ -68,15 +68,15 @@ def noise_values(races: Sequence[RaceRecord | None]) -> tuple[NoiseValue, ...]:
     cannot be read.
     """
     metrics = [(RaceDoubts(record), race_metrics(record)) if record else None for record in races]
-    counted = [each[1] for each in metrics if each]
-    found = []
+    counted = [pair[1] for pair in metrics if pair]
+    noise_of_metrics = []
     for metric in counted[0] if counted else ():
         values = [
-            each[1][metric].value if each and _counts(each[0], each[1].get(metric), metric) else None
-            for each in metrics
+            pair[1][metric].value if pair and _counts(pair[0], pair[1].get(metric), metric) else None
+            for pair in metrics
         ]
         known = [value for value in values if value is not None]
-        is_known = all(metric in own for own in counted) and len(known) >= max(
+        is_known = all(metric in metrics_of_race for metrics_of_race in counted) and len(known) >= max(
             MIN_RACES, (1 - MAX_LOST_SHARE) * len(races)
         )
         floor = noise_floor(values) if is_known else None
@@ -93,8 +93,8 @@ def noise_values(races: Sequence[RaceRecord | None]) -> tuple[NoiseValue, ...]:
                 noise,
                 (floor.block.low, floor.block.high),
             )
-            found.append(value)
-    return tuple(found)
+            noise_of_metrics.append(value)
+    return tuple(noise_of_metrics)
 
 
 def _counts(doubts: RaceDoubts, datum: Datum | None, metric: MetricId) -> bool:
@@ -105,14 +105,14 @@ def _counts(doubts: RaceDoubts, datum: Datum | None, metric: MetricId) -> bool:
 def noise_key(record: RaceRecord) -> str:
     """Returns the key of a noise: that of the host, the workload, the engine and its configuration."""
     options = record.options
-    found = (
+    parts = (
         *(record.environment.host_name, record.track.name, record.challenge, record.track.params),
         *(options.include_tasks, options.exclude_tasks, options.test_mode, options.nodes),
         *(record.cluster.distribution, record.cluster.version, record.car, record.car_params),
         *(options.plugins, options.settings, options.jvm_options, options.engine_variables),
         *(record.client.tls, record.client.compress, record.client.accept_encoding),
     )
-    return _digest(json.dumps(encode(found), sort_keys=True, default=str))
+    return _digest(json.dumps(encode(parts), sort_keys=True, default=str))
 
 
 def noise_document(
@@ -141,14 +141,14 @@ def noise_document(
         "races": len(records),
         "primary": sorted(chosen_primary((), record, race_metrics(record))[0]),
         "metrics": {
-            one.metric.label: {
-                "races": one.races,
-                "spread": one.spread,
-                "block_spread": one.block_spread,
-                "block_interval": one.block_interval,
-                "mean": one.mean,
+            noise.metric.label: {
+                "races": noise.races,
+                "spread": noise.spread,
+                "block_spread": noise.block_spread,
+                "block_interval": noise.block_interval,
+                "mean": noise.mean,
             }
-            for one in values
+            for noise in values
         },
     }
     return {**stored, key: encode(entry)}
@@ -166,14 +166,14 @@ def stored_noise(
     without names, of those that decide by default. None if that of one of them was not measured. Races with
     the same options are preferred, and then the largest number of races.
     """
-    workload, own = workload_digest(options), _digest(*arguments(options))
-    found = []
+    workload, options_digest = workload_digest(options), _digest(*arguments(options))
+    candidates = []
     for entry in stored.values():
         if isinstance(entry, Mapping) and (entry.get("workload"), entry.get("host")) == (workload, host):
-            values = _primary_values(entry, primary, has_same_options=entry.get("options") == own)
+            values = _primary_values(entry, primary, has_same_options=entry.get("options") == options_digest)
             if values:
-                found.append(max(values, key=lambda one: one.planned_with))
-    return max(found, key=lambda one: (one.has_same_options, one.races), default=None)
+                candidates.append(max(values, key=lambda candidate: candidate.planned_with))
+    return max(candidates, key=lambda candidate: (candidate.has_same_options, candidate.races), default=None)
 
 
 def _primary_values(
@@ -189,16 +189,16 @@ def _primary_values(
     labels, unknown = expanded_primary(primary or defaults, map(_metric_of, metrics))
     if any(not name.startswith(_ERROR_RATE) for name in unknown):
         return []
-    found = []
+    noises = []
     for label in (label for label in labels if not label.startswith(_ERROR_RATE)):
         try:
-            own = metrics[label]
-            low, high = map(float, own["block_interval"])
-            races, spread = int(own.get("races", _count(entry))), float(own["block_spread"])
-            found.append(StoredNoise(label, races, spread, (low, high), has_same_options))
+            stored = metrics[label]
+            low, high = map(float, stored["block_interval"])
+            races, spread = int(stored.get("races", _count(entry))), float(stored["block_spread"])
+            noises.append(StoredNoise(label, races, spread, (low, high), has_same_options))
         except (AttributeError, LookupError, TypeError, ValueError):
             return []
-    return found
+    return noises
 
 
 def _metric_of(label: str) -> MetricId:

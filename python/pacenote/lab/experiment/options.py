@@ -58,18 +58,18 @@ class GivenOptionCheck(OptionCheck, Protocol):
 
 def joined(*layers: Options) -> dict[str, object]:
     """Joins options: later ones replace earlier ones, but tables are merged and lists are continued."""
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     for layer in layers:
-        for name, given in layer.items():
-            before = found.get(name)
-            value = [given] if name in REPEATED and isinstance(given, str) else given
+        for name, setting in layer.items():
+            before = options.get(name)
+            value = [setting] if name in REPEATED and isinstance(setting, str) else setting
             if isinstance(before, Mapping) and isinstance(value, Mapping):
-                found[name] = {**before, **value}
+                options[name] = {**before, **value}
             elif isinstance(before, list | tuple) and isinstance(value, list | tuple):
-                found[name] = [*before, *value]
+                options[name] = [*before, *value]
             else:
-                found[name] = value
-    return found
+                options[name] = value
+    return options
 
 
 def arguments(options: Options) -> list[str]:

@@ -89,8 +89,10 @@ def planned_effect(experiment: Experiment, noise: float) -> float | None:
     if experiment.design == "screening":
         error = noise * math.sqrt(2 / (cells * blocks))
         # A single replicate has the noise of its effects.
-        own = (cells - 1) / 3 if blocks == 1 else degrees
-        return detectable_contrast(error, own, 1 - at_end(ERROR_RATE / len(experiment.factors)))
+        degrees_of_effects = (cells - 1) / 3 if blocks == 1 else degrees
+        return detectable_contrast(
+            error, degrees_of_effects, 1 - at_end(ERROR_RATE / len(experiment.factors))
+        )
     if experiment.factors:
         one_sided = at_end(ERROR_RATE) / (cells - 1)
         return detectable_contrast(noise / math.sqrt(blocks), degrees, 1 - 2 * one_sided)

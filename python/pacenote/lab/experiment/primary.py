@@ -26,10 +26,10 @@ def chosen_primary(
 
     `names` are those of the file, and `metrics` those of all races, of which `record` is one.
     """
-    found, unknown = expanded_primary(names, metrics)
+    chosen, unknown = expanded_primary(names, metrics)
     notes = [f"no race has the metric '{name}', which the file names in primary" for name in unknown]
-    if found:
-        return found, tuple(notes)
+    if chosen:
+        return chosen, tuple(notes)
     if unknown:
         notes.append("the default metrics decide instead")
     labels, left = _default(record, metrics)
@@ -73,7 +73,7 @@ def leading_metric(metrics: Iterable[MetricId]) -> MetricId | None:
     """
     kinds = ("throughput", "percentile", "custom", "system")
     return min(
-        (one for one in metrics if one.kind in kinds and one.higher_is_better is not None),
-        key=lambda one: kinds.index(one.kind),
+        (metric for metric in metrics if metric.kind in kinds and metric.higher_is_better is not None),
+        key=lambda metric: kinds.index(metric.kind),
         default=None,
     )

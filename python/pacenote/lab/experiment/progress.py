@@ -83,7 +83,7 @@ class BlockRaces:
 
     def without(self, unreadable: Container[str]) -> BlockRaces:
         """Returns the blocks without those with races that cannot be read."""
-        kept = tuple(block for block in self.blocks if not any(one in unreadable for one in block))
+        kept = tuple(block for block in self.blocks if not any(race_id in unreadable for race_id in block))
         return BlockRaces(kept, self.failed, self.void, len(self.blocks) - len(kept))
 
 
@@ -137,16 +137,16 @@ class ExperimentProgress:
         """Returns the state after these entries. Raises PacenoteError if no experiment has them."""
         if len(plan.races) > MAX_RACES:
             raise PacenoteError(f"the plan of {plan.experiment_id} has more than {MAX_RACES:,} races")
-        found = cls(plan)
+        progress = cls(plan)
         for entry in journal:
-            if problem := found.problem(entry):
+            if problem := progress.problem(entry):
                 raise PacenoteError(f"the journal of {plan.experiment_id} {problem}")
             # Earlier versions then raced blocks again of an experiment that had ended: its answer had been
             # given, and what follows does not change it.
             if entry.event == "repeated" and entry.text:
                 break
-            found.apply(entry)
-        return found
+            progress.apply(entry)
+        return progress
 
     def problem(self, entry: JournalEntry) -> str:
         """Returns why a journal cannot have an entry after those so far; empty if it can. What is written and
@@ -321,11 +321,11 @@ class ExperimentProgress:
     @cached_property
     def _ladder(self) -> Mapping[int, frozenset[str]]:
         """The two variants of each step of a ladder, and last the start and the best."""
-        found: dict[int, set[str]] = {}
+        variants: dict[int, set[str]] = {}
         for race in self.plan.races:
             if race.block:
-                found.setdefault(race.stage, set()).add(race.variant)
-        return {stage: frozenset(names) for stage, names in found.items() if BEST in names}
+                variants.setdefault(race.stage, set()).add(race.variant)
+        return {stage: frozenset(names) for stage, names in variants.items() if BEST in names}
 
     def _left_out(self) -> Mapping[tuple[int, str], None]:
         """Returns the stages and names of the variants that are not raced any more, in their order."""
@@ -344,36 +344,36 @@ class ExperimentProgress:
     @cached_property
     def blocks(self) -> Mapping[int, list[PlannedRace]]:
         """The races of each block."""
-        found: dict[int, list[PlannedRace]] = {}
+        races_by_block: dict[int, list[PlannedRace]] = {}
         for race in self.plan.races:
             if race.block:
-                found.setdefault(race.block, []).append(race)
-        return found
+                races_by_block.setdefault(race.block, []).append(race)
+        return races_by_block
 
     def places(self) -> Mapping[str, int]:
         """Returns the place of each race among those of its block that ran, also of those that are repeated,
         by its id.
         """
         ran = {race.number for race in (*self.raced, *self.failed)}
-        found = {}
+        places = {}
         for races in self.blocks.values():
             place = 0
             for race in (race for race in races if race.number in ran):
                 # Both races of a duet are repeated at the same time: their places are halves of the machine.
                 place += 0 if race.half else self._repeats.get(race.number, 0)
-                found[self.race_id(race)] = place
+                places[self.race_id(race)] = place
                 place += 1
-        return found
+        return places
 
     def places_in_plan(self) -> Mapping[int, int]:
         """Returns the place of each planned race among all that run, also of those that are repeated in their
         block, by its number.
         """
-        found, repeats = {}, 0
+        places, repeats = {}, 0
         for race in self.plan.races:
             repeats += self._repeats.get(race.number, 0)
-            found[race.number] = race.number + repeats
-        return found
+            places[race.number] = race.number + repeats
+        return places
 
     def block_races(self, variants: Sequence[str], stage: int = 1) -> BlockRaces:
         """Returns the races of these variants in the blocks of a stage that have ended, and how many blocks
@@ -382,11 +382,11 @@ class ExperimentProgress:
         blocks, failed, done = [], 0, frozenset(self.blocks_done(stage))
         for number, races in self.blocks.items():
             of_variant = {race.variant: race for race in races if race.stage == stage}
-            own = [of_variant[name] for name in variants if name in of_variant]
-            if any(self._has(race, "failed") for race in own):
+            races_of_block = [of_variant[name] for name in variants if name in of_variant]
+            if any(self._has(race, "failed") for race in races_of_block):
                 failed += 1
-            elif number in done and all(self._has(race, "raced") for race in own):
-                blocks.append(tuple(map(self.race_id, own)))
+            elif number in done and all(self._has(race, "raced") for race in races_of_block):
+                blocks.append(tuple(map(self.race_id, races_of_block)))
         void = frozenset(end.race_id for end in self.ends.values() if end.verdict == "void")
         return BlockRaces(tuple(blocks), failed, void)
 

@@ -78,8 +78,8 @@ _KEYS = (
 
 def parse_duration(text: str) -> float | None:
     """Returns the seconds of a time such as `30s`, `10 min` or `2h`, or None for any other text."""
-    found = _DURATION.fullmatch(text.strip())
-    return float(found[1]) * _SECONDS[found[2]] if found else None
+    match = _DURATION.fullmatch(text.strip())
+    return float(match[1]) * _SECONDS[match[2]] if match else None
 
 
 class ExperimentFileError(UsageError):
@@ -115,10 +115,10 @@ def read_experiment(
 
 def mistakes(file: str, problems: Sequence[tuple[int, str]]) -> ExperimentFileError:
     """Returns the error with all mistakes of a file, of which each has a line, or 0 for the whole file."""
-    found = [f"line {line}: {problem}" if line else problem for line, problem in sorted(problems)]
-    if len(found) == 1:
-        return ExperimentFileError(f"{file}: {found[0]}", problems=())
-    return ExperimentFileError(f"{file} has {count_text(found)}", problems=tuple(found))
+    lines = [f"line {line}: {problem}" if line else problem for line, problem in sorted(problems)]
+    if len(lines) == 1:
+        return ExperimentFileError(f"{file}: {lines[0]}", problems=())
+    return ExperimentFileError(f"{file} has {count_text(lines)}", problems=tuple(lines))
 
 
 class _Reader:
@@ -180,22 +180,22 @@ class _Reader:
         return self._value(key, str, "text") or ""
 
     def _texts(self, key: str) -> tuple[str, ...]:
-        found = self._value(key, list, "a list of texts") or ()
-        if not all(isinstance(item, str) for item in found):
+        texts = self._value(key, list, "a list of texts") or ()
+        if not all(isinstance(item, str) for item in texts):
             self._add((key,), f"{key} must be a list of texts")
             return ()
-        return tuple(found)
+        return tuple(texts)
 
     def _quality(self) -> tuple[QualityDirection, ...]:
-        found = []
+        directions = []
         for text in self._texts("quality"):
             direction = QualityDirection.parse(text)
             if direction is None:
                 known = '"recall=higher" or "distance:knn=lower"'
                 self._add(("quality",), f'quality must be like {known}, not "{text}"')
             else:
-                found.append(direction)
-        return tuple(found)
+                directions.append(direction)
+        return tuple(directions)
 
     def _choice(self, key: str, known: tuple[str, ...], default: str) -> str:
         value = self._value(key, str, f"one of {', '.join(known)}")
@@ -217,20 +217,20 @@ class _Reader:
         value = self._value(key, str, 'a time such as "30s" or "2h"')
         if value is None:
             return None
-        found = parse_duration(value)
-        if found is None:
+        seconds = parse_duration(value)
+        if seconds is None:
             self._add((key,), f'{key} must be a time such as "30s" or "2h", not "{value}"')
-        return found
+        return seconds
 
     def _percent(self, key: str) -> float | None:
         value = self._value(key, str, 'a percentage such as "2 %"')
         if value is None:
             return None
-        found = _PERCENT.fullmatch(value.strip())
-        if found is None or not 0.0 < float(found[1]) <= 100.0:
+        match = _PERCENT.fullmatch(value.strip())
+        if match is None or not 0.0 < float(match[1]) <= 100.0:
             self._add((key,), f'{key} must be a percentage such as "2 %", not "{value}"')
             return None
-        return float(found[1]) / 100.0
+        return float(match[1]) / 100.0
 
     def _looks(self, blocks: int) -> tuple[int, ...]:
         value = self._value("looks", (list, bool), "true, or a list of numbers of blocks")
@@ -265,18 +265,18 @@ class _Reader:
         return table
 
     def _variants(self) -> tuple[Variant, ...]:
-        given = self._table(("variants",), self._document.get("variants", {}))
-        return tuple(self._variant(("variants", name), value) for name, value in given.items())
+        tables = self._table(("variants",), self._document.get("variants", {}))
+        return tuple(self._variant(("variants", name), value) for name, value in tables.items())
 
     def _factors(self) -> tuple[Factor, ...]:
-        given = self._table(("factors",), self._document.get("factors", {}))
-        found = []
-        for name, value in given.items():
+        tables = self._table(("factors",), self._document.get("factors", {}))
+        factors = []
+        for name, value in tables.items():
             names = ("factors", name)
             levels = self._table(names, value)
             variants = tuple(self._variant((*names, level), table) for level, table in levels.items())
-            found.append(Factor(name, variants, line_of(self._lines, names)))
-        return tuple(found)
+            factors.append(Factor(name, variants, line_of(self._lines, names)))
+        return tuple(factors)
 
     def _variant(self, names: KeyNames, value: object) -> Variant:
         if not _NAME.fullmatch(names[-1]) or names[-1] == BEST:
@@ -295,10 +295,10 @@ class _Reader:
         if other in self._document:
             self._add((other,), f'a design "{design}" has {varying}, not {other}')
         fewest, most = _VARYING_COUNTS.get(design, (2, MOST_FACTORS))
-        found = len(experiment.factors if varying == "factors" else experiment.variants)
-        if not fewest <= found <= most:
+        count = len(experiment.factors if varying == "factors" else experiment.variants)
+        if not fewest <= count <= most:
             wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-            self._add((varying,), f'a design "{design}" needs {wanted} {varying}, not {found}')
+            self._add((varying,), f'a design "{design}" needs {wanted} {varying}, not {count}')
         for factor in experiment.factors:
             if len(factor.levels) < 2 or (design == "screening" and len(factor.levels) != 2):
                 wanted = "exactly two levels" if design == "screening" else "at least two levels"
@@ -323,8 +323,10 @@ class _Reader:
 
     def _check_kept_engine(self, experiment: Experiment) -> None:
         """Adds problems for options that an engine which runs already cannot take."""
-        levels = [(("factors", one.name), level) for one in experiment.factors for level in one.levels]
-        for names, variant in [(("variants",), one) for one in experiment.variants] + levels:
+        levels = [
+            (("factors", factor.name), level) for factor in experiment.factors for level in factor.levels
+        ]
+        for names, variant in [(("variants",), variant) for variant in experiment.variants] + levels:
             for option, value in variant.options.items():
                 if self._check.needs_new_engine(option, value):
                     self._add(
@@ -336,8 +338,8 @@ class _Reader:
         """Adds problems of the options of each variant together."""
         self.problems += clashes(experiment)
         if "track" not in experiment.race and "track-path" not in experiment.race:
-            given = [{*variant.options} for variant in all_variants(experiment)]
-            if not all(names & {"track", "track-path"} for names in given):
+            option_names = [{*variant.options} for variant in all_variants(experiment)]
+            if not all(names & {"track", "track-path"} for names in option_names):
                 self._add(("race",), "the races have no track: give track or track-path in [race]")
                 return
         seen: set[str] = set()

@@ -66,12 +66,12 @@ class BundledExperiment:
         comment = _COMMENT.match(self.text)
         lines = [line.removeprefix("#").strip() for line in comment[0].splitlines()] if comment else []
         begun = next((at for at, line in enumerate(lines) if line.startswith(start)), len(lines))
-        own = [lines[begun].removeprefix(start)] if begun < len(lines) else []
+        sentence = [lines[begun].removeprefix(start)] if begun < len(lines) else []
         for line in lines[begun + 1 :]:
             if not line or re.match(r"[A-Z][a-z ]+:", line):
                 break
-            own.append(line)
-        return " ".join(part.strip() for part in own)
+            sentence.append(line)
+        return " ".join(part.strip() for part in sentence)
 
 
 def bundled_experiments() -> tuple[BundledExperiment, ...]:
@@ -98,23 +98,23 @@ def _read(name: str) -> BundledExperiment:
 
 def with_heaps(text: str, memory_bytes: int | None) -> str:
     """Returns a recipe with heaps that fit into so much memory; None if its size is not known."""
-    given = {found[0]: _megabytes(found) for found in _HEAP.finditer(text)}
+    heaps = {match[0]: _megabytes(match) for match in _HEAP.finditer(text)}
     divisor = 1
-    if given and memory_bytes is not None:
+    if heaps and memory_bytes is not None:
         most = max(_SMALLEST_MB, memory_bytes / (1 << 20) * _LARGEST_SHARE)
-        while max(given.values()) / divisor > most and min(given.values()) // divisor >= 2 * _SMALLEST_MB:
+        while max(heaps.values()) / divisor > most and min(heaps.values()) // divisor >= 2 * _SMALLEST_MB:
             divisor *= 2
     note = ""
     if divisor > 1 and memory_bytes is not None:
-        own, asked = (
-            " and ".join(_size(size // by) for size in sorted(given.values())) for by in (divisor, 1)
+        smaller, original = (
+            " and ".join(_size(size // by) for size in sorted(heaps.values())) for by in (divisor, 1)
         )
         note = (
-            f"\n# This machine has {format_bytes(memory_bytes)} of memory, so that the heaps are {own}\n"
-            f"# in place of {asked}."
+            f"\n# This machine has {format_bytes(memory_bytes)} of memory, so that the heaps are {smaller}\n"
+            f"# in place of {original}."
         )
-    found = _HEAP.sub(lambda match: _size(_megabytes(match) // divisor), text)
-    return found.replace(_HEAPS, note)
+    scaled = _HEAP.sub(lambda match: _size(_megabytes(match) // divisor), text)
+    return scaled.replace(_HEAPS, note)
 
 
 def _megabytes(heap: re.Match[str]) -> int:

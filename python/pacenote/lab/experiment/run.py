@@ -283,9 +283,9 @@ def _show_of(run: ExperimentRun, race: PlannedRace) -> Show:
 def _call_options(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace) -> dict[str, object]:
     """Returns the options of a race: those of its variant, its seed, and its tags."""
     options = dict(race_options(run.experiment, race, progress.adopted_steps))
-    given = options.get("user-tags")
+    user_tags = options.get("user-tags")
     tags = {
-        **(given if isinstance(given, dict) else {}),
+        **(user_tags if isinstance(user_tags, dict) else {}),
         "experiment": run.folder.experiment_id,
         # A race that warms up is part of no block, and not one of those of its variant.
         **({"variant": race.variant, "block": str(race.block)} if race.block else {"warm-up": race.variant}),
@@ -358,8 +358,8 @@ def _begin_again(run: ExperimentRun, progress: ExperimentProgress) -> None:
     race = next(iter(progress.left()), None)
     if race is None or not race.block or _begins_block(progress, race):
         return
-    ended = [progress.ends.get(one.number) for one in progress.plan.block(race.block)]
-    last = max(one.at for one in ended if one is not None)
+    ended = [progress.ends.get(race_of_block.number) for race_of_block in progress.plan.block(race.block)]
+    last = max(end.at for end in ended if end is not None)
     changed = set(progress.plan.machine.changes(run.machine())).difference(progress.machine_changes)
     # Engines differ from start to start: a block must not have races on two of them.
     is_other_engine = run.experiment.engine == "keep" and starts_engine(run.experiment.race)
@@ -385,8 +385,10 @@ def seconds_between(first: str, last: str) -> float:
 def _decide(run: ExperimentRun, progress: ExperimentProgress) -> None:
     """Decides what the blocks that are done decide: a step of a ladder, or that the experiment ends."""
     if (race := next(iter(progress.left()), None)) and not race.block and run.judge.is_warm(progress):
-        for one in (one for one in progress.left() if not one.block):
-            _note(run, progress, JournalEntry(event="ended", at=_now(), race=one.number, outcome="skipped"))
+        for warm_up in (warm_up for warm_up in progress.left() if not warm_up.block):
+            _note(
+                run, progress, JournalEntry(event="ended", at=_now(), race=warm_up.number, outcome="skipped")
+            )
     if progress.left() and (reason := hopeless(run.experiment, progress)):
         _stop(run, progress, reason)
         return
@@ -412,20 +414,20 @@ def _paused(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace)
     written = written_folders(options, Path(progress.plan.folder), _default_data_root(run))
     if problem := missing_space((run.races.home, *written)):
         return problem
-    budget, each = run.experiment.budget_s, progress.seconds_per_race
-    if budget is None or each is None or not _begins_block(progress, race):
+    budget, race_s = run.experiment.budget_s, progress.seconds_per_race
+    if budget is None or race_s is None or not _begins_block(progress, race):
         return ""
-    block = sum(one.block == race.block for one in progress.left())
-    if progress.seconds + block * each <= budget:
+    block = sum(planned.block == race.block for planned in progress.left())
+    if progress.seconds + block * race_s <= budget:
         return ""
     return (
         f"{OUT_OF_BUDGET}{format_seconds(budget)} does not suffice for another block of "
-        f"{format_seconds(round(block * each))}: {format_seconds(round(progress.seconds))} are used"
+        f"{format_seconds(round(block * race_s))}: {format_seconds(round(progress.seconds))} are used"
     )
 
 
 def _begins_block(progress: ExperimentProgress, race: PlannedRace) -> bool:
-    return not any(one.number in progress.ends for one in progress.plan.block(race.block))
+    return not any(other.number in progress.ends for other in progress.plan.block(race.block))
 
 
 def _check_machine(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace) -> None:

@@ -29,14 +29,14 @@ def key_lines(text: str) -> Mapping[KeyNames, int]:
 
     Keys of inline tables are not included.
     """
-    found: dict[KeyNames, int] = {}
+    lines: dict[KeyNames, int] = {}
     table: KeyNames = ()
     for line, statement, key in _statements(text):
         names = (*table, *_names(f"{key} = 0")) if key else _names(statement)
         table = table if key else names
         for end in range(1, len(names) + 1):
-            found.setdefault(names[:end], line)
-    return found
+            lines.setdefault(names[:end], line)
+    return lines
 
 
 def line_of(lines: Mapping[KeyNames, int], names: KeyNames) -> int:

@@ -23,8 +23,8 @@ def knob_options(knob: Knob, value: object) -> Options:
 
 def settings(knobs: Sequence[Knob], levels: Sequence[int]) -> dict[str, object]:
     """Returns the values of the knobs that a candidate changes, by name."""
-    found = {knob.name: knob.levels[level] for knob, level in zip(knobs, levels, strict=True)}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {knob.name: knob.levels[level] for knob, level in zip(knobs, levels, strict=True)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def candidate_options(knobs: Sequence[Knob], levels: Sequence[int]) -> Options:
@@ -40,7 +40,7 @@ def default_levels(knobs: Sequence[Knob]) -> tuple[int, ...]:
 
 def combinations(knobs: Sequence[Knob]) -> int:
     """Returns the number of different candidates."""
-    found = 1
+    count = 1
     for knob in knobs:
-        found *= len(knob.levels)
-    return found
+        count *= len(knob.levels)
+    return count

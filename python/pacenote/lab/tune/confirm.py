@@ -52,7 +52,7 @@ def primary_names(plan: TunePlan) -> tuple[str, ...]:
     """Returns the metrics that decide the confirmation: the objective, the limits, and the errors of their
     tasks, because requests that fail are fast.
     """
-    names = (plan.objective.metric, *(one.metric for one in plan.constraints))
+    names = (plan.objective.metric, *(constraint.metric for constraint in plan.constraints))
     tasks = (name.partition(":")[1:] for name in names)
     return tuple(dict.fromkeys((*names, *("error-rate" + "".join(task) for task in tasks))))
 
@@ -90,7 +90,7 @@ def confirmation_folder(
 
 def experiment_text(experiment: Experiment) -> str:
     """Returns the file of the confirmation."""
-    quality = [str(each) for each in experiment.quality]
+    quality = [str(direction) for direction in experiment.quality]
     lines = [
         f"question = {toml_value(experiment.question)}",
         f"design = {toml_value(experiment.design)}",

@@ -42,23 +42,23 @@ def tune_result(
     plan = state.plan
     winner = None if state.chosen is None else state.chosen.candidate
     levels = state.candidates[winner].levels if winner is not None else ()
-    found = _confirmation(state, races)
-    comparison = _comparison(found)
+    result = _confirmation(state, races)
+    comparison = _comparison(result)
     limits = _limits(plan.constraints, comparison)
     objective = compared_metric(comparison, plan.objective.metric) if comparison else None
-    answer = _answer(state, found, comparison, limits)
+    answer = _answer(state, result, comparison, limits)
     return TuneResult(
         tune_id=plan.tune_id,
         objective=plan.objective,
         constraints=plan.constraints,
         metric=objective.metric if objective else None,
         answer=answer,
-        reason=reason or _reason(state, answer, found),
+        reason=reason or _reason(state, answer, result),
         winner=winner,
         settings=settings(plan.knobs, levels) if levels else {},
         options=_options(state, levels),
         limits=limits,
-        confirmation=found,
+        confirmation=result,
         candidates=_tried(state),
         races=len(state.ends),
         seconds=round(state.seconds, 3),
@@ -72,7 +72,7 @@ def tune_result(
     )
 
 
-def _reason(state: TuneProgress, answer: TuneAnswer, found: ExperimentResult | None) -> str:
+def _reason(state: TuneProgress, answer: TuneAnswer, result: ExperimentResult | None) -> str:
     """Returns why there is no answer, or why the search ended: its end is no reason for what the confirmation
     lacks.
     """
@@ -80,20 +80,26 @@ def _reason(state: TuneProgress, answer: TuneAnswer, found: ExperimentResult | N
         return state.stopped
     if answer not in ("void", "none yet"):
         return state.chosen.text
-    if found is None:
+    if result is None:
         return f"its confirmation {state.confirmation} was deleted" if state.confirmation else ""
     if answer == "none yet":
-        return found.reason
-    comparison = _comparison(found)
-    causes = [str(one) for one in (comparison.findings if comparison else ()) if one.makes_doubtful]
-    causes += [
-        f"{one.metric.label} must not be compared: {one.reason}"
-        for one in (comparison.primary if comparison else ())
-        if one.word == "void" and one.reason
+        return result.reason
+    comparison = _comparison(result)
+    causes = [
+        str(finding) for finding in (comparison.findings if comparison else ()) if finding.makes_doubtful
     ]
-    failures = [f"{one.name} cannot be raced: {one.failure}" for one in found.variants if one.is_left_out]
+    causes += [
+        f"{metric.metric.label} must not be compared: {metric.reason}"
+        for metric in (comparison.primary if comparison else ())
+        if metric.word == "void" and metric.reason
+    ]
+    failures = [
+        f"{variant.name} cannot be raced: {variant.failure}"
+        for variant in result.variants
+        if variant.is_left_out
+    ]
     unsaid = "the races of the confirmation must not be compared"
-    return next(filter(None, (*failures, found.reason, *causes)), unsaid)
+    return next(filter(None, (*failures, result.reason, *causes)), unsaid)
 
 
 def _options(state: TuneProgress, levels: Sequence[int]) -> tuple[str, ...]:
@@ -108,7 +114,7 @@ def _confirmation(state: TuneProgress, races: RaceStore) -> ExperimentResult | N
         return None
     # The journal may name anything, also a path to another folder.
     known = ExperimentStore(races.home).list()
-    folder = next((one for one in known if one.experiment_id == state.confirmation), None)
+    folder = next((folder for folder in known if folder.experiment_id == state.confirmation), None)
     if folder is None or not is_file(folder.plan_json):
         return None
     progress = ExperimentProgress.of(folder.plan(), folder.journal())
@@ -116,14 +122,14 @@ def _confirmation(state: TuneProgress, races: RaceStore) -> ExperimentResult | N
     return Evaluation(experiment, races).result(progress, running=folder.is_running())
 
 
-def _comparison(found: ExperimentResult | None) -> Comparison | None:
-    variants = found.variants if found else ()
-    return next((one.comparison for one in variants if one.name == WINNER_NAME), None)
+def _comparison(result: ExperimentResult | None) -> Comparison | None:
+    variants = result.variants if result else ()
+    return next((variant.comparison for variant in variants if variant.name == WINNER_NAME), None)
 
 
 def _answer(
     state: TuneProgress,
-    found: ExperimentResult | None,
+    result: ExperimentResult | None,
     comparison: Comparison | None,
     limits: Sequence[LimitResult],
 ) -> TuneAnswer:
@@ -131,14 +137,14 @@ def _answer(
         return "void"
     if state.chosen is not None and state.chosen.candidate == DEFAULT:
         return "default"
-    if found is None or found.state in ("unfinished", "running"):
+    if result is None or result.state in ("unfinished", "running"):
         return "none yet"
     objective = compared_metric(comparison, state.plan.objective.metric) if comparison else None
     if comparison is None or comparison.answer == "void" or objective is None or objective.word == "void":
         return "void"
-    if any(one.word == "broken" for one in limits):
+    if any(limit.word == "broken" for limit in limits):
         return "limit broken"
-    is_kept = len(limits) == len(state.plan.constraints) and all(one.word == "kept" for one in limits)
+    is_kept = len(limits) == len(state.plan.constraints) and all(limit.word == "kept" for limit in limits)
     if not is_kept or more_errors(state.plan, comparison) or lower_quality(state.plan, comparison):
         return "not shown"
     # What not all races return may have become worse.
@@ -153,28 +159,30 @@ def _answer(
 
 def more_errors(plan: TunePlan, comparison: Comparison) -> tuple[MetricComparison, ...]:
     """Returns the error rates that are worse with the winner, or void, and that no limit allows to be."""
-    limited = {one.metric for one in plan.constraints}
+    limited = {constraint.metric for constraint in plan.constraints}
     return tuple(
-        each
-        for each in comparison.primary
-        if each.metric.key == "error-rate"
-        and not each.is_zero
-        and each.word in ("worse", "probably worse", "void")
-        and limited.isdisjoint((each.metric.label, each.metric.key))
+        error_rate
+        for error_rate in comparison.primary
+        if error_rate.metric.key == "error-rate"
+        and not error_rate.is_zero
+        and error_rate.word in ("worse", "probably worse", "void")
+        and limited.isdisjoint((error_rate.metric.label, error_rate.metric.key))
     )
 
 
 def lower_quality(plan: TunePlan, comparison: Comparison) -> tuple[MetricComparison, ...]:
     """Returns the quality metrics that are worse with the winner, and that no limit allows to be."""
-    limited = {one.metric for one in plan.constraints}
+    limited = {constraint.metric for constraint in plan.constraints}
     return tuple(
-        each for each in comparison.worse_quality if limited.isdisjoint((each.metric.label, each.metric.key))
+        metric
+        for metric in comparison.worse_quality
+        if limited.isdisjoint((metric.metric.label, metric.metric.key))
     )
 
 
 def _limits(constraints: Sequence[Constraint], comparison: Comparison | None) -> tuple[LimitResult, ...]:
     """Returns the limits in the winner's races of the confirmation."""
-    found = []
+    results = []
     for limit in constraints if comparison is not None else ():
         assert comparison is not None
         metric = compared_metric(comparison, limit.metric)
@@ -183,14 +191,14 @@ def _limits(constraints: Sequence[Constraint], comparison: Comparison | None) ->
             result = limit_result(limit, values)
             # What is doubtful neither keeps a limit nor breaks it.
             is_void = metric is not None and metric.word == "void"
-            found.append(replace(result, word="unclear") if is_void else result)
-    return tuple(found)
+            results.append(replace(result, word="unclear") if is_void else result)
+    return tuple(results)
 
 
 def compared_metric(comparison: Comparison, name: str) -> MetricComparison | None:
     """Returns the primary metric with a name such as `p99:term`."""
-    labels, _ = expanded_primary([name], [each.metric for each in comparison.primary])
-    return next((each for each in comparison.primary if each.metric.label in labels), None)
+    labels, _ = expanded_primary([name], [metric.metric for metric in comparison.primary])
+    return next((metric for metric in comparison.primary if metric.metric.label in labels), None)
 
 
 def limit_result(limit: Constraint, values: Sequence[float]) -> LimitResult:
@@ -207,11 +215,11 @@ def limit_result(limit: Constraint, values: Sequence[float]) -> LimitResult:
 
 
 def _tried(state: TuneProgress) -> tuple[TriedCandidate, ...]:
-    found = state.means()
+    reached = state.means()
     sign = 1.0 if state.plan.objective.higher_is_better else -1.0
     tried = []
     for number, candidate in state.candidates.items():
-        mean = found.means.get(number)
+        mean = reached.means.get(number)
         values = [state.limit_values(number, at) for at in range(len(state.plan.constraints))]
         drop = state.dropped.get(number)
         tried.append(
@@ -219,11 +227,15 @@ def _tried(state: TuneProgress) -> tuple[TriedCandidate, ...]:
                 number,
                 settings(state.plan.knobs, candidate.levels),
                 candidate.origin,
-                found.blocks.get(number, 0),
+                reached.blocks.get(number, 0),
                 None if mean is None else math.expm1(min(sign * mean, _MOST_LOG)),
-                tuple(median(each) if each else None for each in values),
+                tuple(median(limit_values) if limit_values else None for limit_values in values),
                 drop.text if drop else "",
             )
         )
-    order = {one: found.means.get(one, -math.inf) for one in state.candidates}
-    return tuple(sorted(tried, key=lambda one: (bool(one.dropped), -order[one.number], one.number)))
+    order = {number: reached.means.get(number, -math.inf) for number in state.candidates}
+    return tuple(
+        sorted(
+            tried, key=lambda candidate: (bool(candidate.dropped), -order[candidate.number], candidate.number)
+        )
+    )

@@ -60,7 +60,7 @@ class FittedKnobs:
 
 def fitted(knobs: Sequence[Knob], around: Surroundings) -> FittedKnobs:
     """Returns the knobs that can be used here, and what is left out."""
-    found: list[Knob] = []
+    fittings: list[Knob] = []
     left_out: list[str] = []
     for knob in knobs:
         if reason := _reason(knob, around):
@@ -74,8 +74,8 @@ def fitted(knobs: Sequence[Knob], around: Surroundings) -> FittedKnobs:
         if None not in (knob.default, fitting.default) and fitting.default != knob.default:
             left_out.append(f"{knob.name} default {knob.default}: these races have {fitting.default}")
         if len(fitting.levels) > 1:
-            found.append(fitting)
-    return FittedKnobs(tuple(found), tuple(left_out))
+            fittings.append(fitting)
+    return FittedKnobs(tuple(fittings), tuple(left_out))
 
 
 def _reason(knob: Knob, around: Surroundings) -> str:
@@ -97,9 +97,9 @@ def _reason(knob: Knob, around: Surroundings) -> str:
     return "" if around.is_read(knob) else "the challenge does not read it"
 
 
-def _selects_collector(given: object, around: Surroundings) -> bool:
+def _selects_collector(value: object, around: Surroundings) -> bool:
     """Returns whether one of these options of the JVM, or the only one, selects a garbage collector."""
-    options = given if isinstance(given, list | tuple) else [given]
+    options = value if isinstance(value, list | tuple) else [value]
     return any(around.selects_collector(str(option)) for option in options)
 
 
@@ -114,9 +114,9 @@ def _with_default(knob: Knob, around: Surroundings) -> Knob:
     if knob.option in around.race and knob.option not in REPEATED:
         return _defaulting_to(knob, around.race[knob.option])
     option, _, key = knob.option.partition(".")
-    given = around.race.get(option)
-    if isinstance(given, Mapping) and key in given:
-        return _defaulting_to(knob, given[key])
+    options = around.race.get(option)
+    if isinstance(options, Mapping) and key in options:
+        return _defaulting_to(knob, options[key])
     if option == _TRACK.rstrip("."):
         return _defaulting_to(knob, around.parameters.get(key))
     # A car, or an option of the same kind, may set the same.

@@ -72,18 +72,18 @@ def read_knobs(text: str, file: str, race: Options, check: OptionCheck) -> tuple
         knobs = reader.read(document)
     except TooManyProblems:
         knobs = ()
-    found = [f"line {line}: {problem}" if line else problem for line, problem in sorted(reader.problems)]
-    if len(found) == 1:
-        raise KnobFileError(f"{file}: {found[0]}")
-    if found:
-        raise KnobFileError(f"{file} has {count_text(found)}", problems=tuple(found))
+    mistakes = [f"line {line}: {problem}" if line else problem for line, problem in sorted(reader.problems)]
+    if len(mistakes) == 1:
+        raise KnobFileError(f"{file}: {mistakes[0]}")
+    if mistakes:
+        raise KnobFileError(f"{file} has {count_text(mistakes)}", problems=tuple(mistakes))
     return knobs
 
 
 def heap_bytes(value: object) -> int | None:
     """Returns the bytes of a size of the heap such as `512m`, or None for anything else."""
-    found = _MEMORY.fullmatch(str(value).strip())
-    return int(found[1]) * _FACTORS[found[2].lower()] if found else None
+    match = _MEMORY.fullmatch(str(value).strip())
+    return int(match[1]) * _FACTORS[match[2].lower()] if match else None
 
 
 class _Reader:
@@ -99,13 +99,13 @@ class _Reader:
         """Returns the knobs; check `problems` before using them."""
         for key in document.keys() - {"knobs"}:
             self._add((key,), f'"{key}" is not a key of a knob file: it has only [knobs.NAME]')
-        given = document.get("knobs", {})
-        if not isinstance(given, dict) or not given:
+        tables = document.get("knobs", {})
+        if not isinstance(tables, dict) or not tables:
             self._add(("knobs",), "the file has no knobs: give at least one [knobs.NAME]")
             return ()
-        if len(given) > MAX_KNOBS:
-            self._add(("knobs",), f"{len(given)} knobs are too many: at most {MAX_KNOBS}")
-        knobs = tuple(self._knob(name, table) for name, table in given.items())
+        if len(tables) > MAX_KNOBS:
+            self._add(("knobs",), f"{len(tables)} knobs are too many: at most {MAX_KNOBS}")
+        knobs = tuple(self._knob(name, table) for name, table in tables.items())
         seen: dict[str, str] = {}
         for knob in knobs if not self.problems else ():
             if knob.option in seen and knob.option != "jvm":
@@ -204,12 +204,12 @@ class _Reader:
         """Adds the first problem of a value as an option of a race."""
         for value in knob.values:
             options = knob_options(knob, value)
-            (option, given), *_ = options.items()
+            (option, option_value), *_ = options.items()
             problem: str | None
             if option in RESERVED:
                 problem = f"{option} cannot be a knob: {RESERVED[option]}"
             else:
-                problem = self._check.problem(option, given) or self._check.conflict(
+                problem = self._check.problem(option, option_value) or self._check.conflict(
                     joined(self._race, options)
                 )
             if problem:
@@ -225,10 +225,10 @@ def _is_number(value: object) -> bool:
 def _spread(low: float, high: float, steps: int, *, log: bool) -> list[float]:
     """Returns numbers from low to high at the same distance, or with the same ratio."""
     shares = [step / (steps - 1) for step in range(steps)]
-    found = [low * (high / low) ** share if log else low + (high - low) * share for share in shares]
+    numbers = [low * (high / low) ** share if log else low + (high - low) * share for share in shares]
     if isinstance(low, int) and isinstance(high, int):
-        return sorted({round(number) for number in found})
-    return [float(f"{number:.6g}") for number in found]
+        return sorted({round(number) for number in numbers})
+    return [float(f"{number:.6g}") for number in numbers]
 
 
 def _listed(values: Iterable[object]) -> str:

@@ -57,35 +57,35 @@ def parse_objective(text: str) -> TuneObjective:
 
 def parse_constraint(text: str) -> Constraint:
     """Reads a `--constraint` such as `p99:search<50ms`. Raises UsageError."""
-    found = _CONSTRAINT.fullmatch(text)
-    name, unit = (found[1], found[4]) if found else ("", "")
+    match = _CONSTRAINT.fullmatch(text)
+    name, unit = (match[1], match[4]) if match else ("", "")
     units = {"": 1.0}
     if _TIME.match(name):
         units = _MS
     elif name.startswith("error-rate"):
         units |= {"%": 1.0}
-    if found is None or not _NAME.fullmatch(name) or unit not in units:
-        known = ", ".join(one for one in units if one) or "none"
-        given = f"'{unit}' is not a unit of {name}, which has" if unit else f"{name} needs a unit:"
-        reason = f"{given} {known}" if found else f"it is '{text}'"
+    if match is None or not _NAME.fullmatch(name) or unit not in units:
+        known = ", ".join(symbol for symbol in units if symbol) or "none"
+        problem = f"'{unit}' is not a unit of {name}, which has" if unit else f"{name} needs a unit:"
+        reason = f"{problem} {known}" if match else f"it is '{text}'"
         raise UsageError(
             f"--constraint must be a metric and its limit: {reason}",
             hint='for example --constraint="p99:search<50ms" or --constraint="error-rate:search<1%"',
         )
-    if len(found[2]) > 1 or (found[2] == "<" and float(found[3]) == 0):
+    if len(match[2]) > 1 or (match[2] == "<" and float(match[3]) == 0):
         raise UsageError(
             f"--constraint must be a metric that stays below or above its limit, not '{text}'",
             hint="use < or > with a limit that can be kept, such as error-rate:search<0.1%",
         )
-    relation: Relation = "<" if found[2] == "<" else ">"
-    return Constraint(name, relation, float(found[3]) * units[unit])
+    relation: Relation = "<" if match[2] == "<" else ">"
+    return Constraint(name, relation, float(match[3]) * units[unit])
 
 
 def with_direction(objective: TuneObjective, quality: Iterable[QualityDirection]) -> TuneObjective:
     """Returns an objective with the direction that an option gives it, if one does."""
     key, _, task = objective.metric.partition(":")
-    given = {each.task: each.direction for each in quality if each.key == key and each.task in ("", task)}
-    return replace(objective, direction=given.get(task, given.get(""))) if given else objective
+    directions = {q.task: q.direction for q in quality if q.key == key and q.task in ("", task)}
+    return replace(objective, direction=directions.get(task, directions.get(""))) if directions else objective
 
 
 def measured(
@@ -104,11 +104,11 @@ def measured(
     if unknown := unknown_directions(quality, metrics):
         return RaceMeasures(problem=f"--quality={unknown[0]}: the races have no metric '{unknown[0].key}'")
     values = []
-    for name in (objective.metric, *(one.metric for one in constraints)):
-        found = _chosen(name, metrics)
-        if isinstance(found, str):
-            return RaceMeasures(problem=found)
-        metric, datum = found
+    for name in (objective.metric, *(constraint.metric for constraint in constraints)):
+        chosen = _chosen(name, metrics)
+        if isinstance(chosen, str):
+            return RaceMeasures(problem=chosen)
+        metric, datum = chosen
         if name == objective.metric and _is_opposite(metric, objective):
             return RaceMeasures(
                 problem=f"{name} cannot be an objective: {_DIRECTIONS[metric.higher_is_better]}, and "
@@ -139,9 +139,11 @@ def disturbance(record: RaceRecord, plan: TunePlan) -> str:
     if not reason or record.verdict.state == "void":
         return reason
     metrics = race_metrics(record, declared_metrics([record.task_meta], quality_directions(plan.quality)))
-    labels, _ = expanded_primary([plan.objective.metric, *(one.metric for one in plan.constraints)], metrics)
+    labels, _ = expanded_primary(
+        [plan.objective.metric, *(limit.metric for limit in plan.constraints)], metrics
+    )
     doubts = RaceDoubts(record)
-    return reason if any(doubts.is_disturbed(each) for each in metrics if each.label in labels) else ""
+    return reason if any(doubts.is_disturbed(metric) for metric in metrics if metric.label in labels) else ""
 
 
 def _is_opposite(metric: MetricId, objective: TuneObjective) -> bool:
@@ -163,5 +165,5 @@ def _chosen(name: str, metrics: dict[MetricId, Datum]) -> tuple[MetricId, Datum]
         return f"the races have no metric '{name}'{meant or f'; they have {shown}'}"
     if len(labels) > 1:
         return f"{name} is a metric of several tasks: choose one, such as {sorted(labels)[0]}"
-    found = next(metric for metric in metrics if metric.label in labels)
-    return found, metrics[found]
+    chosen = next(metric for metric in metrics if metric.label in labels)
+    return chosen, metrics[chosen]

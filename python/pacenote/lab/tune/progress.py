@@ -96,12 +96,12 @@ class TuneProgress:
     @classmethod
     def of(cls, plan: TunePlan, journal: Iterable[TuneEvent]) -> TuneProgress:
         """Returns the state after these events. Raises PacenoteError if no search has them."""
-        found = cls(plan)
+        progress = cls(plan)
         for event in journal:
-            if problem := found.problem(event):
-                raise PacenoteError(f"event {found.events + 1} of the journal of {plan.tune_id} {problem}")
-            found.apply(event)
-        return found
+            if problem := progress.problem(event):
+                raise PacenoteError(f"event {progress.events + 1} of the journal of {plan.tune_id} {problem}")
+            progress.apply(event)
+        return progress
 
     def problem(self, event: TuneEvent) -> str:
         """Returns why a journal cannot have an event after those so far; empty if it can. What is written and
@@ -131,7 +131,7 @@ class TuneProgress:
         self.events += 1
         self._blocks.add(event.block)
         if event.event == "suggested":
-            self.candidates |= {each.number: each for each in event.candidates}
+            self.candidates |= {candidate.number: candidate for candidate in event.candidates}
             self.suggested_after = event.block
         elif event.event == "started":
             self.started += 1
@@ -158,7 +158,7 @@ class TuneProgress:
             self.budget_s = self.budget_s if event.budget_s is None else event.budget_s
         else:
             self.stopped = event.text
-        self.dropped |= {each.candidate: each for each in event.dropped}
+        self.dropped |= {drop.candidate: drop for drop in event.dropped}
 
     def _end(self, event: TuneEvent) -> None:
         self.open_race = None
@@ -181,8 +181,8 @@ class TuneProgress:
         """
         raced = [end for end in self.ends if end.outcome == "raced"]
         raced = [end for end in raced if end.block] or raced[-1:]
-        own = [end.seconds for end in raced if end.candidate == candidate]
-        return fmean(own or [end.seconds for end in raced] or [0.0])
+        own_races = [end.seconds for end in raced if end.candidate == candidate]
+        return fmean(own_races or [end.seconds for end in raced] or [0.0])
 
     def has_raced(self, candidate: int, block: int) -> bool:
         """Returns whether the race of a candidate in a block has ended."""
@@ -212,7 +212,7 @@ class TuneProgress:
         """Returns what each candidate reached."""
         # The drift of the machine went on during races that were repeated.
         position = {
-            id(end): at + sum(each.race < end.race for each in self.disturbed)
+            id(end): at + sum(disturbed_race.race < end.race for disturbed_race in self.disturbed)
             for at, end in enumerate(self.ends)
         }
         values = [

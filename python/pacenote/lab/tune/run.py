@@ -135,7 +135,7 @@ def _begin_again(run: TuneRun, state: TuneProgress) -> None:
         _note(run, state, TuneEvent(event="retried", at=_now(), budget_s=budget))
     block = state.judged + 1
     ended = [end for end in state.ends if end.block == block]
-    if not ended or all(state.has_raced(one, block) for one in state.active):
+    if not ended or all(state.has_raced(candidate, block) for candidate in state.active):
         return
     changed = set(state.plan.machine.changes(run.machine())).difference(state.machine_changes)
     if changed or seconds_between(ended[-1].at, _now()) > NEIGHBOUR_S:
@@ -226,7 +226,7 @@ def _ended(run: TuneRun, state: TuneProgress, started: TuneEvent, exit_: ChildEx
     if outcome != "raced" and (exit_.stopped or exit_.code < 0 or outcome == "interrupted"):
         kills = state.kills.get((started.candidate, started.block), 0) + 1
         outcome = "interrupted" if exit_.stopped else "killed" if kills < MAX_ATTEMPTS else "failed"
-    found = _measured(run, state, started.race_id) if outcome == "raced" else RaceMeasures()
+    measures = _measured(run, state, started.race_id) if outcome == "raced" else RaceMeasures()
     text = exit_.error or f"the race ended with exit code {exit_.code}"
     ended = replace(
         started,
@@ -234,9 +234,9 @@ def _ended(run: TuneRun, state: TuneProgress, started: TuneEvent, exit_: ChildEx
         at=_now(),
         outcome=outcome,
         verdict=end.verdict,
-        objective=found.objective,
-        limits=found.limits,
-        text=found.problem if outcome == "raced" else text,
+        objective=measures.objective,
+        limits=measures.limits,
+        text=measures.problem if outcome == "raced" else text,
     )
     return _without_disturbed(run, state, ended)
 
@@ -258,7 +258,7 @@ def _settle(run: TuneRun, state: TuneProgress, started: TuneEvent) -> None:
     """Completes the journal after the process was killed: the race that it ran has ended, or is repeated."""
     end = race_end(run.races, started.race_id)
     is_raced = end.outcome == "raced"
-    found = _measured(run, state, started.race_id) if is_raced else RaceMeasures()
+    measures = _measured(run, state, started.race_id) if is_raced else RaceMeasures()
     event = replace(
         started,
         event="ended",
@@ -266,9 +266,9 @@ def _settle(run: TuneRun, state: TuneProgress, started: TuneEvent) -> None:
         outcome="raced" if is_raced else "interrupted",
         verdict=end.verdict,
         seconds=seconds_between(started.at, end.ended_at),
-        objective=found.objective,
-        limits=found.limits,
-        text=found.problem,
+        objective=measures.objective,
+        limits=measures.limits,
+        text=measures.problem,
     )
     _note(run, state, _without_disturbed(run, state, event))
 

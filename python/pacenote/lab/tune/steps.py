@@ -142,20 +142,24 @@ def reserved_seconds(state: TuneProgress) -> float:
     candidate so far raced alone.
     """
     means = state.means().means
-    best = max((one for one in means if one in state.active), key=lambda one: means[one], default=DEFAULT)
-    each = max(state.seconds_of(DEFAULT), state.seconds_of(best))
-    return state.plan.confirm_blocks * (_RESERVE * 2 * each + _preparation_seconds(state))
+    best = max(
+        (candidate for candidate in means if candidate in state.active),
+        key=lambda candidate: means[candidate],
+        default=DEFAULT,
+    )
+    seconds_per_race = max(state.seconds_of(DEFAULT), state.seconds_of(best))
+    return state.plan.confirm_blocks * (_RESERVE * 2 * seconds_per_race + _preparation_seconds(state))
 
 
 def _preparation_seconds(state: TuneProgress) -> float:
     """Returns how much longer the first race with a new seed takes, because it may generate data: each block
     of the confirmation has a seed of its own.
     """
-    found = []
+    delays = []
     for block in range(1, SEEDS):
         first, *others = [end.seconds for end in state.ends if end.block == block] or [0.0]
-        found += [first - median(others)] if others else []
-    return max(0.0, median(found)) if found else 0.0
+        delays += [first - median(others)] if others else []
+    return max(0.0, median(delays)) if delays else 0.0
 
 
 def best_candidate(state: TuneProgress) -> int:
@@ -163,14 +167,22 @@ def best_candidate(state: TuneProgress) -> int:
     in enough blocks, and keep the limits as far as their medians show; among nearly equal ones, that with the
     fewest changes.
     """
-    found = state.means()
-    most = max((found.blocks.get(one, 0) for one in state.active), default=0)
-    enough = [one for one in state.active if found.blocks.get(one, 0) >= min(MIN_BLOCKS, max(1, most))]
-    kept = [one for one in enough if not broken_limits(state, one)]
-    bounds = {one: found.lower_bound(one) for one in kept}
+    reached = state.means()
+    most = max((reached.blocks.get(candidate, 0) for candidate in state.active), default=0)
+    enough = [
+        candidate
+        for candidate in state.active
+        if reached.blocks.get(candidate, 0) >= min(MIN_BLOCKS, max(1, most))
+    ]
+    kept = [candidate for candidate in enough if not broken_limits(state, candidate)]
+    bounds = {candidate: reached.lower_bound(candidate) for candidate in kept}
     best = max(bounds.values(), default=0.0)
-    near = [one for one in kept if bounds[one] > best - NEARLY_EQUAL]
-    return min(near, key=lambda one: (_changes(state, one), -bounds[one], one), default=DEFAULT)
+    near = [candidate for candidate in kept if bounds[candidate] > best - NEARLY_EQUAL]
+    return min(
+        near,
+        key=lambda candidate: (_changes(state, candidate), -bounds[candidate], candidate),
+        default=DEFAULT,
+    )
 
 
 def _changes(state: TuneProgress, candidate: int) -> int:
@@ -223,17 +235,17 @@ def _fewest_races(state: TuneProgress) -> int:
 
 
 def _first_candidates(state: TuneProgress) -> Step:
-    each = max(state.seconds_of(DEFAULT), 1e-9)
+    race_s = max(state.seconds_of(DEFAULT), 1e-9)
     possible = combinations(state.plan.knobs)
-    carried = int(_left(state) / each / NEWCOMER_BLOCKS)
+    carried = int(_left(state) / race_s / NEWCOMER_BLOCKS)
     count = min(MAX_CANDIDATES, possible, carried)
     if count < min(FEWEST_CANDIDATES, possible):
         races = _fewest_races(state)
-        whole = format_seconds(math.ceil(state.seconds + races * each))
+        whole = format_seconds(math.ceil(state.seconds + races * race_s))
         return Stop(
             f"the budget of {format_seconds(state.budget_s)} is too small: "
             f"{format_seconds(round(state.seconds, 1))} are used, a race takes "
-            f"{format_seconds(round(each, 1))} here, and a search with its confirmation needs at least "
+            f"{format_seconds(round(race_s, 1))} here, and a search with its confirmation needs at least "
             f"{format_count(races, 'more race')}, {whole} in all"
         )
     return Suggest(drawn_candidates(state, count - 1))
@@ -246,21 +258,22 @@ def _in_block(state: TuneProgress) -> Step:
         if (over := _over(state)) is not None:
             return over
         if state.suggested_after < state.judged and (count := _newcomers(state)) > 0:
-            found = suggested_candidates(state, count)
-            if found:
-                return Suggest(found)
+            candidates = suggested_candidates(state, count)
+            if candidates:
+                return Suggest(candidates)
     order = sorted(
-        state.active, key=lambda one: Random(f"{state.plan.seed} block {block} candidate {one}").random()
+        state.active,
+        key=lambda candidate: Random(f"{state.plan.seed} block {block} candidate {candidate}").random(),
     )
-    for one in order:
-        if not state.has_raced(one, block):
-            return Race(one, block, block_seed(state, block))
+    for candidate in order:
+        if not state.has_raced(candidate, block):
+            return Race(candidate, block, block_seed(state, block))
     return EndBlock(block, _dropped(state))
 
 
 def _over(state: TuneProgress) -> Choose | None:
     """Returns the end of the search if no further block begins."""
-    block = math.fsum(state.seconds_of(one) for one in state.active)
+    block = math.fsum(state.seconds_of(candidate) for candidate in state.active)
     if block > _left(state):
         return Choose(best_candidate(state), "the rest of the budget belongs to the confirmation")
     if state.judged >= MAX_BLOCKS:
@@ -275,36 +288,42 @@ def _over(state: TuneProgress) -> Choose | None:
 
 def _newcomers(state: TuneProgress) -> int:
     """Returns how many candidates may join."""
-    first = sum(one.origin != "suggested" for one in state.candidates.values())
-    each = fmean([state.seconds_of(one) for one in state.active])
-    carried = int(_left(state) / max(each, 1e-9) / NEWCOMER_BLOCKS)
+    first = sum(candidate.origin != "suggested" for candidate in state.candidates.values())
+    seconds_per_race = fmean([state.seconds_of(candidate) for candidate in state.active])
+    carried = int(_left(state) / max(seconds_per_race, 1e-9) / NEWCOMER_BLOCKS)
     unknown = combinations(state.plan.knobs) - len(state.candidates)
     return min(min(first, carried) - len(state.active), unknown)
 
 
 def _dropped(state: TuneProgress) -> tuple[Drop, ...]:
     """Returns the candidates that drop out after a block: the default never does."""
-    found: dict[int, Drop] = {}
-    for one in state.active:
-        if reason := _unfit(state, one):
-            found[one] = Drop(one, reason)
+    drops: dict[int, Drop] = {}
+    for candidate in state.active:
+        if reason := _unfit(state, candidate):
+            drops[candidate] = Drop(candidate, reason)
     # What breaks a limit, or perhaps does, is not what the others must be as good as.
-    rest = [one for one in state.active if one not in found and not broken_limits(state, one)]
-    for one, p in weaker_candidates(state.means(), rest).items():
-        found[one] = Drop(one, "weaker than the best one", p)
-    found.pop(DEFAULT, None)
-    return tuple(found.values())
+    rest = [
+        candidate
+        for candidate in state.active
+        if candidate not in drops and not broken_limits(state, candidate)
+    ]
+    for candidate, p in weaker_candidates(state.means(), rest).items():
+        drops[candidate] = Drop(candidate, "weaker than the best one", p)
+    drops.pop(DEFAULT, None)
+    return tuple(drops.values())
 
 
 def _unfit(state: TuneProgress, candidate: int) -> str:
     """Returns why a candidate must not race any more; empty if it may."""
     # Where the default was lost too, the machine is to blame.
     elsewhere = {end.block for end in state.ends if end.candidate == DEFAULT and end.objective is None}
-    own = [end for end in state.ends if end.candidate == candidate and end.block not in elsewhere]
-    last = own[-MAX_FAILURES:]
+    races_of_candidate = [
+        end for end in state.ends if end.candidate == candidate and end.block not in elsewhere
+    ]
+    last = races_of_candidate[-MAX_FAILURES:]
     if len(last) == MAX_FAILURES and all(end.outcome == "failed" for end in last):
         return last[-1].text or "its races failed"
-    void = [end for end in own if end.objective is None]
+    void = [end for end in races_of_candidate if end.objective is None]
     if len(void) >= MAX_FAILURES:
         return f"{format_count(len(void), 'race')} failed or void"
     for at, limit in enumerate(state.plan.constraints):

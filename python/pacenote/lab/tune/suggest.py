@@ -37,32 +37,32 @@ def drawn_candidates(state: TuneProgress, count: int) -> tuple[Candidate, ...]:
             column += draw.sample(levels, len(levels))
         columns.append(draw.sample(column[:count], count))
     known = {default_levels(knobs)}
-    found: list[tuple[int, ...]] = []
+    drawn: list[tuple[int, ...]] = []
     for row in range(count):
         spread = tuple(column[row] for column in columns)
         new = spread if spread not in known else _drawn(knobs, known, draw)
         if new is not None:
             known.add(new)
-            found.append(new)
-    return tuple(Candidate(number, levels, "drawn") for number, levels in enumerate(found, 1))
+            drawn.append(new)
+    return tuple(Candidate(number, levels, "drawn") for number, levels in enumerate(drawn, 1))
 
 
 def suggested_candidates(state: TuneProgress, count: int) -> tuple[Candidate, ...]:
     """Returns candidates that the optimiser expects to be good; none that has been raced."""
     knobs = state.plan.knobs
-    known = {one.levels for one in state.candidates.values()}
+    known = {candidate.levels for candidate in state.candidates.values()}
     first = max(state.candidates) + 1
     draw = Random(f"pacenote tune {state.plan.seed} candidate {first}")
-    asked = _asked(state, draw.getrandbits(32))
-    found: list[Candidate] = []
+    proposals = _asked(state, draw.getrandbits(32))
+    suggested: list[Candidate] = []
     for number in range(first, first + count):
-        new = (levels for levels in itertools.islice(asked, _TRIES) if levels not in known)
+        new = (levels for levels in itertools.islice(proposals, _TRIES) if levels not in known)
         levels = next(new, None) or _drawn(knobs, known, draw)
         if levels is None:
             break
         known.add(levels)
-        found.append(Candidate(number, levels, "suggested"))
-    return tuple(found)
+        suggested.append(Candidate(number, levels, "suggested"))
+    return tuple(suggested)
 
 
 def _asked(state: TuneProgress, seed: int) -> Iterator[tuple[int, ...]]:
@@ -97,15 +97,15 @@ def _distribution(knob: Knob) -> Any:
     return optuna.distributions.CategoricalDistribution(range(count))
 
 
-def _told(state: TuneProgress, found: CandidateMeans) -> Iterator[tuple[int, float]]:
+def _told(state: TuneProgress, reached: CandidateMeans) -> Iterator[tuple[int, float]]:
     """Yields what each candidate reached. One that failed or breaks a limit counts as the worst one."""
-    worst = min(found.means.values(), default=0.0)
+    worst = min(reached.means.values(), default=0.0)
     for number in state.candidates:
         drop = state.dropped.get(number)
         if drop is not None and drop.p is None:
             yield number, worst
-        elif number in found.means:
-            yield number, found.means[number]
+        elif number in reached.means:
+            yield number, reached.means[number]
 
 
 def _drawn(knobs: tuple[Knob, ...], known: set[tuple[int, ...]], draw: Random) -> tuple[int, ...] | None:

@@ -60,7 +60,7 @@ def _item(item: FieldReader, context: CompileContext) -> CompositeItem:
 def _not_composable(value: Any) -> str:
     if value is None:
         return "is missing, and there is no stream"
-    types = (name for name in known_types() if (found := find_type(name)) is not None and found.composable)
+    types = (name for name in known_types() if (kind := find_type(name)) is not None and kind.composable)
     known = tuple(types)
     text = f"is {quoted(str(value))}, but must be one of {quoted_list(known)}"
     return text + did_you_mean(str(value), known)

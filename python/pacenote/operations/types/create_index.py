@@ -63,8 +63,8 @@ def _bodies(params: FieldReader, context: CompileContext) -> dict[str, Any]:
 def _with_settings(body: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if not settings:
         return body
-    own = (body or {}).get("settings") or {}
-    return {**(body or {}), "settings": {**own, **settings}}
+    declared = (body or {}).get("settings") or {}
+    return {**(body or {}), "settings": {**declared, **settings}}
 
 
 def compatible_body(body: Mapping[str, Any] | None, engine: EngineInfo) -> Mapping[str, Any] | None:

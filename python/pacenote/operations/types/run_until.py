@@ -95,8 +95,8 @@ def _value(response: Any, keys: list[str]) -> Any:
     for position, key in enumerate(keys):
         if isinstance(response, list):
             inner = keys[position + 1 :] if key == "item" else keys[position:]
-            found = (_value(entry, inner) for entry in response)
-            return next((value for value in found if value is not None), None)
+            values = (_value(entry, inner) for entry in response)
+            return next((value for value in values if value is not None), None)
         response = response.get(key) if isinstance(response, dict) else None
     return response
 

@@ -56,8 +56,8 @@ async def _run(
     client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
 ) -> BuiltinResult:
     common = common_params(params)
-    found = await client.send(common.request("GET", build_path(params["source-index"])))
-    sources = sorted(found.json_object())
+    response = await client.send(common.request("GET", build_path(params["source-index"])))
+    sources = sorted(response.json_object())
     if not sources:
         raise OperationFailed(f"no index matches {params['source-index']}")
     nodes = [params["shrink-node"]] if params.get("shrink-node") else await _data_nodes(client, common)
@@ -93,8 +93,8 @@ async def _data_nodes(client: DriverClient, common: CommonParams) -> list[str]:
     query = {"filter_path": "nodes.*.name,nodes.*.roles"}
     response = (await client.send(common.request("GET", "/_nodes", query=query))).json_object()
     with expected_form("the list of nodes"):
-        found = response.get("nodes", {}).values()
-        nodes = sorted(node["name"] for node in found if "data" in node.get("roles", ()))
+        nodes_by_id = response.get("nodes", {}).values()
+        nodes = sorted(node["name"] for node in nodes_by_id if "data" in node.get("roles", ()))
     if not nodes:
         raise OperationFailed("there is no data node to shrink on; set shrink-node")
     return nodes

@@ -56,14 +56,14 @@ async def _run(
     checks_left = _MAX_MISSING
     while True:
         if name not in _running(await poll(client, running, pause_s)):
-            found = _snapshots(await poll(client, status, pause_s))
-            checks_left -= not found
-            state = _state(found[0]) if found else "MISSING" if checks_left <= 0 else ""
+            snapshots = _snapshots(await poll(client, status, pause_s))
+            checks_left -= not snapshots
+            state = _state(snapshots[0]) if snapshots else "MISSING" if checks_left <= 0 else ""
             if state in _FAILED:
                 raise OperationFailed(f"snapshot {quoted(name)} has the state {state}")
             if state == "SUCCESS":
-                _require_all_shards(name, found[0])
-                return _result(found[0])
+                _require_all_shards(name, snapshots[0])
+                return _result(snapshots[0])
         await asyncio.sleep(pause_s)
 
 

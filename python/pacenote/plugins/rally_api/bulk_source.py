@@ -153,10 +153,10 @@ class BulkIndexParamSource(ParamSource):
             for corpus in track.corpora
             if corpus.name in ([names] if isinstance(names, str) else names)
         ]
-        found = [corpus for corpus in chosen if corpus.number_of_documents(Documents.SOURCE_FORMAT_BULK) > 0]
-        if not found:
+        filled = [corpus for corpus in chosen if corpus.number_of_documents(Documents.SOURCE_FORMAT_BULK) > 0]
+        if not filled:
             raise RallyAssertionError(f"The track has no documents for the corpora {names}.")
-        return found
+        return filled
 
     def partition(self, partition_index: int, total_partitions: int) -> Any:
         """Returns the bulk requests of one client."""
@@ -248,9 +248,9 @@ class PartitionBulkIndexParamSource:
 
     def _share(self, documents: Documents) -> tuple[int, int]:
         """Returns the index of the client's first document in a file, and the number of its documents."""
-        each = documents.number_of_documents / self._total
-        first = round(each * self._index)
-        return first, round(each * (self._index + 1)) - first
+        share = documents.number_of_documents / self._total
+        first = round(share * self._index)
+        return first, round(share * (self._index + 1)) - first
 
     def _read(self) -> Iterator[Params]:
         for documents in self._in_order():
@@ -270,17 +270,17 @@ class PartitionBulkIndexParamSource:
 
     def _file(self, documents: Documents, first: int, count: int) -> Iterator[Params]:
         whole = self._whole
-        each = 2 if documents.includes_action_and_meta_data else 1
-        lines = Slice(MmapSource, first * each, count * each)
-        lines.open(documents.document_file or "", "rt", whole.bulk_size * each)
-        actions = None if each == 2 else _actions(whole, documents, first, count)
+        lines_per_document = 2 if documents.includes_action_and_meta_data else 1
+        lines = Slice(MmapSource, first * lines_per_document, count * lines_per_document)
+        lines.open(documents.document_file or "", "rt", whole.bulk_size * lines_per_document)
+        actions = None if lines_per_document == 2 else _actions(whole, documents, first, count)
         target = documents.target_index or documents.target_data_stream
         try:
             for chunk in lines:
                 body = chunk if actions is None else _with_actions(chunk, actions)
                 params = {**whole._params, "index": target, "action-metadata-present": True, "unit": "docs"}
                 params["body"] = b"".join(body)
-                params["bulk-size"] = len(chunk) // each
+                params["bulk-size"] = len(chunk) // lines_per_document
                 if whole.pipeline:
                     params["pipeline"] = whole.pipeline
                 yield params

@@ -30,11 +30,12 @@ def to_rally(track: model.Track, selected: str | None) -> rally.Track:
         indices=[rally.Index(index.name, _mutable(index.body)) for index in track.indices],
         data_streams=[rally.DataStream(stream.name) for stream in track.data_streams],
         templates=[_template(template) for template in track.templates],
-        composable_templates=[_template(one) for one in track.composable_templates],
+        composable_templates=[_template(template) for template in track.composable_templates],
         component_templates=[
-            rally.ComponentTemplate(one.name, _mutable(one.body)) for one in track.component_templates
+            rally.ComponentTemplate(template.name, _mutable(template.body))
+            for template in track.component_templates
         ],
-        corpora=[_corpus(one) for one in track.corpora],
+        corpora=[_corpus(corpus) for corpus in track.corpora],
         dependencies=list(track.dependencies),
         has_plugins=True,
         root=str(track.root),
@@ -63,11 +64,14 @@ def to_model(track: rally.Track, before: model.Track) -> model.Track:
                 for template in track.templates
             ),
             composable_templates=tuple(
-                model.ComposableTemplate(one.name, one.pattern, one.content, one.delete_matching_indices)
-                for one in track.composable_templates
+                model.ComposableTemplate(
+                    template.name, template.pattern, template.content, template.delete_matching_indices
+                )
+                for template in track.composable_templates
             ),
             component_templates=tuple(
-                model.ComponentTemplate(one.name, one.content) for one in track.component_templates
+                model.ComponentTemplate(template.name, template.content)
+                for template in track.component_templates
             ),
             corpora=tuple(map(_frozen_corpus, track.corpora)),
         )
@@ -94,13 +98,13 @@ def _template(template: model.IndexTemplate | model.ComposableTemplate) -> rally
 
 def _corpus(corpus: model.Corpus) -> rally.DocumentCorpus:
     documents = [_documents(corpus, document) for document in corpus.documents]
-    made = rally.DocumentCorpus(corpus.name, documents, _mutable(corpus.meta))
-    made.origin = corpus
-    return made
+    converted = rally.DocumentCorpus(corpus.name, documents, _mutable(corpus.meta))
+    converted.origin = corpus
+    return converted
 
 
 def _documents(corpus: model.Corpus, documents: model.Documents) -> rally.Documents:
-    made = rally.Documents(
+    converted = rally.Documents(
         documents.source_format,
         documents.document_file,
         documents.archive,
@@ -113,8 +117,8 @@ def _documents(corpus: model.Corpus, documents: model.Documents) -> rally.Docume
         target_data_stream=documents.target_data_stream,
         meta_data=_mutable(documents.meta),
     )
-    made.origin = documents
-    return made
+    converted.origin = documents
+    return converted
 
 
 class _Operations:
@@ -166,9 +170,9 @@ def _element(element: model.Task | model.Parallel, operations: _Operations) -> r
     for task in tasks:
         task.completes_parent = task.name == element.completed_by
         task.any_completes_parent = element.completed_by == model.ANY_TASK
-    made = rally.Parallel(tasks, element.clients)
-    made.origin = element
-    return made
+    converted = rally.Parallel(tasks, element.clients)
+    converted.origin = element
+    return converted
 
 
 def _task(task: model.Task, operations: _Operations) -> rally.Task:

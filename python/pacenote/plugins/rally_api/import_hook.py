@@ -49,12 +49,12 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         served = f"{_SERVED_AS[top]}.{rest}" if rest else _SERVED_AS[top]
         try:
-            found = importlib.util.find_spec(served)
+            spec = importlib.util.find_spec(served)
         except ModuleNotFoundError:
-            found = None
-        if found is None:
+            spec = None
+        if spec is None:
             raise ModuleNotFoundError(f"Pacenote does not provide the module {fullname}", name=fullname)
-        is_package = found.submodule_search_locations is not None
+        is_package = spec.submodule_search_locations is not None
         return importlib.machinery.ModuleSpec(fullname, _Loader(served), is_package=is_package)
 
 

@@ -174,9 +174,9 @@ class CreateTemplateParamSource(ParamSource):
         wanted = params.get("template")
         if not templates:
             raise _missing(params, "the properties 'template' and 'body'")
-        chosen = [one for one in templates if not wanted or one.name == wanted]
+        chosen = [declared for declared in templates if not wanted or declared.name == wanted]
         if not chosen:
-            names = ", ".join(one.name for one in templates)
+            names = ", ".join(declared.name for declared in templates)
             raise InvalidSyntax(f"Unknown template: {wanted}. Available templates: {names}.")
         for template in chosen:
             content = copy.deepcopy(template.content)

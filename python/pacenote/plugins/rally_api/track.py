@@ -335,10 +335,10 @@ class Task(_RallyRepr):
         if not rate:
             return None
         if isinstance(rate, str):
-            found = _RATE.match(rate)
-            if found is None:
+            match = _RATE.match(rate)
+            if match is None:
                 raise InvalidSyntax(f"Task [{self}] has the invalid target-throughput [{rate}]")
-            return Throughput(float(found["value"]), found["unit"])
+            return Throughput(float(match["value"]), match["unit"])
         return Throughput(self._number("target-throughput", rate), "ops/s")
 
     def _number(self, key: str, value: object) -> float:
@@ -470,10 +470,10 @@ class Track(_Named):
 
     def find_challenge(self, name: str) -> Challenge:
         """Returns the challenge with this name. Raises `InvalidName`."""
-        found = next((challenge for challenge in self.challenges if challenge.name == name), None)
-        if found is None:
+        challenge = next((challenge for challenge in self.challenges if challenge.name == name), None)
+        if challenge is None:
             raise InvalidName(f"Unknown challenge [{name}] for track [{self.name}]")
-        return found
+        return challenge
 
     @property
     def number_of_documents(self) -> int:

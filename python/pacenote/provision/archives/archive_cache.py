@@ -90,14 +90,14 @@ def fetch_archive(
     try:
         make_public_dir(target.parent)
         with locked(target.parent / ".lock"):
-            found = _cached(source, target) if source.reused or settings.offline else None
-            if found is None:
-                found = _download(source, target, settings, progress)
+            archive = _cached(source, target) if source.reused or settings.offline else None
+            if archive is None:
+                archive = _download(source, target, settings, progress)
             # Marks it as used, for the removal of old archives.
             os.utime(target)
     except OSError as failure:
         raise disk_error(failure, target) from failure
-    return found
+    return archive
 
 
 def check_archive(source: ArchiveSource, cache: Path, settings: FetchSettings = FetchSettings()) -> None:
@@ -189,7 +189,7 @@ def _entry(folder: Path) -> _CacheEntry | None:
         return None
     if not files:
         return None
-    return _CacheEntry(max(file.st_mtime for file in files), sum(each.st_size for each in files), folder)
+    return _CacheEntry(max(file.st_mtime for file in files), sum(file.st_size for file in files), folder)
 
 
 def _local_archive(source: ArchiveSource, progress: ProgressCallback) -> CachedArchive:

@@ -172,7 +172,7 @@ def _nearest(official: OfficialArchive, version: str, mirror: str | None) -> tup
         versions = listed_versions(MavenArtifact(group, name, version), MavenRepository(mirror))
     except EngineError:
         return ()
-    return nearest_versions(version, (each for each in versions if each.replace(".", "").isdigit()))
+    return nearest_versions(version, (release for release in versions if release.replace(".", "").isdigit()))
 
 
 def _major(version: str) -> int:

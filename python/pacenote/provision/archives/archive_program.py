@@ -69,12 +69,12 @@ class ArchiveProgram:
             line for line in options.splitlines(keepends=True) if not _GC_LOG.match(line)
         )
         files[f"{self.tree.official.name}.yml"] = settings_yaml(setup.paths, self.settings(setup))
-        own = "".join(f"{option}\n" for option in self.jvm_options(setup))
+        node_options = "".join(f"{option}\n" for option in self.jvm_options(setup))
         if (self.tree.folder / _CONFIG / _OPTIONS_FOLDER).is_dir():
-            files[_OWN_OPTIONS] = own
+            files[_OWN_OPTIONS] = node_options
         else:
             # Old versions read only one file.
-            files[_JVM_OPTIONS] += f"\n{own}"
+            files[_JVM_OPTIONS] += f"\n{node_options}"
         return files
 
     def complete(self, _setup: NodeSetup, /) -> None:

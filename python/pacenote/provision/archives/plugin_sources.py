@@ -77,10 +77,10 @@ def fetch_plugins(
     progress: ProgressCallback = no_progress,
 ) -> tuple[CachedArchive, ...]:
     """Returns the zip archives of plugins. Raises the errors of `fetch_archive`, with the plugin's name."""
-    found = []
+    archives = []
     for name in names:
         archive = fetch_archive(plugin_source(name, origin), layout.archives, settings, progress)
         if not archive.origin.verified:
             progress(f"{archive.path.name} has no checksum beside it: it is used as it is", 0, 0)
-        found.append(archive)
-    return tuple(found)
+        archives.append(archive)
+    return tuple(archives)

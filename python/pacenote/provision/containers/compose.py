@@ -139,9 +139,9 @@ def _environment(spec: ContainerSpec, engine: EngineImage) -> dict[str, str]:
     }
     java = " ".join((f"-Xms{spec.heap}", f"-Xmx{spec.heap}", *spec.jvm_options))
     texts = {key: _text(value) for key, value in settings.items()}
-    found = {**engine.environment, **texts, engine.java_variable: java, **spec.environment}
+    variables = {**engine.environment, **texts, engine.java_variable: java, **spec.environment}
     # Compose replaces what follows a dollar sign.
-    return {key: value.replace("$", "$$") for key, value in found.items()}
+    return {key: value.replace("$", "$$") for key, value in variables.items()}
 
 
 def _text(value: object) -> str:

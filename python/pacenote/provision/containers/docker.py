@@ -110,5 +110,5 @@ def _docker(*arguments: str, waiting: Callable[[], None] = lambda: None) -> subp
 def _reason(done: subprocess.CompletedProcess[str]) -> str:
     """Returns the last line that docker has printed, without advice."""
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines()]
-    told = [line for line in lines if line and not line.startswith(_ADVICE)]
-    return single_line(told[-1])[:_SHOWN] if told else f"exit code {done.returncode}"
+    without_advice = [line for line in lines if line and not line.startswith(_ADVICE)]
+    return single_line(without_advice[-1])[:_SHOWN] if without_advice else f"exit code {done.returncode}"

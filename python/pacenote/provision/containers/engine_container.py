@@ -205,17 +205,17 @@ class RunningContainer:
 
 def running_containers(home: Path) -> tuple[RunningContainer, ...]:
     """Returns the containers of a home that run or are being started, sorted by id."""
-    found = []
+    containers = []
     for folder in sorted((home / CONTAINERS).glob("*/")):
         engine = read_compose_file(folder / COMPOSE_FILE)
         if engine is not None and home_of_compose_file(folder / COMPOSE_FILE) == real_path(home):
             try:
                 os.close(_locked(folder))
             except BlockingIOError:
-                found.append(RunningContainer(folder.name, folder, engine))
+                containers.append(RunningContainer(folder.name, folder, engine))
             except OSError:
                 continue
-    return tuple(found)
+    return tuple(containers)
 
 
 def _is_healthy(client: RestClient) -> bool:

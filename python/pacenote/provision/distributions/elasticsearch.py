@@ -104,8 +104,8 @@ class Elasticsearch(Distribution):
 
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
         """Returns the plugin descriptor."""
-        own = {"java.version": "1.8", "type": "isolated"}
-        files = module_descriptor(self.name, version, module, own)
+        properties = {"java.version": "1.8", "type": "isolated"}
+        files = module_descriptor(self.name, version, module, properties)
         return {**files, **security_policy(_PERMISSIONS.get(module.name, ()))}
 
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:

@@ -285,7 +285,7 @@ def _value(value: object) -> bytes:
     if value is None:
         return _NULL
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return bytes([_LIST]) + _vint(len(value)) + b"".join(_value(each) for each in value)
+        return bytes([_LIST]) + _vint(len(value)) + b"".join(_value(item) for item in value)
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return bytes([_TEXT]) + _text(text)
 

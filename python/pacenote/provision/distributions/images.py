@@ -23,8 +23,8 @@ class EngineImage:
 
 
 ENGINE_IMAGES: Mapping[str, EngineImage] = {
-    each.name: each
-    for each in (
+    image.name: image
+    for image in (
         EngineImage(
             "elasticsearch",
             "docker.elastic.co/elasticsearch/elasticsearch",

@@ -58,8 +58,8 @@ class OfficialArchive:
 
 
 OFFICIAL_ARCHIVES: Mapping[str, OfficialArchive] = {
-    each.name: each
-    for each in (
+    archive.name: archive
+    for archive in (
         OfficialArchive(
             name="opensearch",
             variables="OPENSEARCH",

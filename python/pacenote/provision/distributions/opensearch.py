@@ -112,8 +112,8 @@ class OpenSearch(Distribution):
 
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
         """Returns the plugin descriptor."""
-        own = {"java.version": str(self.java_range(version).lowest)}
-        return module_descriptor(self.name, version, module, own)
+        properties = {"java.version": str(self.java_range(version).lowest)}
+        return module_descriptor(self.name, version, module, properties)
 
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
         """Returns the options of the official archive, with a fixed heap."""

@@ -87,7 +87,7 @@ def _complete(name: str, begin: str) -> str:
     """Returns a known version of a distribution that begins like an incomplete one, or the default."""
     default = DISTRIBUTIONS[name].default_version
     known = (default, *packaged_versions(name))
-    return next((each for each in known if each.startswith(f"{begin.rstrip('.')}.")), default)
+    return next((version for version in known if version.startswith(f"{begin.rstrip('.')}.")), default)
 
 
 def _supported() -> str:

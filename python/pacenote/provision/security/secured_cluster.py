@@ -113,10 +113,10 @@ def _check_request(request: SecurityRequest) -> None:
             raise UsageError(f"{name}: {file} cannot be read", hint="name a file on this machine")
     if client.tls.ca_file or client.tls.client_cert:
         tls_context(client.tls)
-    given = certificate_setting(settings, "http")
-    if https and given and client.tls.verify and _authority(request) is None:
+    certificate = certificate_setting(settings, "http")
+    if https and certificate and client.tls.verify and _authority(request) is None:
         raise UsageError(
-            f"{given} gives the certificate of the nodes, but not its authority, which clients need",
+            f"{certificate} gives the certificate of the nodes, but not its authority, which clients need",
             hint=f"give ca_certs in --client-options, or {layer_setting('http', 'certificate_authorities')}",
         )
     if request.makes_certificates:
@@ -144,10 +144,10 @@ def secure(
     if certificates is not None and certificate_setting(settings, "http") is None:
         authority = certificates.authority
     else:
-        found = _authority(request)
-        if found is None or str(found) == request.client.tls.ca_file:
+        authority_file = _authority(request)
+        if authority_file is None or str(authority_file) == request.client.tls.ca_file:
             return secured, _access(request, "https", request.client.tls.ca_file)
-        authority = _read(found)
+        authority = _read(authority_file)
     file = folder.absolute() / AUTHORITY_FILE
     replace_text(file, authority)
     return secured, _access(request, "https", str(file))
@@ -186,10 +186,10 @@ def remove_client_options(folder: Path) -> None:
 def _access(request: SecurityRequest, scheme: str, authority: str | None) -> ClusterAccess:
     client, user = request.client, request.user
     # Of certificates that Pacenote has made, only their authority must be trusted.
-    own = certificate_setting(request.car.settings, "http") is None
+    has_own_certificate = certificate_setting(request.car.settings, "http") is None
     starting = (
         TlsOptions(authority, client.tls.client_cert, client.tls.client_key)
-        if own
+        if has_own_certificate
         else replace(client.tls, ca_file=authority)
     )
     return ClusterAccess(
@@ -199,7 +199,7 @@ def _access(request: SecurityRequest, scheme: str, authority: str | None) -> Clu
             (("authorization", client.authorization or user.authorization),),
             replace(client.tls, ca_file=client.tls.ca_file or authority),
         ),
-        is_own_certificate=own,
+        is_own_certificate=has_own_certificate,
     )
 
 
@@ -208,12 +208,12 @@ def _authority(request: SecurityRequest) -> Path | None:
     if request.client.tls.ca_file:
         return Path(request.client.tls.ca_file)
     name = layer_setting("http", "certificate_authorities")
-    given = [file for setting, file in given_files(_settings_of_user(request.car)) if setting == name]
+    files = [file for setting, file in given_files(_settings_of_user(request.car)) if setting == name]
     template = request.car.template
     if isinstance(template, TeamTemplate):
         hooks = (script for hook in template.composition.hooks for script in hook.scripts)
-        given += [script.parent / _HOOK_AUTHORITY for script in hooks]
-    return next((file for file in given if file.is_file()), None)
+        files += [script.parent / _HOOK_AUTHORITY for script in hooks]
+    return next((file for file in files if file.is_file()), None)
 
 
 def _settings_of_user(car: Car) -> Mapping[str, object]:

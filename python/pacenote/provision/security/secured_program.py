@@ -107,9 +107,9 @@ class SecuredProgram:
 
     def _secured(self, setup: NodeSetup) -> NodeSetup:
         """Returns the setup of a node with the settings that neither the car nor the user has."""
-        given = self.program.settings(setup)
-        own = {name: value for name, value in self._own(setup, given).items() if name not in given}
-        return replace(setup, settings={**own, **setup.settings, **_with_copies(setup)})
+        present = self.program.settings(setup)
+        added = {name: value for name, value in self._own(setup, present).items() if name not in present}
+        return replace(setup, settings={**added, **setup.settings, **_with_copies(setup)})
 
     def _own(self, setup: NodeSetup, given: Mapping[str, object]) -> dict[str, object]:
         folder = setup.paths.config / _FOLDER
@@ -132,15 +132,18 @@ def _node_name(setup: NodeSetup) -> str:
 
 def _with_copies(setup: NodeSetup) -> dict[str, object]:
     """Returns the settings that name files of the user, with the paths of their copies."""
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for name, source in given_files(setup.settings):
-        copied, value = str(_copied(setup.paths.config, name, source)), found.get(name, setup.settings[name])
-        found[name] = (
-            [copied if str(each) == str(source) else each for each in value]
+        copied, value = (
+            str(_copied(setup.paths.config, name, source)),
+            settings.get(name, setup.settings[name]),
+        )
+        settings[name] = (
+            [copied if str(file) == str(source) else file for file in value]
             if isinstance(value, list | tuple)
             else copied
         )
-    return found
+    return settings
 
 
 def _copied(config: Path, name: str, source: Path) -> Path:

@@ -61,22 +61,22 @@ class Scale:
     def _powers(self, most: int) -> list[float]:
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         for factors in reversed(_FACTORS):
-            found = [
+            values = [
                 value for power in powers for factor in factors if self.has(value := factor * 10.0**power)
             ]
-            if 0 < len(found) <= most:
-                return found
+            if 0 < len(values) <= most:
+                return values
         return self._multiples(most)
 
 
 def scale_of(values: Iterable[float], *, padding: float = 0.05, is_logarithmic: bool = False) -> Scale:
     """Returns a scale with all finite values, and a margin as a share of its width on both sides."""
-    found: Sequence[float] = [value for value in values if math.isfinite(value)]
+    finite: Sequence[float] = [value for value in values if math.isfinite(value)]
     if is_logarithmic:
-        found = [value for value in found if value > 0] or [1.0]
-        low, high = (math.log(min(max(value, _LEAST), 1 / _LEAST)) for value in (min(found), max(found)))
+        finite = [value for value in finite if value > 0] or [1.0]
+        low, high = (math.log(min(max(value, _LEAST), 1 / _LEAST)) for value in (min(finite), max(finite)))
         margin = max((high - low) * padding, 0.05)
         return Scale(math.exp(low - margin), math.exp(high + margin), is_logarithmic=True)
-    low, high = min(found, default=0.0), max(found, default=0.0)
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
     width = next((width for width in (high - low, abs(high) * 0.02) if width >= _LEAST), 1.0)
     return Scale(low - width * padding, high + width * padding)

@@ -106,13 +106,13 @@ class Breakdown:
 
 def sums_by(groups: Iterable[EventGroup], key: Callable[[EventGroup], Keys]) -> dict[Keys, Figures]:
     """Returns the figures of the groups with the same key."""
-    found: dict[Keys, _Sum] = {}
+    sums: dict[Keys, _Sum] = {}
     for group in groups:
         at = key(group)
-        if at not in found:
-            found[at] = _Sum()
-        found[at].add(group)
-    return {at: one.figures for at, one in found.items()}
+        if at not in sums:
+            sums[at] = _Sum()
+        sums[at].add(group)
+    return {at: one.figures for at, one in sums.items()}
 
 
 def whole_of(groups: Iterable[EventGroup]) -> Figures:
@@ -125,11 +125,11 @@ def whole_of(groups: Iterable[EventGroup]) -> Figures:
 
 def sum_of(parts: Iterable[Figures]) -> Figures:
     """Returns the figures of all parts that have events."""
-    found: Figures | None = None
+    total: Figures | None = None
     for figures in parts:
         if figures.count:
-            found = figures if found is None else found + figures
-    return found or NONE
+            total = figures if total is None else total + figures
+    return total or NONE
 
 
 class _Sum:

@@ -234,10 +234,10 @@ def _allocation_totals(
 ) -> Iterator[Breakdown]:
     """Yields the table of all allocations, in new TLABs and outside, or the samples."""
     kinds = [kind for kind in known if kind.leaf == "class"]
-    found = [(kind.title, _sides(kind, recording, baseline, chosen)) for kind in kinds]
-    new: dict[Keys, Figures] = {(title,): sides.new.whole for title, sides in found}
+    titled_sides = [(kind.title, _sides(kind, recording, baseline, chosen)) for kind in kinds]
+    new: dict[Keys, Figures] = {(title,): sides.new.whole for title, sides in titled_sides}
     old: dict[Keys, Figures] = {
-        (title,): sides.old_whole for title, sides in found if sides.old_whole is not None
+        (title,): sides.old_whole for title, sides in titled_sides if sides.old_whole is not None
     }
     if not kinds:
         return
@@ -268,27 +268,30 @@ def _collector_tables(recording: Recording, baseline: Recording | None) -> Itera
         yield Breakdown(name, title, heads, counted, "ns", whole, rows, old_whole, has_extremes=True)
 
 
-def _sums(found: Iterable[tuple[Keys, Figures]]) -> dict[Keys, Figures]:
+def _sums(parts: Iterable[tuple[Keys, Figures]]) -> dict[Keys, Figures]:
     sums: dict[Keys, Figures] = {}
-    for keys, figures in found:
+    for keys, figures in parts:
         sums[keys] = sums[keys] + figures if keys in sums else figures
     return sums
 
 
 def _pauses(recording: Recording) -> Iterator[tuple[Keys, Figures]]:
-    for one in recording.pauses:
-        yield (one.name,), Figures(1, one.duration_ns, one.duration_ns, one.duration_ns)
+    for pause in recording.pauses:
+        yield (pause.name,), Figures(1, pause.duration_ns, pause.duration_ns, pause.duration_ns)
 
 
 def _collections(recording: Recording) -> Iterator[tuple[Keys, Figures]]:
-    for one in recording.collections:
-        yield (one.name, one.cause), Figures(1, one.pauses_ns, one.pauses_ns, one.pauses_ns)
+    for collection in recording.collections:
+        yield (
+            (collection.name, collection.cause),
+            Figures(1, collection.pauses_ns, collection.pauses_ns, collection.pauses_ns),
+        )
 
 
 def _operations(recording: Recording) -> Iterator[tuple[Keys, Figures]]:
-    for one in recording.vm_operations:
-        values = one.values
-        keys = (one.name, "yes" if one.safepoint else "no")
+    for operation in recording.vm_operations:
+        values = operation.values
+        keys = (operation.name, "yes" if operation.safepoint else "no")
         yield keys, Figures(values.count, values.total, values.min, values.max)
 
 
@@ -355,10 +358,10 @@ def jvm_text(jvm: RecordedJvm) -> str:
 
 def _repeated(recording: Recording, file: RecordingFile) -> Iterator[str]:
     """Yields which chunks of a file were left out."""
-    for each in file.repeated:
-        chunks = _chunk_numbers(each.first, each.count)
-        originals = _chunk_numbers(each.original, each.count)
-        yield f"{chunks} left out: the same as {originals} of {recording.files[each.file].path}, counted once"
+    for copy in file.repeated:
+        chunks = _chunk_numbers(copy.first, copy.count)
+        originals = _chunk_numbers(copy.original, copy.count)
+        yield f"{chunks} left out: the same as {originals} of {recording.files[copy.file].path}, counted once"
 
 
 def _chunk_numbers(first: int, count: int) -> str:
@@ -383,19 +386,19 @@ def _left_out(
 
 def _unread(names: Sequence[str], chosen: RecordingFilter, both: Sequence[Recording]) -> Iterator[str]:
     """Yields the readings that were recorded, but not at the times or of the threads shown."""
-    found = (name for one in both for name in unread_gauges(one, chosen.threads) if name in names)
-    if unread := list(dict.fromkeys(found)):
+    unread_names = (name for one in both for name in unread_gauges(one, chosen.threads) if name in names)
+    if unread := list(dict.fromkeys(unread_names)):
         yield f"No reading at the times or of the threads shown: {', '.join(unread)}"
 
 
 def _notes(recording: Recording, baseline: Recording | None, names: Sequence[str]) -> Iterator[str]:
     """Yields what could not be read, and which types of events of `names` are not in a recording."""
     both = [("", recording)] if baseline is None else [("contender: ", recording), ("baseline: ", baseline)]
-    for side, one in both:
-        yield from (f"{side}{note}" for note in reading_notes(one))
+    for side, side_recording in both:
+        yield from (f"{side}{note}" for note in reading_notes(side_recording))
         for state, text in _STATES.items():
-            if found := [name for name in names if one.state_of(name) is state]:
-                yield f"{side}{text}: {', '.join(dict.fromkeys(found))}"
+            if event_types := [name for name in names if side_recording.state_of(name) is state]:
+                yield f"{side}{text}: {', '.join(dict.fromkeys(event_types))}"
 
 
 def reading_notes(recording: Recording) -> Iterator[str]:

@@ -112,19 +112,21 @@ def stable_name(name: str) -> str:
 def _allocations(*fields: str) -> Callable[[Recording], Iterator[EventGroup]]:
     def groups(recording: Recording) -> Iterator[EventGroup]:
         for field in fields:
-            found: Sequence[AllocationGroup] = getattr(recording, field)
-            for one in found:
-                name = stable_name(recording.class_name(one.object_class))
-                yield EventGroup(name, one.thread, one.stack, one.values)
+            allocations: Sequence[AllocationGroup] = getattr(recording, field)
+            for allocation in allocations:
+                name = stable_name(recording.class_name(allocation.object_class))
+                yield EventGroup(name, allocation.thread, allocation.stack, allocation.values)
 
     return groups
 
 
 def _samples(kind: SampleKind) -> Callable[[Recording], Iterator[EventGroup]]:
     def groups(recording: Recording) -> Iterator[EventGroup]:
-        for one in recording.samples:
-            if one.kind is kind and one.state is ThreadState.RUNNING:
-                yield EventGroup("", one.thread, one.stack, RecordedValues(one.count, one.count, 1, 1))
+        for sample in recording.samples:
+            if sample.kind is kind and sample.state is ThreadState.RUNNING:
+                yield EventGroup(
+                    "", sample.thread, sample.stack, RecordedValues(sample.count, sample.count, 1, 1)
+                )
 
     return groups
 
@@ -133,35 +135,35 @@ def _wall_clock(recording: Recording) -> Iterator[EventGroup]:
     """Yields the samples of running and waiting threads; some profilers write ExecutionSample."""
     java = [one for one in recording.samples if one.kind is SampleKind.JAVA]
     mixed = any(one.state is ThreadState.WAITING for one in java)
-    for one in recording.samples:
-        if one.kind is SampleKind.WALL or (mixed and one.kind is SampleKind.JAVA):
-            values = RecordedValues(one.count, one.count, 1, 1)
-            yield EventGroup(one.state.value, one.thread, one.stack, values)
+    for sample in recording.samples:
+        if sample.kind is SampleKind.WALL or (mixed and sample.kind is SampleKind.JAVA):
+            values = RecordedValues(sample.count, sample.count, 1, 1)
+            yield EventGroup(sample.state.value, sample.thread, sample.stack, values)
 
 
 def _waits(kind: LockKind) -> Callable[[Recording], Iterator[EventGroup]]:
     def groups(recording: Recording) -> Iterator[EventGroup]:
-        for one in recording.locks:
-            if one.kind is kind:
-                name = "(no object)" if one.lock_class is None else recording.class_name(one.lock_class)
-                yield EventGroup(stable_name(name), one.thread, one.stack, one.values)
+        for lock in recording.locks:
+            if lock.kind is kind:
+                name = "(no object)" if lock.lock_class is None else recording.class_name(lock.lock_class)
+                yield EventGroup(stable_name(name), lock.thread, lock.stack, lock.values)
 
     return groups
 
 
 def _io(*kinds: IoKind) -> Callable[[Recording], Iterator[EventGroup]]:
     def groups(recording: Recording) -> Iterator[EventGroup]:
-        for one in recording.io:
-            if one.kind in kinds:
-                yield _io_group(one)
+        for group in recording.io:
+            if group.kind in kinds:
+                yield _io_group(group)
 
     return groups
 
 
-def _io_group(one: IoGroup) -> EventGroup:
-    operation = one.kind.value.rpartition("-")[2]
-    leaf = f"{operation} {one.target or '(unknown)'}"
-    return EventGroup(leaf, one.thread, one.stack, one.values, one.bytes)
+def _io_group(group: IoGroup) -> EventGroup:
+    operation = group.kind.value.rpartition("-")[2]
+    leaf = f"{operation} {group.target or '(unknown)'}"
+    return EventGroup(leaf, group.thread, group.stack, group.values, group.bytes)
 
 
 IN_NEW_TLAB = EventKind(

@@ -140,13 +140,13 @@ def thread_allocation_table(
 def unread_gauges(recording: Recording, threads: Sequence[str]) -> Iterator[str]:
     """Yields the types of events that were recorded, but have no reading in what is shown."""
     read = {gauge.kind for gauge in recording.gauges if gauge.thread is None}
-    found = {
+    has_reading = {
         "jdk.CPULoad": bool(threads) or not read.isdisjoint(_CPU),
         "jdk.GCHeapSummary": bool(threads) or not read.isdisjoint(_HEAP),
         "jdk.ThreadCPULoad": bool(_thread_loads(recording, threads)),
         "jdk.ThreadAllocationStatistics": bool(_allocated(recording, threads)),
     }
-    for name, is_read in found.items():
+    for name, is_read in has_reading.items():
         if not is_read and recording.state_of(name) is EventState.RECORDED:
             yield name
 
@@ -162,22 +162,22 @@ def _readings(values: GaugeValues) -> Readings:
 
 
 def _thread_loads(recording: Recording | None, threads: Sequence[str]) -> dict[str, Readings]:
-    found: dict[str, Readings] = {}
+    loads: dict[str, Readings] = {}
     if recording is None:
-        return found
+        return loads
     for gauge in recording.gauges:
         if gauge.kind is not GaugeKind.CPU_THREAD or not _is_chosen(recording, gauge.thread, threads):
             continue
         name = _thread_name(recording, gauge.thread)
-        one = _readings(gauge.values)
-        found[name] = _together(found[name], one) if name in found else one
-    return found
+        readings = _readings(gauge.values)
+        loads[name] = _together(loads[name], readings) if name in loads else readings
+    return loads
 
 
-def _together(one: Readings, other: Readings) -> Readings:
-    count = one.count + other.count
-    average = (one.average * one.count + other.average * other.count) / count
-    return Readings(count, average, min(one.min, other.min), max(one.max, other.max))
+def _together(readings: Readings, other: Readings) -> Readings:
+    count = readings.count + other.count
+    average = (readings.average * readings.count + other.average * other.count) / count
+    return Readings(count, average, min(readings.min, other.min), max(readings.max, other.max))
 
 
 def _busiest_first(row: GaugeRow) -> tuple[float, str]:
@@ -195,15 +195,15 @@ def _thread_name(recording: Recording, thread: int | None) -> str:
 
 
 def _allocated(recording: Recording | None, threads: Sequence[str]) -> dict[Keys, Figures]:
-    found: dict[Keys, Figures] = {}
+    allocated: dict[Keys, Figures] = {}
     if recording is None:
-        return found
-    for one in recording.thread_allocations:
-        if one.bytes is not None and _is_chosen(recording, one.thread, threads):
-            keys = (_thread_name(recording, one.thread),)
-            figures = Figures(1, one.bytes)
-            found[keys] = found[keys] + figures if keys in found else figures
-    return found
+        return allocated
+    for allocation in recording.thread_allocations:
+        if allocation.bytes is not None and _is_chosen(recording, allocation.thread, threads):
+            keys = (_thread_name(recording, allocation.thread),)
+            figures = Figures(1, allocation.bytes)
+            allocated[keys] = allocated[keys] + figures if keys in allocated else figures
+    return allocated
 
 
 def _allocation_notes(recording: Recording, threads: Sequence[str]) -> Iterator[str]:

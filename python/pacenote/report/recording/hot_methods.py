@@ -148,14 +148,14 @@ def node_profile(node: str, recording: Recording) -> NodeProfile:
 def _kinds(recording: Recording) -> Iterator[EventKind]:
     """Yields the kinds of events that the recording has, those of the CPU first."""
     both = (recording,)
-    found = (
+    kinds = (
         events.event_kind("cpu", both),
         events.CPU_TIME,
         RUNNING_BY_WALL,
         events.event_kind("allocation", both),
         WAITS_FOR_LOCKS,
     )
-    for kind in dict.fromkeys(found):
+    for kind in dict.fromkeys(kinds):
         if kind.state(recording) is EventState.RECORDED:
             yield kind
 

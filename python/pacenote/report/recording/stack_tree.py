@@ -90,10 +90,10 @@ class StackTree:
 
     def number(self, frame: TreeFrame) -> int:
         """Returns the number of a frame, with which stacks are added faster than with the frame itself."""
-        found = self._numbers.setdefault(frame, len(self._frames))
-        if found == len(self._frames):
+        number = self._numbers.setdefault(frame, len(self._frames))
+        if number == len(self._frames):
             self._frames.append(frame)
-        return found
+        return number
 
     def add(self, frames: Iterable[TreeFrame], count: int, weight: int, *, is_baseline: bool = False) -> None:
         """Adds a stack whose first frame is the outermost one."""
@@ -140,22 +140,22 @@ class StackTree:
 
     def _below(self, node: StackNode, frame: int) -> StackNode:
         """Returns the node of a frame below another one; `LEFT_OUT` if the tree has too many."""
-        found = node.children.get(frame)
-        if found is None:
+        child = node.children.get(frame)
+        if child is None:
             if self._left <= 0:
                 frame = self.number(_LEFT_OUT)
             self._left -= 1
-            found = node.children.setdefault(frame, StackNode(self._frames[frame]))
-        return found
+            child = node.children.setdefault(frame, StackNode(self._frames[frame]))
+        return child
 
     def _add(self, path: Iterable[StackNode], weights: tuple[int, int], *, is_baseline: bool) -> None:
         self.has_baseline |= is_baseline
         count, weight = weights
         added, new, old = (0, 0, weight) if is_baseline else (count, weight, 0)
-        for each in path:
-            each.count += added
-            each.total += new
-            each.baseline += old
+        for node in path:
+            node.count += added
+            node.total += new
+            node.baseline += old
 
     def _add_own(self, node: StackNode, weight: int, *, is_baseline: bool) -> None:
         if is_baseline:
@@ -209,10 +209,10 @@ class StackReader:
 
     def frames(self, stack: int | None) -> tuple[int, ...]:
         """Returns the frames of a stack, the outermost one first."""
-        found = self._stacks.get(stack)
-        if found is None:
-            found = self._stacks[stack] = self._read(stack)
-        return found
+        frames = self._stacks.get(stack)
+        if frames is None:
+            frames = self._stacks[stack] = self._read(stack)
+        return frames
 
     def _read(self, stack: int | None) -> tuple[int, ...]:
         if stack is None:
@@ -244,9 +244,9 @@ def add_stacks(
 
 def _add(weights: dict[int | None, list[int]], key: int | None, group: EventGroup) -> None:
     """Adds the events of a group to those with the same key."""
-    found = weights.setdefault(key, [0, 0])
-    found[0] += group.values.count
-    found[1] += group.values.total
+    totals = weights.setdefault(key, [0, 0])
+    totals[0] += group.values.count
+    totals[1] += group.values.total
 
 
 LEAST_METHOD = 0.01
@@ -267,7 +267,7 @@ def callers_of(recording: Recording, groups: Iterable[EventGroup], limit: int) -
         _add(weights, group.stack, group)
     for stack, (count, total) in weights.items():
         tree.add_numbers(reversed(reader.frames(stack)), count, total)
-    found = []
+    chains = []
     for method in tree.root.by_weight()[:limit]:
         if method.total < LEAST_METHOD * tree.root.total:
             break
@@ -277,5 +277,5 @@ def callers_of(recording: Recording, groups: Iterable[EventGroup], limit: int) -
             if heaviest.total < LEAST_CALLER * method.total:
                 break
             callers.append(heaviest)
-        found.append(callers)
-    return found
+        chains.append(callers)
+    return chains

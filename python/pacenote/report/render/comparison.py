@@ -95,12 +95,12 @@ def render_comparison(comparison: Comparison, align: Alignment = "decimal") -> s
 
 def _shifts(comparison: Comparison, align: Alignment) -> list[str]:
     """Returns how percentiles of one race each changed, as precise as the operations of the races make it."""
-    found = [(each.metric, each.shift) for each in comparison.metrics if each.shift is not None]
-    if not found:
+    shifts = [(each.metric, each.shift) for each in comparison.metrics if each.shift is not None]
+    if not shifts:
         return []
     rows = [
         [metric.name, whole_line(metric.task), format_change(shift.value), shift_text(shift)]
-        for metric, shift in found
+        for metric, shift in shifts
     ]
     table = pipe_table(("Percentile", "Task", "Change", "95 % interval"), rows, align, (2,))
     return ["", "## Percentiles", "", table, "", f"The intervals show {SHIFTS}."]
@@ -132,13 +132,13 @@ def _list(title: str, items: Iterable[str]) -> list[str]:
     return ["", f"## {title}", "", *(f"- {item}" for item in shown)] if shown else []
 
 
-def _finding_line(found: Finding) -> str:
-    return f"{'**void**: ' if found.makes_doubtful else ''}{escape(whole_line(str(found)))}"
+def _finding_line(finding: Finding) -> str:
+    return f"{'**void**: ' if finding.makes_doubtful else ''}{escape(whole_line(str(finding)))}"
 
 
-def _difference_line(each: FactDifference) -> str:
-    old, new = (", ".join(values) or "–" for values in (each.baseline, each.contender))
-    return escape(whole_line(f"{each.key}: {old} → {new}"))
+def _difference_line(difference: FactDifference) -> str:
+    old, new = (", ".join(values) or "–" for values in (difference.baseline, difference.contender))
+    return escape(whole_line(f"{difference.key}: {old} → {new}"))
 
 
 def _footnotes(comparison: Comparison) -> Iterator[str]:
@@ -168,22 +168,22 @@ def render_comparisons_csv(comparisons: Mapping[str, Comparison], *, full: bool 
 
 
 def _rows(comparison: Comparison, full: bool) -> Iterator[tuple[object, ...]]:
-    for row, each in zip(comparison_rows(comparison), comparison.metrics, strict=True):
+    for row, metric in zip(comparison_rows(comparison), comparison.metrics, strict=True):
         rallys = (row.metric, row.task, row.baseline, row.contender, row.diff, row.unit, row.diff_percent)
-        yield (*rallys, *_full_values(each)) if full else rallys
+        yield (*rallys, *_full_values(metric)) if full else rallys
 
 
 _FULL_COLUMNS = ("Role", "Verdict", "Change", "Low", "High", "Confidence", "P", "Detectable", "Reason")
 
 
-def _full_values(each: MetricComparison) -> tuple[object, ...]:
-    change = each.change
+def _full_values(metric: MetricComparison) -> tuple[object, ...]:
+    change = metric.change
     numbers: Sequence[object] = (
         ("",) * 6
         if change is None
         else (change.value, change.low, change.high, change.confidence, change.p, change.detectable)
     )
-    return (each.role, each.word, *numbers, each.reason)
+    return (metric.role, metric.word, *numbers, metric.reason)
 
 
 def render_comparisons_json(comparisons: Mapping[str, Comparison]) -> str:

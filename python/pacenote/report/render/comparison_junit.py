@@ -78,25 +78,25 @@ def _suite(name: str, counts: Sequence[int], cases: Iterable[str]) -> list[str]:
     return [f"<testsuite name={quoteattr(whole_line(name))} {attributes}>", *cases, "</testsuite>"]
 
 
-def _result(comparison: Comparison, each: MetricComparison, failed: Collection[str]) -> str:
+def _result(comparison: Comparison, metric: MetricComparison, failed: Collection[str]) -> str:
     """Returns the element of a result. That no operation failed is one, also if it decides nothing."""
-    if comparison.is_void(each):
+    if comparison.is_void(metric):
         return "error"
-    if each.metric.label in failed:
+    if metric.metric.label in failed:
         return "failure"
-    return "skipped" if each.word in _NO_RESULT and not each.is_zero else "system-out"
+    return "skipped" if metric.word in _NO_RESULT and not metric.is_zero else "system-out"
 
 
-def _case(each: MetricComparison, result: str) -> Iterator[str]:
-    interval = interval_text(each.change)
+def _case(metric: MetricComparison, result: str) -> Iterator[str]:
+    interval = interval_text(metric.change)
     change = " ".join(
-        part for part in (change_text(each.change), interval and f"(interval {interval})") if part
+        part for part in (change_text(metric.change), interval and f"(interval {interval})") if part
     )
-    parts = (each.word, change, each.reason, each.order_problem)
+    parts = (metric.word, change, metric.reason, metric.order_problem)
     message = quoteattr(whole_line(": ".join(filter(None, parts))))
     yield (
-        f"  <testcase classname={quoteattr(whole_line(each.metric.task) or 'race')} "
-        f"name={quoteattr(whole_line(each.metric.name))}>"
+        f"  <testcase classname={quoteattr(whole_line(metric.metric.task) or 'race')} "
+        f"name={quoteattr(whole_line(metric.metric.name))}>"
     )
     if result == "system-out":
         yield f"    <system-out>{message[1:-1]}</system-out>"

@@ -134,8 +134,8 @@ def _frame_numbers(
         groups.setdefault((frame.kind, prefix), {})[frame.name] = frame
     numbers: dict[TreeFrame, int] = {}
     grouped = []
-    for (kind, prefix), found in groups.items():
-        for frame in found.values():
+    for (kind, prefix), names in groups.items():
+        for frame in names.values():
             numbers[frame] = len(numbers)
-        grouped.append((kind, shown(prefix), [shown(name[len(prefix) :]) for name in found]))
+        grouped.append((kind, shown(prefix), [shown(name[len(prefix) :]) for name in names]))
     return numbers, grouped

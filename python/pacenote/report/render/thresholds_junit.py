@@ -22,12 +22,12 @@ def render_thresholds_junit(race_id: str, results: Sequence[ThresholdResult]) ->
     ])
 
 
-def _case(each: ThresholdResult) -> Iterator[str]:
-    task, name = whole_line(each.task) or "race", whole_line(each.threshold.text)
+def _case(result: ThresholdResult) -> Iterator[str]:
+    task, name = whole_line(result.task) or "race", whole_line(result.threshold.text)
     yield f"  <testcase classname={quoteattr(task)} name={quoteattr(name)}>"
-    if each.problem:
-        text = ": ".join(part for part in (each.value, each.problem) if part)
+    if result.problem:
+        text = ": ".join(part for part in (result.value, result.problem) if part)
         yield f"    <failure message={quoteattr(whole_line(text))}/>"
     else:
-        yield f"    <system-out>{escape(whole_line(each.value))}</system-out>"
+        yield f"    <system-out>{escape(whole_line(result.value))}</system-out>"
     yield "  </testcase>"

@@ -24,14 +24,14 @@ def render_trend_csv(trend: Trend) -> str:
 
 
 def _rows(trend: Trend) -> Iterator[tuple[object, ...]]:
-    for each in trend.metrics:
-        changes = {change.after: change for change in each.changes}
-        levels = {at: level.value for level in each.levels for at in range(level.first, level.last + 1)}
-        for point in each.points:
+    for metric in trend.metrics:
+        changes = {change.after: change for change in metric.changes}
+        levels = {at: level.value for level in metric.levels for at in range(level.first, level.last + 1)}
+        for point in metric.points:
             race, change = trend.races[point.race], changes.get(point.race)
             yield (
                 *(race.race_id, race.timestamp.isoformat(), race.verdict, race.engine, race.revision),
-                *(each.metric.label, each.metric.task, each.metric.unit, point.value),
+                *(metric.metric.label, metric.metric.task, metric.metric.unit, point.value),
                 *(_known(point.low), _known(point.high), levels.get(point.race, "")),
                 *((change.change.value, change.word, int(change.is_regression)) if change else ("", "", 0)),
                 *(int(point.is_doubtful), int(point.is_outlier)),

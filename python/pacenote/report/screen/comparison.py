@@ -127,7 +127,7 @@ def _headline(comparison: Comparison, width: int) -> Iterator[Line]:
 
 def _answers(comparison: Comparison, width: int, reasons: str = "below") -> Iterator[Line]:
     """Yields the answers; `reasons` says where the findings are."""
-    found = (
+    answers = (
         ("Quality", quality_text(comparison)),
         ("Better?", answer_text(comparison)),
         ("How much?", amount_text(comparison)),
@@ -139,16 +139,16 @@ def _answers(comparison: Comparison, width: int, reasons: str = "below") -> Iter
             or "nothing: more races seldom change this answer",
         ),
     )
-    return _labelled(found, width)
+    return _labelled(answers, width)
 
 
 def _sides(comparison: Comparison, width: int) -> Iterator[Line]:
-    found = (
+    texts = (
         ("Baseline", group_text(comparison.baseline)),
         ("Contender", group_text(comparison.contender)),
         ("Order", order_text(comparison) if comparison.design != "one race each" else ""),
     )
-    return _labelled(found, width)
+    return _labelled(texts, width)
 
 
 def _labelled(texts: Iterable[tuple[str, str]], width: int) -> Iterator[Line]:
@@ -180,20 +180,20 @@ def _table(metrics: Sequence[MetricComparison], width: int, title: str = "") -> 
         widths = _fitted(widths, width - 1)
         yield tuple(_row(heads, widths, "quiet"))
         task = ""
-        for each, row in zip(shown, rows[1:], strict=True):
+        for metric, row in zip(shown, rows[1:], strict=True):
             if not widths[0] and row[0] != task:
                 task = row[0]
                 yield (Span(f" {task}", "quiet"),)
-            yield tuple(_row(row, widths, STYLES[each.word]))
+            yield tuple(_row(row, widths, STYLES[metric.word]))
     if len(others) > len(shown):
         counts = Counter(each.word for each in others if each not in shown)
         listed = ", ".join(f"{count} {word}" for word, count in counts.items())
         yield from hanging(Span(" "), f"and {len(others) - len(shown)} more: {listed}", width, "quiet")
     text = smallest_effects_text(others)
     yield from hanging(Span(" "), text, width, "quiet") if text else ()
-    for each in shown:
-        if each.change is not None and each.reason:
-            yield from hanging(Span(" "), f"{metric_name(each)}: {each.reason}", width, "quiet")
+    for metric in shown:
+        if metric.change is not None and metric.reason:
+            yield from hanging(Span(" "), f"{metric_name(metric)}: {metric.reason}", width, "quiet")
     if without_errors:
         names = ", ".join(dict.fromkeys(whole_line(each.metric.task) for each in without_errors))
         yield from hanging(Span(" "), f"no operation failed: {names}", width, "quiet")
@@ -212,10 +212,10 @@ def _shifted(comparison: Comparison) -> list[MetricComparison]:
 def _shifts(metrics: Sequence[MetricComparison], width: int) -> Iterator[Line]:
     """Yields how precise the changes of percentiles of one race each are by the operations of the races."""
     shifts: dict[str, list[str]] = {}
-    for each in metrics:
-        if each.shift is not None:
-            time = f"{whole_line(each.metric.task)}, {short_name(each).partition(' ')[2]}"
-            shifts.setdefault(time, []).append(f"p{each.metric.q:g} {shift_text(each.shift)}")
+    for metric in metrics:
+        if metric.shift is not None:
+            time = f"{whole_line(metric.metric.task)}, {short_name(metric).partition(' ')[2]}"
+            shifts.setdefault(time, []).append(f"p{metric.metric.q:g} {shift_text(metric.shift)}")
     if shifts:
         yield from hanging(Span(" "), f"{SHIFTS}:", width, "quiet")
     for time, texts in shifts.items():
@@ -230,17 +230,17 @@ def _most_telling(metrics: Sequence[MetricComparison]) -> list[MetricComparison]
     return [metrics[index] for index in sorted(ranked[:_SHOWN_PRIMARY])]
 
 
-def _cells(each: MetricComparison) -> tuple[str, ...]:
-    unit = f" {whole_line(each.metric.unit)}"
+def _cells(metric: MetricComparison) -> tuple[str, ...]:
+    unit = f" {whole_line(metric.metric.unit)}"
     return (
-        whole_line(each.metric.task),
-        short_name(each),
-        format_number(each.baseline_value),
-        format_number(each.contender_value) + unit,
-        shown_change(each),
-        interval_text(each.change),
-        detectable_text(each.change),
-        each.word,
+        whole_line(metric.metric.task),
+        short_name(metric),
+        format_number(metric.baseline_value),
+        format_number(metric.contender_value) + unit,
+        shown_change(metric),
+        interval_text(metric.change),
+        detectable_text(metric.change),
+        metric.word,
     )
 
 
@@ -315,10 +315,10 @@ def _differences(comparison: Comparison, width: int) -> Iterator[Line]:
     if differences:
         yield (Span(" What differs", "title"),)
     ordered = sorted(differences, key=lambda each: _AREAS.get(each.area, len(_AREAS)))
-    for each in ordered[:_SHOWN_FACTS]:
-        values = [whole_line(", ".join(own)) or "–" for own in (each.baseline, each.contender)]
-        old, new = shortened_alike(values, max(_MIN_VALUE, (width - len(each.key) - 8) // 2))
-        yield from hanging(Span("  "), whole_line(f"{each.key}: {old} → {new}"), width)
+    for difference in ordered[:_SHOWN_FACTS]:
+        values = [whole_line(", ".join(own)) or "–" for own in (difference.baseline, difference.contender)]
+        old, new = shortened_alike(values, max(_MIN_VALUE, (width - len(difference.key) - 8) // 2))
+        yield from hanging(Span("  "), whole_line(f"{difference.key}: {old} → {new}"), width)
     more = len(differences) - _SHOWN_FACTS
     if more > 0:
         yield (Span(f"  and {format_count(more, 'more fact')}", "quiet"),)

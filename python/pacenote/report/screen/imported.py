@@ -111,13 +111,13 @@ def _rate(task: ImportedTask, *, with_unit: bool) -> str:
     return f"{format_rate(task.rate)}{unit}"
 
 
-def _line(task: ImportedTask, found: Sequence[ImportedTask], limit: float, *, is_doubtful: bool) -> TaskRow:
+def _line(task: ImportedTask, tasks: Sequence[ImportedTask], limit: float, *, is_doubtful: bool) -> TaskRow:
     """Returns the row of a task in the table of these tasks."""
     kind = "latency" if task.percentiles.get("latency") else "service time"
     service = task.percentiles.get("service time", {})
     rate = task.error_rate
     cells = {
-        _RATE: Cell(_rate(task, with_unit=len(_units(found)) > 1)),
+        _RATE: Cell(_rate(task, with_unit=len(_units(tasks)) > 1)),
         **{name: Cell(_percentile(task, kind, q)) for name, q in _PERCENTILES.items()},
         _ERRORS: Cell("" if rate is None else f"{rate * 100:.4g} %", is_wrong=(rate or 0.0) > limit),
         _SERVICE: Cell(_ms(service[50.0]) if 50.0 in service else ""),

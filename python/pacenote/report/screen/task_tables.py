@@ -70,8 +70,8 @@ def task_tables(
         ("Requests", lambda task: not (indexes(task) or searches(task) or runs_once(task))),
     )
     marks = _Marks(record, timeline)
-    found = ((title, [task for task in reported if matches(task)]) for title, matches in kinds)
-    return tuple(_table(title, tasks, marks) for title, tasks in found if tasks)
+    groups = ((title, [task for task in reported if matches(task)]) for title, matches in kinds)
+    return tuple(_table(title, tasks, marks) for title, tasks in groups if tasks)
 
 
 def footnotes(reported: Sequence[TaskResult], timeline: RaceTimeline | None = None) -> tuple[str, ...]:
@@ -198,7 +198,7 @@ def _unsupported_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
         times = task.latency or task.service_time
         shown = percentiles_for(times.count) if times else ()
         for name, q in _PERCENTILES.items():
-            if times and q in shown and (found := times.at(q)) and not found.supported:
+            if times and q in shown and (percentile := times.at(q)) and not percentile.supported:
                 needed[name] = _ENOUGH[q]
                 counts.append(times.count)
     if needed:

@@ -85,14 +85,14 @@ def trend_lines(trend: Trend, commands: Sequence[Command], width: int) -> list[L
 
 
 def _answers(trend: Trend, width: int) -> Iterator[Line]:
-    found = (
+    answers = (
         ("Regression?", [answer_text(trend)]),
         ("What else?", [*other_texts(trend)]),
         ("Resolution", [power_text(trend)]),
         ("Races", [races_text(trend)]),
         ("Limits", [*trust_texts(trend)]),
     )
-    for label, texts in found:
+    for label, texts in answers:
         for number, text in enumerate(filter(None, texts)):
             shown = label if number == 0 else ""
             yield from hanging(Span(f"  {shown:{_LABEL}}", "quiet"), text, width)
@@ -112,12 +112,12 @@ def _table(trend: Trend, width: int) -> Iterator[Line]:
         widths = _widths([heads, *rows], width, len(trend.races))
         yield _row(("Metric", "Trend", *heads[1:]), widths, "quiet")
         task: str | None = None
-        for each, row in zip(shown, rows, strict=True):
-            if each.metric.task != task:
-                task = each.metric.task
+        for metric, row in zip(shown, rows, strict=True):
+            if metric.metric.task != task:
+                task = metric.metric.task
                 yield (Span(f" {whole_line(task) or '(whole race)'}", "quiet"),)
-            cells = (row[0], sparkline([point.value for point in each.points], widths[1]), *row[1:])
-            yield _row(cells, widths, STYLES[tone_of(each)])
+            cells = (row[0], sparkline([point.value for point in metric.points], widths[1]), *row[1:])
+            yield _row(cells, widths, STYLES[tone_of(metric)])
     if zero:
         names = ", ".join(dict.fromkeys(whole_line(each.metric.task or each.metric.name) for each in zero))
         yield from hanging(Span(" "), f"no operation failed: {names}", width, "quiet")

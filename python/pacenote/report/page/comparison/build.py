@@ -70,27 +70,29 @@ class ComparisonPageSources:
 
 def build_comparison_page(sources: ComparisonPageSources) -> ReportPage:
     """Returns the page of a comparison."""
-    found = sources.comparison
-    races = compared_races(found, SIDES)
+    comparison = sources.comparison
+    races = compared_races(comparison, SIDES)
     sections = (
-        Section("effects", "Effects", tuple(effect_blocks(found, ""))),
-        Section("races", "Races", tuple(race_blocks(races, SIDES, is_ordered=bool(order_text(found))))),
-        Section("limits", "What limits the answer", tuple(finding_blocks(found))),
-        Section("differences", "What differs", tuple(difference_blocks(found, ""))),
+        Section("effects", "Effects", tuple(effect_blocks(comparison, ""))),
+        Section("races", "Races", tuple(race_blocks(races, SIDES, is_ordered=bool(order_text(comparison))))),
+        Section("limits", "What limits the answer", tuple(finding_blocks(comparison))),
+        Section("differences", "What differs", tuple(difference_blocks(comparison, ""))),
     )
-    names = [single_line(name) for name in (found.baseline.track, found.baseline.challenge) if name]
+    names = [single_line(name) for name in (comparison.baseline.track, comparison.baseline.challenge) if name]
     return ReportPage(
-        title=f"Comparison · {found.answer}",
-        badge=found.answer,
-        tone=TONES[found.answer],
+        title=f"Comparison · {comparison.answer}",
+        badge=comparison.answer,
+        tone=TONES[comparison.answer],
         heading=" / ".join(names) or "Comparison",
-        subtitle=f"{_count(found)}, {found.design}",
-        figures=tuple(answer_figures(found)),
+        subtitle=f"{_count(comparison)}, {comparison.design}",
+        figures=tuple(answer_figures(comparison)),
         questions=(
-            Question("Is the contender better?", tuple(_answer(found))),
-            Question("How sure is that?", tuple(certainty(found))),
-            Question("Were the races valid?", tuple(race_validity([race.word for race in races], found))),
-            Question("What differed?", tuple(main_differences(found))),
+            Question("Is the contender better?", tuple(_answer(comparison))),
+            Question("How sure is that?", tuple(certainty(comparison))),
+            Question(
+                "Were the races valid?", tuple(race_validity([race.word for race in races], comparison))
+            ),
+            Question("What differed?", tuple(main_differences(comparison))),
             Question("How do I repeat it?", tuple(_repetition(sources))),
         ),
         sections=tuple(section for section in sections if section.blocks),
@@ -98,55 +100,57 @@ def build_comparison_page(sources: ComparisonPageSources) -> ReportPage:
     )
 
 
-def _count(found: Comparison) -> str:
-    old, new = len(found.baseline.races), len(found.contender.races)
+def _count(comparison: Comparison) -> str:
+    old, new = len(comparison.baseline.races), len(comparison.contender.races)
     return f"{format_count(old, 'race')} of the baseline, {new} of the contender"
 
 
-def answer_figures(found: Comparison, others: int = 0) -> Iterator[KeyFigure]:
+def answer_figures(comparison: Comparison, others: int = 0) -> Iterator[KeyFigure]:
     """Yields the change of the metric that says most, what would have been seen, and how many reasons limit
     the answer; `others` is the number of those besides the findings.
     """
-    main = main_metric(found)
-    for each in found.worse_quality[:1] if found.answer != "void" else ():
-        if each is not main:
-            detail = f"interval {interval_text(each.change)}"
-            yield KeyFigure(capitalized(metric_name(each)), shown_change(each), detail, TONES[each.word])
-    if main is not None and found.answer != "void":
+    main = main_metric(comparison)
+    for metric in comparison.worse_quality[:1] if comparison.answer != "void" else ():
+        if metric is not main:
+            detail = f"interval {interval_text(metric.change)}"
+            yield KeyFigure(
+                capitalized(metric_name(metric)), shown_change(metric), detail, TONES[metric.word]
+            )
+    if main is not None and comparison.answer != "void":
         interval = interval_text(main.change)
-        of = races_text(found, main)
+        of = races_text(comparison, main)
         detail = f"interval {interval}, from {of}" if interval else f"no interval from {of}"
         name = metric_name(main)
         yield KeyFigure(capitalized(name), shown_change(main), detail, TONES[main.word])
         if seen := detectable_text(main.change):
             yield KeyFigure("Smallest detectable change", seen, "seen in 80 % of such comparisons")
-    limits = len(found.findings) + others
+    limits = len(comparison.findings) + others
     text = format_count(limits, "reason") if limits else "none"
     detail = "to take care, listed below" if limits else "nothing was found that limits the answer"
-    is_void = found.answer in ("void", "partly void")
+    is_void = comparison.answer in ("void", "partly void")
     yield KeyFigure("Limits", text, detail, "wrong" if is_void else "doubtful" if limits else "good")
 
 
-def _answer(found: Comparison) -> Iterator[Text]:
-    if found.worse_quality:
-        yield Text(sentence(quality_text(found)), "doubtful")
-    text = answer_text(found)
+def _answer(comparison: Comparison) -> Iterator[Text]:
+    if comparison.worse_quality:
+        yield Text(sentence(quality_text(comparison)), "doubtful")
+    text = answer_text(comparison)
     yield Text(sentence(text))
-    if amount := amount_text(found):
+    if amount := amount_text(comparison):
         yield Text(sentence(amount))
 
 
-def certainty(found: Comparison) -> Iterator[Text]:
+def certainty(comparison: Comparison) -> Iterator[Text]:
     """Yields how sure an answer is, whether it can be trusted, and what to do next."""
-    if text := certainty_text(found):
+    if text := certainty_text(comparison):
         yield Text(sentence(text))
-    trust = trust_text(found)
+    trust = trust_text(comparison)
     yield Text(f"Can it be trusted? {sentence(trust)}")
-    if following := next_text(found):
+    if following := next_text(comparison):
         yield Text(f"Next: {following}.")
 
 
-def race_validity(words: Sequence[RaceWord], found: Comparison | None) -> Iterator[Text]:
+def race_validity(words: Sequence[RaceWord], comparison: Comparison | None) -> Iterator[Text]:
     """Yields how many races are valid, and the first reasons why some must not be compared."""
     counts = {word: words.count(word) for word in dict.fromkeys(words)}
     if set(counts) == {"valid"}:
@@ -154,28 +158,28 @@ def race_validity(words: Sequence[RaceWord], found: Comparison | None) -> Iterat
     else:
         listed = ", ".join(f"{count} {word}" for word, count in counts.items())
         yield Text(f"Not all of them: {listed}.", "doubtful")
-    voiding = [each for each in (found.findings if found else ()) if each.makes_doubtful]
+    voiding = [each for each in (comparison.findings if comparison else ()) if each.makes_doubtful]
     yield from (Text(f"{finding_text(each)}.") for each in voiding[:2])
 
 
-def main_differences(found: Comparison) -> Iterator[Text]:
+def main_differences(comparison: Comparison) -> Iterator[Text]:
     """Yields the facts that differ, the first ones by name."""
-    facts = shown_differences(found.differences)
+    facts = shown_differences(comparison.differences)
     if not facts:
         yield Text("Nothing that was recorded.")
         return
-    for each in facts[:_MOST_NAMED]:
-        old, new = _values(each)
-        yield Text(f"{single_line(each.key)}: {old} → {new}")
+    for fact in facts[:_MOST_NAMED]:
+        old, new = _values(fact)
+        yield Text(f"{single_line(fact.key)}: {old} → {new}")
     more = len(facts) - _MOST_NAMED
     if more > 0:
         yield Text(f"And {format_count(more, 'more fact')}, listed below.")
 
 
-def _values(each: FactDifference) -> tuple[str, str]:
+def _values(difference: FactDifference) -> tuple[str, str]:
     old, new = (
         shortened(whole_line(", ".join(values)), _MOST_VALUE) or "–"
-        for values in (each.baseline, each.contender)
+        for values in (difference.baseline, difference.contender)
     )
     return old, new
 
@@ -186,13 +190,13 @@ def _repetition(sources: ComparisonPageSources) -> Iterator[Text | PageCommand]:
         yield Text("Not known.")
 
 
-def finding_text(each: Finding) -> str:
+def finding_text(finding: Finding) -> str:
     """Returns a finding in one line, without what to do."""
-    text = f"{name_tasks(each.tasks)}: {each.text}" if each.tasks else capitalized(each.text)
+    text = f"{name_tasks(finding.tasks)}: {finding.text}" if finding.tasks else capitalized(finding.text)
     return whole_line(text)
 
 
-def finding_blocks(found: Comparison) -> Iterator[Block]:
+def finding_blocks(comparison: Comparison) -> Iterator[Block]:
     """Yields what limits an answer, and what could not be compared."""
     items = tuple(
         Item(
@@ -200,27 +204,29 @@ def finding_blocks(found: Comparison) -> Iterator[Block]:
             (("Try", whole_line(each.advice)),) if each.advice else (),
             "wrong" if each.makes_doubtful else "",
         )
-        for each in found.findings
+        for each in comparison.findings
     )
     if items:
-        void = sum(each.makes_doubtful for each in found.findings)
+        void = sum(each.makes_doubtful for each in comparison.findings)
         title = format_count(len(items), "reason")
         yield ItemList(
             f"{title}, of which {void} {'makes' if void == 1 else 'make'} metrics void" if void else title,
             items,
         )
-    yield from (Text(f"{whole_line(note)}.", "quiet") for note in found.notes)
+    yield from (Text(f"{whole_line(note)}.", "quiet") for note in comparison.notes)
 
 
-def difference_blocks(found: Comparison, prefix: str) -> Iterator[Block]:
+def difference_blocks(comparison: Comparison, prefix: str) -> Iterator[Block]:
     """Yields both sides, and all facts that differ; `prefix` begins the id of the table."""
-    sides = ((name, group) for name, group in zip(SIDES, (found.baseline, found.contender), strict=True))
+    sides = (
+        (name, group) for name, group in zip(SIDES, (comparison.baseline, comparison.contender), strict=True)
+    )
     yield FactList(
         tuple(
             (name, ", ".join(filter(None, (group_text(group), times_text(group))))) for name, group in sides
         )
     )
-    facts = shown_differences(found.differences)
+    facts = shown_differences(comparison.differences)
     if not facts:
         yield Text("Nothing that was recorded differs.")
         return

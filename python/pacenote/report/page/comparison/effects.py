@@ -95,17 +95,17 @@ class ShownEffect:
         return self.relative.value if self.relative else self.estimate
 
 
-def metric_effect(each: MetricComparison, prefix: str = "") -> ShownEffect:
+def metric_effect(metric: MetricComparison, prefix: str = "") -> ShownEffect:
     """Returns the effect on a metric; `prefix` names the contender if there are several."""
-    is_relative = not each.is_absolute
+    is_relative = not metric.is_absolute
     return ShownEffect(
-        label=f"{prefix}{metric_name(each)}",
-        word=each.word,
-        change=each.change,
-        smallest=each.smallest_effect if is_relative else None,
-        estimate=each.relative_change if is_relative and each.change is None else None,
-        bounds=(each.shift.low, each.shift.high) if each.shift else None,
-        text=shown_change(each),
+        label=f"{prefix}{metric_name(metric)}",
+        word=metric.word,
+        change=metric.change,
+        smallest=metric.smallest_effect if is_relative else None,
+        estimate=metric.relative_change if is_relative and metric.change is None else None,
+        bounds=(metric.shift.low, metric.shift.high) if metric.shift else None,
+        text=shown_change(metric),
     )
 
 
@@ -169,8 +169,8 @@ def forest(name: str, title: str, summary: str, table: str, effects: Sequence[Sh
     return Drawing(name, title, summary, table, rows, scale.ticks(_percent, 0.0), "change", tuple(key))
 
 
-def _note(each: ShownEffect) -> str:
-    return f"{each.text} {each.word}".strip()
+def _note(effect: ShownEffect) -> str:
+    return f"{effect.text} {effect.word}".strip()
 
 
 def _percent(share: float) -> str:
@@ -184,30 +184,30 @@ def _scale(effects: Iterable[ShownEffect]) -> Scale:
     matter = [each.smallest for each in effects if each.smallest is not None]
     most = _WIDEST * max(map(abs, (*estimates, *matter)), default=0.1)
     ends = [*estimates, *matter, *(-each / (1 + each) for each in matter)]
-    for each in effects:
-        bounds = (each.relative.low, each.relative.known_high) if each.relative else each.bounds or ()
+    for effect in effects:
+        bounds = (effect.relative.low, effect.relative.known_high) if effect.relative else effect.bounds or ()
         ends += [min(max(bound, -most), most) for bound in bounds if bound is not None]
     low, high = min(ends, default=-0.1), max(ends, default=0.1)
     margin = (high - low) * 0.04
     return Scale(low - margin, high + margin)
 
 
-def _marks(each: ShownEffect, scale: Scale) -> Iterator[Mark]:
-    if each.smallest is not None:
-        low, high = -each.smallest / (1 + each.smallest), each.smallest
+def _marks(effect: ShownEffect, scale: Scale) -> Iterator[Mark]:
+    if effect.smallest is not None:
+        low, high = -effect.smallest / (1 + effect.smallest), effect.smallest
         title = f"from {format_change(low)} to {format_change(high)}: too small to matter"
         yield Bar(scale.at(low), scale.at(high), 0.0, 1.0, "quiet", is_faint=True, title=title)
-    value = each.value
+    value = effect.value
     if value is None:
         return
-    own = _colour(each.word)
-    if each.relative is not None:
-        title = f"{each.label}: {each.text} ({interval_text(each.change)}), {each.word}"
-        yield from _interval(each.relative.low, each.relative.known_high, scale, own, title)
+    own = _colour(effect.word)
+    if effect.relative is not None:
+        title = f"{effect.label}: {effect.text} ({interval_text(effect.change)}), {effect.word}"
+        yield from _interval(effect.relative.low, effect.relative.known_high, scale, own, title)
         yield Dot(scale.at(value), 0.5, own, "disc", title)
     else:
-        if each.bounds is not None:
-            low_end, high_end = each.bounds
+        if effect.bounds is not None:
+            low_end, high_end = effect.bounds
             yield Stroke(
                 scale.at(scale.low if low_end is None else low_end),
                 0.5,
@@ -217,7 +217,7 @@ def _marks(each: ShownEffect, scale: Scale) -> Iterator[Mark]:
                 is_thin=True,
                 title=SHIFTS,
             )
-        yield Dot(scale.at(value), 0.5, own, "ring", f"{each.label}: {each.text}")
+        yield Dot(scale.at(value), 0.5, own, "ring", f"{effect.label}: {effect.text}")
 
 
 def _interval(low: float, high: float | None, scale: Scale, style: MarkStyle, title: str) -> Iterator[Mark]:
@@ -237,18 +237,18 @@ def _colour(word: ComparisonAnswer) -> MarkStyle:
 def _shifts(comparison: Comparison, prefix: str, table: str) -> Iterator[Block]:
     """Yields how the percentiles of each task changed, of those that changed most."""
     groups: dict[tuple[str, str], list[MetricComparison]] = {}
-    for each in comparison.metrics:
-        if each.metric.kind == "percentile" and each.relative_change is not None:
-            groups.setdefault((each.metric.task, short_name(each).partition(" ")[2]), []).append(each)
-    found = [(task, time, own) for (task, time), own in groups.items() if len(own) >= _LEAST_PERCENTILES]
+    for metric in comparison.metrics:
+        if metric.metric.kind == "percentile" and metric.relative_change is not None:
+            groups.setdefault((metric.metric.task, short_name(metric).partition(" ")[2]), []).append(metric)
+    shifts = [(task, time, own) for (task, time), own in groups.items() if len(own) >= _LEAST_PERCENTILES]
     # Tasks with a schedule have both: what a user waits for is the latency.
-    timed = {task for task, time, _ in found if time == "latency"}
-    found = [each for each in found if each[1] == "latency" or each[0] not in timed]
-    found.sort(key=lambda each: -max(abs(one.relative_change or 0.0) for one in each[2]))
-    for number, (task, time, own) in enumerate(found[:_MOST_SHIFTS]):
+    timed = {task for task, time, _ in shifts if time == "latency"}
+    shifts = [each for each in shifts if each[1] == "latency" or each[0] not in timed]
+    shifts.sort(key=lambda each: -max(abs(one.relative_change or 0.0) for one in each[2]))
+    for number, (task, time, own) in enumerate(shifts[:_MOST_SHIFTS]):
         yield _shift(f"{prefix}shift-{number}", f"{single_line(task)}, {time}", table, own)
-    if len(found) > _MOST_SHIFTS:
-        count = format_count(len(found) - _MOST_SHIFTS, "task")
+    if len(shifts) > _MOST_SHIFTS:
+        count = format_count(len(shifts) - _MOST_SHIFTS, "task")
         yield Text(f"The percentiles of {count} that changed less are only in the table.", "quiet")
 
 
@@ -267,11 +267,11 @@ def _shift(name: str, title: str, table: str, own: Sequence[MetricComparison]) -
         marks.append(Trace((*lows, *reversed(highs)), "accent", is_area=True))
     values = [1 - scale.at(each.value or 0.0) for each in effects]
     marks.append(Trace(tuple(zip(places, values, strict=True)), "accent"))
-    for x, y, each in zip(places, values, effects, strict=True):
-        form: DotForm = "disc" if each.relative else "ring"
-        text = f"{each.label}: {_note(each)}"
+    for x, y, effect in zip(places, values, effects, strict=True):
+        form: DotForm = "disc" if effect.relative else "ring"
+        text = f"{effect.label}: {_note(effect)}"
         marks.append(
-            Dot(x, y, "accent", form, f"{text} ({interval_text(each.change)})" if each.change else text)
+            Dot(x, y, "accent", form, f"{text} ({interval_text(effect.change)})" if effect.change else text)
         )
     ticks = tuple(Tick(x, f"p{each.metric.q:g}") for x, each in zip(places, own, strict=True))
     largest = max(effects, key=lambda each: abs(each.value or 0.0))
@@ -283,11 +283,11 @@ def _shift(name: str, title: str, table: str, own: Sequence[MetricComparison]) -
     return Drawing(name, f"Percentiles of {title}", summary, table, (row,), ticks, "", tuple(key))
 
 
-def _ends(each: ShownEffect) -> tuple[float | None, float | None]:
+def _ends(effect: ShownEffect) -> tuple[float | None, float | None]:
     """Returns the interval of an effect; None for a bound that is not known."""
-    if each.relative is not None:
-        return each.relative.low, each.relative.known_high
-    return each.bounds or (None, None)
+    if effect.relative is not None:
+        return effect.relative.low, effect.relative.known_high
+    return effect.bounds or (None, None)
 
 
 def axis_lines(scale: Scale) -> Iterator[Mark]:
@@ -314,20 +314,21 @@ def metric_table(comparison: Comparison, name: str, most_rows: int = MOST_ROWS) 
     return PageTable(name, caption, columns, (RowGroup("", rows),), is_sortable=True, is_folded=True)
 
 
-def _metric_row(each: MetricComparison) -> tuple[PageCell | str, ...]:
-    interval = interval_text(each.change)
-    if each.change is None and each.shift is not None:
-        interval = shift_text(each.shift)
+def _metric_row(metric: MetricComparison) -> tuple[PageCell | str, ...]:
+    interval = interval_text(metric.change)
+    if metric.change is None and metric.shift is not None:
+        interval = shift_text(metric.shift)
     return (
-        PageCell(each.metric.name),
-        PageCell(single_line(each.metric.task)),
-        PageCell(format_number(each.baseline_value), each.baseline_value),
-        PageCell(format_number(each.contender_value), each.contender_value),
-        PageCell(whole_line(each.metric.unit)),
-        PageCell(change_text(each.change) or shown_change(each), each.relative_change),
-        PageCell(interval, each.change.low if each.change else None),
-        PageCell(detectable_text(each.change), each.change.detectable if each.change else None),
+        PageCell(metric.metric.name),
+        PageCell(single_line(metric.metric.task)),
+        PageCell(format_number(metric.baseline_value), metric.baseline_value),
+        PageCell(format_number(metric.contender_value), metric.contender_value),
+        PageCell(whole_line(metric.metric.unit)),
+        PageCell(change_text(metric.change) or shown_change(metric), metric.relative_change),
+        PageCell(interval, metric.change.low if metric.change else None),
+        PageCell(detectable_text(metric.change), metric.change.detectable if metric.change else None),
         PageCell(
-            each.word if each.decides else f"({each.word})", tone=TONES[each.word] if each.decides else ""
+            metric.word if metric.decides else f"({metric.word})",
+            tone=TONES[metric.word] if metric.decides else "",
         ),
     )

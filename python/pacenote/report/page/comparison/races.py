@@ -74,7 +74,7 @@ def compared_races(comparison: Comparison, names: tuple[str, str]) -> list[Shown
     """Returns the races of both sides in the order in which they ran, as far as that is known."""
     metrics = comparison.primary[:MOST_METRICS]
     sides = (comparison.baseline, comparison.contender)
-    found = []
+    races = []
     for number, (group, name) in enumerate(zip(sides, names, strict=True)):
         columns = [
             (each.metric, _of_races(group, (each.baseline, each.contender)[number], each.lost_blocks))
@@ -82,10 +82,10 @@ def compared_races(comparison: Comparison, names: tuple[str, str]) -> list[Shown
         ]
         for at, race in enumerate(group.races):
             values = {metric: value for metric, own in columns if (value := own[at]) is not None}
-            found.append(ShownRace(race.race_id, name, race.verdict, race.block, race.timestamp, values))
-    if all(race.began for race in found):
-        found.sort(key=lambda race: (race.began or datetime.min, race.race_id))
-    return found
+            races.append(ShownRace(race.race_id, name, race.verdict, race.block, race.timestamp, values))
+    if all(race.began for race in races):
+        races.sort(key=lambda race: (race.began or datetime.min, race.race_id))
+    return races
 
 
 def _of_races(group: RaceGroup, values: Sequence[float], lost: Sequence[str]) -> list[float | None]:
@@ -174,7 +174,7 @@ def _strip(name: str, metric: MetricId, races: Sequence[ShownRace], variants: Se
     """Returns the values of one metric, a row for each variant, and in it the first race at the top."""
     scale = scale_of(value for race in races if (value := race.values.get(metric)) is not None)
     unit = whole_line(metric.unit)
-    rows, found = [], []
+    rows, medians = [], []
     for number, variant in enumerate(variants):
         own = [race for race in races if race.variant == variant and metric in race.values]
         marks: list[Mark] = []
@@ -187,12 +187,12 @@ def _strip(name: str, metric: MetricId, races: Sequence[ShownRace], variants: Se
         if own:
             middle = median(race.values[metric] for race in own)
             note = f"{format_number(middle)} {unit}".strip()
-            found.append(f"{single_line(variant)} {note}")
+            medians.append(f"{single_line(variant)} {note}")
             marks.append(Stroke(scale.at(middle), 0.0, scale.at(middle), 1.0, "", is_thin=True, title=note))
         rows.append(DrawingRow(single_line(variant), tuple(marks), note, height_px=40))
     text = _DIRECTIONS[metric.higher_is_better]
-    if len(found) <= _MOST_NAMED:
-        text += f" Medians: {', '.join(found)}."
+    if len(medians) <= _MOST_NAMED:
+        text += f" Medians: {', '.join(medians)}."
     key: tuple[KeyEntry, ...] = (KeyEntry("", "median", "line"),)
     if any(race.word != "valid" for race in races):
         key += (KeyEntry("accent", "suspect", "ring"), KeyEntry("accent", "void", "cross"))

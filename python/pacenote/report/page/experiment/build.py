@@ -111,14 +111,14 @@ def contenders(result: ExperimentResult) -> list[tuple[str, str, Comparison]]:
     """Returns the names of the sides of each comparison with it: those of contenders or of steps, and last
     that of the confirmation of a ladder.
     """
-    found = [
+    comparisons = [
         ("the best before it" if result.design == "ladder" else result.baseline, variant.name, comparison)
         for variant in result.variants
         if (comparison := variant.comparison) is not None
     ]
     if result.confirmation is not None and result.variants:
-        found.insert(0, (result.variants[0].name, "the best", result.confirmation))
-    return found
+        comparisons.insert(0, (result.variants[0].name, "the best", result.confirmation))
+    return comparisons
 
 
 def _badge(result: ExperimentResult) -> tuple[str, Tone]:
@@ -137,12 +137,12 @@ def _badge(result: ExperimentResult) -> tuple[str, Tone]:
 
 
 def _figures(result: ExperimentResult, limits: int) -> Iterator[KeyFigure]:
-    found = contenders(result)
+    comparisons = contenders(result)
     best = next((cell for cell in result.cells if cell.is_best and cell.value is not None), None)
     noise = next((one for one in result.noise if one.metric == result.main_metric), None)
     name = main_name(result)
-    if result.confirmation is not None or (result.design in PAIRED and len(found) == 1):
-        yield from answer_figures(found[0][2], limits - len(found[0][2].findings))
+    if result.confirmation is not None or (result.design in PAIRED and len(comparisons) == 1):
+        yield from answer_figures(comparisons[0][2], limits - len(comparisons[0][2].findings))
     elif best is not None and best.value is not None:
         unit = f" {whole_line(result.main_metric.unit)}" if result.main_metric else ""
         yield KeyFigure("Best", single_line(best.name), f"{name} {format_number(best.value)}{unit}")
@@ -158,7 +158,7 @@ def _figures(result: ExperimentResult, limits: int) -> Iterator[KeyFigure]:
                 "Seen with 10 blocks", format_share(seen), "smallest change, in 80 % of the cases"
             )
     elif result.design in COMPARING:
-        for baseline, contender, comparison in found[:_MOST_CONTENDERS]:
+        for baseline, contender, comparison in comparisons[:_MOST_CONTENDERS]:
             effect = main_effect(result, comparison, contender)
             if effect is not None:
                 interval = interval_text(effect.change)
@@ -175,12 +175,13 @@ def _questions(
     others = [line.strip() for line in report.answers if line.startswith(" ")]
     yield Question(_QUESTIONS.get(result.design, "What is the answer?"), tuple(map(Text, first)))
     yield Question("How sure is that?", tuple(Text(sentence(line)) for line in others))
-    found = contenders(result)
-    one = found[0][2] if len(found) == 1 else None
+    comparisons = contenders(result)
+    comparison = comparisons[0][2] if len(comparisons) == 1 else None
     yield Question(
-        "Were the races valid?", tuple(race_validity(words, one)) if words else (Text("No race has ended."),)
+        "Were the races valid?",
+        tuple(race_validity(words, comparison)) if words else (Text("No race has ended."),),
     )
-    yield Question("What differed?", tuple(_what_differed(sources, one)))
+    yield Question("What differed?", tuple(_what_differed(sources, comparison)))
     yield Question("How do I repeat it?", tuple(_repetition(sources, report)))
 
 
@@ -206,8 +207,8 @@ def _sections(
 ) -> Iterator[Section]:
     result = sources.result
     yield from design_sections(result)
-    found = contenders(result)
-    shown = found if result.design in COMPARING else ()
+    comparisons = contenders(result)
+    shown = comparisons if result.design in COMPARING else ()
     for number, (baseline, contender, comparison) in enumerate(shown[:_MOST_CONTENDERS]):
         prefix = "" if number == 0 else f"v{number}-"
         title = f"{single_line(contender)} against {single_line(baseline)}"

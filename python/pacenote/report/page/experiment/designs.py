@@ -61,10 +61,10 @@ def main_name(result: ExperimentResult) -> str:
 
 def main_effect(result: ExperimentResult, comparison: Comparison | None, label: str) -> ShownEffect | None:
     """Returns the effect on the main metric, or None if it is not known."""
-    found = _main(result, comparison)
-    if found is None:
+    main = _main(result, comparison)
+    if main is None:
         return None
-    return replace(metric_effect(found), label=single_line(label))
+    return replace(metric_effect(main), label=single_line(label))
 
 
 def _main(result: ExperimentResult, comparison: Comparison | None) -> MetricComparison | None:
@@ -73,12 +73,12 @@ def _main(result: ExperimentResult, comparison: Comparison | None) -> MetricComp
 
 def _overview(result: ExperimentResult) -> Iterator[Section]:
     """Yields the main metric of all contenders if there are several."""
-    found = [
+    effects = [
         effect
         for variant in result.variants
         if (effect := main_effect(result, variant.comparison, variant.name)) is not None
     ]
-    if len(found) > 1:
+    if len(effects) > 1:
         rows = tuple(
             (
                 single_line(each.label),
@@ -86,7 +86,7 @@ def _overview(result: ExperimentResult) -> Iterator[Section]:
                 interval_text(each.change),
                 PageCell(each.word, tone=TONES[each.word]),
             )
-            for each in found
+            for each in effects
         )
         columns = _columns("Contender", "Change", "Interval", "Verdict", numbers=("Change", "Interval"))
         caption = f"{capitalized(main_name(result))} of each contender against {single_line(result.baseline)}"
@@ -95,7 +95,7 @@ def _overview(result: ExperimentResult) -> Iterator[Section]:
         yield Section(
             "contenders",
             "All contenders",
-            (forest("contenders-main", capitalized(main_name(result)), text, table.id, found), table),
+            (forest("contenders-main", capitalized(main_name(result)), text, table.id, effects), table),
         )
 
 
@@ -136,7 +136,7 @@ def _bounds(metric: MetricComparison | None) -> Iterator[float]:
 
 
 def _step(result: ExperimentResult, step: VariantResult, start: float, scale: Scale) -> DrawingRow:
-    found = _main(result, step.comparison)
+    main = _main(result, step.comparison)
     marks: list[Mark] = []
     word = _step_word(result, step)
     if step.cumulative is not None and step.comparison is not None:
@@ -149,13 +149,13 @@ def _step(result: ExperimentResult, step: VariantResult, start: float, scale: Sc
         marks.append(
             Bar(scale.at(left), scale.at(right), 0.2, 0.8, style, is_faint=not step.adopted, title=title)
         )
-        ends = [start * (1 + bound) for bound in _bounds(found)]
+        ends = [start * (1 + bound) for bound in _bounds(main)]
         if ends:
             marks.append(Stroke(scale.at(ends[0]), 0.5, scale.at(ends[1]), 0.5, "", is_thin=True))
         marks.append(Dot(scale.at(step.cumulative), 0.5, "", "disc" if step.adopted else "ring", title))
     elif step.comparison is None and step.cumulative is not None:
         marks.append(Dot(scale.at(step.cumulative), 0.5, "", "disc", "the start"))
-    change = change_text(found.change) if found else ""
+    change = change_text(main.change) if main else ""
     note = " ".join(part for part in (change, word) if part)
     tone: Tone = "good" if step.adopted and step.comparison else "quiet"
     return DrawingRow(single_line(step.name), tuple(marks), note, tone, height_px=32)
@@ -174,14 +174,14 @@ def _step_word(result: ExperimentResult, step: VariantResult) -> str:
 def _step_table(result: ExperimentResult) -> PageTable:
     rows = []
     for step in result.variants:
-        found = _main(result, step.comparison)
-        change = found.change if found else None
-        word = found.word if found else ""
+        main = _main(result, step.comparison)
+        change = main.change if main else None
+        word = main.word if main else ""
         rows.append((
             single_line(step.name),
             PageCell(change_text(change), change.value if change else None),
             interval_text(change),
-            PageCell(word, tone=TONES[found.word] if found else ""),
+            PageCell(word, tone=TONES[main.word] if main else ""),
             _step_word(result, step),
             PageCell("" if step.cumulative is None else f"{step.cumulative:.4g}", step.cumulative),
         ))
@@ -280,8 +280,8 @@ def _curve(result: ExperimentResult, comparisons: Mapping[str, Comparison | None
     count = len(result.cells)
     points = []
     for at, cell in enumerate(result.cells):
-        found = _main(result, comparisons.get(cell.name))
-        change = found.change if found and found.change and not found.change.is_absolute else None
+        main = _main(result, comparisons.get(cell.name))
+        change = main.change if main and main.change and not main.change.is_absolute else None
         if change or cell.name == result.baseline:
             points.append(_LevelPoint((at + 0.5) / count, cell, change))
     if len(points) < 2:
@@ -341,8 +341,8 @@ def _curve_marks(points: Sequence[_LevelPoint], scale: Scale) -> Iterator[Mark]:
 def _cell_table(result: ExperimentResult, comparisons: Mapping[str, Comparison | None]) -> PageTable:
     rows: list[tuple[PageCell | str, ...]] = []
     for cell in result.cells:
-        found = _main(result, comparisons.get(cell.name))
-        change = found.change if found else None
+        main = _main(result, comparisons.get(cell.name))
+        change = main.change if main else None
         word = _cell_word(cell)
         rows.append((
             *map(single_line, cell.levels),
@@ -350,7 +350,7 @@ def _cell_table(result: ExperimentResult, comparisons: Mapping[str, Comparison |
             PageCell(str(cell.races), cell.races),
             PageCell(change_text(change), change.value if change else None),
             interval_text(change),
-            PageCell(found.word if found else "", tone=TONES[found.word] if found else ""),
+            PageCell(main.word if main else "", tone=TONES[main.word] if main else ""),
             PageCell(word, tone="good" if cell.is_best else ""),
         ))
     heads = tuple(single_line(name) for name, _ in result.factors)

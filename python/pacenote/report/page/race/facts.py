@@ -81,10 +81,10 @@ def environment_blocks(record: RaceRecord) -> Iterator[Block]:
     setup = [", ".join(group) for group in setup_paragraph(record).groups]
     if record.imported is None and setup:
         yield FactList(tuple(("Setup" if number == 0 else "", text) for number, text in enumerate(setup)))
-    found = notes(record)
-    if found:
+    all_notes = notes(record)
+    if all_notes:
         yield FactList(
-            tuple((note.label, f"{note.task}: {note.text}" if note.task else note.text) for note in found)
+            tuple((note.label, f"{note.task}: {note.text}" if note.task else note.text) for note in all_notes)
         )
 
 

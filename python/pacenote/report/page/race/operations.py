@@ -62,7 +62,7 @@ class TimedTask:
 
 def timed_tasks(tasks: Sequence[TaskResult], timeline: RaceTimeline | None) -> tuple[TimedTask, ...]:
     """Returns the tasks with points, in the order in which they began, each in a lane of its own time."""
-    found: list[TimedTask] = []
+    timed: list[TimedTask] = []
     ends: list[float] = []
     for task in sorted(tasks, key=lambda each: each.started_s):
         line = timeline.tasks.get(task.task) if timeline else None
@@ -70,8 +70,8 @@ def timed_tasks(tasks: Sequence[TaskResult], timeline: RaceTimeline | None) -> t
             continue
         lane = next((number for number, end in enumerate(ends) if end <= task.started_s), len(ends))
         ends[lane : lane + 1] = [task.started_s + task.duration_s]
-        found.append(TimedTask(task, line, lane))
-    return tuple(found)
+        timed.append(TimedTask(task, line, lane))
+    return tuple(timed)
 
 
 def bands(tasks: Sequence[TimedTask]) -> tuple[Band, ...]:
@@ -198,15 +198,15 @@ def _throughput_summary(tasks: Sequence[TimedTask], unit: str) -> str:
 
 
 def _latency_summary(tasks: Sequence[TimedTask]) -> str:
-    found = [
+    peaks = [
         (point.times.max_ms, task.result.started_s + point.from_s, task.name)
         for task in tasks
         for point in task.line.points
         if point.times.max_ms is not None
     ]
-    if not found:
+    if not peaks:
         return "No operation succeeded."
-    longest_ms, at_s, name = max(found)
+    longest_ms, at_s, name = max(peaks)
     return (
         f"The longest took {format_seconds(longest_ms / 1000)}, in {name} at {clock(at_s)}. Service time in "
         "tasks without a schedule. A percentile needs an operation above it."
@@ -216,9 +216,9 @@ def _latency_summary(tasks: Sequence[TimedTask]) -> str:
 def arrival_table(tasks: Sequence[TimedTask], observed: RaceObservations, length_s: int) -> PageTable | None:
     """Returns when operations of tasks with a schedule were due and done, or None if that is not known."""
     groups = tuple(
-        RowGroup(task.name, _arrival_rows(task, found, length_s), "", task.lane, task.end_s)
+        RowGroup(task.name, _arrival_rows(task, arrivals, length_s), "", task.lane, task.end_s)
         for task in tasks
-        if (found := observed.arrivals.get(task.result.task)) and any(found.due)
+        if (arrivals := observed.arrivals.get(task.result.task)) and any(arrivals.due)
     )
     if not groups:
         return None
@@ -227,12 +227,12 @@ def arrival_table(tasks: Sequence[TimedTask], observed: RaceObservations, length
     return PageTable(_ARRIVALS, caption, tuple(map(PageColumn, columns)), groups, is_folded=True)
 
 
-def _arrival_rows(task: TimedTask, found: TaskArrivals, length_s: int) -> tuple[tuple[str, ...], ...]:
+def _arrival_rows(task: TimedTask, arrivals: TaskArrivals, length_s: int) -> tuple[tuple[str, ...], ...]:
     rows, waiting = [], 0
     # A rest of less than half a part belongs to the last one: divided by its short time, it would be a peak.
     parts = max(math.floor(task.result.duration_s / length_s + 0.5), 1)
-    count = min(parts, max(len(found.due), len(found.done)))
-    dues, dones = (_in_parts(each, count) for each in (found.due, found.done))
+    count = min(parts, max(len(arrivals.due), len(arrivals.done)))
+    dues, dones = (_in_parts(each, count) for each in (arrivals.due, arrivals.done))
     for number, (due, done) in enumerate(zip(dues, dones, strict=True)):
         waiting += due - done
         rest_s = task.result.duration_s - number * length_s

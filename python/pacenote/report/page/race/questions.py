@@ -32,15 +32,15 @@ _CHECKED = ("Target rates", "Documents")
 
 def validity(record: RaceRecord, state: RaceState, diagnosis: Diagnosis | None) -> Question:
     """Returns whether the results may be used, and what the diagnosis warns of."""
-    found = [*_reasons(record, state)]
+    reasons = [*_reasons(record, state)]
     if diagnosis is not None and (titles := [f"{each.id}, {each.title}" for each in diagnosis.warnings]):
-        found.append(Text(f"The diagnosis warns: {whole_line('; '.join(titles))}.", "doubtful"))
+        reasons.append(Text(f"The diagnosis warns: {whole_line('; '.join(titles))}.", "doubtful"))
     checked = [
         Text(f"{answer.label}: {answer.text}.", "wrong" if answer.is_wrong else "")
         for answer in answers(record, record.tasks)
         if answer.label in _CHECKED
     ]
-    return Question("Is the race valid?", (*found, *checked))
+    return Question("Is the race valid?", (*reasons, *checked))
 
 
 def _reasons(record: RaceRecord, state: RaceState) -> Iterator[Text]:

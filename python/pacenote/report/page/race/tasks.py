@@ -106,10 +106,10 @@ def _target(line: TaskLine, *, is_missed: bool) -> PageCell:
 
 
 def _percentile(times: DurationSummary | None, q: float) -> PageCell:
-    found = times.at(q) if times else None
-    if found is None:
+    percentile = times.at(q) if times else None
+    if percentile is None:
         return PageCell("")
-    return PageCell(percentile_text(found), found.ms, "" if found.supported else "quiet")
+    return PageCell(percentile_text(percentile), percentile.ms, "" if percentile.supported else "quiet")
 
 
 def _marked(latency: PageCell, task: TaskResult) -> PageCell:
@@ -183,10 +183,10 @@ def speed_figure(tasks: Sequence[TaskResult]) -> KeyFigure | None:
     task = main_indexing(tasks)
     if task:
         return KeyFigure("Indexing", indexing_rate(task), single_line(task.task))
-    found = [each for each in tasks if each.throughput and not runs_once(each)]
-    if not found:
+    measured = [each for each in tasks if each.throughput and not runs_once(each)]
+    if not measured:
         return None
-    most = max(found, key=lambda each: each.accounting.normal)
+    most = max(measured, key=lambda each: each.accounting.normal)
     rate = most.throughput.mean if most.throughput else 0.0
     return KeyFigure("Throughput", f"{format_rate(rate)} {single_line(most.unit)}/s", single_line(most.task))
 
@@ -197,7 +197,7 @@ def slowest_figure(tasks: Sequence[TaskResult], *, is_supported: bool = False) -
     do not count, nor do those of which more than 1 % of the operations have no latency. None if it is not
     known of any task.
     """
-    found = [
+    known = [
         (percentile.ms if percentile.supported else percentile.low_ms or 0.0, percentile, task)
         for task in tasks
         if not runs_once(task)
@@ -208,9 +208,9 @@ def slowest_figure(tasks: Sequence[TaskResult], *, is_supported: bool = False) -
         and percentile_text(percentile)
         and (percentile.supported or not is_supported)
     ]
-    if not found:
+    if not known:
         return None
-    _, percentile, task = max(found, key=lambda each: each[0])
+    _, percentile, task = max(known, key=lambda each: each[0])
     detail = f"{'latency' if task.latency else 'service time'} of {single_line(task.task)}"
     if not percentile.supported:
         detail += "; too few operations for p99"
@@ -219,11 +219,11 @@ def slowest_figure(tasks: Sequence[TaskResult], *, is_supported: bool = False) -
 
 def curve_chart(tasks: Sequence[TimedTask]) -> tuple[PageTable, CurveChart] | None:
     """Returns the percentiles of all tasks that have at least a median, or None if there are none."""
-    found = [task for task in tasks if task.line.curve and not runs_once(task.result)]
-    if not found:
+    charted = [task for task in tasks if task.line.curve and not runs_once(task.result)]
+    if not charted:
         return None
-    found.sort(key=lambda task: max(each.ms for each in task.line.curve), reverse=True)
-    curves = tuple(Curve(task.name, tuple((each.q, each.ms) for each in task.line.curve)) for task in found)
+    charted.sort(key=lambda task: max(each.ms for each in task.line.curve), reverse=True)
+    curves = tuple(Curve(task.name, tuple((each.q, each.ms) for each in task.line.curve)) for task in charted)
     qs = sorted({q for curve in curves for q, _ in curve.points})
     rows = tuple(
         (curve.name, *(plain(values.get(q)) for q in qs))
@@ -232,7 +232,7 @@ def curve_chart(tasks: Sequence[TimedTask]) -> tuple[PageTable, CurveChart] | No
     )
     columns = (PageColumn("Task", is_number=False), *(PageColumn(f"p{float(f'{q:.6g}'):g}") for q in qs))
     caption = "Percentiles in milliseconds; empty if there are too few operations"
-    sound = [curve for task, curve in zip(found, curves, strict=True) if has_sound_latency(task.result)]
+    sound = [curve for task, curve in zip(charted, curves, strict=True) if has_sound_latency(task.result)]
     summary = _slowest_curve(sound[0]) if sound else "All include the backlog of their warm-up."
     table = PageTable(_CURVES, caption, columns, (RowGroup("", rows),), is_folded=True)
     return table, CurveChart("percentiles", "Percentiles", summary, _CURVES, curves)

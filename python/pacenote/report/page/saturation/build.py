@@ -77,37 +77,39 @@ class SaturationPageSources:
 
 def build_saturation_page(sources: SaturationPageSources) -> ReportPage:
     """Returns the page of a search for the highest rate."""
-    found, record = sources.result, sources.record
-    report = build_saturation_report(found, record.verdict)
-    tone: Tone = "good" if found.limited_by in ("engine", "range") and found.stable else "doubtful"
+    result, record = sources.result, sources.record
+    report = build_saturation_report(result, record.verdict)
+    tone: Tone = "good" if result.limited_by in ("engine", "range") and result.stable else "doubtful"
     names = [single_line(name) for name in (record.track.name, record.challenge) if name]
     return ReportPage(
         title=f"Highest rate of {report.task}",
-        badge=LIMITED_BY[found.limited_by],
-        tone="wrong" if found.stable is None else tone,
+        badge=LIMITED_BY[result.limited_by],
+        tone="wrong" if result.stable is None else tone,
         heading=f"Highest rate of {report.task}",
-        subtitle=" · ".join((*names, f"{record.timestamp:%Y-%m-%d %H:%M} UTC", single_line(found.race_id))),
-        figures=tuple(_figures(found)),
+        subtitle=" · ".join((*names, f"{record.timestamp:%Y-%m-%d %H:%M} UTC", single_line(result.race_id))),
+        figures=tuple(_figures(result)),
         questions=tuple(_questions(sources, report)),
         sections=tuple(section for section in _sections(sources, report) if section.blocks),
-        footer=f"Pacenote {sources.version}".strip() + f" · race {single_line(found.race_id)}",
+        footer=f"Pacenote {sources.version}".strip() + f" · race {single_line(result.race_id)}",
     )
 
 
-def _figures(found: SaturationResult) -> Iterator[KeyFigure]:
-    if found.stable is not None:
-        yield KeyFigure("Highest rate that passed", rate_text(found.stable, found), "no probe of it failed")
-    if found.unstable is not None:
-        yield KeyFigure("Lowest rate that did not", rate_text(found.unstable, found), "no probe of it passed")
-    if found.fit is not None and found.fit.peak_clients is not None:
-        peak = found.fit.peak_clients
+def _figures(result: SaturationResult) -> Iterator[KeyFigure]:
+    if result.stable is not None:
+        yield KeyFigure("Highest rate that passed", rate_text(result.stable, result), "no probe of it failed")
+    if result.unstable is not None:
+        yield KeyFigure(
+            "Lowest rate that did not", rate_text(result.unstable, result), "no probe of it passed"
+        )
+    if result.fit is not None and result.fit.peak_clients is not None:
+        peak = result.fit.peak_clients
         yield KeyFigure(
             "Clients at the peak", f"{peak.value:.3g}", f"interval {_interval(peak)}, without a rate"
         )
 
 
-def _interval(one: Estimate) -> str:
-    return f"{one.low:.3g} … {one.high:.3g}"
+def _interval(estimate: Estimate) -> str:
+    return f"{estimate.low:.3g} … {estimate.high:.3g}"
 
 
 def _questions(sources: SaturationPageSources, report: SaturationReport) -> Iterator[Question]:
@@ -125,9 +127,9 @@ def _questions(sources: SaturationPageSources, report: SaturationReport) -> Iter
 
 def _answers(remarks: Sequence[Remark]) -> Iterator[Text]:
     """Yields remarks without the labels that a question above them has already said."""
-    for one in remarks:
-        label, _, text = one.text.partition(": ")
-        yield from _remarks([replace(one, text=text if label in _LABELS else one.text)])
+    for remark in remarks:
+        label, _, text = remark.text.partition(": ")
+        yield from _remarks([replace(remark, text=text if label in _LABELS else remark.text)])
 
 
 def _remarks(remarks: Sequence[Remark]) -> Iterator[Text]:
@@ -135,8 +137,8 @@ def _remarks(remarks: Sequence[Remark]) -> Iterator[Text]:
 
 
 def _sections(sources: SaturationPageSources, report: SaturationReport) -> Iterator[Section]:
-    found = sources.result
-    yield Section("rates", "Rates", tuple(_rates(found)))
+    result = sources.result
+    yield Section("rates", "Rates", tuple(_rates(result)))
     yield Section("clients", "Clients", tuple(_clients(sources, report)))
     yield Section("method", "How it was found", (*_remarks(report.method),))
     yield Section("environment", "Environment", tuple(_environment(sources.record)))
@@ -146,21 +148,21 @@ def _environment(record: RaceRecord) -> Iterator[Block]:
     yield FactList(tuple((note.label, note.text) for note in header(record)))
 
 
-def _rates(found: SaturationResult) -> Iterator[Block]:
-    for number, limit in enumerate(found.objective.latency):
-        yield from _latency_chart(f"rates-{number}", limit, found)
-    if found.probes:
-        yield _probe_table(found)
+def _rates(result: SaturationResult) -> Iterator[Block]:
+    for number, limit in enumerate(result.objective.latency):
+        yield from _latency_chart(f"rates-{number}", limit, result)
+    if result.probes:
+        yield _probe_table(result)
 
 
-def _latency_chart(name: str, limit: LatencyLimit, found: SaturationResult) -> Iterator[Drawing]:
+def _latency_chart(name: str, limit: LatencyLimit, result: SaturationResult) -> Iterator[Drawing]:
     """Yields a percentile of latency by rate, with the upper bound of each probe."""
-    probes = [(probe, time) for probe in found.probes if (time := probe.at(limit.q)) is not None]
+    probes = [(probe, time) for probe in result.probes if (time := probe.at(limit.q)) is not None]
     known = [(probe, time) for probe, time in probes if time.ms is not None and time.ms > 0]
     if not known:
         return
-    ends = _interval_ends(found) or ()
-    rates = scale_of((*(probe.rate for probe in found.probes), *ends), is_logarithmic=True)
+    ends = _interval_ends(result) or ()
+    rates = scale_of((*(probe.rate for probe in result.probes), *ends), is_logarithmic=True)
     bounds = [time.high_ms for _, time in known if time.high_ms is not None]
     values = (limit.ms, *(time.ms or 0.0 for _, time in known), *bounds)
     times = scale_of(values, is_logarithmic=True)
@@ -182,18 +184,18 @@ def _latency_chart(name: str, limit: LatencyLimit, found: SaturationResult) -> I
         *([KeyEntry("quiet", "between the rates of the answer", "area")] if ends else []),
     )
     title = f"p{limit.q:g} of latency by rate"
-    text = f"{capitalized(answer(found))}. A rate passes if the upper bound of p{limit.q:g} keeps the limit."
+    text = f"{capitalized(answer(result))}. A rate passes if the upper bound of p{limit.q:g} keeps the limit."
     row = DrawingRow("", tuple(marks), height_px=_HEIGHT_PX)
     yield Drawing(name, title, text, _PROBES, (row,), rates.ticks(format_rate), "ops/s", key)
 
 
-def _interval_ends(found: SaturationResult) -> tuple[float, float] | None:
+def _interval_ends(result: SaturationResult) -> tuple[float, float] | None:
     """Returns the rates between which the answer says that the highest one is, or None if it does not."""
-    if found.varying is not None:
-        return found.varying.low, found.varying.high
-    if found.stable is None or found.unstable is None or found.limited_by in UNDECIDED:
+    if result.varying is not None:
+        return result.varying.low, result.varying.high
+    if result.stable is None or result.unstable is None or result.limited_by in UNDECIDED:
         return None
-    return found.stable, found.unstable
+    return result.stable, result.unstable
 
 
 def _time_lines(times: Scale) -> Iterator[Mark]:
@@ -214,14 +216,14 @@ def _probe_marks(probe: Probe, time: CensoredPercentile, rates: Scale, times: Sc
     yield Dot(x, y, style, _FORMS.get(probe.outcome, "ring"), title)
 
 
-def _probe_table(found: SaturationResult) -> PageTable:
-    qs = sorted({*LINE_PERCENTILES, *(limit.q for limit in found.objective.latency)})
+def _probe_table(result: SaturationResult) -> PageTable:
+    qs = sorted({*LINE_PERCENTILES, *(limit.q for limit in result.objective.latency)})
     heads = ["Probe", "Target (ops/s)", "Outcome", "Done (ops/s)"]
     for q in qs:
         heads += [f"p{q:g} (ms)", f"p{q:g} at most (ms)"]
     heads += ["Errors (%)"]
     rows = []
-    for probe in found.probes:
+    for probe in result.probes:
         cells = [
             PageCell(str(probe.number), probe.number),
             PageCell(format_rate(probe.rate), probe.rate),
@@ -240,21 +242,21 @@ def _probe_table(found: SaturationResult) -> PageTable:
 
 
 def _clients(sources: SaturationPageSources, report: SaturationReport) -> Iterator[Block]:
-    found = sources.result
-    if not found.levels:
+    result = sources.result
+    if not result.levels:
         return
     yield _sweep(sources)
     yield from (Text(capitalized(one.text), "quiet" if one.detail else "") for one in report.law)
-    yield _level_table(found)
+    yield _level_table(result)
 
 
 def _sweep(sources: SaturationPageSources) -> Drawing:
     """Returns throughput by clients: each measurement, the fitted law, and the interval of its peak."""
-    found, fit = sources.result, sources.result.fit
-    clients = scale_of((level.clients for level in found.levels), is_logarithmic=True)
-    highest = max((*(level.work for level in found.levels), *(work for _, work in sources.fitted)))
+    result, fit = sources.result, sources.result.fit
+    clients = scale_of((level.clients for level in result.levels), is_logarithmic=True)
+    highest = max((*(level.work for level in result.levels), *(work for _, work in sources.fitted)))
     works = Scale(0.0, highest * 1.08 or 1.0)
-    unit = f"{single_line(found.unit) or 'ops'}/s"
+    unit = f"{single_line(result.unit) or 'ops'}/s"
     marks: list[Mark] = []
     if fit is not None and fit.peak_clients is not None:
         left, right = clients.at(fit.peak_clients.low), clients.at(fit.peak_clients.high)
@@ -267,12 +269,12 @@ def _sweep(sources: SaturationPageSources) -> Drawing:
     points = tuple((clients.at(count), 1 - works.at(work)) for count, work in sources.fitted)
     if points:
         marks.append(Trace(points, "accent"))
-    for level in found.levels:
+    for level in result.levels:
         title = f"{format_count(level.clients, 'client')}: {format_rate(level.work)} {unit}"
         form: DotForm = "ring" if level.left_out else "disc"
         marks.append(Dot(clients.at(level.clients), 1 - works.at(level.work), "accent", form, title))
     key = [KeyEntry("accent", "measurement")]
-    if any(level.left_out for level in found.levels):
+    if any(level.left_out for level in result.levels):
         key.append(KeyEntry("accent", "left out of the law", "ring"))
     if points:
         key.append(KeyEntry("accent", "Universal Scalability Law", "line"))
@@ -287,15 +289,15 @@ def _sweep(sources: SaturationPageSources) -> Drawing:
     return Drawing("sweep", title, text, _LEVELS, (row,), ticks, "clients", tuple(key))
 
 
-def _level_table(found: SaturationResult) -> PageTable:
-    unit = f"{single_line(found.unit) or 'ops'}/s"
+def _level_table(result: SaturationResult) -> PageTable:
+    unit = f"{single_line(result.unit) or 'ops'}/s"
     rows = tuple(
         (
             PageCell(str(level.clients), level.clients),
             PageCell(format_rate(level.work), level.work),
             whole_line("; ".join(level.left_out)),
         )
-        for level in sorted(found.levels, key=lambda level: (level.clients, level.number))
+        for level in sorted(result.levels, key=lambda level: (level.clients, level.number))
     )
     columns = (PageColumn("Clients"), PageColumn(unit), PageColumn("Left out of the law", is_number=False))
     caption = f"All {format_count(len(rows), 'measurement')} of the closed loop"

@@ -115,10 +115,10 @@ def _charted(trend: Trend) -> list[MetricTrend]:
     """Returns the metrics with a chart, in their order: those that are not 0 in all races or, if these are
     too many, the ones that changed.
     """
-    found = [each for each in trend.metrics if any(point.value for point in each.points)]
-    ranked = sorted(found, key=lambda each: (not each.is_worse, not (each.changes or each.drift)))
+    nonzero = [each for each in trend.metrics if any(point.value for point in each.points)]
+    ranked = sorted(nonzero, key=lambda each: (not each.is_worse, not (each.changes or each.drift)))
     kept = ranked[:MOST_METRICS]
-    return [each for each in found if each in kept]
+    return [each for each in nonzero if each in kept]
 
 
 def _figures(trend: Trend) -> Iterator[KeyFigure]:

@@ -56,55 +56,55 @@ _KEY = (
 )
 
 
-def verdict_tone(each: MetricTrend) -> Tone:
+def verdict_tone(metric: MetricTrend) -> Tone:
     """Returns how the verdict on a metric is shown."""
-    return _TONES.get(tone_of(each), "")
+    return _TONES.get(tone_of(metric), "")
 
 
-def table_id(trend: Trend, each: MetricTrend) -> str:
+def table_id(trend: Trend, metric_trend: MetricTrend) -> str:
     """Returns the id of the table with the values of a metric: one for each task."""
     tasks = list(dict.fromkeys(metric.metric.task for metric in trend.metrics))
-    return f"data-task-{tasks.index(each.metric.task)}"
+    return f"data-task-{tasks.index(metric_trend.metric.task)}"
 
 
 def charts(trend: Trend, metrics: Sequence[MetricTrend]) -> Iterator[Drawing]:
     """Yields a chart for each metric."""
     has_titles = len(trend.races) * len(metrics) <= _MOST_TITLES
-    for number, each in enumerate(metrics):
-        found = _chart(trend, each, f"metric-{number}", has_titles=has_titles)
-        yield replace(found, key=_KEY if number == 0 else ())
+    for number, metric in enumerate(metrics):
+        drawing = _chart(trend, metric, f"metric-{number}", has_titles=has_titles)
+        yield replace(drawing, key=_KEY if number == 0 else ())
 
 
-def _chart(trend: Trend, each: MetricTrend, own_id: str, *, has_titles: bool) -> Drawing:
-    values = [value for point in each.points for value in (point.value, point.low, point.high)]
+def _chart(trend: Trend, metric: MetricTrend, own_id: str, *, has_titles: bool) -> Drawing:
+    values = [value for point in metric.points for value in (point.value, point.low, point.high)]
     scale = scale_of([value for value in values if value is not None], padding=0.12)
     marks: list[Mark] = [
         *_values_axis(scale),
-        *_intervals(trend, each, scale),
-        *_levels(trend, each, scale),
-        *_change_lines(trend, each),
-        *_dots(trend, each, scale, has_titles=has_titles),
+        *_intervals(trend, metric, scale),
+        *_levels(trend, metric, scale),
+        *_change_lines(trend, metric),
+        *_dots(trend, metric, scale, has_titles=has_titles),
     ]
-    unit = f" in {whole_line(each.metric.unit)}" if each.metric.unit else ""
+    unit = f" in {whole_line(metric.metric.unit)}" if metric.metric.unit else ""
     return Drawing(
         id=own_id,
-        title=f"{capitalized(full_metric_name(each.metric))}{unit}",
-        summary=_summary(trend, each),
-        table=table_id(trend, each),
+        title=f"{capitalized(full_metric_name(metric.metric))}{unit}",
+        summary=_summary(trend, metric),
+        table=table_id(trend, metric),
         rows=(DrawingRow("", tuple(marks), height_px=_HEIGHT_PX),),
         ticks=tuple(_ticks(trend)),
     )
 
 
-def _summary(trend: Trend, each: MetricTrend) -> str:
-    verdict = verdict_text(trend, each)
+def _summary(trend: Trend, metric: MetricTrend) -> str:
+    verdict = verdict_text(trend, metric)
     parts = [f"{capitalized(verdict)}."]
-    if each.reason:
+    if metric.reason:
         return parts[0]
-    parts.append(f"{format_count(len(each.points), 'race')}, the oldest on the left.")
-    if each.drift is not None:
+    parts.append(f"{format_count(len(metric.points), 'race')}, the oldest on the left.")
+    if metric.drift is not None:
         parts.append("It changes gradually.")
-    for change in each.changes:
+    for change in metric.changes:
         size = "" if change.matters else ", too small to matter"
         number = event_number(trend, change.before, change.after)
         named = f"Change {number}" if number else "A change"
@@ -135,9 +135,9 @@ def _values_axis(scale: Scale) -> Iterator[Mark]:
         yield Caption(_LEFT - 0.01, y, format_number(value), "end")
 
 
-def _intervals(trend: Trend, each: MetricTrend, scale: Scale) -> Iterator[Mark]:
+def _intervals(trend: Trend, metric: MetricTrend, scale: Scale) -> Iterator[Mark]:
     """Yields the intervals that the operations of the races give percentiles."""
-    known = [(point.race, point.low, point.high) for point in each.points]
+    known = [(point.race, point.low, point.high) for point in metric.points]
     bounded = [(race, low, high) for race, low, high in known if low is not None and high is not None]
     if len(bounded) <= _MOST_BARS:
         for race, low, high in bounded:
@@ -149,18 +149,18 @@ def _intervals(trend: Trend, each: MetricTrend, scale: Scale) -> Iterator[Mark]:
         yield Trace((*upper, *lower), "accent", is_area=True)
 
 
-def _levels(trend: Trend, each: MetricTrend, scale: Scale) -> Iterator[Mark]:
-    for level in each.levels:
+def _levels(trend: Trend, metric: MetricTrend, scale: Scale) -> Iterator[Mark]:
+    for level in metric.levels:
         start, end = _x(trend, level.first - 0.5), _x(trend, level.last + 0.5)
-        unit = whole_line(each.metric.unit)
+        unit = whole_line(metric.metric.unit)
         title = f"{format_number(level.value)} {unit} in {format_count(level.races, 'race')}"
         yield Bar(start, end, _y(scale, level.high), _y(scale, level.low), "lane2", is_faint=True)
         y = _y(scale, level.value)
         yield Stroke(start, y, end, y, "lane2", title=title)
 
 
-def _change_lines(trend: Trend, each: MetricTrend) -> Iterator[Mark]:
-    for change in each.changes:
+def _change_lines(trend: Trend, metric: MetricTrend) -> Iterator[Mark]:
+    for change in metric.changes:
         number = event_number(trend, change.before, change.after)
         if number:
             x = _x(trend, (change.before + change.after) / 2)
@@ -170,13 +170,13 @@ def _change_lines(trend: Trend, each: MetricTrend) -> Iterator[Mark]:
             yield Caption(x + 0.008, 0.06, str(number), "start", style)
 
 
-def _dots(trend: Trend, each: MetricTrend, scale: Scale, *, has_titles: bool) -> Iterator[Mark]:
-    for point in each.points:
+def _dots(trend: Trend, metric: MetricTrend, scale: Scale, *, has_titles: bool) -> Iterator[Mark]:
+    for point in metric.points:
         form: DotForm = "cross" if point.is_outlier else "ring" if point.is_doubtful else "disc"
         style: MarkStyle = "quiet" if point.is_outlier else "doubtful" if point.is_doubtful else "accent"
         title = ""
         if has_titles:
-            value = f"{format_number(point.value)} {each.metric.unit}"
+            value = f"{format_number(point.value)} {metric.metric.unit}"
             title = whole_line(f"{race_text(trend, point.race)}: {value}")
         yield Dot(_x(trend, point.race), _y(scale, point.value), style, form, title)
 
@@ -213,9 +213,9 @@ def value_tables(trend: Trend, metrics: Sequence[MetricTrend]) -> Iterator[PageT
         )
 
 
-def _heading(each: MetricTrend) -> str:
-    unit = f" ({whole_line(each.metric.unit)})" if each.metric.unit else ""
-    return f"{short_metric_name(each.metric)}{unit}"
+def _heading(metric: MetricTrend) -> str:
+    unit = f" ({whole_line(metric.metric.unit)})" if metric.metric.unit else ""
+    return f"{short_metric_name(metric.metric)}{unit}"
 
 
 def _value_cell(point: TrendPoint | None) -> PageCell:

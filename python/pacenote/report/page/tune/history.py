@@ -73,11 +73,11 @@ def _chart(result: TuneResult, history: TuneHistory, blocks: int) -> Drawing:
     drops = {drop.candidate: (block, drop) for block, drop in history.drops}
     shown = result.candidates[:_MOST_ROWS]
     rows = []
-    for one in shown:
-        own = [end for end in history.ends if end.candidate == one.number and end.block]
-        marks = tuple(_marks(result, one, own, blocks, drops.get(one.number)))
-        note, tone = _note(result, one, drops.get(one.number))
-        rows.append(DrawingRow(_name(one), marks, note, tone, height_px=24))
+    for candidate in shown:
+        own = [end for end in history.ends if end.candidate == candidate.number and end.block]
+        marks = tuple(_marks(result, candidate, own, blocks, drops.get(candidate.number)))
+        note, tone = _note(result, candidate, drops.get(candidate.number))
+        rows.append(DrawingRow(_name(candidate), marks, note, tone, height_px=24))
     every = -(-blocks // _MOST_TICKS)
     ticks = tuple(Tick(_x(block, blocks), str(block)) for block in range(1, blocks + 1, every))
     raced = sum(1 for one in result.candidates if one.blocks)
@@ -103,12 +103,14 @@ def _x(block: int, blocks: int) -> float:
 
 def _marks(
     result: TuneResult,
-    one: TriedCandidate,
+    candidate: TriedCandidate,
     own: Sequence[TuneEvent],
     blocks: int,
     dropped: tuple[int, Drop] | None,
 ) -> Iterator[Mark]:
-    style: MarkStyle = "good" if one.number == result.winner else "" if one.number == DEFAULT else "accent"
+    style: MarkStyle = (
+        "good" if candidate.number == result.winner else "" if candidate.number == DEFAULT else "accent"
+    )
     if len(own) > 1:
         yield Stroke(_x(own[0].block, blocks), 0.5, _x(own[-1].block, blocks), 0.5, "quiet", is_thin=True)
     for end in own:
@@ -124,35 +126,41 @@ def _marks(
             yield Caption(x, 0.5, " could not race", "start")
 
 
-def _name(one: TriedCandidate) -> str:
-    settings = single_line(settings_text(one.settings))
-    return settings if one.number == DEFAULT else f"{one.number}: {settings}"
+def _name(candidate: TriedCandidate) -> str:
+    settings = single_line(settings_text(candidate.settings))
+    return settings if candidate.number == DEFAULT else f"{candidate.number}: {settings}"
 
 
-def _note(result: TuneResult, one: TriedCandidate, dropped: tuple[int, Drop] | None) -> tuple[str, Tone]:
-    change = "" if one.change is None or one.number == DEFAULT else f"{one.change * 100:+.1f} %"
-    if one.number == result.winner:
+def _note(
+    result: TuneResult, candidate: TriedCandidate, dropped: tuple[int, Drop] | None
+) -> tuple[str, Tone]:
+    change = (
+        "" if candidate.change is None or candidate.number == DEFAULT else f"{candidate.change * 100:+.1f} %"
+    )
+    if candidate.number == result.winner:
         return f"{change} winner".strip(), "good"
     if dropped is not None:
         return f"{change} out".strip(), "quiet"
-    return change or ("the default" if one.number == DEFAULT else ""), ""
+    return change or ("the default" if candidate.number == DEFAULT else ""), ""
 
 
 def _candidate_table(result: TuneResult, history: TuneHistory) -> PageTable:
     last = {drop.candidate: block for block, drop in history.drops}
     limits = tuple(single_line(limit.metric) for limit in result.constraints)
     rows: list[tuple[PageCell | str, ...]] = []
-    for one in result.candidates:
-        state = single_line(one.dropped) or ("winner" if one.number == result.winner else "")
+    for candidate in result.candidates:
+        state = single_line(candidate.dropped) or ("winner" if candidate.number == result.winner else "")
         rows.append((
-            PageCell(str(one.number), one.number),
-            ORIGINS[one.origin],
-            single_line(settings_text(one.settings)),
-            PageCell(str(one.blocks), one.blocks),
-            PageCell("" if one.change is None else f"{one.change * 100:+.1f} %", one.change),
-            *(PageCell("" if value is None else format_number(value), value) for value in one.limits),
-            PageCell(str(last.get(one.number, "")), last.get(one.number)),
-            PageCell(state, tone="good" if one.number == result.winner else ""),
+            PageCell(str(candidate.number), candidate.number),
+            ORIGINS[candidate.origin],
+            single_line(settings_text(candidate.settings)),
+            PageCell(str(candidate.blocks), candidate.blocks),
+            PageCell(
+                "" if candidate.change is None else f"{candidate.change * 100:+.1f} %", candidate.change
+            ),
+            *(PageCell("" if value is None else format_number(value), value) for value in candidate.limits),
+            PageCell(str(last.get(candidate.number, "")), last.get(candidate.number)),
+            PageCell(state, tone="good" if candidate.number == result.winner else ""),
         ))
     texts = {"From", "Settings", "State"}
     heads = ("Candidate", "From", "Settings", "Blocks", "Change", *limits, "Out after block", "State")

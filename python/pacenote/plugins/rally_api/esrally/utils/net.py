@@ -61,6 +61,6 @@ def resolve(hostname_or_ip: str) -> str | None:
     """Returns the IPv4 address of a host, or None if it has none apart from the loopback interface."""
     if hostname_or_ip and hostname_or_ip.startswith("127"):
         return hostname_or_ip
-    found = socket.getaddrinfo(hostname_or_ip, None, socket.AF_INET, socket.SOCK_STREAM)
-    addresses = (str(address[0]) for *_, address in found)
+    infos = socket.getaddrinfo(hostname_or_ip, None, socket.AF_INET, socket.SOCK_STREAM)
+    addresses = (str(address[0]) for *_, address in infos)
     return next((address for address in addresses if not address.startswith("127")), None)

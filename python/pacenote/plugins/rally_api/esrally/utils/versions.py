@@ -29,10 +29,10 @@ def is_serverless(text: str | None) -> bool:
 
 def components(version: str, strict: bool = True) -> Components:
     """Returns the components of a version. Raises `InvalidSyntax`."""
-    found = (_STRICT if strict else _LENIENT).fullmatch(version)
-    if found is None:
+    match = (_STRICT if strict else _LENIENT).fullmatch(version)
+    if match is None:
         raise InvalidSyntax(f"version string '{version}' is not major.minor.patch-suffix")
-    major, minor, patch, suffix = found.groups()
+    major, minor, patch, suffix = match.groups()
     return int(major), None if minor is None else int(minor), None if patch is None else int(patch), suffix
 
 
