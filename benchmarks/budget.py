@@ -110,11 +110,11 @@ def _outside(counted: Mapping[str, int]) -> bool:
     """Prints every count with its budget; returns whether any count is outside the tolerance."""
     budget = json.loads(_BUDGET.read_text())
     outside = False
-    for name, each in counted.items():
+    for name, count in counted.items():
         allowed = budget["instructions_per_operation"][name]
-        percent = 100 * (each / allowed - 1)
+        percent = 100 * (count / allowed - 1)
         outside = outside or abs(percent) > _TOLERANCE_PERCENT
-        compared = f"{each:,} instructions per operation, budget {allowed:,}, {percent:+.1f} %"
+        compared = f"{count:,} instructions per operation, budget {allowed:,}, {percent:+.1f} %"
         print(f"{name}: {compared}{_advice(percent)}")
     if outside and budget["counted_with"] != _tools():
         print(f"the budget was counted with {budget['counted_with']}, these counts with {_tools()}")

@@ -91,9 +91,9 @@ class Blocks:
 
     def effect(self, blocks: int) -> Effect:
         """Returns the effect of the first blocks."""
-        found = paired_effect(self.baseline[:blocks], self.contender[:blocks], lags=self.lags[:blocks])
-        assert found is not None
-        return found
+        effect = paired_effect(self.baseline[:blocks], self.contender[:blocks], lags=self.lags[:blocks])
+        assert effect is not None
+        return effect
 
 
 def drawn(blocks: int, seed: int) -> list[int]:
@@ -265,9 +265,9 @@ def _stopping_row(given: argparse.Namespace, plan: LookPlan, simulation: Simulat
     true = math.log1p(simulation.change)
     ended = []
     for blocks in simulation.run(given.experiments // 4, given.seed):
-        found = list(looks(blocks, plan))
-        settled = (one for one in found if word_of(one, SMALLEST, higher_is_better=True) in SETTLED)
-        ended.append(next(settled, found[-1]))
+        effects = list(looks(blocks, plan))
+        settled = (one for one in effects if word_of(one, SMALLEST, higher_is_better=True) in SETTLED)
+        ended.append(next(settled, effects[-1]))
     said = [word_of(one, SMALLEST, higher_is_better=True) for one in ended]
     return (
         f"{100 * simulation.change:g} %",
@@ -289,9 +289,9 @@ def tails(given: argparse.Namespace) -> Rows:
         for blocks in (6, 10, 20):
             simulation = Simulation(Machine(0.3, 0.003, tail=tail), blocks)
             means, ranks = [], []
-            for one in simulation.run(given.experiments // 2, given.seed):
-                means.append(one.effect(blocks))
-                ranks.append(rank_effect(one.baseline, one.contender))
+            for experiment in simulation.run(given.experiments // 2, given.seed):
+                means.append(experiment.effect(blocks))
+                ranks.append(rank_effect(experiment.baseline, experiment.contender))
             true = math.log1p(0.05)
             kinds = (means, ranks)
             rows.append((
@@ -363,8 +363,8 @@ class Family:
 
 def family_effects(ratios: Sequence[Sequence[float]], blocks: int = 10) -> list[Effect]:
     """Returns the effect of the first blocks, per metric."""
-    found = (paired_effect([1.0] * blocks, metric[:blocks]) for metric in ratios)
-    return [effect for effect in found if effect is not None]
+    effects = (paired_effect([1.0] * blocks, metric[:blocks]) for metric in ratios)
+    return [effect for effect in effects if effect is not None]
 
 
 def with_holm(effects: Sequence[Effect], level: Callable[[float], float] = float) -> list[Effect]:
@@ -397,8 +397,8 @@ def _family_cells(given: argparse.Namespace, family: Family) -> Iterator[str]:
         # A change by the smallest effect that matters is neither more than it nor less.
         too_sure = any(word in SETTLED for word in said[: family.changed])
         wrong.append(alarms[-1] or too_sure or any("worse" in word for word in said[: family.changed]))
-        found = [excludes(one) for one in _at(effects, benjamini_hochberg_confidences(p_values))]
-        false_shares.append(sum(found[family.changed :]) / max(1, sum(found)))
+        excluded = [excludes(one) for one in _at(effects, benjamini_hochberg_confidences(p_values))]
+        false_shares.append(sum(excluded[family.changed :]) / max(1, sum(excluded)))
     yield share(uncorrected) if same else "–"
     yield share(alarms) if same else "–"
     yield share(at_looks) if same else "–"

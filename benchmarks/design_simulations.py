@@ -76,14 +76,14 @@ def sweeps(given: argparse.Namespace) -> Rows:
         for worse in (0.0, 0.02, 0.05):
             for correlation in (0.0, 0.6):
                 machine = Machine(correlation, 0.003)
-                found = list(_sweeps(machine, levels, blocks, worse, given))
+                regions = list(_sweeps(machine, levels, blocks, worse, given))
                 rows.append((
                     str(levels),
                     str(blocks),
                     f"{100 * worse:g} %",
                     f"{correlation:g}",
-                    share([not region.may_be_best[0] for region in found]),
-                    f"{np.mean([sum(region.may_be_best) for region in found]):.1f}",
+                    share([not region.may_be_best[0] for region in regions]),
+                    f"{np.mean([sum(region.may_be_best) for region in regions]):.1f}",
                 ))
     return rows
 
@@ -139,13 +139,13 @@ def screenings(given: argparse.Namespace) -> Rows:
     ]
     for replicates in (1, 2, 3):
         for correlation, interaction in ((0.0, 0.0), (0.6, 0.0), (0.3, 0.02)):
-            found = list(_screenings(Machine(correlation, 0.001), replicates, interaction, given))
+            screened = list(_screenings(Machine(correlation, 0.001), replicates, interaction, given))
             rows.append((
                 str(replicates),
                 f"{correlation:g}",
                 f"{100 * interaction:g} %",
-                share([any(excludes(effect) for effect in effects[1:]) for effect, effects in found]),
-                share([excludes(effect) for effect, _ in found]),
+                share([any(excludes(effect) for effect in effects[1:]) for effect, effects in screened]),
+                share([excludes(effect) for effect, _ in screened]),
             ))
     return rows
 

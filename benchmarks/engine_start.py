@@ -78,8 +78,8 @@ def _directly(program: EngineProgram, layout: EngineLayout) -> float:
     """Returns the seconds from the start of the JVM until the cluster is green; leaves no files."""
     folder = layout.nodes / f"{_NODE}-{os.getpid()}-{time.monotonic_ns()}"
     own = tuple(folder / name for name in ("config", "data", "logs", "tmp"))
-    for each in (folder, *own):
-        each.mkdir()
+    for path in (folder, *own):
+        path.mkdir()
     ports = NodePorts(*free_ports(2))
     config, data, logs, tmp = own
     paths = NodePaths(program.home, config, data, logs, tmp)
@@ -87,8 +87,8 @@ def _directly(program: EngineProgram, layout: EngineLayout) -> float:
     for name, text in program.config_files(setup).items():
         (setup.paths.config / name).write_text(text)
     if layout.user is not None:
-        for each in own:
-            os.chown(each, layout.user.uid, layout.user.gid)
+        for path in own:
+            os.chown(path, layout.user.uid, layout.user.gid)
     command = program.command(setup)
     environment = {"PATH": os.environ["PATH"], "HOME": str(setup.paths.tmp), **command.environment}
     with (folder / "output").open("wb") as output:

@@ -156,15 +156,15 @@ def coverage(given: argparse.Namespace) -> Rows:
         )
     ]
     truth = 100 * 2 * RATE
-    for each in settings():
-        found = list(each.compared(3 * RATE, given))
-        above = [one.effect.high < truth for one in found]
-        below = [one.effect.low > truth for one in found]
+    for setting in settings():
+        comparisons = list(setting.compared(3 * RATE, given))
+        above = [one.effect.high < truth for one in comparisons]
+        below = [one.effect.low > truth for one in comparisons]
         inside = [not (one or other) for one, other in zip(above, below, strict=True)]
-        fewer = [one.counted.low <= truth <= one.counted.high for one in found]
-        varies = [one.varies_too_much for one in found]
+        fewer = [one.counted.low <= truth <= one.counted.high for one in comparisons]
+        varies = [one.varies_too_much for one in comparisons]
         shares = map(share_with_exact_interval, (inside, above, below, fewer, varies))
-        rows.append((str(each.failures), str(each.races), each.design, *shares))
+        rows.append((str(setting.failures), str(setting.races), setting.design, *shares))
     return rows
 
 
@@ -178,9 +178,9 @@ def words(given: argparse.Namespace) -> Rows:
         )
     ]
     for baseline in (RATE, RATE / 10):
-        for each in settings(baseline):
-            equal = list(each.compared(baseline, given))
-            higher = list(each.compared(baseline + SMALLEST / 100, given))
+        for setting in settings(baseline):
+            equal = list(setting.compared(baseline, given))
+            higher = list(setting.compared(baseline + SMALLEST / 100, given))
             shares = (
                 [one.effect.low > 0 or one.effect.high < 0 for one in equal],
                 [one.is_same for one in equal],
@@ -189,7 +189,7 @@ def words(given: argparse.Namespace) -> Rows:
                 [word_of(one.counted, SMALLEST, higher_is_better=False) == "same" for one in higher],
                 [one.is_same for one in higher],
             )
-            names = (f"{baseline * 100:g} %", str(each.failures), str(each.races), each.design)
+            names = (f"{baseline * 100:g} %", str(setting.failures), str(setting.races), setting.design)
             rows.append((*names, *map(share_with_exact_interval, shares)))
     return rows
 

@@ -228,8 +228,8 @@ def says_changed(result: ExperimentResult) -> bool:
 
 def contains(result: ExperimentResult, change: float) -> list[bool]:
     """Returns for each interval whether it contains the true change."""
-    found = [each.change for each in decided(result) if each.change]
-    return [one.low <= change <= (math.inf if one.high is None else one.high) for one in found]
+    changes = [each.change for each in decided(result) if each.change]
+    return [one.low <= change <= (math.inf if one.high is None else one.high) for one in changes]
 
 
 _HEADING = (

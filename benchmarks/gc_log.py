@@ -50,9 +50,9 @@ def _speeds(sample: str, size_mb: int, rounds: int) -> tuple[tuple[float, ...], 
         for _ in range(rounds):
             done = run([PACENOTE, "gc", str(path), "--report-format=json"])
             logs = json.loads(done.output)["logs"]
-            found = logs[0]["statistics"]["pauses"]["count"]
-            if len(logs) != 1 or found != pauses:
-                raise BenchmarkError(f"pacenote gc found {found} of {pauses} pauses in {len(logs)} runs")
+            counted = logs[0]["statistics"]["pauses"]["count"]
+            if len(logs) != 1 or counted != pauses:
+                raise BenchmarkError(f"pacenote gc found {counted} of {pauses} pauses in {len(logs)} runs")
             per_cpu.append(len(log) / 1e6 / done.cpu_s)
             per_wall.append(len(log) / 1e6 / done.wall_s)
     where = "a RAM disk" if in_ram else "the disk (the RAM disk was too small)"

@@ -79,9 +79,9 @@ def measure(options: Options) -> Outcome:
         path.write_text(log)
         for _ in range(options.choose(8, 2)):
             done = run([PACENOTE, "gc", str(path), "--report-format=json"])
-            found = json.loads(done.output)["logs"][0]["statistics"]["pauses"]["count"]
-            if found != pauses:
-                raise BenchmarkError(f"pacenote gc found {found} of {pauses} pauses")
+            counted = json.loads(done.output)["logs"][0]["statistics"]["pauses"]["count"]
+            if counted != pauses:
+                raise BenchmarkError(f"pacenote gc found {counted} of {pauses} pauses")
             per_cpu.append(len(log) / 1e6 / done.cpu_s)
             per_wall.append(len(log) / 1e6 / done.wall_s)
     rate = Figure("log per CPU second", "MB/s", tuple(per_cpu))

@@ -55,8 +55,8 @@ def peeking(given: argparse.Namespace) -> Rows:
         experiment = Experiment(name="s", design="pair", blocks=blocks, variants=(Variant("a"), Variant("b")))
         levels = {count: error_level(experiment, count)(0.05) for count in range(3, blocks + 1)}
         early, end, plain = [], [], []
-        for one in Simulation(Machine(0.3, 0.003), blocks).run(given.experiments, given.seed):
-            effects = {count: one.effect(count) for count in levels}
+        for simulated in Simulation(Machine(0.3, 0.003), blocks).run(given.experiments, given.seed):
+            effects = {count: simulated.effect(count) for count in levels}
             wrong = {count: effect.p < levels[count] for count, effect in effects.items()}
             end.append(wrong.pop(blocks))
             early.append(any(wrong.values()))
@@ -101,11 +101,11 @@ def peeking_at_levels(given: argparse.Namespace) -> Rows:
     ):
         for blocks in (3, 5, 10):
             planned = replace(experiment, blocks=blocks)
-            found = [readings(planned, count, draw, is_wrong) for draw in _draws(given)]
-            early = [any(one.own[:-1]) for one in found]
-            end = [one.own[-1] for one in found]
-            either = [any(one.own) for one in found]
-            plain = [any(one.plain) for one in found]
+            outcomes = [readings(planned, count, draw, is_wrong) for draw in _draws(given)]
+            early = [any(one.own[:-1]) for one in outcomes]
+            end = [one.own[-1] for one in outcomes]
+            either = [any(one.own) for one in outcomes]
+            plain = [any(one.plain) for one in outcomes]
             rows.append((title, str(blocks), *map(share_with_exact_interval, (early, end, either, plain))))
     return rows
 

@@ -165,9 +165,9 @@ def _passed(case: Case, by_lower: bool, rate: float, random: np.random.Generator
 def _row(case: Case, by_lower: bool, searches: int, seed: int) -> str:
     random = np.random.default_rng(seed)
     passed = [_passed(case, by_lower, factor * _LIMIT, random, searches) for factor in (1.01, 1.02, 1.03)]
-    found = [_search(case, by_lower, random) for _ in range(searches)]
-    lows = [low for low, _ in found if low is not None]
-    highs = [high for _, high in found if high is not None]
+    intervals = [_search(case, by_lower, random) for _ in range(searches)]
+    lows = [low for low, _ in intervals if low is not None]
+    highs = [high for _, high in intervals if high is not None]
     answer = f"{np.mean(lows):,.1f} to {np.mean(highs):,.1f}" if highs else "no failure"
     limit = math.inf if case.at_once_s else _LIMIT
     too_high, too_low = sum(low > limit for low in lows), sum(high < limit for high in highs)

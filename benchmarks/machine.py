@@ -217,5 +217,5 @@ def _commit(repository: Path) -> str | None:
     if git is None:
         return None
     command = [git, "-C", str(repository), "describe", "--always", "--dirty", "--exclude=*"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or None
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None

@@ -99,8 +99,8 @@ KINDS = (
 
 def values(logs: Any) -> list[float]:
     """Returns races with these logarithms."""
-    found: list[float] = (100 * np.exp(logs)).tolist()
-    return found
+    races: list[float] = (100 * np.exp(logs)).tolist()
+    return races
 
 
 def alarm_races(races: Sequence[float]) -> list[int]:
@@ -166,12 +166,12 @@ def simulated(
 ) -> list[list[float]]:
     """Returns series with a step after the races before."""
     random = np.random.default_rng(given.seed)
-    found = []
+    series = []
     for _ in range(given.experiments):
         logs = kind.logs(before + nights, random)
         logs[before:] += math.log1p(step)
-        found.append(values(logs))
-    return found
+        series.append(values(logs))
+    return series
 
 
 def _any(nights: Sequence[Nights], until: int) -> str:
@@ -219,8 +219,8 @@ def delay(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
             ("gate, newly red", [gate_newly(each, before) for each in series[: given.slow]]),
         ]
         if given.otava:
-            found = otava(given.otava, series[: given.slow], before)
-            methods.append(("Otava, worse", [each[0] for each in found]))
+            detected = otava(given.otava, series[: given.slow], before)
+            methods.append(("Otava, worse", [each[0] for each in detected]))
         for name, nights in methods:
             found_by = (_any(nights, night) for night in _NIGHTS)
             yield (kind.name, f"{100 * step:g} %", str(before), name, *found_by)
@@ -255,16 +255,16 @@ def stairs(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield ("series after 20 races", "red", "a drift", "steps")
     for count, size, races in ((5, 0.025, 12), (5, 0.02, 8), (2, 0.05, 10), (4, 0.04, 6)):
         random = np.random.default_rng(given.seed)
-        found = []
+        trends = []
         for _ in range(given.slow):
             logs = KINDS[0].logs(20 + count * races, random)
             logs[20:] += math.log1p(-size) * (1 + np.arange(count * races) // races)
-            found.append(judged(values(logs)))
+            trends.append(judged(values(logs)))
         yield (
             f"{count} × -{100 * size:g} %, one after {races} races",
-            share_with_interval([each.is_worse for each in found]),
-            share_with_interval([each.drift is not None for each in found]),
-            f"{np.mean([len(each.levels) - 1 for each in found if each.levels]):.1f}",
+            share_with_interval([each.is_worse for each in trends]),
+            share_with_interval([each.drift is not None for each in trends]),
+            f"{np.mean([len(each.levels) - 1 for each in trends if each.levels]):.1f}",
         )
 
 
@@ -282,12 +282,12 @@ def resolution(given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         series = [kind.logs(before + 3, random) for _ in range(given.slow)]
         stated = [judged(values(logs[:before]), level, rate).detectable for logs in series]
         step = float(np.median([each for each in stated if each is not None]))
-        found = []
+        fired = []
         for logs in series:
             logs[before:] -= math.log1p(step)
             nights = (judged(values(logs[: before + night]), level, rate).is_worse for night in (1, 2, 3))
-            found.append(any(nights))
-        row = (kind.name, str(before), str(metrics), f"{100 * step:.1f} %", share_with_interval(found))
+            fired.append(any(nights))
+        row = (kind.name, str(before), str(metrics), f"{100 * step:.1f} %", share_with_interval(fired))
         yield row
 
 

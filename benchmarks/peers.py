@@ -106,8 +106,8 @@ def wrk(port: int, folder: Path, core: int, seconds: int, connections: int) -> W
 
 def wrk_version() -> str:
     """Returns the version of wrk."""
-    found = re.search(r"[\d.]+\S*", run(["wrk", "-v"], accepted_codes=(0, 1)).output)
-    return found[0] if found else "unknown"
+    match = re.search(r"[\d.]+\S*", run(["wrk", "-v"], accepted_codes=(0, 1)).output)
+    return match[0] if match else "unknown"
 
 
 def rally_missing(engines: Path) -> str:

@@ -89,8 +89,8 @@ def _measure(jdk: Path, case: _Case, options: Options) -> tuple[tuple[float, ...
 
 def _installed_jdk() -> Path | None:
     named = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
-    found = (*named, *sorted(Path("/usr/lib/jvm").glob("*"), reverse=True))
-    return next((each for each in found if (each / "bin/javac").exists() and _profile(each).exists()), None)
+    homes = (*named, *sorted(Path("/usr/lib/jvm").glob("*"), reverse=True))
+    return next((each for each in homes if (each / "bin/javac").exists() and _profile(each).exists()), None)
 
 
 def _profile(jdk: Path) -> Path:

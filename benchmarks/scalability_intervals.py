@@ -114,8 +114,8 @@ def _covered(fit: UslFit, shape: Shape) -> Iterator[str]:
         yield "peak"
 
 
-def _contains(found: Estimate, true: float) -> bool:
-    return found.low <= true <= found.high
+def _contains(estimate: Estimate, true: float) -> bool:
+    return estimate.low <= true <= estimate.high
 
 
 def _percent(count: int, total: int) -> str:

@@ -130,8 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _unsteady_row(engine: UnsteadyEngine, searches: int, seed: int) -> str:
     generator = np.random.default_rng(seed)
-    found = [search_unsteady(engine, generator) for _ in range(searches)]
-    intervals = [one for one in found if one.proven and one.low is not None and one.high is not None]
+    answers = [search_unsteady(engine, generator) for _ in range(searches)]
+    intervals = [one for one in answers if one.proven and one.low is not None and one.high is not None]
     right = sum(one.contains(engine.limit) for one in intervals)
     cells = [
         f"{engine.limit:,g} ops/s",
@@ -140,16 +140,16 @@ def _unsteady_row(engine: UnsteadyEngine, searches: int, seed: int) -> str:
         f"{100 * len(intervals) / searches:.1f} %",
         f"{100 * right / max(1, len(intervals)):.1f} %",
         f"{100 * (1 - len(intervals) / searches):.1f} %",
-        f"{sum(one.probes for one in found) / searches:.0f}",
-        f"{sum(one.seconds for one in found) / searches / 60:.0f} min",
+        f"{sum(one.probes for one in answers) / searches:.0f}",
+        f"{sum(one.seconds for one in answers) / searches / 60:.0f} min",
     ]
     return f"| {' | '.join(cells)} |"
 
 
 def _row(case: Case, planning: Planning, searches: int, seed: int) -> str:
     generator = random.Random(seed)
-    found = [search(case, planning, generator) for _ in range(searches)]
-    answered = [one for one in found if one.low is not None]
+    answers = [search(case, planning, generator) for _ in range(searches)]
+    answered = [one for one in answers if one.low is not None]
     wrong = sum(not one.contains(case.limit) for one in answered)
     cells = [
         f"p{case.q:g}",
@@ -157,23 +157,23 @@ def _row(case: Case, planning: Planning, searches: int, seed: int) -> str:
         planning.name,
         f"{100 * (1 - len(answered) / searches):.1f} %",
         f"{100 * wrong / searches:.1f} %",
-        f"{sum(one.probes for one in found) / searches:.0f}",
-        f"{sum(one.seconds for one in found) / searches / 60:.0f} min",
+        f"{sum(one.probes for one in answers) / searches:.0f}",
+        f"{sum(one.seconds for one in answers) / searches / 60:.0f} min",
     ]
     return f"| {' | '.join(cells)} |"
 
 
 def _drifting_row(case: Case, searches: int, seed: int) -> str:
     generator = random.Random(seed)
-    found = [search(case, PLANNINGS[-1], generator) for _ in range(searches)]
-    intervals = sum(one.low is not None and one.high is not None for one in found)
+    answers = [search(case, PLANNINGS[-1], generator) for _ in range(searches)]
+    intervals = sum(one.low is not None and one.high is not None for one in answers)
     cells = [
         f"{100 * case.hourly_factor:g} %",
         f"{100 * intervals / searches:.1f} %",
         f"{100 * (1 - intervals / searches):.1f} %",
-        f"{sum(one.probes for one in found) / searches:.0f}",
-        f"{max(one.probes for one in found)}",
-        f"{sum(one.seconds for one in found) / searches / 60:.0f} min",
+        f"{sum(one.probes for one in answers) / searches:.0f}",
+        f"{max(one.probes for one in answers)}",
+        f"{sum(one.seconds for one in answers) / searches / 60:.0f} min",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -200,8 +200,8 @@ FAILING = tuple(
 
 def _failing_row(engine: FailingEngine, searches: int, seed: int) -> str:
     generator = random.Random(seed)
-    found = [search_failing(engine, generator) for _ in range(searches)]
-    answered = [one for one in found if one.low is not None]
+    answers = [search_failing(engine, generator) for _ in range(searches)]
+    answered = [one for one in answers if one.low is not None]
     intervals = [one for one in answered if one.proven]
     # No interval contains the limit of an engine that meets the objective at no rate.
     met = engine.error_rate < ERROR_LIMIT and engine.limit is not None
@@ -211,8 +211,8 @@ def _failing_row(engine: FailingEngine, searches: int, seed: int) -> str:
         f"{engine.error_rate * 100:.3g} %",
         "–" if engine.limit is None else f"{engine.limit:,g} ops/s",
         *(f"{100 * count / searches:.1f} %" for count in (*counts, searches - len(answered))),
-        f"{sum(one.probes for one in found) / searches:.0f}",
-        f"{sum(one.seconds for one in found) / searches / 60:.0f} min",
+        f"{sum(one.probes for one in answers) / searches:.0f}",
+        f"{sum(one.seconds for one in answers) / searches / 60:.0f} min",
     ]
     return f"| {' | '.join(cells)} |"
 

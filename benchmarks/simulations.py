@@ -76,19 +76,19 @@ def race_noise(count: int, correlation: float, tail: str, random: np.random.Gene
     return noise
 
 
-def share(found: Sequence[bool]) -> str:
+def share(outcomes: Sequence[bool]) -> str:
     """Returns the share of true values in percent."""
-    return f"{100 * sum(found) / len(found):.1f} %"
+    return f"{100 * sum(outcomes) / len(outcomes):.1f} %"
 
 
-def share_with_interval(found: Sequence[bool]) -> str:
+def share_with_interval(outcomes: Sequence[bool]) -> str:
     """Returns the share of true values in percent, with its 95 % interval (E. B. Wilson, Journal of the
     American Statistical Association 22, 1927).
     """
-    count, z = len(found), 1.96
+    count, z = len(outcomes), 1.96
     if not count:
         return "–"
-    part = sum(found) / count
+    part = sum(outcomes) / count
     center = (part + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * math.sqrt(part * (1 - part) / count + z * z / (4 * count * count))
     digits = 1 if count >= 1_000 else 0
@@ -96,9 +96,9 @@ def share_with_interval(found: Sequence[bool]) -> str:
     return f"{100 * part:.{digits}f} % ({low}–{high})"
 
 
-def share_with_exact_interval(found: Sequence[bool]) -> str:
+def share_with_exact_interval(outcomes: Sequence[bool]) -> str:
     """Returns the share of true values in percent with its 95 % interval (Clopper and Pearson)."""
-    count, total = sum(found), len(found)
+    count, total = sum(outcomes), len(outcomes)
     low, high = 1 - upper_bound(total - count, total), upper_bound(count, total)
     return f"{100 * count / total:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 

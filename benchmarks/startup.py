@@ -30,7 +30,7 @@ def measure(options: Options) -> Outcome:
     )
 
 
-def _ratio(one: Figure, python: Figure) -> Figure:
+def _ratio(figure: Figure, python: Figure) -> Figure:
     """Returns the ratio of two commands for each turn."""
-    values = tuple(over / under for over, under in zip(one.values, python.values, strict=True))
-    return Figure(f"{one.name} / {python.name}, per turn", "ratio", values)
+    values = tuple(over / under for over, under in zip(figure.values, python.values, strict=True))
+    return Figure(f"{figure.name} / {python.name}, per turn", "ratio", values)

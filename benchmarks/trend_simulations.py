@@ -71,20 +71,20 @@ KINDS = (
 
 def values(logs: Numbers) -> list[float]:
     """Returns races with these logarithms."""
-    found: list[float] = (100 * np.exp(logs)).tolist()
-    return found
+    races: list[float] = (100 * np.exp(logs)).tolist()
+    return races
 
 
 def changed(races: Sequence[float], level: float = LEVEL) -> bool:
     """Returns whether any change point is found."""
-    found = find_changes(races, level)
-    return found is not None and bool(found.changes)
+    segmentation = find_changes(races, level)
+    return segmentation is not None and bool(segmentation.changes)
 
 
 def drifting(races: Sequence[float]) -> bool:
     """Returns whether a drift is found."""
-    found = find_changes(races)
-    return found is not None and found.drift is not None
+    segmentation = find_changes(races)
+    return segmentation is not None and segmentation.drift is not None
 
 
 def false_alarms(given: argparse.Namespace) -> Rows:
@@ -140,9 +140,9 @@ def _delay_row(given: argparse.Namespace, step: float, before: int) -> tuple[str
         needed = next((after for after in range(MIN_SEGMENT, 21) if changed(races[: before + after])), None)
         delays.append(math.inf if needed is None else needed)
         if needed is not None:
-            found = find_changes(races[: before + needed])
-            assert found is not None
-            near = min(found.changes, key=lambda change: abs(change.at - before))
+            segmentation = find_changes(races[: before + needed])
+            assert segmentation is not None
+            near = min(segmentation.changes, key=lambda change: abs(change.at - before))
             places.append(abs(near.at - before) <= 1)
             errors.append(abs(math.expm1(near.step.value) - step))
     quantiles = (float(np.quantile(delays, part, method="lower")) for part in (0.5, 0.9))
@@ -162,14 +162,14 @@ def shapes(given: argparse.Namespace) -> Rows:
     rows: list[tuple[str, ...]] = [("series", "no change", "1 change", "2 changes", "more", "a drift")]
     count = 40
     race = np.arange(count)
-    found = {
+    trends = {
         "two steps of -10 % at 13 and 26": math.log(0.9) * ((race >= 13) * 1.0 + (race >= 26)),
         "-10 % for races 20 to 24": math.log(0.9) * ((race >= 20) & (race < 25)),
         "drift by 0.5 % per race": math.log1p(0.005) * race,
         "drift by 0.1 % per race": math.log1p(0.001) * race,
         "a step of -10 %, and a drift by 0.2 %": math.log(0.9) * (race >= 20) - math.log1p(0.002) * race,
     }
-    for name, trend in found.items():
+    for name, trend in trends.items():
         random = np.random.default_rng(given.seed)
         results = [
             find_changes(values(Series().logs(count, random) + trend)) for _ in range(given.experiments // 10)

@@ -110,10 +110,10 @@ class _Runs:
         file = self._folder / f"{name}.toml"
         file.write_text(_FILE.format(metric=_METRIC, **asdict(pair)))
         document = self._json(["experiment", "run", str(file), "--quiet"])
-        (found,) = [one["comparison"] for one in document["variants"] if one["comparison"]]
-        if not found["metrics"]:
+        (comparison,) = [one["comparison"] for one in document["variants"] if one["comparison"]]
+        if not comparison["metrics"]:
             raise BenchmarkError(f"experiment {document['experiment_id']} has no races to compare")
-        return dict(found)
+        return dict(comparison)
 
     def resampled(self, same: Mapping[str, Any]) -> int:
         """Returns how many comparisons with variants exchanged within blocks said better or worse."""

@@ -189,7 +189,7 @@ def coverage(
         for q, truth in zip(PERCENTILES, truths, strict=True)
         if seconds * rate * math.log(q / 100) <= math.log(_TAIL)
     ]
-    found = {q: Coverage([], [], []) for q, _ in wanted}
+    covers = {q: Coverage([], [], []) for q, _ in wanted}
     for _ in range(races):
         durations = times(seconds, rate, random)
         ordered, by_second = np.sort(durations), durations.reshape(seconds, rate)
@@ -197,10 +197,10 @@ def coverage(
             value = ordered[math.ceil(round(q / 100 * len(ordered), 6)) - 1]
             effect = design_effect(np.full(seconds, rate), (by_second > value).sum(axis=1))
             bounds = percentile_bounds(ordered, q, effect or math.inf)
-            found[q].independent.append(covered(percentile_bounds(ordered, q, 1.0), truth))
-            found[q].dependent.append(covered(bounds, truth))
-            found[q].bounded.append(bounds.high is not None)
-    return found
+            covers[q].independent.append(covered(percentile_bounds(ordered, q, 1.0), truth))
+            covers[q].dependent.append(covered(bounds, truth))
+            covers[q].bounded.append(bounds.high is not None)
+    return covers
 
 
 def percentiles(options: argparse.Namespace) -> Rows:
@@ -209,7 +209,7 @@ def percentiles(options: argparse.Namespace) -> Rows:
     rows = [("operations", "task", "percentile", "as if independent", "interval", "with an upper bound")]
     for name, times in KINDS.items():
         for seconds, rate in SETTINGS:
-            found = coverage(times, (seconds, rate), options.experiments, random)
+            covers = coverage(times, (seconds, rate), options.experiments, random)
             rows += [
                 (
                     name,
@@ -219,7 +219,7 @@ def percentiles(options: argparse.Namespace) -> Rows:
                     share_with_interval(cover.dependent),
                     f"{np.mean(cover.bounded):.0%}".replace("%", " %"),
                 )
-                for q, cover in found.items()
+                for q, cover in covers.items()
             ]
     return rows
 

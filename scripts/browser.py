@@ -120,10 +120,10 @@ class Browser:
     def evaluate(self, script: str) -> Any:
         """Returns the value of an expression, or of the promise that it is."""
         options = {"expression": script, "awaitPromise": True, "returnByValue": True}
-        found = self._call("Runtime.evaluate", options)
-        if "exceptionDetails" in found:
-            raise RuntimeError(f"the page raised {found['exceptionDetails']}")
-        return found["result"].get("value")
+        reply = self._call("Runtime.evaluate", options)
+        if "exceptionDetails" in reply:
+            raise RuntimeError(f"the page raised {reply['exceptionDetails']}")
+        return reply["result"].get("value")
 
     def screenshot(self) -> bytes:
         """Returns what the browser shows, as PNG."""
@@ -140,12 +140,12 @@ class Browser:
         os.write(self._out, json.dumps(message).encode() + b"\0")
         result: dict[str, Any] | None = None
         while result is None or until:
-            found = self._next_message()
-            if found.get("id") == self._number:
-                if "error" in found:
-                    raise RuntimeError(f"{method}: {found['error']['message']}")
-                result = found["result"]
-            if found.get("method") == until:
+            reply = self._next_message()
+            if reply.get("id") == self._number:
+                if "error" in reply:
+                    raise RuntimeError(f"{method}: {reply['error']['message']}")
+                result = reply["result"]
+            if reply.get("method") == until:
                 until = ""
         return result
 
@@ -155,8 +155,8 @@ class Browser:
                 raise RuntimeError("the browser has ended")
             self._read += data
         message, _, self._read = self._read.partition(b"\0")
-        found: dict[str, Any] = json.loads(message)
-        return found
+        content: dict[str, Any] = json.loads(message)
+        return content
 
 
 def main() -> None:

@@ -337,8 +337,8 @@ def _limit_writes(
 def read_race(race_id: str, diagnosis: Diagnosis) -> FaultRace:
     """Returns what a diagnosis of the task of a fault says."""
     disturbed = any(answer.id == DISTURBED for answer in diagnosis.warnings)
-    found = [answer for answer in diagnosis.findings if not (disturbed and answer.id in OF_THE_MACHINE)]
-    return FaultRace(race_id, tuple(answer.id for answer in found), found[0].text if found else "", disturbed)
+    fired = [answer for answer in diagnosis.findings if not (disturbed and answer.id in OF_THE_MACHINE)]
+    return FaultRace(race_id, tuple(answer.id for answer in fired), fired[0].text if fired else "", disturbed)
 
 
 def race_of(fault: Fault, home: Path) -> FaultRace:

@@ -96,7 +96,7 @@ def test_levels_that_are_read_after_every_block_are_seldom_misread(count: int) -
     )
     is_wrong = leaves_out_the_best if is_sweep else finds_an_effect
     random = np.random.default_rng(7)
-    found = [readings(experiment, count, (random, seed), is_wrong) for seed in range(EXPERIMENTS // 3)]
-    assert sum(any(one.own[:-1]) for one in found) / len(found) <= 0.02
-    assert sum(any(one.own) for one in found) / len(found) <= 0.05 + 2 * TOLERANCE
-    assert sum(any(one.plain) for one in found) / len(found) > 0.08
+    outcomes = [readings(experiment, count, (random, seed), is_wrong) for seed in range(EXPERIMENTS // 3)]
+    assert sum(any(one.own[:-1]) for one in outcomes) / len(outcomes) <= 0.02
+    assert sum(any(one.own) for one in outcomes) / len(outcomes) <= 0.05 + 2 * TOLERANCE
+    assert sum(any(one.plain) for one in outcomes) / len(outcomes) > 0.08

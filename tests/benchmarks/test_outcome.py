@@ -43,8 +43,8 @@ def test_a_target_is_decided_only_by_the_whole_interval():
 def test_the_table_shows_the_interval_of_every_figure_and_target():
     many = Figure("rate", "docs/s", tuple(float(value) for value in range(100, 108)))
     few = Figure("other", "docs/s", (1.0, 2.0))
-    found = Outcome(figures=(many, few), targets=(Target(many, 90.0, at_most=False),), incomplete="no peer")
-    document = found.to_document() | {
+    result = Outcome(figures=(many, few), targets=(Target(many, 90.0, at_most=False),), incomplete="no peer")
+    document = result.to_document() | {
         "command": "c",
         "date": "d",
         "quick": False,

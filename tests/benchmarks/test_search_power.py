@@ -22,8 +22,8 @@ def test_planned_probes_find_the_limit():
     for planning in PLANNINGS:
         generator = random.Random(3)
         answers = [search(case, planning, generator) for _ in range(60)]
-        found = [one.low is not None and one.contains(case.limit) for one in answers]
-        shares[planning.name] = sum(found) / len(found)
+        right = [one.low is not None and one.contains(case.limit) for one in answers]
+        shares[planning.name] = sum(right) / len(right)
     assert shares["planned"] > 0.95
     assert shares["just enough for a bound"] < 0.25
 

@@ -113,9 +113,9 @@ def headed(page: str, *first: str) -> Table:
     ],
 )
 def test_figures_of_percentiles_are_stored_ones(page, name, heading, percentiles):
-    found = {tuple(row[:3]): _arrow(*row[3:]) for row in stored("within_race_simulations")[name]}
+    figures = {tuple(row[:3]): _arrow(*row[3:]) for row in stored("within_race_simulations")[name]}
     for operations, task, *shown in headed(page, *heading, *percentiles):
-        expected = [found.get((operations, task, percentile), "–") for percentile in percentiles]
+        expected = [figures.get((operations, task, percentile), "–") for percentile in percentiles]
         assert shown == expected, (operations, task)
 
 

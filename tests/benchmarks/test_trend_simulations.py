@@ -21,12 +21,12 @@ def test_series_without_a_change_seldom_have_a_change_point(kind: Series, races:
 
 @pytest.mark.parametrize(("step", "after", "least"), [(0.2, 3, 0.97), (0.1, 5, 0.9), (0.05, 15, 0.8)])
 def test_a_step_is_found_after_so_many_races(step: float, after: int, least: float) -> None:
-    random, found = np.random.default_rng(2), 0
+    random, detections = np.random.default_rng(2), 0
     for _ in range(SERIES // 6):
         logs = Series().logs(20 + after, random)
         logs[20:] += math.log1p(step)
-        found += changed(values(logs))
-    assert found / (SERIES // 6) >= least
+        detections += changed(values(logs))
+    assert detections / (SERIES // 6) >= least
 
 
 def test_a_drift_is_no_staircase() -> None:

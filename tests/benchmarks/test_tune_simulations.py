@@ -29,18 +29,18 @@ def stored():
 @pytest.mark.process
 @pytest.mark.usefixtures("in_memory")
 def test_equal_candidates_seldom_have_a_confirmed_winner():
-    found = simulated(Scenario("equal", 1.0, 0.05, (5,), 60), 60)
+    outcome = simulated(Scenario("equal", 1.0, 0.05, (5,), 60), 60)
     # Many searches prefer one by chance, so that the confirmation decides. 5 % of 60 are 3, with a standard
     # error of less than 2.
-    assert found.default < 60
-    assert found.confirmed <= 100 * 6 / 60
+    assert outcome.default < 60
+    assert outcome.confirmed <= 100 * 6 / 60
 
 
 @pytest.mark.process
 @pytest.mark.usefixtures("in_memory")
 def test_one_good_candidate_of_twelve_is_found_and_confirmed():
-    found = simulated(Scenario("planted", 1.08, 0.01, (12,), 90), 20)
-    assert found.confirmed_planted >= 80
+    outcome = simulated(Scenario("planted", 1.08, 0.01, (12,), 90), 20)
+    assert outcome.confirmed_planted >= 80
 
 
 def test_the_rows_of_the_page_are_the_stored_results_of_all_scenarios(stored):
@@ -52,11 +52,11 @@ def test_the_rows_of_the_page_are_the_stored_results_of_all_scenarios(stored):
 
 
 def test_searches_without_a_better_candidate_seldom_confirm_a_winner(stored):
-    for scenario, one in zip(SCENARIOS, stored, strict=True):
+    for scenario, outcome in zip(SCENARIOS, stored, strict=True):
         if scenario.has_winner:
-            assert one.confirmed_planted >= 80, one.scenario
+            assert outcome.confirmed_planted >= 80, outcome.scenario
         else:
-            assert one.confirmed <= 5 + 200 * math.sqrt(0.05 * 0.95 / one.searches), one.scenario
+            assert outcome.confirmed <= 5 + 200 * math.sqrt(0.05 * 0.95 / outcome.searches), outcome.scenario
     confirmed, searches = false_winners(stored)
     assert f"{confirmed} of {searches:,} searches" in " ".join(TABLE.read_text("utf-8").split())
     # The upper end of the one-sided 95 % interval of their share (Clopper and Pearson).

@@ -22,15 +22,15 @@ RACES = 150
 
 @pytest.mark.parametrize("kind", ["independent", "pauses at random", "pauses every 3 s", "AR(1), 0.5 s"])
 def test_intervals_contain_the_percentile(kind):
-    found = coverage(KINDS[kind], (60, 400), RACES, np.random.default_rng(20))
+    covers = coverage(KINDS[kind], (60, 400), RACES, np.random.default_rng(20))
     # 95 % of 150 races, less three standard errors of 2.2 % and the 2 % that too few bursts cost.
-    assert all(np.mean(cover.dependent) > 0.86 for cover in found.values()), found
+    assert all(np.mean(cover.dependent) > 0.86 for cover in covers.values()), covers
 
 
 def test_bursts_deceive_intervals_of_independent_operations():
-    found = coverage(KINDS["pauses at random"], (60, 400), RACES, np.random.default_rng(20))
-    assert np.mean(found[99.0].independent) < 0.5
-    assert np.mean(found[99.0].dependent) > 0.86
+    covers = coverage(KINDS["pauses at random"], (60, 400), RACES, np.random.default_rng(20))
+    assert np.mean(covers[99.0].independent) < 0.5
+    assert np.mean(covers[99.0].dependent) > 0.86
 
 
 def test_independent_operations_cost_little():

@@ -13,8 +13,8 @@ def test_an_annotation_is_added_listed_and_deleted(run):
     code, out, err = run(*ADD, "--message=new disks", "--track=geonames", "--chart-type=io")
     added, annotation, name, to, day = out.split()
     assert (code, err, added, annotation, to, day) == (0, "", "added", "annotation", "to", "2026-03-01")
-    (found,) = json.loads(run("list", "annotations", "--format=json")[1])
-    assert found == {
+    (listed,) = json.loads(run("list", "annotations", "--format=json")[1])
+    assert listed == {
         "annotation_id": name,
         "race_timestamp": "20260301T000000Z",
         "message": "new disks",

@@ -29,10 +29,10 @@ def stored(tmp_path_factory):
     """A home with two variants in four blocks; the contender indexes 20 % faster."""
     store = RaceStore(tmp_path_factory.mktemp("home"))
     for side in blocks(4, factor=1.2, noise=0.002):
-        for each in side:
-            first, *rest = each.tasks
+        for record in side:
+            first, *rest = record.tasks
             own = many_bulks(first.throughput.mean)
-            store.create(replace(each, tasks=(own, *rest)))
+            store.create(replace(record, tasks=(own, *rest)))
     return store
 
 
@@ -277,10 +277,10 @@ def test_the_answer_and_the_gate_agree(run, noise, doubtful_from, head, code):
     store = RaceStore()
     verdict = Verdict("suspect", (Finding("late", "machine", "", ("term",), doubtful_from),))
     for side in blocks(5, 1.3, noise):
-        for each in side:
-            store.create(replace(each, verdict=verdict))
-    found = run("compare", *SIDES, "--fail-on=worse")
-    assert (found[0], found[1].partition(" of index")[0]) == (code, head)
+        for record in side:
+            store.create(replace(record, verdict=verdict))
+    outcome = run("compare", *SIDES, "--fail-on=worse")
+    assert (outcome[0], outcome[1].partition(" of index")[0]) == (code, head)
 
 
 def test_a_void_error_rate_of_0_is_no_reason_to_fail(run):
@@ -288,8 +288,8 @@ def test_a_void_error_rate_of_0_is_no_reason_to_fail(run):
     store = RaceStore()
     verdict = Verdict("suspect", (Finding("busy", "driver", "", ("term",), 0.0),))
     for side in blocks(5, 1.3, 0.002):
-        for each in side:
-            store.create(replace(each, verdict=verdict))
+        for record in side:
+            store.create(replace(record, verdict=verdict))
     asked = (*SIDES, "--primary=throughput:index-append,error-rate", "--fail-on=worse:primary")
     code, out, err = run("compare", *asked, "--report-format=junit")
     suite = ElementTree.fromstring(out)
@@ -368,9 +368,9 @@ def test_junit_is_xml_whatever_a_runner_calls_its_numbers(run):
     ],
 )
 def test_errors_say_what_is_wrong(run, races, arguments, code, message):
-    found = run("compare", *arguments)
-    assert (found[0], found[1]) == (code, "")
-    assert message in found[2]
+    outcome = run("compare", *arguments)
+    assert (outcome[0], outcome[1]) == (code, "")
+    assert message in outcome[2]
 
 
 def test_the_full_comparison_is_written_to_a_file(run, races, tmp_path):
@@ -452,10 +452,10 @@ def test_measured_noise_is_used_for_one_race_each_on_the_same_host(run):
     ],
 )
 def test_gates_take_every_word_and_can_demand_evidence(run, races, options, code, told):
-    found = run("compare", *SIDES, *options)
-    assert found[0] == code
-    assert told in found[2]
-    assert bool(found[2]) == bool(told)
+    outcome = run("compare", *SIDES, *options)
+    assert outcome[0] == code
+    assert told in outcome[2]
+    assert bool(outcome[2]) == bool(told)
     swapped = ("--baseline=tag:variant=b", "--contender=tag:variant=a")
     code, _, err = run("compare", *swapped, "--require=no-worse:5%")
     assert (code, "is not shown of throughput:index-append (95 % interval -1" in err) == (3, True)
@@ -470,8 +470,8 @@ def test_requirements_of_another_form_are_refused(run, races, text):
 def test_a_gate_that_is_nearly_blind_is_pointed_out(run):
     store = RaceStore()
     for side in blocks(3, 1.0, 0.2):
-        for each in side:
-            store.create(each)
+        for record in side:
+            store.create(record)
     code, out, err = run("compare", *SIDES, "--fail-on=probably-worse", "--report-format=junit")
     assert code == 0
     assert "--fail-on=probably-worse:primary can hardly fail: of " in err
@@ -514,8 +514,8 @@ def three(run):
         )
         for each in blocks(4, 0.8, 0.002)[1]
     ]
-    for each in (*baseline, *faster, *slower):
-        store.create(each)
+    for record in (*baseline, *faster, *slower):
+        store.create(record)
     return (*SIDES, "--contender=tag:variant=c")
 
 
@@ -545,9 +545,9 @@ def test_the_comparisons_are_wrong_together_as_seldom_as_one(run, three):
     document = json.loads(run("compare", *three, "--report-format=json")[1])
     assert [each["name"] for each in document["comparisons"]] == ["tag:variant=b", "tag:variant=c"]
     single = json.loads(run("compare", *SIDES, "--report-format=json")[1])
-    for each in document["comparisons"]:
-        assert min(confidence(each)) > min(confidence(single))
-        assert "intervals and verdicts allow for 2 contenders" in each["notes"]
+    for comparison in document["comparisons"]:
+        assert min(confidence(comparison)) > min(confidence(single))
+        assert "intervals and verdicts allow for 2 contenders" in comparison["notes"]
     assert document["format"] == single["format"]
     assert alone(document["comparisons"][0]) >= alone(single)
 

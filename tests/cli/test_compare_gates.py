@@ -100,8 +100,8 @@ def store_short_race() -> None:
 
 def times_of(count: int, p50: float) -> DurationSummary:
     """Returns times with the percentiles that so many have."""
-    found, known = times(count, p50), percentiles_for(count)
-    return replace(found, percentiles=tuple(each for each in found.percentiles if each.q in known))
+    summary, known = times(count, p50), percentiles_for(count)
+    return replace(summary, percentiles=tuple(each for each in summary.percentiles if each.q in known))
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_a_percentile_of_a_task_that_one_race_lacks_fails_the_gates_that_name_it
 
 def test_the_document_names_what_only_some_races_have(run):
     store_short_race()
-    found = json.loads(run("compare", *SIDES, "--report-format=json")[1])["partial_metrics"]
-    assert {"throughput:index-append", "p99-latency:few", "p99-service-time:few"} <= set(found)
-    assert not {"p90-latency:few", "p99-latency:term"} & set(found)
+    labels = json.loads(run("compare", *SIDES, "--report-format=json")[1])["partial_metrics"]
+    assert {"throughput:index-append", "p99-latency:few", "p99-service-time:few"} <= set(labels)
+    assert not {"p90-latency:few", "p99-latency:term"} & set(labels)
 
 
 def test_what_lacks_for_each_option_is_a_failed_test(run):

@@ -91,8 +91,8 @@ def races(recorded):
     folder, tasks = recorded
     store = RaceStore()
     for side in blocks(3):
-        for each in side:
-            own = store.create(replace(each, tasks=tasks))
+        for race in side:
+            own = store.create(replace(race, tasks=tasks))
             shutil.copy(folder.series, own.series)
     return store
 
@@ -106,12 +106,12 @@ def test_the_percentiles_of_one_race_are_its_own(recorded):
     merged = merged_series([folder.series])
     assert (merged.unread, set(merged.tasks)) == ((), {"term", "phrase"})
     for task in tasks:
-        own, found = task.service_time, merged.tasks[task.task]
-        assert found.service_time.count == own.count == COUNT
-        limited = [(each.q, min(each.ms, own.max_ms)) for each in found.service_time.percentiles]
+        own, pooled = task.service_time, merged.tasks[task.task]
+        assert pooled.service_time.count == own.count == COUNT
+        limited = [(each.q, min(each.ms, own.max_ms)) for each in pooled.service_time.percentiles]
         assert [q for q, _ in limited] == [50.0, 90.0]
         assert limited == supported(own)
-        assert found.latency.count == 0
+        assert pooled.latency.count == 0
 
 
 SIDES = ("--baseline=tag:variant=a", "--contender=tag:variant=b")
@@ -123,16 +123,16 @@ def percentile(tasks: tuple[TaskResult, ...], name: str, q: float) -> float:
 
 def test_json_and_markdown_have_the_percentiles_of_all_operations(run, races, recorded):
     document = json.loads(run("compare", *SIDES, "--report-format=json")[1])
-    found = {each["metric"]["label"]: each for each in document["merged_percentiles"]}
-    assert list(found) == [
+    percentiles = {each["metric"]["label"]: each for each in document["merged_percentiles"]}
+    assert list(percentiles) == [
         *("p50-service-time:term", "p90-service-time:term"),
         *("p50-service-time:phrase", "p90-service-time:phrase"),
     ]
-    one = found["p90-service-time:term"]
+    p90 = percentiles["p90-service-time:term"]
     # Each race has the same operations, so that all of them have the same percentiles.
-    assert one["baseline"] == one["contender"] == percentile(recorded[1], "term", 90.0)
-    assert (one["baseline_count"], one["contender_count"]) == (3 * COUNT, 3 * COUNT)
-    assert one["relative_change"] == 0
+    assert p90["baseline"] == p90["contender"] == percentile(recorded[1], "term", 90.0)
+    assert (p90["baseline_count"], p90["contender_count"]) == (3 * COUNT, 3 * COUNT)
+    assert p90["relative_change"] == 0
     assert not any("merged" in note for note in document["notes"])
     section = run("compare", *SIDES)[1].partition("## Merged percentiles")[2]
     lines = [line.strip("|") for line in section.splitlines() if "|" in line]
@@ -155,8 +155,8 @@ def test_what_does_not_show_them_does_not_read_them(run, races, monkeypatch):
 
 def test_races_of_two_machines_with_the_same_ids_are_merged_once_each(run, races, recorded, tmp_path):
     other = RaceStore(tmp_path / "other")
-    for each in blocks(3)[0]:
-        other.create(replace(each, tasks=recorded[1], timestamp=each.timestamp + timedelta(days=1)))
+    for race in blocks(3)[0]:
+        other.create(replace(race, tasks=recorded[1], timestamp=race.timestamp + timedelta(days=1)))
     sides = (f"{SIDES[0]},{other.races}", SIDES[1], "--report-format=json")
     document = json.loads(run("compare", *sides)[1])
     assert {each["baseline_count"] for each in document["merged_percentiles"]} == {3 * COUNT}
@@ -172,8 +172,8 @@ def test_series_that_are_missing_damaged_or_incomplete_are_named(run, races, rec
     notes = [note for note in document["notes"] if "merged" in note]
     assert notes[0] == "not in the merged percentiles: race a0, whose series.parquet does not exist"
     assert notes[1].startswith("not in the merged percentiles: race b1, whose series.parquet is damaged: ")
-    for each in ("a1", "a2"):
-        RaceFolder(races.races / each).series.unlink()
+    for race_id in ("a1", "a2"):
+        RaceFolder(races.races / race_id).series.unlink()
     code, out, err = run("compare", *SIDES)
     assert (code, err) == (0, "")
     assert "## Merged percentiles" not in out

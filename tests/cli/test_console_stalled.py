@@ -60,10 +60,10 @@ def test_a_program_ends_with_all_messages(pipe: tuple[int, TextIO]) -> None:
     console = Console(err=stream)
     for number in range(4):
         console.progress(f"{number} {'x' * 998}")
-    found = read(reader)
-    assert found.count("\n") < 4
+    text = read(reader)
+    assert text.count("\n") < 4
     assert console.close()
-    assert (found + read(reader)).count("\n") == 4
+    assert (text + read(reader)).count("\n") == 4
 
 
 def test_only_the_latest_messages_wait_for_a_reader_that_never_reads(pipe: tuple[int, TextIO]) -> None:
@@ -71,11 +71,11 @@ def test_only_the_latest_messages_wait_for_a_reader_that_never_reads(pipe: tuple
     console = Console(err=stream)
     for number in range(2000):
         console.progress(f"{number} {'x' * 90}")
-    found = ""
-    while not found.endswith("end\n"):
+    text = ""
+    while not text.endswith("end\n"):
         console.progress("end")
-        found += read(reader)
-    numbers = [int(line.split()[0]) for line in found.splitlines() if line[0].isdigit()]
+        text += read(reader)
+    numbers = [int(line.split()[0]) for line in text.splitlines() if line[0].isdigit()]
     assert (numbers[0], numbers[-1]) == (0, 1999)
     assert 500 < len(numbers) < 1000
 

@@ -43,7 +43,7 @@ def test_a_dry_run_deletes_nothing(run, races):
     ],
 )
 def test_nothing_is_deleted_if_something_is_wrong(run, races, arguments, code, message):
-    found, out, err = run("delete", *arguments)
-    assert (found, out) == (code, "")
+    exit_code, out, err = run("delete", *arguments)
+    assert (exit_code, out) == (code, "")
     assert err.startswith(f"error: {message}")
     assert folders(races) == ["abc-1", "abc-2", "xyz"]

@@ -107,11 +107,11 @@ def test_json_has_the_answer_of_every_rule(run, stored, own, tmp_path):
     )
     document = json.loads(out)
     assert (code, document["format"], json.loads(file.read_text())) == (0, 1, document)
-    (found,) = document["diagnoses"]
-    answers = [each for key in ("validity", "findings", "ruled_out", "not_applicable") for each in found[key]]
+    (only,) = document["diagnoses"]
+    answers = [each for key in ("validity", "findings", "ruled_out", "not_applicable") for each in only[key]]
     assert len(answers) == len(bundled_rules()) + 2
-    assert [each["id"] for each in found["findings"]] == ["X1", "X2"]
-    assert found["findings"][0]["advice"][0]["options"] == {
+    assert [each["id"] for each in only["findings"]] == ["X1", "X2"]
+    assert only["findings"][0]["advice"][0]["options"] == {
         "car-params": {"heap_size": "512m"},
         "jvm": ["-Xss2m"],
     }
@@ -224,9 +224,9 @@ def test_figures_are_listed(run):
     lines = {line.split()[0]: line for line in out.splitlines()}
     assert "share" in lines["gc.stop_share"]
     assert "GC log" in lines["gc.stop_share"]
-    found = json.loads(run("list", "figures", "--format=json")[1])
+    figures = json.loads(run("list", "figures", "--format=json")[1])
     assert {"name": "gc.collector", "unit": "text", "source": "GC log"}.items() <= next(
-        each for each in found if each["name"] == "gc.collector"
+        each for each in figures if each["name"] == "gc.collector"
     ).items()
 
 

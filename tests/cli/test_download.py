@@ -120,8 +120,8 @@ def test_a_mirror_and_a_cache_folder_are_used(run, track, server, tmp_path):
     ],
 )
 def test_impossible_downloads_are_rejected(run, arguments, code, message):
-    found, out, err = run("download", *arguments)
-    assert (found, out) == (code, "")
+    exit_code, out, err = run("download", *arguments)
+    assert (exit_code, out) == (code, "")
     assert message in err
 
 

@@ -43,15 +43,15 @@ def address():
 @pytest.fixture
 def folder(tmp_path, monkeypatch, address):
     """A folder with an experiment, `ab.toml`, and what its options name."""
-    found = tmp_path / "here"
-    (found / "track").mkdir(parents=True)
+    here = tmp_path / "here"
+    (here / "track").mkdir(parents=True)
     operation = {"operation-type": "raw-request", "path": "{{ path }}"}
     task = {"name": "read", "operation": operation, "iterations": 100, "clients": 2}
-    (found / "track" / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}))
-    (found / "client.json").write_text('{"default": {"timeout": 60}}')
-    (found / "ab.toml").write_text(FILE.format(address=address))
-    monkeypatch.chdir(found)
-    return found
+    (here / "track" / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}))
+    (here / "client.json").write_text('{"default": {"timeout": 60}}')
+    (here / "ab.toml").write_text(FILE.format(address=address))
+    monkeypatch.chdir(here)
+    return here
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def begun(folder, home):
     """An experiment whose process was killed before its first race."""
     text = (folder / "ab.toml").read_text()
     store = ExperimentStore(home)
-    found = store.create("ab")
+    experiment = store.create("ab")
     plan = ExperimentPlan(
         experiment_id="ab-1",
         created="2026-03-01T12:00:00+00:00",
@@ -70,8 +70,8 @@ def begun(folder, home):
             PlannedRace(n, block, name, block) for n, (block, name) in enumerate([(1, "a"), (1, "b")], 1)
         ),
     )
-    store.write(found, text, plan)
-    return found
+    store.write(experiment, text, plan)
+    return experiment
 
 
 def races_started(home):
@@ -178,13 +178,13 @@ def ladder(folder, home):
 
     def create(keep=lambda _race: True):
         text = (folder / "ab.toml").read_text().replace("blocks = 3", 'blocks = 3\ndesign = "ladder"')
-        found = create_experiment(
+        experiment = create_experiment(
             ExperimentStore(home), read_experiment(text, "ab", "ab.toml", NoOptionCheck()), text
         )
-        document = json.loads(found.plan_json.read_text())
+        document = json.loads(experiment.plan_json.read_text())
         races = [race for race in document["races"] if keep(race)]
-        found.plan_json.write_text(json.dumps(document | {"races": races}))
-        return found.experiment_id
+        experiment.plan_json.write_text(json.dumps(document | {"races": races}))
+        return experiment.experiment_id
 
     return create
 

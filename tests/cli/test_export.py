@@ -16,10 +16,10 @@ from support.records import record
 
 @pytest.fixture
 def store():
-    found = RaceStore()
+    races = RaceStore()
     for number in range(1, 4):
-        found.create(record(f"race-{number}", user_tags={"night": "monday" if number < 3 else "friday"}))
-    return found
+        races.create(record(f"race-{number}", user_tags={"night": "monday" if number < 3 else "friday"}))
+    return races
 
 
 def ids(out):

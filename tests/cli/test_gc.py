@@ -38,15 +38,15 @@ def rows(text):
 def test_logs_are_side_by_side(run, files):
     code, out, err = run("gc", *files, "--report-format=csv")
     assert (code, err) == (0, "")
-    found = rows(out)
-    assert found["Metric"] == ["gc.log", "serial.log", "Unit"]
-    assert found["Collector"] == ["G1", "Serial", ""]
-    assert found["Pauses"] == ["2", "1", ""]
-    assert found["Full: longest"] == ["150.0", "", "ms"]
-    assert found["Time in pauses"] == ["10.0", "0.5", "%"]
-    assert found["Allocation"] == ["100.0", "", "MiB/s"]
-    assert found["Cause System.gc(): pauses"] == ["1", "0", ""]
-    assert "Allocation stalls" not in found, "only ZGC has stalls"
+    table = rows(out)
+    assert table["Metric"] == ["gc.log", "serial.log", "Unit"]
+    assert table["Collector"] == ["G1", "Serial", ""]
+    assert table["Pauses"] == ["2", "1", ""]
+    assert table["Full: longest"] == ["150.0", "", "ms"]
+    assert table["Time in pauses"] == ["10.0", "0.5", "%"]
+    assert table["Allocation"] == ["100.0", "", "MiB/s"]
+    assert table["Cause System.gc(): pauses"] == ["1", "0", ""]
+    assert "Allocation stalls" not in table, "only ZGC has stalls"
 
 
 def test_what_a_log_does_not_have_is_not_available(run, files):
@@ -93,8 +93,8 @@ def test_logs_with_the_same_name_and_several_runs_are_told_apart(run, tmp_path):
         paths.append(str(tmp_path / folder / "gc.log"))
     (tmp_path / "a" / "gc.log").write_text(LOG + LOG.replace("T20:", "T21:"))
     (tmp_path / "b" / "gc.log").write_text(LOG)
-    found = rows(run("gc", *paths, "--report-format=csv")[1])
-    assert found["Metric"] == [f"{paths[0]} (run 1)", f"{paths[0]} (run 2)", paths[1], "Unit"]
+    table = rows(run("gc", *paths, "--report-format=csv")[1])
+    assert table["Metric"] == [f"{paths[0]} (run 1)", f"{paths[0]} (run 2)", paths[1], "Unit"]
 
 
 LAUNCHER = """\
@@ -127,13 +127,13 @@ def test_figures_of_an_incomplete_log_are_at_least_those_or_not_available(run, t
     files = [str(tmp_path / "lossy.log"), str(tmp_path / "whole.log")]
     _, out, _ = run("gc", *files)
     lines = ([cell.strip() for cell in line.split("|")[1:-1]] for line in out.splitlines())
-    found = {cells[0]: cells[1:] for cells in lines if cells}
-    assert found["Pauses"][:2] == ["at least 1", "2"]
-    assert found["Pauses: longest"][0] == "at least 5"
-    assert found["Pauses: mean"][:2] == ["not available", "100"]
-    assert found["Time in pauses"][0] == "not available"
-    assert found["Full collections"][:2] == ["not available", "1"], "0 says nothing"
-    assert found["Time in the log"][0] == "2"
+    table = {cells[0]: cells[1:] for cells in lines if cells}
+    assert table["Pauses"][:2] == ["at least 1", "2"]
+    assert table["Pauses: longest"][0] == "at least 5"
+    assert table["Pauses: mean"][:2] == ["not available", "100"]
+    assert table["Time in pauses"][0] == "not available"
+    assert table["Full collections"][:2] == ["not available", "1"], "0 says nothing"
+    assert table["Time in the log"][0] == "2"
     assert out.count("the JVM dropped 506 messages") == 1
     document = json.loads(run("gc", *files, "--report-format=json")[1])
     assert [log["statistics"]["is_incomplete"] for log in document["logs"]] == [True, False]
@@ -145,10 +145,10 @@ def test_a_log_of_zgc_without_phases_shows_its_collections(run, tmp_path):
         "[2.0s][info][gc] GC(0) Garbage Collection (System.gc()) 208M(20%)->164M(16%)\n"
     )
     _, out, _ = run("gc", str(tmp_path / "gc.log"), "--report-format=csv")
-    found = rows(out)
-    assert not {"Pauses", "Time in pauses", "Minimum utilisation in 1 s"} & set(found)
-    assert (found["Collections"][0], found["Forced collections"][0]) == ("1", "1")
-    assert (found["Most heap before a collection"][0], found["Most heap after a collection"][0]) == (
+    table = rows(out)
+    assert not {"Pauses", "Time in pauses", "Minimum utilisation in 1 s"} & set(table)
+    assert (table["Collections"][0], table["Forced collections"][0]) == ("1", "1")
+    assert (table["Most heap before a collection"][0], table["Most heap after a collection"][0]) == (
         "208.0",
         "164.0",
     )
@@ -158,9 +158,9 @@ def test_a_log_of_zgc_without_phases_shows_its_collections(run, tmp_path):
 def test_containers_are_told_apart_by_their_names(run, tmp_path):
     text = "".join(f"es01  | {row}\nes02  | {row}\n" for row in LOG.splitlines())
     (tmp_path / "all.log").write_text(text)
-    found = rows(run("gc", str(tmp_path / "all.log"), "--report-format=csv")[1])
-    assert found["Metric"] == ["all.log (es01)", "all.log (es02)", "Unit"]
-    assert found["Pauses"] == ["2", "2", ""]
+    table = rows(run("gc", str(tmp_path / "all.log"), "--report-format=csv")[1])
+    assert table["Metric"] == ["all.log (es01)", "all.log (es02)", "Unit"]
+    assert table["Pauses"] == ["2", "2", ""]
 
 
 def test_a_log_of_jdk_8_is_named_with_what_can_be_done(run, tmp_path):
@@ -237,17 +237,17 @@ def test_logs_of_openj9_have_the_rows_of_gcmv(run, files, tmp_path):
     code, out, err = run("gc", *rotated, *files)
     assert (code, err) == (0, "")
     lines = ([cell.strip() for cell in line.split("|")[1:-1]] for line in out.splitlines())
-    found = {cells[0]: cells[1:] for cells in lines if cells}
+    table = {cells[0]: cells[1:] for cells in lines if cells}
     missing = "not available"
-    assert found["Metric"] == ["verbosegc.log", "gc.log", "serial.log", "Unit"]
-    assert found["GC Mode"] == ["gencon", missing, missing, ""]
-    assert found["Nursery collections - Number of collections"][:2] == ["20", missing]
-    assert found["Nursery collections - Number of collections, by cycle"][:2] == ["10", missing]
-    assert found["Nursery collections - Total amount flipped (MB)"][0] == "100"
-    assert found["Nursery collections - Total amount flipped (MB), by cycle"][0] == "1100"
-    assert found["Nursery collections - Mean garbage collection pause (ms)"][0] == "5"
-    assert "Global collections - Number of collections, by cycle" not in found, "it does not differ"
-    assert (found["Concurrent scavenge"][0], found["Collector"][0]) == ("yes", "gencon")
+    assert table["Metric"] == ["verbosegc.log", "gc.log", "serial.log", "Unit"]
+    assert table["GC Mode"] == ["gencon", missing, missing, ""]
+    assert table["Nursery collections - Number of collections"][:2] == ["20", missing]
+    assert table["Nursery collections - Number of collections, by cycle"][:2] == ["10", missing]
+    assert table["Nursery collections - Total amount flipped (MB)"][0] == "100"
+    assert table["Nursery collections - Total amount flipped (MB), by cycle"][0] == "1100"
+    assert table["Nursery collections - Mean garbage collection pause (ms)"][0] == "5"
+    assert "Global collections - Number of collections, by cycle" not in table, "it does not differ"
+    assert (table["Concurrent scavenge"][0], table["Collector"][0]) == ("yes", "gencon")
     assert "- concurrent scavenges: GCMV counts each of their pauses as a collection" in out
     rate = rows(run("gc", *rotated, "--report-format=csv")[1])["Rate of garbage collection (MB/minutes)"][0]
     assert float(rate) == pytest.approx(6_000, rel=0.01)

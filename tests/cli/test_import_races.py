@@ -27,9 +27,9 @@ def test_a_published_comparison_of_races_with_errors_is_void(run, published):
     assert f"compare --baseline={OLD} --contender={NEW}" in err
     code, out, _ = run("compare", f"--baseline={OLD}", f"--contender={NEW}", "--report-format=json")
     assert code == 0
-    found = json.loads(out)
-    assert (found["answer"], found["design"]) == ("void", "one race each")
-    reasons = " ".join(finding["sentence"] for finding in found["findings"])
+    comparison = json.loads(out)
+    assert (comparison["answer"], comparison["design"]) == ("void", "one race each")
+    reasons = " ".join(finding["sentence"] for finding in comparison["findings"])
     for expected in (
         "80.13 % of the operations failed in the baseline, and 74.89 % in the contender (limit 1 %)",
         "one race each",
@@ -38,7 +38,7 @@ def test_a_published_comparison_of_races_with_errors_is_void(run, published):
     ):
         assert expected in reasons
     words = {
-        (each["metric"]["label"], each["word"]) for each in found["metrics"] if each["role"] == "primary"
+        (each["metric"]["label"], each["word"]) for each in comparison["metrics"] if each["role"] == "primary"
     }
     assert ("throughput-median:index", "void") in words
     assert ("p50-latency:range", "void") in words
@@ -157,8 +157,8 @@ def test_races_of_a_folder_share_a_reason_and_are_to_be_compared(run, tmp_path):
     assert f"compare them: pacenote compare {' '.join(sides)}" in err
     assert run("compare", *sides)[0] == 0
     # A file that is given twice is one race.
-    one = run("import", tmp_path / "0", tmp_path / "0" / "race.json")[2]
-    assert one == "show its report: pacenote report race-0\n"
+    hint = run("import", tmp_path / "0", tmp_path / "0" / "race.json")[2]
+    assert hint == "show its report: pacenote report race-0\n"
 
 
 def test_ids_that_begin_alike_can_be_compared(run, tmp_path):

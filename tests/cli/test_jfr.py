@@ -213,8 +213,8 @@ def test_what_cannot_be_done_is_one_line(run, reader, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "race.jfr").touch()
     for options, code, message in REFUSED:
-        found, out, err = run("jfr", "race.jfr", *options.split())
-        assert (found, out) == (code, ""), options
+        exit_code, out, err = run("jfr", "race.jfr", *options.split())
+        assert (exit_code, out) == (code, ""), options
         assert message in err
         assert err.startswith("error: ")
     assert (tmp_path / "race.jfr").read_bytes() == b""

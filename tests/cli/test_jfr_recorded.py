@@ -49,14 +49,14 @@ def tables(out):
 def test_allocations_and_stacks_are_those_that_the_jdk_counts(run, recording, tmp_path):
     code, out, err = run("jfr", recording, "--report-format=json")
     assert (code, err) == (0, "")
-    found, expected = tables(out), counts(recording)
+    shown, expected = tables(out), counts(recording)
     for name, event in (
         ("allocation-in-new-tlab-by-class", "jdk.ObjectAllocationInNewTLAB"),
         ("allocation-outside-tlab-by-thread", "jdk.ObjectAllocationOutsideTLAB"),
     ):
-        assert found[name]["whole"]["recording"]["count"] == expected[event] > 0
-        assert sum(row["recording"]["count"] for row in found[name]["rows"]) == expected[event]
-    total = found["allocation"]["whole"]["recording"]["total"]
+        assert shown[name]["whole"]["recording"]["count"] == expected[event] > 0
+        assert sum(row["recording"]["count"] for row in shown[name]["rows"]) == expected[event]
+    total = shown["allocation"]["whole"]["recording"]["total"]
     _, folded, _ = run("jfr", recording, "--event=allocation", "--folded=-")
     assert sum(int(line.rpartition(" ")[2]) for line in folded.splitlines()) == total
     assert "jdk.jfr.internal.tool.Main.main" in folded

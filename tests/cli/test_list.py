@@ -68,7 +68,7 @@ def test_containers_are_listed_as_nodes(run):
 
 
 def test_a_list_of_races_fits_its_width():
-    found = [
+    summaries = [
         summary(),
         summary(
             race_id="x",
@@ -95,9 +95,9 @@ def test_a_list_of_races_fits_its_width():
     ]
     ids = {"b625d810-94f3-4db7-b65f-d6554a032a0e": "b625d810", "x": "x", "broken": "broken"}
     now = datetime(2026, 3, 1, 12, 33, 15, tzinfo=UTC)
-    text = race_table([*map(ListedRace, found)], ids, now, 100)
+    text = race_table([*map(ListedRace, summaries)], ids, now, 100)
     assert text == WIDE
-    assert max(map(len, race_table([*map(ListedRace, found)], ids, now, 80).splitlines())) <= 80
+    assert max(map(len, race_table([*map(ListedRace, summaries)], ids, now, 80).splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,14 @@ def test_a_race_in_progress_is_running_until_its_process_ends(run):
 
 def test_races_are_listed_as_json_in_rallys_form(run, races):
     _, out, _ = run("list", "races", "--format=json", "--limit=1", "--user-tag=intention:baseline")
-    (found,) = json.loads(out)["races"]
-    assert (found["race-id"], found["user-tags"], found["state"]) == (
+    (race,) = json.loads(out)["races"]
+    assert (race["race-id"], race["user-tags"], race["state"]) == (
         "abc-2",
         {"intention": "baseline"},
         "complete",
     )
-    assert found["verdict"]["state"] == "valid"
-    assert found["results"]["op_metrics"][0]["task"] == "index-append"
+    assert race["verdict"]["state"] == "valid"
+    assert race["results"]["op_metrics"][0]["task"] == "index-append"
     # What Rally writes for each race.
     assert {
         *(
@@ -156,13 +156,13 @@ def test_races_are_listed_as_json_in_rallys_form(run, races):
         ),
         *("multi-cluster", "user-tags", "track", "car", "cluster", "results", "track-revision", "challenge"),
         *("track-params", "car-params", "plugin-params"),
-    } <= found.keys()
+    } <= race.keys()
 
 
 def test_a_race_that_cannot_be_read_is_in_the_json_list(run, races):
     (RaceStore().races / "abc-1" / "race.json").write_text("{")
-    found = json.loads(run("list", "races", "--format=json")[1])["races"]
-    assert found[-1] == {"race-id": "abc-1", "state": "unreadable"}
+    listed = json.loads(run("list", "races", "--format=json")[1])["races"]
+    assert listed[-1] == {"race-id": "abc-1", "state": "unreadable"}
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def test_lists_of_pipelines_cars_telemetry_and_plugins(run, what, line):
 
 
 def test_the_answers_of_searches_are_listed(run, races):
-    found = RecordedSaturation("term", "between 80 ops/s and 82 ops/s", 80.0, 82.0, "engine")
-    races.create(record("search", saturation=found))
+    saturation = RecordedSaturation("term", "between 80 ops/s and 82 ops/s", 80.0, 82.0, "engine")
+    races.create(record("search", saturation=saturation))
     _, out, _ = run("list", "races")
     (line,) = [line for line in out.splitlines() if line.startswith("search")]
     assert "  term: between 80 ops/s and 82 ops/s  " in line

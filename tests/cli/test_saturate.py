@@ -111,9 +111,9 @@ def test_ctrl_c_before_the_search_is_reported_as_that_of_a_race(run, home, monke
 
 def test_a_search_is_in_the_metrics_store_when_it_has_ended(run, home, monkeypatch, metrics_store):
     def search(request, listener):
-        found = record("r1")
-        RaceStore(home).create(found).finish(found)
-        return Saturation(found, FOUND)
+        race = record("r1")
+        RaceStore(home).create(race).finish(race)
+        return Saturation(race, FOUND)
 
     monkeypatch.setattr("pacenote.lab.saturate.saturate", search)
     run("saturate", "--track=x", "--no-metrics-store")

@@ -23,8 +23,8 @@ def stored(tmp_path_factory):
     """A home with a track that indexes 20 % slower from its seventh race on, and races that are left out."""
     store = RaceStore(tmp_path_factory.mktemp("home"))
     own = nights(9, rate=step(6, 0.8))
-    for night, each in enumerate(own):
-        store.create(replace(each, user_tags={"nightly": "yes", "night": night}))
+    for night, record in enumerate(own):
+        store.create(replace(record, user_tags={"nightly": "yes", "night": night}))
     earlier = own[-1].timestamp - timedelta(hours=1)
     void = Verdict("void", (Finding("bad"),))
     tags = {"experiment": "heap", "variant": "a", "block": 1}
@@ -127,8 +127,8 @@ OLDER, NEWER = timedelta(days=-20), timedelta(days=20)
 def test_a_newest_race_that_is_cut_off_fails_the_gate_of_its_track(run, track, age, cut, selection):
     """Also if a tag or an option in it is named like a key of the record."""
     store = RaceStore()
-    for each in nights(10):
-        store.create(each)
+    for record in nights(10):
+        store.create(record)
     other = "geonames" if track == "http_logs" else "http_logs"
     own = race("zz")
     stored = replace(
@@ -141,9 +141,9 @@ def test_a_newest_race_that_is_cut_off_fails_the_gate_of_its_track(run, track, a
     text = path.read_text()
     path.write_text(text[: {"early": text.index('"race-id"'), "half": len(text) // 2, "late": -3}[cut]])
     races = [str(store.races)] if selection else []
-    found, out, err = run("trend", *races, "--fail-on=regression")
+    exit_code, out, err = run("trend", *races, "--fail-on=regression")
     fails = track == "http_logs" and age == NEWER
-    assert found == (3 if fails else 0)
+    assert exit_code == (3 if fails else 0)
     if fails:
         assert "--fail-on: the newest race cannot be read: zz; the file is damaged: restore it" in err
         assert out.startswith(" NEWEST RACES CANNOT BE USED")
@@ -160,8 +160,8 @@ def test_a_newest_race_that_is_cut_off_fails_the_gate_of_its_track(run, track, a
 def test_the_advice_about_a_newest_race_is_that_for_its_file(run, home, text, advice):
     """A race of a newer format is sound: it must not be deleted."""
     store = RaceStore(home)
-    for each in nights(10):
-        store.create(each)
+    for record in nights(10):
+        store.create(record)
     (store.races / "zz").mkdir()
     path = store.races / "zz" / "race.json"
     path.write_text(text)

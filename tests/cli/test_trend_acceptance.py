@@ -21,8 +21,8 @@ GATE = "--fail-on=regression"
 def store(home):
     """Indexing is 20 % slower from the seventh race on."""
     store = RaceStore(home)
-    for each in nights(12, rate=step(6, 0.8)):
-        store.create(each)
+    for race in nights(12, rate=step(6, 0.8)):
+        store.create(race)
     return store
 
 
@@ -102,8 +102,8 @@ def test_a_store_that_does_not_answer_accepts_nothing(run, store, home, metrics_
 
 def test_what_is_worse_later_fails_again(run, store):
     run("trend", "accept", "--reason=meant to be")
-    for each in nights(20, rate=lambda night: 1.0 if night < 6 else 0.8 if night < 12 else 0.7)[12:]:
-        store.create(each)
+    for race in nights(20, rate=lambda night: 1.0 if night < 6 else 0.8 if night < 12 else 0.7)[12:]:
+        store.create(race)
     code, _, err = run("trend", GATE)
     assert (code, err) == (3, "warning: --fail-on: throughput:index-append is worse\n")
 
@@ -136,8 +136,8 @@ def test_an_annotation_that_cannot_be_read_accepts_nothing_and_is_named(run, sto
 def test_a_metric_that_is_missing_can_be_accepted(run, home):
     store = RaceStore(home)
     records = nights(9)
-    for each in records[:-1]:
-        store.create(each)
+    for race in records[:-1]:
+        store.create(race)
     store.create(replace(records[-1], tasks=records[-1].tasks[:1]))
     code, _, err = run("trend", GATE)
     assert code == 3
@@ -160,9 +160,9 @@ def test_a_void_newest_race_can_not_be_accepted(run, store):
 
 def test_a_regression_before_the_data_became_other_data_is_accepted_like_any(run, home):
     store = RaceStore(home)
-    for night, each in enumerate(nights(12, rate=step(6, 0.8))):
+    for night, race in enumerate(nights(12, rate=step(6, 0.8))):
         corpus = RecordedCorpus("logs", "generated", documents=1_000 + (night == 11), bytes=1_000)
-        store.create(replace(each, corpora=(corpus,)))
+        store.create(replace(race, corpora=(corpus,)))
     code, out, err = run("trend", GATE)
     assert (code, err) == (
         3,

@@ -31,9 +31,9 @@ def quality_blocks(
     draw = random.Random(3)
     sides: Sides = ([], [])
     for side, races, means in zip(sides, blocks(count), (old, new), strict=True):
-        for each in races:
+        for race in races:
             times = (2.0 if means is old else 2.0 / faster) * draw.gauss(1, 0.005)
             own = {name: mean * draw.gauss(1, noise) for name, mean in means.items()}
             tasks = (with_values(search(times, task="knn", operation="knn"), own),)
-            side.append(replace(each, tasks=tasks, targets={}))
+            side.append(replace(race, tasks=tasks, targets={}))
     return sides

@@ -47,8 +47,8 @@ def with_plans(*sides: Sequence[Mapping[str, object]], seed: int = 42) -> Sides:
 def test_a_fact_differs_if_its_values_have_other_shares() -> None:
     """Four of five races against one of five is not the same, although both sides have both values."""
     old, new = {"setting.a": "1"}, {"setting.a": "2"}
-    found = rows(with_facts([old, old, old, old, new], [old, new, new, new, new]))
-    assert found == [("setting.a", ("1 (4 of 5)", "2 (1 of 5)"), ("1 (1 of 5)", "2 (4 of 5)"))]
+    differences = rows(with_facts([old, old, old, old, new], [old, new, new, new, new]))
+    assert differences == [("setting.a", ("1 (4 of 5)", "2 (1 of 5)"), ("1 (1 of 5)", "2 (4 of 5)"))]
     assert rows(with_facts([old, old, new], [new, old, old])) == []
     assert rows(with_facts([old, {}], [old, old])) == [("setting.a", ("1 (1 of 2)",), ("1 (2 of 2)",))]
 
@@ -116,11 +116,11 @@ def test_only_plans_of_races_with_the_same_seed_are_compared() -> None:
 
 
 def test_a_plan_of_one_race_is_not_hidden_by_the_last_one() -> None:
-    one, other = {"rate": 1}, {"rate": 2}
-    assert rows(with_plans([one, one, other], [other, other, other])) == [
+    usual, other = {"rate": 1}, {"rate": 2}
+    assert rows(with_plans([usual, usual, other], [other, other, other])) == [
         ("task.term.plan.rate", ("1", "2"), ("2",))
     ]
-    assert rows(with_plans([one, one, other], [one, other, other])) == [
+    assert rows(with_plans([usual, usual, other], [usual, other, other])) == [
         ("task.term.plan.rate", ("1 (2 of 3)", "2 (1 of 3)"), ("1 (1 of 3)", "2 (2 of 3)"))
     ]
 
@@ -130,8 +130,8 @@ def test_of_long_values_the_part_that_differs_is_shown_and_of_many_the_first() -
     ((_, old, new),) = rows(with_plans(plans[:1], plans[1:]))
     assert (old[0][:12], new[0][:12], len(old[0])) == ("…" + "x" * 10 + "A", "…" + "x" * 10 + "B", 120)
     many = [{"work": [side * 1_000 + at for at in range(40)]} for side in range(2)]
-    found, notes = group_differences(*with_plans(many[:1], many[1:]))
-    assert (len(found), notes) == (10, ("30 more values of the plan of term differ",))
+    differences, notes = group_differences(*with_plans(many[:1], many[1:]))
+    assert (len(differences), notes) == (10, ("30 more values of the plan of term differ",))
 
 
 def test_areas_have_an_order() -> None:

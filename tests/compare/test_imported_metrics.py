@@ -44,14 +44,14 @@ def imported(number, factor=1.0, latency=2.1, **changes):
 
 
 def compared(old, new):
-    found = compare_groups(old, new)
-    return found, {each.metric.label: each for each in found.metrics}
+    comparison = compare_groups(old, new)
+    return comparison, {each.metric.label: each for each in comparison.metrics}
 
 
 def test_several_imported_races_of_each_side_have_a_verdict():
     old, new = range(0, 12, 2), range(1, 12, 2)
-    found, metrics = compared([imported(n) for n in old], [imported(n, 0.8) for n in new])
-    assert found.answer == "worse"
+    comparison, metrics = compared([imported(n) for n in old], [imported(n, 0.8) for n in new])
+    assert comparison.answer == "worse"
     assert metrics["throughput:index"].word == "worse"
     assert metrics["throughput:index"].role == "primary"
     assert metrics["p50-service-time:term"].word == "worse"
@@ -59,7 +59,7 @@ def test_several_imported_races_of_each_side_have_a_verdict():
     unknown = metrics["p99-service-time:term"]
     assert unknown.word == "no verdict"
     assert unknown.reason == "not known whether each race has 368 samples, which it needs"
-    assert [each.metric.label for each in found.primary] == [
+    assert [each.metric.label for each in comparison.primary] == [
         *("throughput:index", "error-rate:index", "p90-service-time:term", "error-rate:term"),
     ]
     asked = compare_groups(
@@ -71,8 +71,8 @@ def test_several_imported_races_of_each_side_have_a_verdict():
 
 def test_latency_that_equals_service_time_is_not_compared():
     old, new = ([imported(n, latency=2.0) for n in numbers] for numbers in (range(2), range(2, 4)))
-    for each in (*old, *new):
-        results = each.record.imported
+    for race in (*old, *new):
+        results = race.record.imported
         assert results is not None
         kept = tuple(v for v in results.values if not v.metric.startswith(("90th", "99th")))
         force_setattr(results, "values", kept)
@@ -90,18 +90,18 @@ def test_equal_times_in_all_races_of_a_side_may_be_copies():
 
 
 def test_races_of_two_tools_are_compared_with_a_warning():
-    found, _ = compared(
+    comparison, _ = compared(
         [imported(0), imported(1)], [imported(n, tool="opensearch-benchmark") for n in (2, 3)]
     )
-    assert found.answer != "void"
-    warning = next(each for each in found.findings if "different tools" in each.text)
+    assert comparison.answer != "void"
+    warning = next(each for each in comparison.findings if "different tools" in each.text)
     assert "Rally, OpenSearch Benchmark" in warning.text
     assert not warning.makes_doubtful
 
 
 def test_a_tool_that_is_not_known_is_not_another_one():
-    found, _ = compared([imported(0), imported(1)], [imported(n, tool="unknown") for n in (2, 3)])
-    assert not any("different tools" in each.text for each in found.findings)
+    comparison, _ = compared([imported(0), imported(1)], [imported(n, tool="unknown") for n in (2, 3)])
+    assert not any("different tools" in each.text for each in comparison.findings)
 
 
 def test_tasks_without_a_partner_and_other_units_are_named():
@@ -114,8 +114,8 @@ def test_tasks_without_a_partner_and_other_units_are_named():
     ]
     values[1] = ImportedValue("Mean Throughput", "index", 1.0, "ops/s")
     force_setattr(results, "values", tuple(values))
-    found, _ = compared([old], [new])
-    texts = {each.tasks: (each.text, each.makes_doubtful) for each in found.findings}
+    comparison, _ = compared([old], [new])
+    texts = {each.tasks: (each.text, each.makes_doubtful) for each in comparison.findings}
     assert texts["term", "new"] == ("not in all races, and therefore not compared", False)
     assert texts["index",] == ("the unit differs: docs, ops", True)
 
@@ -129,8 +129,8 @@ def test_what_a_file_does_not_state_is_not_another_track_or_unit():
         results = replace(results, values=values)
         track = RecordedTrack("")
         new.append(ComparedRace(replace(other.record, imported=results, track=track, challenge=None)))
-    found, metrics = compared(old, new)
-    assert not [each.text for each in found.findings if each.makes_doubtful]
+    comparison, metrics = compared(old, new)
+    assert not [each.text for each in comparison.findings if each.makes_doubtful]
     assert metrics["p50-service-time:term"].word == "same"
     named = [ComparedRace(replace(each.record, track=RecordedTrack("other"))) for each in old]
     renamed = [ComparedRace(replace(each.record, race_id=f"new-{n}")) for n, each in enumerate(old)]
@@ -139,9 +139,9 @@ def test_what_a_file_does_not_state_is_not_another_track_or_unit():
 
 def test_a_race_of_another_tool_is_void_for_that_reason_only():
     own = [ComparedRace(own_race(f"own-{n}", n)) for n in range(3)]
-    found, metrics = compared([imported(n) for n in range(3)], own)
-    assert (found.answer, {each.word for each in metrics.values()}) == ("void", {"void"})
-    void = [each.text for each in found.findings if each.makes_doubtful]
+    comparison, metrics = compared([imported(n) for n in range(3)], own)
+    assert (comparison.answer, {each.word for each in metrics.values()}) == ("void", {"void"})
+    void = [each.text for each in comparison.findings if each.makes_doubtful]
     assert [text.partition(",")[0] for text in void] == [
         "the races were run with different tools or versions"
     ]
@@ -151,12 +151,12 @@ def test_searches_after_failed_indexing_are_void():
     """Its documents are missing, so that searches read less data."""
 
     def failing(number, rate):
-        found = imported(number, values=with_errors(imported(number), rate))
-        return ComparedRace(replace(found.record, max_error_rate=1.0, verdict=Verdict("suspect")))
+        race = imported(number, values=with_errors(imported(number), rate))
+        return ComparedRace(replace(race.record, max_error_rate=1.0, verdict=Verdict("suspect")))
 
-    found, metrics = compared([failing(n, 0.0) for n in (0, 2)], [failing(n, 80.0) for n in (1, 3)])
+    comparison, metrics = compared([failing(n, 0.0) for n in (0, 2)], [failing(n, 80.0) for n in (1, 3)])
     assert {each.word for each in metrics.values() if each.metric.task == "term"} == {"void"}
-    assert "up to 80 % fewer documents" in " ".join(each.text for each in found.findings)
+    assert "up to 80 % fewer documents" in " ".join(each.text for each in comparison.findings)
 
 
 def with_errors(compared_race, rate):
@@ -222,7 +222,7 @@ def test_an_unknown_error_rate_is_not_said_to_be_zero():
 
 
 def test_without_the_number_of_operations_nothing_is_shown_of_an_error_rate():
-    found, metrics = compared(*([imported(at) for at in range(first, 12, 2)] for first in (0, 1)))
+    comparison, metrics = compared(*([imported(at) for at in range(first, 12, 2)] for first in (0, 1)))
     assert metrics["error-rate:term"].possible_rise is None
-    text = gate_result(found, None, parse_requirements("no-worse:5%:error-rate:term")).text
+    text = gate_result(comparison, None, parse_requirements("no-worse:5%:error-rate:term")).text
     assert "is not shown of error-rate:term (no verdict: 0 in all races" in text

@@ -59,15 +59,15 @@ def test_neither_the_length_of_races_nor_a_pause_is_mistaken_for_a_change(pause_
     be wrong by 0.7 %; a pause would hide the drift, and treble the standard error.
     """
     draw = random.Random(3)
-    found = [experiment(draw, (10, 50), pause_before) for _ in range(8)]
-    assert {lag for one in found for lag in one.lags} == {1.0, -1.0}
+    experiments = [experiment(draw, (10, 50), pause_before) for _ in range(8)]
+    assert {lag for one in experiments for lag in one.lags} == {1.0, -1.0}
     effects = [
         effect
-        for one in found
+        for one in experiments
         if (effect := paired_effect(rates(one.baseline), rates(one.contender), lags=one.lags))
     ]
     # A change has a standard error of 0.09 %, and the mean of eight has one of 0.03 %.
-    assert sum(effect.log_ratio for effect in effects) / len(found) == pytest.approx(0.0, abs=0.001)
+    assert sum(effect.log_ratio for effect in effects) / len(experiments) == pytest.approx(0.0, abs=0.001)
     assert max(effect.standard_error for effect in effects) < 0.002
 
 
@@ -77,8 +77,8 @@ def test_a_pause_does_not_hide_that_one_side_always_ran_first() -> None:
         [block_race(f"{'ab'[side]}{block}", start[side], block) for block, start in enumerate(starts)]
         for side in (0, 1)
     )
-    found = compare_groups(old, new)
-    assert "the baseline ran first in every block, so that a drift" in texts(found)
+    comparison = compare_groups(old, new)
+    assert "the baseline ran first in every block, so that a drift" in texts(comparison)
 
 
 def test_the_plan_of_an_experiment_tells_how_far_races_are_apart() -> None:
@@ -129,8 +129,8 @@ def test_the_races_of_a_block_that_are_nearest_in_time_are_a_pair() -> None:
     """An experiment of the same name was interrupted in block 3 the day before."""
     old = [block_race(f"a{block}", 20 * block, block) for block in range(4)]
     new = [block_race(f"b{block}", 20 * block + 10, block) for block in range(4)]
-    found = pair_races([block_race("a-old", -1_440, 3), *old], new)
-    assert (names(found.baseline), names(found.alone)) == (["a0", "a1", "a2", "a3"], ["a-old"])
+    pairs = pair_races([block_race("a-old", -1_440, 3), *old], new)
+    assert (names(pairs.baseline), names(pairs.alone)) == (["a0", "a1", "a2", "a3"], ["a-old"])
 
 
 def planned(number: str, variant: str, minutes: float, block: int, **changes: object) -> ComparedRace:
@@ -144,20 +144,20 @@ def test_the_first_race_of_a_block_that_was_raced_again_is_left_out_with_a_note(
     new = [planned(f"{2 * block + 2:03}", "b", 20 * block + 10, block) for block in range(3)]
     again = [planned("003.2", "a", 100, 1), planned("004.2", "b", 110, 1)]
     failed = replace(planned("004", "b", 30, 1, complete=False), state="aborted")
-    found = compare_groups([*old, again[0]], [new[0], failed, new[2], again[1]])
-    assert [each.race_id for each in found.baseline.races] == ["e-001", "e-005", "e-003.2"]
-    assert found.notes == ("not compared, because their experiment repeated them: e-004, e-003",)
-    assert "no partner" not in texts(found)
+    comparison = compare_groups([*old, again[0]], [new[0], failed, new[2], again[1]])
+    assert [each.race_id for each in comparison.baseline.races] == ["e-001", "e-005", "e-003.2"]
+    assert comparison.notes == ("not compared, because their experiment repeated them: e-004, e-003",)
+    assert "no partner" not in texts(comparison)
 
 
 def test_of_a_block_that_was_raced_twice_the_last_attempt_counts() -> None:
     old = [planned(f"{2 * block + 1:03}", "a", 20 * block, block) for block in range(3)]
     new = [planned(f"{2 * block + 2:03}", "b", 20 * block + 10, block) for block in range(3)]
     again = [planned("003.2", "a", 100, 1), planned("004.2", "b", 110, 1)]
-    found = compare_groups([*old, again[0]], [*new, again[1]])
-    assert [each.race_id for each in found.baseline.races] == ["e-001", "e-005", "e-003.2"]
-    assert [each.race_id for each in found.contender.races] == ["e-002", "e-006", "e-004.2"]
-    assert found.notes == ("not compared, because their experiment repeated them: e-003, e-004",)
+    comparison = compare_groups([*old, again[0]], [*new, again[1]])
+    assert [each.race_id for each in comparison.baseline.races] == ["e-001", "e-005", "e-003.2"]
+    assert [each.race_id for each in comparison.contender.races] == ["e-002", "e-006", "e-004.2"]
+    assert comparison.notes == ("not compared, because their experiment repeated them: e-003, e-004",)
 
 
 def test_more_races_of_one_side_are_not_taken_for_repeated_ones() -> None:
@@ -169,9 +169,9 @@ def test_more_races_of_one_side_are_not_taken_for_repeated_ones() -> None:
         for number in range(10)
     ]
     new = [block_race(f"b{day}", 1_440 * day + 200, user_tags={**tags, "block": day}) for day in range(3)]
-    found = compare_groups(old, new)
-    assert (found.design, len(found.baseline.races), found.notes) == ("unpaired", 30, ())
-    assert "27 races have no partner in the block, so that two groups are compared" in texts(found)
+    comparison = compare_groups(old, new)
+    assert (comparison.design, len(comparison.baseline.races), comparison.notes) == ("unpaired", 30, ())
+    assert "27 races have no partner in the block, so that two groups are compared" in texts(comparison)
 
 
 def test_races_of_an_experiment_are_apart_by_their_numbers_in_its_plan() -> None:
@@ -190,8 +190,8 @@ def test_experiments_of_two_machines_with_the_same_id_have_no_common_blocks() ->
         for later in (0, 1_440)
     )
     killed = replace(old[3], state="killed")
-    found = pair_races([*old[:3], killed], new)
-    assert (found.design, len(found.baseline), len(found.contender)) == ("unpaired", 4, 4)
+    pairs = pair_races([*old[:3], killed], new)
+    assert (pairs.design, len(pairs.baseline), len(pairs.contender)) == ("unpaired", 4, 4)
     shown = next(each for each in compare_groups(old, new).findings if "drift" in each.text)
     assert "experiments of two machines have the same id" in shown.text
     assert shown.advice == "give each experiment a name of its own"
@@ -205,29 +205,29 @@ def test_a_duet_is_about_halves_and_not_about_the_order() -> None:
         ]
         for name, half in (("a", 1), ("b", 2))
     )
-    found = texts(compare_groups(old, new))
-    assert "the baseline had the first half of the machine in every block" in found
-    assert "ran first" not in found
+    text = texts(compare_groups(old, new))
+    assert "the baseline had the first half of the machine in every block" in text
+    assert "ran first" not in text
 
 
 def test_races_are_pairs_only_if_most_of_them_have_a_partner() -> None:
     old = [block_race(f"a{block}", 20 * block, block) for block in range(10)]
     new = [block_race(f"b{block}", 20 * block + 10, block) for block in range(7, 17)]
-    found = compare_groups(old, new)
-    assert (found.design, len(found.baseline.races), len(found.contender.races)) == ("unpaired", 10, 10)
-    assert "14 races have no partner in the block, so that two groups are compared: a0" in texts(found)
+    outcome = compare_groups(old, new)
+    assert (outcome.design, len(outcome.baseline.races), len(outcome.contender.races)) == ("unpaired", 10, 10)
+    assert "14 races have no partner in the block, so that two groups are compared: a0" in texts(outcome)
 
 
 def test_a_race_without_a_block_does_not_separate_the_pairs_of_others() -> None:
     old = [block_race(f"a{block}", 20 * block, block) for block in range(4)]
     new = [block_race(f"b{block}", 20 * block + 10, block) for block in range(4)]
     warm_up = block_race("a-warm", -60, user_tags={"experiment": "e", "variant": "a"})
-    found = compare_groups([warm_up, *old], new)
-    assert (found.design, len(found.baseline.races)) == ("paired", 4)
+    comparison = compare_groups([warm_up, *old], new)
+    assert (comparison.design, len(comparison.baseline.races)) == ("paired", 4)
     assert "1 race has no partner in the block, so that are not compared: a-warm (no block)" not in texts(
-        found
+        comparison
     )
-    assert "a-warm (no block)" in texts(found)
+    assert "a-warm (no block)" in texts(comparison)
 
 
 @pytest.mark.parametrize("state", ["killed", "interrupted", "aborted"])
@@ -235,10 +235,10 @@ def test_a_race_that_an_experiment_repeated_is_not_compared(state) -> None:
     old = [block_race(f"a{block}", 20 * block, block) for block in range(4)]
     new = [block_race(f"b{block}", 20 * block + 10, block) for block in range(4)]
     failed = replace(block_race("b2-first", 45, 2, complete=False), state=state)
-    found = compare_groups(old, [failed, *new])
-    assert [each.race_id for each in found.contender.races] == ["b0", "b1", "b2", "b3"]
-    assert found.answer != "void"
-    assert found.notes == ("not compared, because their experiment repeated them: b2-first",)
+    comparison = compare_groups(old, [failed, *new])
+    assert [each.race_id for each in comparison.contender.races] == ["b0", "b1", "b2", "b3"]
+    assert comparison.answer != "void"
+    assert comparison.notes == ("not compared, because their experiment repeated them: b2-first",)
     # Without another race of the block that finished, it is compared, and void.
     assert compare_groups(old, [failed, *(one for one in new if one.record.race_id != "b2")]).answer == "void"
 
@@ -247,8 +247,8 @@ def test_a_race_that_an_experiment_repeated_is_not_compared(state) -> None:
 def test_groups_that_ran_after_each_other_are_at_most_probably_better(later, word) -> None:
     sides = [[structs.replace(each, user_tags={}) for each in side] for side in blocks(6, factor=1.2)]
     moved = [structs.replace(each, timestamp=each.timestamp + timedelta(minutes=later)) for each in sides[1]]
-    found = compare_groups(compared(*sides[0]), compared(*moved))
+    comparison = compare_groups(compared(*sides[0]), compared(*moved))
     order = "the contender ran after the baseline" if later else "the races are not compared within blocks"
-    assert f"{order}, so that a drift of the machine is not excluded" in texts(found)
-    assert (found.design, found.answer) == ("unpaired", word)
-    assert next_text(found).startswith("repeat the races in blocks")
+    assert f"{order}, so that a drift of the machine is not excluded" in texts(comparison)
+    assert (comparison.design, comparison.answer) == ("unpaired", word)
+    assert next_text(comparison).startswith("repeat the races in blocks")

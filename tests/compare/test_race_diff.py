@@ -19,26 +19,26 @@ def compare(first: dict[str, str], second: dict[str, str], **unread: str) -> Rac
     return compare_configurations(*sides)
 
 
-def rows(found: RaceDiff) -> dict[str, list[tuple[str, str | None, str | None]]]:
-    return {group.title: [(each.key, *each.values) for each in group.differences] for group in found.groups}
+def rows(diff: RaceDiff) -> dict[str, list[tuple[str, str | None, str | None]]]:
+    return {group.title: [(each.key, *each.values) for each in group.differences] for group in diff.groups}
 
 
 def test_differences_are_grouped_and_equal_facts_counted() -> None:
     first = {"setting.a": "1", "node.n.jvm.flag.X": "1", "sysctl.vm.swappiness": "60", "race.seed": "42"}
     second = {"setting.a": "2", "node.n.jvm.flag.X": "2", "sysctl.vm.swappiness": "1", "race.seed": "42"}
-    found = compare(first, second)
-    assert rows(found) == {
+    diff = compare(first, second)
+    assert rows(diff) == {
         "Engine": [("setting.a", "1", "2")],
         "JVM": [("node.n.jvm.flag.X", "1", "2")],
         "Kernel": [("sysctl.vm.swappiness", "60", "1")],
     }
-    assert (found.equal, found.notes) == (1, ())
+    assert (diff.equal, diff.notes) == (1, ())
 
 
 def test_a_fact_that_one_side_does_not_have_is_a_difference_unless_it_could_not_be_read() -> None:
-    found = compare({"setting.a": "1", "cpu.b": "2", "cpu.c": "3"}, {}, **{"cpu_*": "no permission"})
-    assert rows(found) == {"Engine": [("setting.a", "1", None)]}
-    assert found.notes == ("not read in b: cpu.* (no permission)",)
+    diff = compare({"setting.a": "1", "cpu.b": "2", "cpu.c": "3"}, {}, **{"cpu_*": "no permission"})
+    assert rows(diff) == {"Engine": [("setting.a", "1", None)]}
+    assert diff.notes == ("not read in b: cpu.* (no permission)",)
 
 
 def test_ports_and_readings_that_differ_little_are_left_out() -> None:
@@ -75,12 +75,12 @@ def test_of_added_nodes_only_what_differs_from_the_others_is_shown() -> None:
     disks = {f"disk.data.n-{at}.0.file_system": "ext4" for at in range(3)}
     second = {**nodes[0], **nodes[1], **nodes[2], **disks, "node.n-2.roles": '["data"]'}
     first = {**nodes[0], "disk.data.n-0.0.file_system": "ext4"}
-    for found, values in (
+    for diff, values in (
         (compare(first, second), (None, '["data"]')),
         (compare(second, first), ('["data"]', None)),
     ):
-        assert rows(found) == {"Nodes": [("node.n-2.roles", *values)]}
-        (note,) = found.notes
+        assert rows(diff) == {"Nodes": [("node.n-2.roles", *values)]}
+        (note,) = diff.notes
         assert note.endswith(": n-1, n-2; shown is what differs from n-0 there")
     # Without a node that both have, all facts are shown.
     assert not compare(nodes[0], nodes[1]).notes
@@ -96,8 +96,8 @@ def test_names_of_control_groups_are_left_out_but_not_their_limits() -> None:
 def test_what_is_in_force_is_not_repeated_as_an_option_of_a_node() -> None:
     first = {"setting.a": "10%", "node.n.jvm.flag.G": "1", "node.n.jvm.argument.-XX:G": "1"}
     second = {"setting.a": "25%", "node.n.setting.a": "25%", "node.n.jvm.flag.G": "2"}
-    found = compare(first, second)
-    assert [key for group in rows(found).values() for key, *_ in group] == ["setting.a", "node.n.jvm.flag.G"]
+    diff = compare(first, second)
+    assert [key for group in rows(diff).values() for key, *_ in group] == ["setting.a", "node.n.jvm.flag.G"]
     # A node that differs from the others is shown.
     different = compare(
         {"setting.a": "1", "node.n.setting.a": "3"}, {"setting.a": "2", "node.n.setting.a": "4"}
@@ -138,16 +138,16 @@ def test_nodes_and_unread_facts_of_a_hostile_snapshot_are_not_compared_with_each
     sides = (
         RaceConfiguration(name, {**facts, **same}, unread) for name, facts in (("a", first), ("b", second))
     )
-    found = compare_configurations(*sides)
-    assert sum(len(group.differences) for group in found.groups) > 30_000
+    diff = compare_configurations(*sides)
+    assert sum(len(group.differences) for group in diff.groups) > 30_000
 
 
 def test_facts_of_groups_within_each_other_and_with_any_node_are_unread() -> None:
     first = {"node.n.1.process.nice": "1", "node.n.1.jvm.x": "1", "disk.a.b.c": "1", "disk.d": "1"}
     unread = {"disk.a.*": "in a", "disk.a.b.*": "in b", "node.*.process.*": "other host"}
-    found = compare_configurations(RaceConfiguration("a", first, {}), RaceConfiguration("b", {}, unread))
-    assert [key for group in rows(found).values() for key, *_ in group] == ["node.n.1.jvm.x", "disk.d"]
-    assert found.notes == (
+    diff = compare_configurations(RaceConfiguration("a", first, {}), RaceConfiguration("b", {}, unread))
+    assert [key for group in rows(diff).values() for key, *_ in group] == ["node.n.1.jvm.x", "disk.d"]
+    assert diff.notes == (
         "not read in b: disk.a.* (in a)",
         "not read in b: node.*.process.* (other host)",
     )

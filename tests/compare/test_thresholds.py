@@ -22,10 +22,10 @@ def problems(text: str, **changes) -> list[str]:
 
 
 def test_the_interval_decides_and_not_the_value():
-    found = search().latency.at(90.0)
-    assert found.high_ms > found.ms
-    assert problems(f"p90:term<{found.high_ms * 1.01}ms") == [""]
-    (problem,) = problems(f"p90:term<{(found.ms + found.high_ms) / 2}ms")
+    p90 = search().latency.at(90.0)
+    assert p90.high_ms > p90.ms
+    assert problems(f"p90:term<{p90.high_ms * 1.01}ms") == [""]
+    (problem,) = problems(f"p90:term<{(p90.ms + p90.high_ms) / 2}ms")
     assert problem.startswith("it is not shown to be below")
 
 
@@ -148,9 +148,9 @@ def test_failures_that_leave_no_bound_do_so_with_and_without_a_target_rate():
         assert problem.startswith("too many operations failed")
         assert problem.endswith("for an upper bound of p99")
     few = structs.replace(counts, succeeded=4_999, failed=1, operations=5_000, normal=5_000)
-    one = structs.replace(unpaced, accounting=few, error_rate=1 / 5_000, service_time=times(4_999, 5.0, 9.0))
-    assert problems("p99:term<100ms", tasks=(one,)) == [""]
-    in_a_row = structs.replace(one, error_design_effect=60.0)
+    rare = structs.replace(unpaced, accounting=few, error_rate=1 / 5_000, service_time=times(4_999, 5.0, 9.0))
+    assert problems("p99:term<100ms", tasks=(rare,)) == [""]
+    in_a_row = structs.replace(rare, error_design_effect=60.0)
     assert problems("p99:term<100ms", tasks=(in_a_row,))[0].startswith("too many operations failed")
 
 

@@ -46,7 +46,7 @@ def nights(
 ) -> list[RaceRecord]:
     """Returns a race for each night: how fast it indexed and how long a search took, with this noise."""
     draw = random.Random(11)
-    found = []
+    records = []
     for night in range(count):
         tasks = (
             index(10_000 * rate(night) * draw.gauss(1, noise)),
@@ -54,8 +54,8 @@ def nights(
         )
         cluster = RecordedCluster("opensearch", "3.3.0", None, revision(night), "c", ({"name": "node-0"},))
         own = race(f"n{night:02}", tasks=tasks, cluster=cluster)
-        found.append(structs.replace(own, timestamp=own.timestamp + timedelta(days=night)))
-    return found
+        records.append(structs.replace(own, timestamp=own.timestamp + timedelta(days=night)))
+    return records
 
 
 def trend_of(records: Iterable[RaceRecord], **options: object) -> Trend:
@@ -186,10 +186,10 @@ def test_the_facts_that_changed_here_and_only_here_come_first():
         for night, each in enumerate(records)
     ]
     (event,) = trend_of(changed).events
-    found = {fact.difference.key: (fact.difference, fact.only_here) for fact in event.facts}
-    heap, only_here = found["race.car_params.heap"]
+    facts = {fact.difference.key: (fact.difference, fact.only_here) for fact in event.facts}
+    heap, only_here = facts["race.car_params.heap"]
     assert (heap.baseline, heap.contender, only_here) == (("1g",), ("512m",), True)
-    revision, everywhere = found["engine.build_hash"]
+    revision, everywhere = facts["engine.build_hash"]
     assert (revision.baseline, revision.contender, everywhere) == (("r13",), ("r14",), False)
     assert event.facts[0].only_here
     text = shown(trend_of(changed))
@@ -338,9 +338,9 @@ def test_the_failures_of_an_outlier_do_not_hide_a_change():
         structs.replace(each, tasks=(index(error_rate=rate(night), accounting=totals), *each.tasks[1:]))
         for night, each in enumerate(nights(18))
     ]
-    found = metric(trend_of(records), "error-rate:index-append")
-    assert [point.is_outlier for point in found.points].index(True) == 4
-    assert [change.word for change in found.changes] == ["worse"]
+    error_rate = metric(trend_of(records), "error-rate:index-append")
+    assert [point.is_outlier for point in error_rate.points].index(True) == 4
+    assert [change.word for change in error_rate.changes] == ["worse"]
 
 
 def test_percentiles_with_too_few_samples_do_not_decide():
@@ -373,12 +373,12 @@ def test_a_task_that_only_some_races_have_has_fewer_points():
     records = nights(14)
     trend = trend_of([structs.replace(each, tasks=each.tasks[:1]) for each in records[:4]] + records[4:])
     assert len(metric(trend).points) == 14
-    found = metric(trend, "p90-latency:term").points
-    assert [point.race for point in found] == list(range(4, 14))
+    points = metric(trend, "p90-latency:term").points
+    assert [point.race for point in points] == list(range(4, 14))
 
 
 def test_imported_races_have_a_trend():
-    def imported(night: int, each: RaceRecord) -> RaceRecord:
+    def imported(night: int, record: RaceRecord) -> RaceRecord:
         rate = (900.0 if night >= 9 else 1000.0) + night % 3
         values = (
             ImportedValue("Mean Throughput", "index", rate, "docs/s"),
@@ -386,7 +386,7 @@ def test_imported_races_have_a_trend():
         )
         source = ImportedResults("rally", "race", f"{night}.json", "0" * 64, "2.13.0", values=values)
         return structs.replace(
-            each, imported=source, tasks=(), verdict=Verdict("suspect", (Finding("unknown"),))
+            record, imported=source, tasks=(), verdict=Verdict("suspect", (Finding("unknown"),))
         )
 
     records = [imported(night, each) for night, each in enumerate(nights(14))]

@@ -28,12 +28,12 @@ def grown(first: int, count: int = 12, rate: Factor = SLOWER) -> list[RaceRecord
 
 
 def more_memory(first: int) -> list[RaceRecord]:
-    found = []
+    records = []
     for night, race in enumerate(nights(12, rate=SLOWER)):
         # A kernel may leave some megabytes less.
         gib = 96 if night >= first else 64 - 0.1 * (night >= 3)
-        found.append(replace(race, environment=replace(race.environment, memory_bytes=round(gib * GIB))))
-    return found
+        records.append(replace(race, environment=replace(race.environment, memory_bytes=round(gib * GIB))))
+    return records
 
 
 @pytest.mark.parametrize("races", [grown(11), more_memory(9)])

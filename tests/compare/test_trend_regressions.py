@@ -72,10 +72,10 @@ def test_a_trend_judges_its_only_metric_by_itself():
 @pytest.mark.parametrize("seed", range(4))
 def test_a_regression_that_was_found_stays_until_it_is_accepted_or_gone(seed):
     """-6 % at a noise of 2 %, found late or not: the job does not become green by itself."""
-    found = [each.is_worse for each in after_each_race(noisy_rates([1.0] * 20 + [0.94] * 30, seed), 20)]
-    first = found.index(True)
+    worse = [each.is_worse for each in after_each_race(noisy_rates([1.0] * 20 + [0.94] * 30, seed), 20)]
+    first = worse.index(True)
     assert first <= 20
-    assert all(found[first:])
+    assert all(worse[first:])
 
 
 @pytest.mark.process
@@ -123,8 +123,8 @@ def test_a_late_regression_is_new_although_its_level_began_long_ago():
     for seed in range(30):
         draw = random.Random(seed)
         values = [draw.lognormvariate(0, 0.03) * (0.95 if race >= 20 else 1.0) for race in range(60)]
-        found = ((count, judged(values[:count], 1e-9)) for count in range(21, 61))
-        count, first = next(((count, each) for count, each in found if each.is_worse), (0, None))
+        judgements = ((count, judged(values[:count], 1e-9)) for count in range(21, 61))
+        count, first = next(((count, each) for count, each in judgements if each.is_worse), (0, None))
         if first is not None and first.regressions and count - first.regressions[0].after > 10:
             late += 1
             assert first.regressions[0].is_new
@@ -223,16 +223,16 @@ def test_two_clear_steps_are_two_steps():
     counts = []
     for seed in range(20):
         levels = [1.0] * 20 + [0.95] * 10 + [0.9] * 10
-        found = judged(noisy_rates(levels, seed))
-        counts.append(len(found.changes) if found.drift is None else 0)
+        trend = judged(noisy_rates(levels, seed))
+        counts.append(len(trend.changes) if trend.drift is None else 0)
     assert sum(count == 2 for count in counts) >= 16
 
 
 def test_small_steps_that_matter_together_say_so():
     """Each step of 2.5 % is certain at a noise of 0.2 %, and too small to matter."""
     levels = [1.0] * 12 + [0.975] * 12 + [0.95] * 12
-    found = metric(trend_of(noisy(levels, 2, noise=0.002), metrics=(LABEL,)))
-    first, second = found.changes
+    trend = metric(trend_of(noisy(levels, 2, noise=0.002), metrics=(LABEL,)))
+    first, second = trend.changes
     assert (first.is_regression, second.is_regression) == (True, False)
     assert first.total is not None
     assert first.total.value == pytest.approx(-0.05, abs=0.005)

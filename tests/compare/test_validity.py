@@ -112,20 +112,20 @@ def test_unfinished_races_are_void(state, reason):
 
 def test_messages_use_short_ids():
     void = replace(race("b-long", 1), verdict=Verdict("void", (Finding("broken"),)))
-    found = compare_groups(compared(race("a")), compared(void), ComparisonOptions(names={"b-long": "b-"}))
-    assert "race b- is void" in texts(found)
+    outcome = compare_groups(compared(race("a")), compared(void), ComparisonOptions(names={"b-long": "b-"}))
+    assert "race b- is void" in texts(outcome)
 
 
 def test_errors_make_only_their_task_void_if_the_documents_are_the_same():
     sides = blocks(4, factor=1.5, noise=0.002)
     failing = [replace(each, tasks=(index(error_rate=0.8), each.tasks[1])) for each in sides[1]]
-    found = of((sides[0], failing))
-    words = words_of(found)
+    comparison = of((sides[0], failing))
+    words = words_of(comparison)
     assert (words["throughput:index-append"], words["p50-latency:term"]) == ("void", "same")
     assert "0 % of the operations failed in the baseline, and 80 % in the contender (limit 1 %)" in texts(
-        found
+        comparison
     )
-    assert (found.answer, answer_sentence(found)[:13]) == ("partly void", "partly void: ")
+    assert (comparison.answer, answer_sentence(comparison)[:13]) == ("partly void", "partly void: ")
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def test_searches_that_read_other_documents_are_void(done, answer):
     sides = blocks(5, noise=0.002)
     changed = replace(sides[1][2], tasks=(index(10_000.0, work=WorkTotals(done, 0)), search()))
     sides[1][2] = changed
-    found = of(sides)
-    assert found.answer == answer
-    assert (words_of(found)["p50-latency:term"] == "void") is (answer == "partly void")
-    assert words_of(found)["throughput:index-append"] != "void"
-    assert ("searches read different data" in texts(found)) is (answer == "partly void")
+    comparison = of(sides)
+    assert comparison.answer == answer
+    assert (words_of(comparison)["p50-latency:term"] == "void") is (answer == "partly void")
+    assert words_of(comparison)["throughput:index-append"] != "void"
+    assert ("searches read different data" in texts(comparison)) is (answer == "partly void")
     untagged = [[replace(each, user_tags={}) for each in side] for side in sides]
     assert (words_of(of(untagged))["p50-latency:term"] == "void") is (answer == "partly void")
 
@@ -150,20 +150,20 @@ def test_few_errors_are_shown():
         [replace(each, tasks=(index(error_rate=rate),)) for each in side]
         for side, rate in zip(blocks(3), (0.0, 0.002), strict=True)
     ]
-    found = of(sides)
-    assert "and 0.2 % in the contender" in texts(found)
-    assert found.answer != "void"
+    comparison = of(sides)
+    assert "and 0.2 % in the contender" in texts(comparison)
+    assert comparison.answer != "void"
 
 
 def test_a_driver_that_was_the_bottleneck_makes_its_task_void():
     busy = Finding("the driver was busy", "driver", "give it more threads", ("index-append",), EVERYTHING)
     noisy = Finding("8 % of CPU time was stolen", "machine")
-    found = of(contender(verdict=Verdict("suspect", (busy, noisy))))
-    words = {(each.metric.task, each.word) for each in found.primary}
+    comparison = of(contender(verdict=Verdict("suspect", (busy, noisy))))
+    words = {(each.metric.task, each.word) for each in comparison.primary}
     assert ("index-append", "void") in words
     assert ("term", "void") not in words
     assert {word for task, word in words if task == "index-append"} == {"void"}
-    assert "8 % of CPU time was stolen (in 3 of 6 races: b0, b1 and b2)" in texts(found)
+    assert "8 % of CPU time was stolen (in 3 of 6 races: b0, b1 and b2)" in texts(comparison)
 
 
 @pytest.mark.parametrize(
@@ -181,13 +181,13 @@ def test_only_doubtful_figures_are_void_whatever_the_cause_is(doubtful_from, voi
     sides = blocks(6)
     late = Finding("sent late", "machine", "", ("term",), doubtful_from)
     sides[1][3] = replace(sides[1][3], verdict=Verdict("suspect", (late,)))
-    found = compare_groups(
+    comparison = compare_groups(
         *(compared(*side) for side in sides),
         ComparisonOptions(("throughput", "p50", "p90", "p99", "error-rate")),
     )
-    assert {each.metric.q for each in found.primary if each.word == "void"} == void
-    assert {each.metric.task for each in found.primary if each.word == "void"} <= {"term"}
-    assert "term: sent late (in 1 of 12 races: b3)" in texts(found)
+    assert {each.metric.q for each in comparison.primary if each.word == "void"} == void
+    assert {each.metric.task for each in comparison.primary if each.word == "void"} <= {"term"}
+    assert "term: sent late (in 1 of 12 races: b3)" in texts(comparison)
 
 
 def test_a_doubtful_step_that_is_not_a_task_makes_the_race_doubtful():
@@ -210,9 +210,9 @@ def test_figures_of_alike_findings_are_shown_as_a_range():
         text = f"the driver was busy up to {share} % of 10 s, p99 {delay} late on node-0: 1,200 of 3.3.0"
         finding = Finding(text, "driver", "", ("term",), (98.0, None, 50.0, 99.0)[number])
         sides[1][number] = replace(sides[1][number], verdict=Verdict("suspect", (finding,)))
-    found = of(sides)
+    outcome = of(sides)
     text = "the driver was busy 81 to 99 % of 10 s, p99 300 µs to 1.4 s late on node-0: 1,200 of 3.3.0"
-    assert [each.doubtful_from for each in found.findings if each.text == f"{text} (in 4 of 8 races)"] == [
+    assert [each.doubtful_from for each in outcome.findings if each.text == f"{text} (in 4 of 8 races)"] == [
         50.0
     ]
 
@@ -222,8 +222,8 @@ def test_a_race_whose_tail_is_doubtful_is_not_blamed_for_all_figures():
     for number, doubtful_from in enumerate((87.4, EVERYTHING)):
         finding = Finding("replies were read late", "machine", "", ("term",), doubtful_from)
         sides[1][number] = replace(sides[1][number], verdict=Verdict("suspect", (finding,)))
-    found = {each.text: each.doubtful_from for each in of(sides).findings if "late" in each.text}
-    assert found == {
+    doubts = {each.text: each.doubtful_from for each in of(sides).findings if "late" in each.text}
+    assert doubts == {
         "replies were read late (in 1 of 8 races: b0)": 87.4,
         "replies were read late (in 1 of 8 races: b1)": EVERYTHING,
     }
@@ -237,40 +237,40 @@ def test_tasks_without_a_primary_metric_void_nothing():
             created = replace(own.tasks[1], task="create-index", operation_type="create-index", paced=False)
             created = replace(created, accounting=OperationTotals(1, 1, 0, 0, 0, 0, 1, 1))
             side[number] = replace(own, tasks=(created, *own.tasks))
-    found = of(sides)
-    assert "create-index: replies were read late (in 3 of 6 races: b0, b1 and b2)" in texts(found)
-    assert [each for each in found.findings if each.makes_doubtful] == []
-    assert {each.word for each in found.metrics if each.metric.task == "create-index"} == {"void"}
-    assert found.answer not in ("void", "partly void")
+    comparison = of(sides)
+    assert "create-index: replies were read late (in 3 of 6 races: b0, b1 and b2)" in texts(comparison)
+    assert [each for each in comparison.findings if each.makes_doubtful] == []
+    assert {each.word for each in comparison.metrics if each.metric.task == "create-index"} == {"void"}
+    assert comparison.answer not in ("void", "partly void")
 
 
 def test_what_voids_everything_stands_first():
     late = Finding("replies were read late", "machine", "", ("term",), EVERYTHING)
-    found = of(contender(verdict=Verdict("suspect", (late,)), challenge="another"))
-    assert [each.tasks for each in found.findings if each.makes_doubtful] == [(), ("term",)]
+    comparison = of(contender(verdict=Verdict("suspect", (late,)), challenge="another"))
+    assert [each.tasks for each in comparison.findings if each.makes_doubtful] == [(), ("term",)]
 
 
 def test_void_races_that_differ_in_figures_share_a_reason():
     sides = blocks(5)
-    for number, each in enumerate(sides[1]):
+    for number, raced in enumerate(sides[1]):
         verdict = Verdict("void", (Finding(f"{60 + number} % of the operations failed", "engine"),))
-        sides[1][number] = replace(each, verdict=verdict)
+        sides[1][number] = replace(raced, verdict=verdict)
     assert_void(of(sides), "races b0, b1, b2 and 2 more are void: 60 to 64 % of the operations failed")
 
 
 def test_another_operation_under_the_same_name_is_void():
-    found = of(contender(tasks=(index(), search(operation_type="sql"))))
-    words = {each.metric.task: each.word for each in found.metrics if each.metric.task}
+    comparison = of(contender(tasks=(index(), search(operation_type="sql"))))
+    words = {each.metric.task: each.word for each in comparison.metrics if each.metric.task}
     assert words["term"] == "void"
-    assert "term: the operation type differs: search, sql" in texts(found)
+    assert "term: the operation type differs: search, sql" in texts(comparison)
 
 
 def test_unsteady_tasks_are_named_with_their_side():
     warming = Steadiness("warming", 20.0, (LevelChange(10.0, 10.0, 1.0, 2.0, 1.0),))
-    found = of(contender(tasks=(index(steady=warming), search())))
+    comparison = of(contender(tasks=(index(steady=warming), search())))
     assert (
         "index-append: still became faster while it was measured "
-        "(in 0 of 3 races of the baseline, 3 of 3 of the contender)" in texts(found)
+        "(in 0 of 3 races of the baseline, 3 of 3 of the contender)" in texts(comparison)
     )
 
 
@@ -295,11 +295,11 @@ def unsteady(sides, states):
 
 
 def test_a_task_that_is_unsteady_in_several_ways_on_one_side_is_void():
-    found = of(unsteady(blocks(10), ("warming", "not-steady") * 5))
-    assert words_of(found)["throughput:index-append"] == "void"
+    comparison = of(unsteady(blocks(10), ("warming", "not-steady") * 5))
+    assert words_of(comparison)["throughput:index-append"] == "void"
     assert (
         "still became faster or was not in a steady state while it was measured "
-        "(in 0 of 10 races of the baseline, 10 of 10 of the contender)" in texts(found)
+        "(in 0 of 10 races of the baseline, 10 of 10 of the contender)" in texts(comparison)
     )
 
 
@@ -336,10 +336,10 @@ def test_a_machine_that_changes_between_blocks_is_said_but_does_not_void():
     sides = blocks(4)
     for side in sides:
         side[3] = replace(side[3], environment=Environment(cpu_model="Other CPU", kernel="6.1"))
-    found = of(sides)
-    assert "the machine changed between the races: A CPU, 2 cores and Other CPU" in texts(found)
-    assert "the kernel changed between the races: unknown and 6.1" in texts(found)
-    assert found.answer != "void"
+    comparison = of(sides)
+    assert "the machine changed between the races: A CPU, 2 cores and Other CPU" in texts(comparison)
+    assert "the kernel changed between the races: unknown and 6.1" in texts(comparison)
+    assert comparison.answer != "void"
 
 
 def test_snapshots_show_what_differs():
@@ -350,12 +350,12 @@ def test_snapshots_show_what_differs():
         ]
         for side, value in zip(blocks(3), ("false", "true"), strict=True)
     ]
-    found = compare_groups(*sides)
-    assert [(each.area, each.key, each.contender) for each in found.differences] == [
+    comparison = compare_groups(*sides)
+    assert [(each.area, each.key, each.contender) for each in comparison.differences] == [
         ("Race", "race.car_params.heap", ("2g",)),
         ("JVM", "jvm.flag.UseZGC", ("true",)),
     ]
-    assert "snapshot" not in texts(found)
+    assert "snapshot" not in texts(comparison)
 
 
 def test_equal_configurations_are_pointed_out():
@@ -364,17 +364,17 @@ def test_equal_configurations_are_pointed_out():
 
 
 def test_the_load_of_a_task_is_a_difference():
-    found = of(contender(tasks=(index(clients=16), search()), car_params={"heap": "1g"}))
-    assert [(each.key, each.baseline, each.contender) for each in found.differences] == [
+    comparison = of(contender(tasks=(index(clients=16), search()), car_params={"heap": "1g"}))
+    assert [(each.key, each.baseline, each.contender) for each in comparison.differences] == [
         ("task.index-append.clients", ("2",), ("16",))
     ]
 
 
 def test_searches_in_stores_of_different_size_are_pointed_out():
     larger = SystemMetrics(store_size=4 * 1024**3)
-    found = of(contender(system=larger))
-    assert "the store of the contender has another size (+33.3 %)" in texts(found)
-    assert "void" not in words_of(found).values()
+    comparison = of(contender(system=larger))
+    assert "the store of the contender has another size (+33.3 %)" in texts(comparison)
+    assert "void" not in words_of(comparison).values()
 
 
 def test_a_side_that_always_runs_first_does_not_exclude_drift():
@@ -387,8 +387,8 @@ def test_a_side_that_always_runs_first_does_not_exclude_drift():
 
 
 def test_versions_of_pacenote_are_pointed_out():
-    found = of(contender(environment=Environment(cpu_model="A CPU", cpu_logical_cores=2, pacenote="0.2")))
-    assert "different versions of Pacenote: 0.1.0 and 0.2" in texts(found)
+    outcome = of(contender(environment=Environment(cpu_model="A CPU", cpu_logical_cores=2, pacenote="0.2")))
+    assert "different versions of Pacenote: 0.1.0 and 0.2" in texts(outcome)
 
 
 def test_a_block_on_two_machines_is_named():
@@ -417,10 +417,10 @@ def test_groups_are_void_if_their_machines_or_data_have_different_shares(own, vo
         ]
         for side, count in zip(sides, own, strict=True)
     ]
-    found = of(mixed)
-    assert (found.answer == "void") is voids
+    comparison = of(mixed)
+    assert (comparison.answer == "void") is voids
     if voids:
-        assert "(4 of 5) and" in found.findings[0].text
+        assert "(4 of 5) and" in comparison.findings[0].text
 
 
 def test_seeds_of_data_count_without_blocks_only_if_each_side_has_one():
@@ -462,15 +462,15 @@ def test_sides_on_hosts_of_their_own_are_void(hosts, voids):
         ]
         for side, own in zip(blocks(len(hosts[0])), hosts, strict=True)
     ]
-    found = of(sides)
-    assert (found.answer == "void") is voids
-    assert ("the hosts differ: a in the baseline, b in the contender" in texts(found)) is voids
+    comparison = of(sides)
+    assert (comparison.answer == "void") is voids
+    assert ("the hosts differ: a in the baseline, b in the contender" in texts(comparison)) is voids
 
 
 def test_other_hosts_of_the_engine_are_pointed_out():
-    found = of(contender(cluster=RecordedCluster(nodes=({"host": "10.0.0.2"}, {"host": "10.0.0.1"}))))
-    assert "the host of the engine changed between the races: " in texts(found)
-    assert "10.0.0.1, 10.0.0.2" in texts(found)
+    comparison = of(contender(cluster=RecordedCluster(nodes=({"host": "10.0.0.2"}, {"host": "10.0.0.1"}))))
+    assert "the host of the engine changed between the races: " in texts(comparison)
+    assert "10.0.0.1, 10.0.0.2" in texts(comparison)
 
 
 @pytest.mark.parametrize(("gib", "voids"), [(23.7, False), (12, True)])
@@ -487,9 +487,9 @@ def test_memory_that_the_kernel_keeps_is_not_another_machine(gib, voids):
 
 def test_only_a_few_values_are_shown():
     sides = blocks(4)
-    for number, each in enumerate(sides[1]):
+    for number, raced in enumerate(sides[1]):
         sides[1][number] = replace(
-            each, environment=Environment(cpu_model="A CPU", cpu_logical_cores=2, host_name=f"host-{number}")
+            raced, environment=Environment(cpu_model="A CPU", cpu_logical_cores=2, host_name=f"host-{number}")
         )
     assert "the host changed between the races: unknown and host-0 and host-1 and 2 more" in texts(of(sides))
 

@@ -158,14 +158,14 @@ def results(driver: _core.Driver) -> dict[str, TaskResult]:
 
 def documents(driver: _core.Driver) -> dict[str, dict[str, Any]]:
     """Returns the results as the driver writes them, by task."""
-    found: dict[str, dict[str, Any]] = {}
+    by_task: dict[str, dict[str, Any]] = {}
     while True:
         for event in driver.wait(1.0):
             if isinstance(event, _core.RaceFinished):
                 assert json.loads(event.summary)["error"] is None
-                return found
+                return by_task
             result = json.loads(event.result)
-            found[result["task"]] = result
+            by_task[result["task"]] = result
 
 
 def test_results_of_the_driver_have_exactly_the_fields_of_task_result(port: int, tmp_path: Path) -> None:
@@ -176,11 +176,11 @@ def test_results_of_the_driver_have_exactly_the_fields_of_task_result(port: int,
     bound = Iterations(0, 3)
     tasks = [replace(planned("parts", work, Unpaced()), bound=bound)]
     tasks.append(replace(planned("plain", CallSequence((get,)), Unpaced()), bound=bound))
-    found = documents(_core.Driver(plan(port, *tasks), tmp_path))
-    assert found["parts"]["errors"]
-    assert found["parts"]["parts"]
-    assert found["plain"]["service_time"]
-    for document in found.values():
+    by_task = documents(_core.Driver(plan(port, *tasks), tmp_path))
+    assert by_task["parts"]["errors"]
+    assert by_task["parts"]["parts"]
+    assert by_task["plain"]["service_time"]
+    for document in by_task.values():
         # Python adds what runners return, their delays and mistakes, and what schedulers could not count.
         read = TaskResult.from_document(document).to_document()
         assert json.loads(json.dumps(read)) == document | {

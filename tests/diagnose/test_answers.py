@@ -100,8 +100,8 @@ def rules_of_the_test(tmp_path):
 
 def answers(rules, evidence):
     """Returns the answers by id."""
-    found = diagnose(evidence, rules)
-    together = (*found.validity, *found.findings, *found.ruled_out, *found.not_applicable)
+    diagnosis = diagnose(evidence, rules)
+    together = (*diagnosis.validity, *diagnosis.findings, *diagnosis.ruled_out, *diagnosis.not_applicable)
     assert len(together) == len(rules)
     return {answer.id: answer for answer in together}
 
@@ -149,49 +149,49 @@ def test_a_rule_that_fires_has_its_figures_bound_advice_and_expectations(rules):
     ],
 )
 def test_a_rule_that_does_not_fire_says_why(rules, changes, state, text):
-    found = answers(rules, evidence_of(**{"gc": GC, "jvm": HOTSPOT, "host": MEMORY, **changes}))["P"]
-    assert (found.state, found.text) == (state, text)
-    assert found.bound is None
-    assert found.advice == ()
+    answer = answers(rules, evidence_of(**{"gc": GC, "jvm": HOTSPOT, "host": MEMORY, **changes}))["P"]
+    assert (answer.state, answer.text) == (state, text)
+    assert answer.bound is None
+    assert answer.advice == ()
 
 
 def test_a_rule_about_other_tasks_is_not_applicable(rules):
-    found = answers(rules, evidence_of(memory={"available_share": 0.01}))
-    assert (found["M"].state, found["M"].text) == ("not applicable", "no task searches")
+    by_rule = answers(rules, evidence_of(memory={"available_share": 0.01}))
+    assert (by_rule["M"].state, by_rule["M"].text) == ("not applicable", "no task searches")
     assert answers(rules, EvidenceBuilder("r").build())["P"].text == "no task was measured"
 
 
 def test_alternatives_that_are_all_false_are_all_named(rules):
-    found = answers(rules, evidence_of(node={"write_queue": 3, "search_queue": 4}))["Q"]
-    assert found.text == "node.write_queue is 3, not above 10 and node.search_queue is 4, not above 10"
+    answer = answers(rules, evidence_of(node={"write_queue": 3, "search_queue": 4}))["Q"]
+    assert answer.text == "node.write_queue is 3, not above 10 and node.search_queue is 4, not above 10"
 
 
 def test_advice_is_withheld_if_a_caution_or_another_rule_is_against_it(rules):
     small = {"memory_bytes": 2 << 30}
-    found = answers(rules, evidence_of(gc=GC, jvm=HOTSPOT, host=small))["P"]
-    assert (found.state, found.advice) == ("fired", ())
-    assert found.withheld == ("the memory has only 2.0 GiB",)
+    answer = answers(rules, evidence_of(gc=GC, jvm=HOTSPOT, host=small))["P"]
+    assert (answer.state, answer.advice) == ("fired", ())
+    assert answer.withheld == ("the memory has only 2.0 GiB",)
     scarce = {"available_share": 0.05}
-    found = answers(rules, evidence_of("searching", gc=GC, jvm=HOTSPOT, host=MEMORY, memory=scarce))["P"]
-    assert found.withheld == ("M fired: no memory left",)
-    found = answers(rules, evidence_of(gc=GC, jvm=HOTSPOT))["P"]
-    assert found.advice
-    assert found.doubts == (
+    answer = answers(rules, evidence_of("searching", gc=GC, jvm=HOTSPOT, host=MEMORY, memory=scarce))["P"]
+    assert answer.withheld == ("M fired: no memory left",)
+    answer = answers(rules, evidence_of(gc=GC, jvm=HOTSPOT))["P"]
+    assert answer.advice
+    assert answer.doubts == (
         "not checked, because host.memory_bytes is not known: ((jvm.heap_max_bytes * 4) > host.memory_bytes)",
     )
 
 
 def test_findings_are_ranked_by_their_bounds_weighed_with_confidence(rules):
     evidence = evidence_of(gc=GC, jvm=HOTSPOT, host=MEMORY, node={"write_queue": 50})
-    found = diagnose(evidence, rules)
-    assert [(answer.id, answer.bound, answer.confidence) for answer in found.findings] == [
+    outcome = diagnose(evidence, rules)
+    assert [(answer.id, answer.bound, answer.confidence) for answer in outcome.findings] == [
         ("P", pytest.approx(0.25), 1.0),
         ("Q", pytest.approx(0.5), 0.2),
     ]
     doubtful = evidence_of(gc=GC, jvm=HOTSPOT, host=MEMORY, machine={"steal_share": 0.1})
-    found = diagnose(doubtful, rules)
-    assert [answer.id for answer in found.warnings] == ["D"]
-    assert (found.findings[0].confidence, found.findings[0].doubts) == (0.5, ("D fired: stolen time",))
+    outcome = diagnose(doubtful, rules)
+    assert [answer.id for answer in outcome.warnings] == ["D"]
+    assert (outcome.findings[0].confidence, outcome.findings[0].doubts) == (0.5, ("D fired: stolen time",))
 
 
 def test_the_worst_task_and_node_speak_for_a_rule(rules):
@@ -200,17 +200,17 @@ def test_the_worst_task_and_node_speak_for_a_rule(rules):
         builder.set(Window(), name, value)
     for task, node, share in (("a", "n1", 0.1), ("b", "n1", 0.2), ("b", "n2", 0.6), ("a", "n2", 0.01)):
         builder.set(Window(task, node), "gc.stop_share", share)
-    found = answers(rules, builder.build())["P"]
-    assert (found.tasks, found.node, found.severe) == (("b", "a"), "n2", True)
-    assert found.bound == pytest.approx(1.5)
-    assert found.text == "stopped for 60.0 % of not observed pauses"
-    assert found.advice[0].options == {}
+    answer = answers(rules, builder.build())["P"]
+    assert (answer.tasks, answer.node, answer.severe) == (("b", "a"), "n2", True)
+    assert answer.bound == pytest.approx(1.5)
+    assert answer.text == "stopped for 60.0 % of not observed pauses"
+    assert answer.advice[0].options == {}
 
 
 def test_a_bound_that_cannot_be_computed_names_what_is_missing(rules):
-    found = answers(rules, evidence_of(node={"search_queue": 50}))["Q"]
-    assert (found.state, found.bound, found.assumes) == ("fired", None, "")
-    assert [figure.name for figure in found.missing] == ["node.write_queue"]
+    answer = answers(rules, evidence_of(node={"search_queue": 50}))["Q"]
+    assert (answer.state, answer.bound, answer.assumes) == ("fired", None, "")
+    assert [figure.name for figure in answer.missing] == ["node.write_queue"]
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ def test_what_is_missing_is_never_shown_as_zero(tmp_path, evidence, text):
         f"[[rule]]\nid = 'E'\ntitle = 't'\nevidence = \"\"\"{evidence}\"\"\"\nfinding = 'f'\nsource = 's'\n"
     )
     known = evidence_of(gc=GC | {"concurrent": False}, jvm=HOTSPOT | {"compressed_oops": True})
-    found = answers(read_rules(tmp_path), known)["E"]
-    assert (found.state, found.text) == ("ruled out", text)
+    answer = answers(read_rules(tmp_path), known)["E"]
+    assert (answer.state, answer.text) == ("ruled out", text)
 
 
 AUTO = """
@@ -287,12 +287,12 @@ def test_a_target_rate_makes_times_what_can_improve(tmp_path, paced, bounds, ord
     figures = {"gc.stop_share": 0.2, "gc.pause_p99_ms": 10, "task.service_p99_ms": 20, "task.paced": paced}
     for name, value in figures.items():
         builder.set(Window("load"), name, value)
-    found = diagnose(builder.build(), read_rules(tmp_path)).findings
-    assert [each.id for each in found] == order
-    assert {each.id: each.largest_change for each in found} == {
+    findings = diagnose(builder.build(), read_rules(tmp_path)).findings
+    assert [each.id for each in findings] == order
+    assert {each.id: each.largest_change for each in findings} == {
         name: None if value is None else pytest.approx(value) for name, value in bounds.items()
     }
-    assert found[0].metric == ("p99:load" if paced else "throughput:load")
+    assert findings[0].metric == ("p99:load" if paced else "throughput:load")
 
 
 @pytest.mark.parametrize(
@@ -307,9 +307,9 @@ def test_figures_of_more_than_the_measured_task_are_doubtful(tmp_path, task, dou
     (tmp_path / "rules.toml").write_text(AUTO)
     builder = EvidenceBuilder("race", [task])
     builder.set(Window("load"), "gc.stop_share", 0.2)
-    found = diagnose(builder.build(), read_rules(tmp_path)).findings[0]
-    assert found.confidence == (0.5 if doubt else 1.0)
-    assert [text[: len(doubt)] for text in found.doubts] == ([doubt] if doubt else [])
+    finding = diagnose(builder.build(), read_rules(tmp_path)).findings[0]
+    assert finding.confidence == (0.5 if doubt else 1.0)
+    assert [text[: len(doubt)] for text in finding.doubts] == ([doubt] if doubt else [])
 
 
 def test_a_finding_about_the_whole_cluster_names_no_node_and_one_about_a_node_does(rules):
@@ -334,6 +334,6 @@ def test_a_doubted_finding_does_not_lead(rules):
     builder.set(Window("a"), "gc.stop_share", 0.9)
     builder.set(Window("a"), "machine.steal_share", 0.5)
     builder.set(Window("b"), "node.write_queue", 11)
-    found = diagnose(builder.build(), rules)
-    assert [(answer.id, answer.doubtful) for answer in found.findings] == [("Q", False), ("P", True)]
-    assert [answer.id for answer in found.leading] == ["Q"]
+    diagnosis = diagnose(builder.build(), rules)
+    assert [(answer.id, answer.doubtful) for answer in diagnosis.findings] == [("Q", False), ("P", True)]
+    assert [answer.id for answer in diagnosis.leading] == ["Q"]

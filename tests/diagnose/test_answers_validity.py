@@ -65,8 +65,8 @@ def answer(name: str, figures: dict[str, Any]) -> RuleAnswer:
     for figure, value in figures.items():
         builder.set(Window(), figure, value)
     (rule,) = (each for each in RULES if each.id == name)
-    (found,) = diagnose(builder.build(), [rule]).validity
-    return found
+    (rule_answer,) = diagnose(builder.build(), [rule]).validity
+    return rule_answer
 
 
 def test_there_are_thirteen_validity_rules() -> None:
@@ -74,10 +74,10 @@ def test_there_are_thirteen_validity_rules() -> None:
 
 
 def test_other_programs_disturb_a_race_if_they_used_enough_at_least() -> None:
-    found = answer(
+    rule_answer = answer(
         "V6", {"cpu.other_least_share": 0.25, "verdict.machine_reasons": 0, "cpu.steal_share": 0.01}
     )
-    assert (found.state, found.text) == (
+    assert (rule_answer.state, rule_answer.text) == (
         "fired",
         "other programs ran; other processes used at least 25.0 % of the cores of the engine; other guests "
         "of the host took 1.0 % of the cores of the engine",

@@ -41,20 +41,20 @@ def race(**changes: object) -> RaceRecord:
 
 
 def diagnosed(
-    found: RaceRecord, other_share: float = 0.0, status: float = 0.0
+    judged: RaceRecord, other_share: float = 0.0, status: float = 0.0
 ) -> tuple[RaceRecord, Diagnosis]:
     """Judges and diagnoses a race during which this was sampled, as a race and a later diagnosis do."""
     cuts = telemetry(
         "node-counters", gauge("cluster.status", status), gauge("cluster.relocating_shards", 0.0)
     )
     observed = task_observations(cuts, {}, {TASK: [{"cpu.other_share": other_share}]}, ["a"])
-    found = with_observations(found, observed)
-    found = replace(found, verdict=determine_verdict(found))
-    builder = race_builder(found)
-    add_snapshot_figures(builder, found, None)
+    judged = with_observations(judged, observed)
+    judged = replace(judged, verdict=determine_verdict(judged))
+    builder = race_builder(judged)
+    add_snapshot_figures(builder, judged, None)
     add_host_figures(builder, {TASK: {"cpu.other_share": other_share}}, SamplerFacts(("a", "b")))
     add_cluster_states(builder, cuts, {})
-    return found, diagnose(builder.build(), list(RULES.values()))
+    return judged, diagnose(builder.build(), list(RULES.values()))
 
 
 def driver_of(share: float) -> dict[str, object]:
@@ -86,8 +86,8 @@ def test_every_rule_that_doubts_the_results_of_a_race_has_a_case() -> None:
 
 
 def test_a_race_without_a_cause_for_doubt_is_valid_and_no_rule_fires() -> None:
-    found, diagnosis = diagnosed(race(driver=driver_of(0.5)), other_share=0.1)
-    assert (found.verdict.state, fired(diagnosis), diagnosis.verdict) == ("valid", set(), "valid")
+    judged, diagnosis = diagnosed(race(driver=driver_of(0.5)), other_share=0.1)
+    assert (judged.verdict.state, fired(diagnosis), diagnosis.verdict) == ("valid", set(), "valid")
     assert diagnosis_sections(diagnosis)[0].title == (
         "Validity: the race is valid, and no validity rule fired"
     )
@@ -95,18 +95,18 @@ def test_a_race_without_a_cause_for_doubt_is_valid_and_no_rule_fires() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_race_for_which_a_rule_fires_is_not_valid(name: str) -> None:
-    found, diagnosis = CASES[name]()
+    judged, diagnosis = CASES[name]()
     assert fired(diagnosis) == {name}
-    assert found.verdict.state == ("void" if name in ("V1", "V12") else "suspect")
+    assert judged.verdict.state == ("void" if name in ("V1", "V12") else "suspect")
     section = diagnosis_sections(diagnosis)[0]
-    assert section.items[0].title == f"the race is {found.verdict.state}"
-    assert section.items[0].details == tuple(("reason", reason) for reason in found.verdict.reasons)
+    assert section.items[0].title == f"the race is {judged.verdict.state}"
+    assert section.items[0].details == tuple(("reason", reason) for reason in judged.verdict.reasons)
 
 
 def test_errors_that_the_user_tolerates_do_not_void_the_diagnosis_either() -> None:
     tolerant = replace(race(), tasks=(bulk(error_rate=0.02),), max_error_rate=0.05)
-    found, diagnosis = diagnosed(tolerant)
-    assert (found.verdict.state, fired(diagnosis)) == ("valid", set())
+    judged, diagnosis = diagnosed(tolerant)
+    assert (judged.verdict.state, fired(diagnosis)) == ("valid", set())
 
 
 def test_a_finding_states_why_the_machine_is_blamed() -> None:

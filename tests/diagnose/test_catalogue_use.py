@@ -117,11 +117,11 @@ def in_option(value: OptionTemplate) -> Iterator[str]:
     if isinstance(value, Template):
         yield from value.names()
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from in_option(each)
+        for part in value.values():
+            yield from in_option(part)
     elif isinstance(value, tuple):
-        for each in value:
-            yield from in_option(each)
+        for part in value:
+            yield from in_option(part)
 
 
 def used_figures() -> set[str]:
@@ -134,12 +134,12 @@ def used_figures() -> set[str]:
 
 def mentioned_figures() -> set[str]:
     """Returns the figures that texts quote, and those that a rule expects to change."""
-    found = set[str]()
+    names = set[str]()
     for rule in bundled_rules():
         templates = (rule.finding, *(each.text for each in (*rule.advice, *rule.cautions)))
-        found |= {name for template in templates for name in template.names()}
-        found |= {mechanism.figure for mechanism in rule.mechanism}
-    return found
+        names |= {name for template in templates for name in template.names()}
+        names |= {mechanism.figure for mechanism in rule.mechanism}
+    return names
 
 
 def test_every_figure_decides_something_or_is_quoted_for_a_reason() -> None:

@@ -22,19 +22,19 @@ def test_the_worst_state_during_a_task_is_a_figure_of_it() -> None:
     )
     builder = EvidenceBuilder("race")
     add_cluster_states(builder, cuts, WATERMARK)
-    found = builder.build()
-    assert found.value(Window(TASK), "cluster.health") == "yellow"
-    assert found.value(Window(TASK), "cluster.relocating_shards") == 3
-    assert found.value(Window(TASK), "cluster.pending_tasks") == 1.5
-    assert found.value(Window(TASK), "cluster.disk_watermark") is True
+    evidence = builder.build()
+    assert evidence.value(Window(TASK), "cluster.health") == "yellow"
+    assert evidence.value(Window(TASK), "cluster.relocating_shards") == 3
+    assert evidence.value(Window(TASK), "cluster.pending_tasks") == 1.5
+    assert evidence.value(Window(TASK), "cluster.disk_watermark") is True
 
 
 def test_what_was_not_sampled_is_missing() -> None:
     builder = EvidenceBuilder("race")
     add_cluster_states(builder, telemetry("node-counters"), {})
-    found = builder.build()
+    evidence = builder.build()
     for name in ("cluster.health", "cluster.relocating_shards", "cluster.disk_watermark"):
-        assert isinstance(found.value(Window(TASK), name), Unknown), name
+        assert isinstance(evidence.value(Window(TASK), name), Unknown), name
 
 
 def test_changes_for_an_index_that_was_just_created_are_not_a_queue() -> None:

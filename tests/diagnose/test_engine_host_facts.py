@@ -69,14 +69,14 @@ def evidence(
 
 
 def test_the_figures_have_the_names_of_the_sampler_and_their_own_source() -> None:
-    found, window = evidence(*SERIES), Window(TASK, "far")
+    known, window = evidence(*SERIES), Window(TASK, "far")
     for name, value in EXPECTED.items():
-        assert found.value(window, name) == (value if isinstance(value, str) else pytest.approx(value)), name
-        assert (FIGURES[name].source, found.source(window, name)) == ("host sampler", SOURCE)
+        assert known.value(window, name) == (value if isinstance(value, str) else pytest.approx(value)), name
+        assert (FIGURES[name].source, known.source(window, name)) == ("host sampler", SOURCE)
     assert SOURCE in SOURCES
-    assert set(EXPECTED) == set(found.values[window])
-    assert found.source(window, "engine.processors") == "snapshot"
-    reason = found.value(window, "memory.available_share")
+    assert set(EXPECTED) == set(known.values[window])
+    assert known.source(window, "engine.processors") == "snapshot"
+    reason = known.value(window, "memory.available_share")
     assert isinstance(reason, Unknown)
     assert "page cache" in str(reason.reasons)
 
@@ -88,19 +88,19 @@ def test_what_a_driver_on_the_same_host_may_have_had_is_not_that_of_other_progra
     builder.set(Window(node="far"), "engine.processors", 4.0)
     cuts = TelemetryCuts(engine.tasks, (*engine.series, *driver.series))
     add_engine_host_figures(builder, cuts, ())
-    found, window = builder.build(), Window(TASK, "far")
+    observed, window = builder.build(), Window(TASK, "far")
     # It kept 15 % of the processors busy, engine and others 80 %.
-    assert found.number(window, "cpu.other_least_share") == pytest.approx(0.15)
-    assert found.number(window, "cpu.idle_share") == pytest.approx(0.2)
-    missing = found.value(window, "cpu.other_share")
+    assert observed.number(window, "cpu.other_least_share") == pytest.approx(0.15)
+    assert observed.number(window, "cpu.idle_share") == pytest.approx(0.2)
+    missing = observed.value(window, "cpu.other_share")
     assert isinstance(missing, Unknown)
     assert "the driver may run on the host" in missing.reasons[0][1]
 
 
 def test_the_load_of_other_processors_is_not_that_of_a_node() -> None:
-    found = evidence(SERIES[0], gauge("os.cpu.percent", 12, 13, **NODE), cores=2.0)
-    assert found.number(Window(TASK, "far"), "cpu.engine_share") == 1.0
-    missing = found.value(Window(TASK, "far"), "cpu.idle_share")
+    observed = evidence(SERIES[0], gauge("os.cpu.percent", 12, 13, **NODE), cores=2.0)
+    assert observed.number(Window(TASK, "far"), "cpu.engine_share") == 1.0
+    missing = observed.value(Window(TASK, "far"), "cpu.idle_share")
     assert isinstance(missing, Unknown)
     assert "is not that of the processors" in missing.reasons[0][1]
 
@@ -135,10 +135,10 @@ def test_a_host_that_is_sampled_has_the_figures_of_the_sampler_only() -> None:
     ],
 )
 def test_what_an_engine_does_not_report_is_missing(left_out: str, missing: set[str]) -> None:
-    found = evidence(*(each for each in SERIES if not each["name"].startswith(left_out)))
-    assert set(EXPECTED) - set(found.values[Window(TASK, "far")]) == missing
+    observed = evidence(*(each for each in SERIES if not each["name"].startswith(left_out)))
+    assert set(EXPECTED) - set(observed.values[Window(TASK, "far")]) == missing
 
 
 def test_a_load_that_is_not_known_and_an_unknown_number_of_processors_say_nothing() -> None:
-    found = evidence(SERIES[0], gauge("os.cpu.percent", -1, -1, **NODE), cores=None)
-    assert Window(TASK, "far") not in found.values
+    observed = evidence(SERIES[0], gauge("os.cpu.percent", -1, -1, **NODE), cores=None)
+    assert Window(TASK, "far") not in observed.values

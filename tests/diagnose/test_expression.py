@@ -72,8 +72,8 @@ def test_expressions_have_these_values(text, expected):
     ],
 )
 def test_missing_figures_make_only_what_needs_them_unknown(text, expected):
-    found = value_of(text)
-    assert ([name for name, _ in found.reasons] if isinstance(found, Unknown) else found) == expected
+    value = value_of(text)
+    assert ([name for name, _ in value.reasons] if isinstance(value, Unknown) else value) == expected
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ def test_other_texts_are_refused(text, message):
 )
 def test_operands_are_checked(text, expected):
     try:
-        found = kind_of(parse_expression(text), lambda name: KINDS[name])
+        kind = kind_of(parse_expression(text), lambda name: KINDS[name])
     except ExpressionError as error:
-        found = str(error)
-    assert found == expected
+        kind = str(error)
+    assert kind == expected
 
 
 def test_names_are_those_of_figures_and_parameters():

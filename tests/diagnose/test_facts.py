@@ -11,11 +11,11 @@ WINDOW = Window("load", "node-1")
 
 def test_a_figure_is_taken_from_the_narrowest_window_that_has_it():
     builder = EvidenceBuilder("r", [TaskFacts("load", "indexing")])
-    found = []
+    values = []
     for window, value in ((Window(), 1), (Window(node="node-1"), 2), (Window("load"), 3), (WINDOW, 4)):
         builder.set(window, "gc.pauses", value)
-        found.append(builder.build().value(WINDOW, "gc.pauses"))
-    assert found == [1.0, 2.0, 3.0, 4.0]
+        values.append(builder.build().value(WINDOW, "gc.pauses"))
+    assert values == [1.0, 2.0, 3.0, 4.0]
     assert builder.build().value(Window("load", "node-2"), "gc.pauses") == 3.0
     assert builder.build().nodes == ("node-1",)
 
@@ -64,6 +64,6 @@ def test_many_tasks_and_nodes_are_not_all_combined(monkeypatch: pytest.MonkeyPat
         builder.set(Window("load", f"node-{number}"), "gc.pauses", 1)
     assert builder.build().unread == ()
     builder.set(Window("load", "node-3"), "gc.pauses", 1)
-    found = builder.build()
-    assert found.nodes == ("node-0", "node-1", "node-2")
-    assert found.unread == ("the race has 2 tasks and 4 nodes: only 3 nodes are diagnosed",)
+    evidence = builder.build()
+    assert evidence.nodes == ("node-0", "node-1", "node-2")
+    assert evidence.unread == ("the race has 2 tasks and 4 nodes: only 3 nodes are diagnosed",)

@@ -53,7 +53,7 @@ def test_a_log_becomes_figures_of_a_window(tmp_path: Path) -> None:
     (log,) = GcLogReader([file]).between([between])
     assert log is not None
     add_gc_figures(builder, WINDOW, log, between)
-    found = builder.build()
+    known = builder.build()
     expected = {
         "gc.collector": "G1",
         "gc.coverage_share": 1.0,
@@ -78,8 +78,8 @@ def test_a_log_becomes_figures_of_a_window(tmp_path: Path) -> None:
         "gc.heap_resizes": 0,
     }
     for name, value in expected.items():
-        assert found.value(WINDOW, name) == (value if isinstance(value, str) else pytest.approx(value)), name
-    assert not isinstance(found.value(WINDOW, "gc.flipped_bytes"), float), "the log has no ages or regions"
+        assert known.value(WINDOW, name) == (value if isinstance(value, str) else pytest.approx(value)), name
+    assert not isinstance(known.value(WINDOW, "gc.flipped_bytes"), float), "the log has no ages or regions"
 
 
 def test_phases_beside_the_application_can_use_their_threads_at_most(tmp_path: Path) -> None:
@@ -111,11 +111,11 @@ def test_what_a_collector_does_not_log_is_missing(tmp_path: Path) -> None:
     assert log is not None
     builder = EvidenceBuilder("race")
     add_gc_figures(builder, WINDOW, log, between)
-    found = builder.build()
+    evidence = builder.build()
     for name in ("gc.large_allocations_per_s", "gc.allocation_stalls", "gc.heap_resizes"):
-        assert isinstance(found.value(WINDOW, name), Unknown), name
+        assert isinstance(evidence.value(WINDOW, name), Unknown), name
     stated = ("gc.full_collections", "gc.explicit_collections", "gc.flipped_bytes", "gc.tenured_bytes")
-    assert [found.value(WINDOW, name) for name in stated] == [0, 0, 10 << 20, 2 << 20]
+    assert [evidence.value(WINDOW, name) for name in stated] == [0, 0, 10 << 20, 2 << 20]
 
 
 @pytest.mark.parametrize("concurrent", [None, Totals(1_000, 200, 100)])
@@ -139,12 +139,12 @@ def test_a_log_of_openj9_has_what_was_copied(tmp_path: Path, concurrent: Totals 
     (log,) = GcLogReader([file], UTC).between([between])
     assert log is not None
     add_gc_figures(builder, WINDOW, log, between)
-    found = builder.build()
-    assert found.value(WINDOW, "gc.collector") == "gencon"
-    assert found.value(WINDOW, "gc.flipped_bytes") == pytest.approx((1_100 if concurrent else 100) << 20)
-    assert found.value(WINDOW, "gc.tenured_bytes") == pytest.approx((220 if concurrent else 20) << 20)
-    assert found.value(WINDOW, "gc.concurrent") is (concurrent is not None)
-    assert found.value(WINDOW, "gc.tenure_age") == 7
-    pause_ms = found.value(WINDOW, "gc.young_pause_mean_ms")
+    evidence = builder.build()
+    assert evidence.value(WINDOW, "gc.collector") == "gencon"
+    assert evidence.value(WINDOW, "gc.flipped_bytes") == pytest.approx((1_100 if concurrent else 100) << 20)
+    assert evidence.value(WINDOW, "gc.tenured_bytes") == pytest.approx((220 if concurrent else 20) << 20)
+    assert evidence.value(WINDOW, "gc.concurrent") is (concurrent is not None)
+    assert evidence.value(WINDOW, "gc.tenure_age") == 7
+    pause_ms = evidence.value(WINDOW, "gc.young_pause_mean_ms")
     assert isinstance(pause_ms, float)
     assert pause_ms > 5, "pauses are longer than their collections"

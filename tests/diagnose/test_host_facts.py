@@ -27,41 +27,41 @@ def evidence(nodes: tuple[str, ...], figures: dict[str, float | str], **known: A
     return builder.build()
 
 
-def reason(found: Evidence, name: str) -> str:
-    value = found.value(WINDOW, name)
+def reason(observed: Evidence, name: str) -> str:
+    value = observed.value(WINDOW, name)
     assert isinstance(value, Unknown), value
     return value.reasons[0][1]
 
 
 def test_the_host_of_nodes_has_figures() -> None:
-    found = evidence(("n0",), FIGURES)
-    assert found.value(WINDOW, "cpu.idle_share") == 0.9
-    assert reason(found, "disk.util_30s_share") == "the task is shorter than 30 s"
+    observed = evidence(("n0",), FIGURES)
+    assert observed.value(WINDOW, "cpu.idle_share") == 0.9
+    assert reason(observed, "disk.util_30s_share") == "the task is shorter than 30 s"
 
 
 def test_the_time_of_a_driver_that_may_use_other_cores_is_missing() -> None:
-    found = evidence(("n0",), {"cpu.idle_share": 0.1, "cpu.engine_share": 0.4})
+    observed = evidence(("n0",), {"cpu.idle_share": 0.1, "cpu.engine_share": 0.4})
     for name in ("cpu.driver_share", "cpu.other_share", "cpu.lacked_share"):
-        assert reason(found, name).startswith("the driver may also use processors that the engine may not")
+        assert reason(observed, name).startswith("the driver may also use processors that the engine may not")
 
 
 def test_the_time_of_other_programs_is_missing_if_interrupts_may_be_part_of_it() -> None:
     shares = {f"cpu.{name}_share": 0.2 for name in ("idle", "engine", "driver", "other_least", "lacked")}
-    found = evidence(("n0",), {**shares})
-    assert reason(found, "cpu.other_share").startswith(
+    known = evidence(("n0",), {**shares})
+    assert reason(known, "cpu.other_share").startswith(
         "whether the kernel counts interrupts for the programs"
     )
-    assert reason(found, "cpu.lacked_least_share") == "the time of the driver is known"
-    assert found.value(WINDOW, "cpu.other_least_share") == found.value(WINDOW, "cpu.lacked_share") == 0.2
+    assert reason(known, "cpu.lacked_least_share") == "the time of the driver is known"
+    assert known.value(WINDOW, "cpu.other_least_share") == known.value(WINDOW, "cpu.lacked_share") == 0.2
 
 
 def test_the_time_of_other_programs_is_missing_if_that_of_further_engines_is() -> None:
     shares = {f"cpu.{name}_share": 0.2 for name in ("idle", "engine", "driver", "other_least")}
     for unread, beginning in (("", "nodes of further clusters"), ("far", "not all processes were read")):
         known = {"further_engines": ("far",), "unread_children": frozenset({unread})}
-        found = evidence(("n0",), {**shares}, **known)
+        observed = evidence(("n0",), {**shares}, **known)
         for name in ("cpu.other_share", "cpu.lacked_share"):
-            assert reason(found, name).startswith(beginning)
+            assert reason(observed, name).startswith(beginning)
 
 
 def test_what_an_engine_lacked_is_missing_if_the_waits_of_its_threads_are() -> None:
@@ -70,16 +70,16 @@ def test_what_an_engine_lacked_is_missing_if_the_waits_of_its_threads_are() -> N
         ((), "the waits of threads are read"),
         (("n0",), "the kernel does not count"),
     ):
-        found = evidence(("n0",), shares, uncounted_waits=frozenset(uncounted))
+        observed = evidence(("n0",), shares, uncounted_waits=frozenset(uncounted))
         for name in ("cpu.lacked_share", "cpu.engine_waiting"):
-            assert reason(found, name).startswith(beginning)
-        assert reason(found, "cpu.lacked_least_share") == "the time of other processes is known"
+            assert reason(observed, name).startswith(beginning)
+        assert reason(observed, "cpu.lacked_least_share") == "the time of other processes is known"
 
 
 def test_the_time_of_an_engine_is_missing_if_not_all_that_it_has_started_was_read() -> None:
-    found = evidence(("n0",), {"cpu.user_share": 0.1}, unread_children=frozenset({"n0"}))
+    observed = evidence(("n0",), {"cpu.user_share": 0.1}, unread_children=frozenset({"n0"}))
     for name in ("cpu.engine_share", "cpu.other_share", "cpu.lacked_share"):
-        assert reason(found, name).startswith("not all processes were read")
+        assert reason(observed, name).startswith("not all processes were read")
 
 
 def test_the_idle_cores_of_the_driver_are_not_those_of_an_engine_elsewhere() -> None:
@@ -99,15 +99,15 @@ def network_findings(nodes: tuple[str, ...], engine_nodes: int) -> dict[str, Rul
     builder.set(Window(), "engine.nodes", engine_nodes)
     add_host_figures(builder, {"load": LOSSY}, SamplerFacts(nodes))
     rules = [rule for rule in bundled_rules() if rule.id.startswith("N")]
-    found = diagnose(builder.build(), rules)
-    return {answer.id: answer for answer in (*found.findings, *found.ruled_out, *found.not_applicable)}
+    outcome = diagnose(builder.build(), rules)
+    return {answer.id: answer for answer in (*outcome.findings, *outcome.ruled_out, *outcome.not_applicable)}
 
 
 def test_requests_to_an_engine_elsewhere_go_through_the_network_of_the_driver() -> None:
-    found = network_findings((), 3)
-    assert {name for name, answer in found.items() if answer.is_fired} == {"N1", "N3"}
-    assert "received packets are handled by 1 of the processors of the driver's host" in found["N1"].text
-    assert "transferred by the driver's host" in found["N3"].text
+    answers = network_findings((), 3)
+    assert {name for name, answer in answers.items() if answer.is_fired} == {"N1", "N3"}
+    assert "received packets are handled by 1 of the processors of the driver's host" in answers["N1"].text
+    assert "transferred by the driver's host" in answers["N3"].text
 
 
 def test_the_network_of_the_engine_matters_if_other_nodes_are_elsewhere() -> None:

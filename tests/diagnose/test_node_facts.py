@@ -99,28 +99,28 @@ def evidence(*series: Mapping[str, Any]) -> Evidence:
 
 
 def test_counters_become_figures_of_the_task_and_the_node() -> None:
-    found = evidence(*SERIES)
-    assert found.nodes == ("a",)
+    observed = evidence(*SERIES)
+    assert observed.nodes == ("a",)
     for name, value in EXPECTED.items():
-        assert found.value(Window(TASK, "a"), name) == pytest.approx(value), name
+        assert observed.value(Window(TASK, "a"), name) == pytest.approx(value), name
 
 
 @pytest.mark.parametrize("name", sorted(name for name in EXPECTED if name.startswith("node.")))
 def test_a_figure_without_its_counters_is_missing(name: str) -> None:
-    found = evidence(SERIES[0])
-    only_cpu = found.value(Window(TASK, "a"), name)
+    observed = evidence(SERIES[0])
+    only_cpu = observed.value(Window(TASK, "a"), name)
     assert only_cpu == 0.8 if name == "node.cpu_share" else not isinstance(only_cpu, float)
 
 
 def test_nodes_are_compared_with_each_other() -> None:
     both = [counter("process.cpu.total", busy, node=node) for node, busy in (("a", 300), ("b", 100))]
     heap = [gauge("jvm.mem.heap_used", used, 9e9, node=node) for node, used in (("a", 5), ("b", 5))]
-    found = evidence(*both, *heap)
-    assert found.value(Window(TASK), "cluster.cpu_imbalance") == 1.5
-    assert found.value(Window(TASK), "cluster.cpu_node") == "a"
-    assert found.value(Window(TASK), "cluster.heap_imbalance") == 1.0
-    assert not isinstance(found.value(Window(TASK), "cluster.write_node"), str)
-    assert not isinstance(found.value(Window(TASK), "cluster.write_imbalance"), float)
+    observed = evidence(*both, *heap)
+    assert observed.value(Window(TASK), "cluster.cpu_imbalance") == 1.5
+    assert observed.value(Window(TASK), "cluster.cpu_node") == "a"
+    assert observed.value(Window(TASK), "cluster.heap_imbalance") == 1.0
+    assert not isinstance(observed.value(Window(TASK), "cluster.write_node"), str)
+    assert not isinstance(observed.value(Window(TASK), "cluster.write_imbalance"), float)
 
 
 def test_the_node_that_has_all_writes_is_named_and_no_other() -> None:

@@ -30,14 +30,14 @@ def figures(baseline: list[RaceRecord], contender: list[RaceRecord], task: str =
 
 
 def test_equal_races_differ_in_nothing() -> None:
-    found = figures([race("a")], [race("b", 1)])
-    assert (found["races"], found["pairs"]) == (2.0, 1.0)
+    pair = figures([race("a")], [race("b", 1)])
+    assert (pair["races"], pair["pairs"]) == (2.0, 1.0)
     for name in ("error_rate_change", "documents_change", "store_change", "segments_change"):
-        assert found[name] == 0.0, name
-    assert found["settings_changed"] == 0.0
-    assert found["searches"] is True
-    assert not {"change_low", "spread"} & set(found)
-    assert found["shown"] == (
+        assert pair[name] == 0.0, name
+    assert pair["settings_changed"] == 0.0
+    assert pair["searches"] is True
+    assert not {"change_low", "spread"} & set(pair)
+    assert pair["shown"] == (
         "1 pair of races: throughput:index-append changed by ±0.00 %; how much of that is chance is not known"
     )
 
@@ -52,16 +52,16 @@ def test_what_makes_a_comparison_invalid_is_measured() -> None:
         track=RecordedTrack("http_logs", None, {"bulk_size": 500}),
         options=RecordedOptions(jvm_options=("-Xss2m", "-Da=1"), settings={"engine.x": "1"}),
     )
-    found = figures([race("a")], [other])
-    assert found["worst_error_rate"] == 0.2
-    assert found["error_rate_change"] == 0.2
-    assert found["store_change"] == 0.25
-    assert found["segments_change"] == 4.0
+    pair = figures([race("a")], [other])
+    assert pair["worst_error_rate"] == 0.2
+    assert pair["error_rate_change"] == 0.2
+    assert pair["store_change"] == 0.25
+    assert pair["segments_change"] == 4.0
     assert changed_options(race("a"), other) == {
         *("car-params.heap_size", "track-params.bulk_size", "track-params.secret_key"),
         *("jvm.-Xss2m", "jvm.-Da", "set.engine.x"),
     }
-    assert found["settings_changed"] == 6.0
+    assert pair["settings_changed"] == 6.0
 
 
 def test_a_task_that_achieves_its_target_on_both_sides_is_bound_by_it() -> None:
@@ -82,37 +82,37 @@ def test_a_task_that_achieves_its_target_on_both_sides_is_bound_by_it() -> None:
 
 def test_races_in_blocks_have_a_change_with_its_interval_and_a_spread() -> None:
     old, new = blocks(10, factor=1.2)
-    found = figures(old, new)
-    assert found["metric"] == "throughput:index-append"
-    low, change, high = (found[name] for name in ("change_low", "change", "change_high"))
+    pair = figures(old, new)
+    assert pair["metric"] == "throughput:index-append"
+    low, change, high = (pair[name] for name in ("change_low", "change", "change_high"))
     assert isinstance(low, float)
     assert isinstance(change, float)
     assert isinstance(high, float)
     assert 0.15 < low < change < high < 0.25
     assert change == pytest.approx(0.2, abs=0.03)
-    assert str(found["shown"]).startswith("10 pairs of races: throughput:index-append changed by +")
-    assert ", 95 % interval +" in str(found["shown"])
-    spread = found["spread"]
+    assert str(pair["shown"]).startswith("10 pairs of races: throughput:index-append changed by +")
+    assert ", 95 % interval +" in str(pair["shown"])
+    spread = pair["spread"]
     assert isinstance(spread, float)
     assert 0.0 < spread < 0.05
 
 
 def test_several_races_of_one_configuration_have_no_sides() -> None:
-    found = figures([race("a"), race("b", 1), race("c", 2)], [])
-    assert found == {"races": 3.0}
+    pair = figures([race("a"), race("b", 1), race("c", 2)], [])
+    assert pair == {"races": 3.0}
 
 
 def test_one_race_says_why_there_is_no_comparison() -> None:
     builder = EvidenceBuilder("r")
     one_race(builder)
-    found = builder.build().value(Window("t"), "pair.change")
-    assert found == Unknown((("pair.change", "only one race is diagnosed"),))
+    change = builder.build().value(Window("t"), "pair.change")
+    assert change == Unknown((("pair.change", "only one race is diagnosed"),))
 
 
 def test_the_frequencies_of_both_sides_are_compared() -> None:
     def at(name: str, hertz: float) -> RaceRecord:
         return with_observations(race(name), {"index-append": TaskObservation(busy_frequency_hz=hertz)})
 
-    found = figures([at("a", 4e9)], [at("b", 3e9)])
-    assert (found["frequency_change"], found["frequency_task"]) == (0.25, "index-append")
+    pair = figures([at("a", 4e9)], [at("b", 3e9)])
+    assert (pair["frequency_change"], pair["frequency_task"]) == (0.25, "index-append")
     assert not {"frequency_change", "frequency_task"} & set(figures([at("a", 4e9)], [race("b")]))

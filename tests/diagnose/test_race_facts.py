@@ -21,8 +21,8 @@ from support.records import bulk, paced, record, task, times
 
 def value(evidence: Evidence, name: str, of_task: str = "") -> object:
     """Returns a figure, or the reason why it is missing."""
-    found = evidence.value(Window(of_task), name)
-    return found.reasons[0][1] if isinstance(found, Unknown) else found
+    figure = evidence.value(Window(of_task), name)
+    return figure.reasons[0][1] if isinstance(figure, Unknown) else figure
 
 
 def test_results_of_tasks_are_figures_of_their_windows() -> None:
@@ -36,8 +36,8 @@ def test_results_of_tasks_are_figures_of_their_windows() -> None:
         driver_time=DriverTime(1_000, 0.4, 40.0, 0.01),
         processing_time=times(200, p50=44.0, p99=99.0),
     )
-    found = race_builder(record(tasks=(load, paced(), task("force-merge", operation_type="force-merge"))))
-    evidence = found.build()
+    builder = race_builder(record(tasks=(load, paced(), task("force-merge", operation_type="force-merge"))))
+    evidence = builder.build()
     assert [(each.name, each.kind) for each in evidence.tasks[:2]] == [
         ("index-append", "indexing"),
         ("term", "searching"),

@@ -78,7 +78,7 @@ def figures(given: Recording, documents: float | None = None) -> Evidence:
 
 
 def test_allocations_are_named_by_class_and_by_the_first_method_outside_of_the_class_library() -> None:
-    found = figures(
+    known = figures(
         recording(
             in_tlab=(
                 AllocationGroup(0, None, 0, values(600, 6)),
@@ -100,24 +100,24 @@ def test_allocations_are_named_by_class_and_by_the_first_method_outside_of_the_c
         "recording.lost_chunks": 1,
     }
     for name, value in expected.items():
-        assert found.value(WINDOW, name) == (value if isinstance(value, str) else pytest.approx(value)), name
+        assert known.value(WINDOW, name) == (value if isinstance(value, str) else pytest.approx(value)), name
 
 
 def test_a_recording_that_ended_early_covers_a_part_of_the_window() -> None:
-    found = figures(replace(recording(), window_ns=(-1, 19)))
-    assert found.value(WINDOW, "recording.coverage_share") == 0.45
-    assert found.value(WINDOW, "recording.lost_chunks") == 1
+    evidence = figures(replace(recording(), window_ns=(-1, 19)))
+    assert evidence.value(WINDOW, "recording.coverage_share") == 0.45
+    assert evidence.value(WINDOW, "recording.lost_chunks") == 1
 
 
 def test_samples_stand_for_allocations_that_were_not_recorded() -> None:
-    found = figures(recording(sampled=(AllocationGroup(1, None, None, values(10)),)), documents=100)
-    assert found.value(WINDOW, "allocation.top_class") == "int[]"
+    evidence = figures(recording(sampled=(AllocationGroup(1, None, None, values(10)),)), documents=100)
+    assert evidence.value(WINDOW, "allocation.top_class") == "int[]"
     for name in ("allocation.outside_share", "allocation.top_site", "allocation.bytes_per_document"):
-        assert not isinstance(found.value(WINDOW, name), float | str), name
+        assert not isinstance(evidence.value(WINDOW, name), float | str), name
 
 
 def test_a_method_anywhere_in_a_stack_counts_for_what_it_does() -> None:
-    found = figures(
+    evidence = figures(
         recording(
             samples=(
                 SampleGroup(SampleKind.JAVA, None, 2, 3),
@@ -128,14 +128,14 @@ def test_a_method_anywhere_in_a_stack_counts_for_what_it_does() -> None:
             io=(IoGroup(IoKind.FILE_FORCE, "x", None, None, values(80_000_000), None),),
         )
     )
-    assert found.value(WINDOW, "profile.samples") == 12
-    assert found.value(WINDOW, "profile.compression_share") == 0.25
-    assert found.value(WINDOW, "profile.script_share") == 0.25
-    assert found.value(WINDOW, "profile.tls_share") == 0
-    assert found.value(WINDOW, "disk.force_max_ms") == 80
+    assert evidence.value(WINDOW, "profile.samples") == 12
+    assert evidence.value(WINDOW, "profile.compression_share") == 0.25
+    assert evidence.value(WINDOW, "profile.script_share") == 0.25
+    assert evidence.value(WINDOW, "profile.tls_share") == 0
+    assert evidence.value(WINDOW, "disk.force_max_ms") == 80
 
 
 def test_events_that_were_not_recorded_are_missing() -> None:
-    found = figures(recording())
+    evidence = figures(recording())
     for name in ("profile.tls_share", "disk.force_max_ms", "allocation.top_class_share"):
-        assert not isinstance(found.value(WINDOW, name), float), name
+        assert not isinstance(evidence.value(WINDOW, name), float), name

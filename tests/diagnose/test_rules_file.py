@@ -119,24 +119,24 @@ def test_a_rule_is_read(tmp_path):
 )
 def test_mistakes_are_reported_with_file_and_line(tmp_path, old, new, expected):
     assert old in RULE
-    found = [
+    mistakes = [
         re.sub(r"^own.toml: line 2: (X1: |X 1: )?", "", each)
         for each in problems(tmp_path, RULE.replace(old, new))
     ]
-    assert any(each.startswith(expected) for each in found), found
+    assert any(each.startswith(expected) for each in mistakes), mistakes
 
 
 def test_all_mistakes_of_all_files_are_reported_at_once(tmp_path):
     (tmp_path / "a.toml").write_text(RULE)
     (tmp_path / "b.toml").write_text("[rules]\nx = 1")
     (tmp_path / "c.toml").write_text("[[rule]\n")
-    found = problems(tmp_path, RULE)
-    assert [each.partition(":")[0] for each in found] == [
+    mistakes = problems(tmp_path, RULE)
+    assert [each.partition(":")[0] for each in mistakes] == [
         "b.toml must consist of [[rule]] tables",
         "c.toml is not valid TOML",
         "own.toml",
     ]
-    assert found[2] == "own.toml: line 2: the id X1 is used twice"
+    assert mistakes[2] == "own.toml: line 2: the id X1 is used twice"
 
 
 def test_a_file_with_very_many_mistakes_is_not_read_to_its_end(tmp_path):

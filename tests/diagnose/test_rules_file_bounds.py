@@ -143,24 +143,24 @@ def observed(random: Random) -> dict[str, float]:
 
 
 def bound(rule: Rule, evidence: Evidence) -> float:
-    found = bound_of(rule, evidence, TASK)
-    assert isinstance(found, float), (rule.id, found)
-    return found
+    limit = bound_of(rule, evidence, TASK)
+    assert isinstance(limit, float), (rule.id, limit)
+    return limit
 
 
 @cache
 def races(*, paced: bool = False) -> tuple[tuple[dict[str, float], Evidence], ...]:
     """Returns the figures of many races, each with the evidence that has them."""
     random = Random(7)
-    found = []
+    observations = []
     for _ in range(RACES):
         figures = observed(random)
         builder = EvidenceBuilder("race", [TaskFacts("load", "indexing")])
         for name, value in figures.items():
             builder.set(TASK, name, value)
         builder.set(TASK, "task.paced", paced)
-        found.append((figures, builder.build()))
-    return tuple(found)
+        observations.append((figures, builder.build()))
+    return tuple(observations)
 
 
 def test_each_rule_with_a_bound_states_what_its_mechanism_takes() -> None:
@@ -178,9 +178,9 @@ def test_no_bound_of_throughput_exceeds_what_its_mechanism_explains(name: str) -
         if name in SAME_WORK:
             busy = 1 - figures["cpu.idle_share"] - figures["cpu.other_share"]
             most = min(most, figures["cpu.idle_share"] / max(busy, 1 - MOST))
-        found = bound(RULES[name], evidence)
-        assert 0 <= found <= most + 1e-9, figures
-        largest = max(largest, found)
+        limit = bound(RULES[name], evidence)
+        assert 0 <= limit <= most + 1e-9, figures
+        largest = max(largest, limit)
     assert largest > 0, "the evidence must reach what the rule is about"
 
 
@@ -188,9 +188,9 @@ def test_no_bound_of_throughput_exceeds_what_its_mechanism_explains(name: str) -
 def test_no_bound_of_a_time_exceeds_what_its_mechanism_explains(name: str) -> None:
     largest = 0.0
     for figures, evidence in races():
-        found = bound(RULES[name], evidence)
-        assert 0 <= found <= min(TIMES[name](figures), MOST) + 1e-9, figures
-        largest = max(largest, found)
+        limit = bound(RULES[name], evidence)
+        assert 0 <= limit <= min(TIMES[name](figures), MOST) + 1e-9, figures
+        largest = max(largest, limit)
     assert largest > 0, "the evidence must reach what the rule is about"
 
 
@@ -215,10 +215,10 @@ def test_larger_bulks_bring_at_most_the_time_for_which_nothing_is_indexed() -> N
     """All clients that wait, or all cores if these are fewer, index all the time, as fast as they did."""
     for figures, evidence in races():
         able = min(figures["task.busy_clients"], figures["node.cores"])
-        found = bound(RULES["I7"], evidence)
+        limit = bound(RULES["I7"], evidence)
         assert (
             0
-            <= found
+            <= limit
             <= max(able - figures["node.indexing_share"], 0) / max(figures["node.indexing_share"], 0.001)
             + 1e-9
             or figures["node.indexing_share"] < 0.001

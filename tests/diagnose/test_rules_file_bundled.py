@@ -43,8 +43,8 @@ def answer(rule: Rule, figures: Figures) -> RuleAnswer:
     builder = EvidenceBuilder("race", [TaskFacts(TASK, kind)])
     for name, value in figures.items():
         builder.set(Window(TASK), name, value)
-    found = diagnose(builder.build(), [rule])
-    (only,) = (*found.findings, *found.ruled_out, *found.not_applicable)
+    diagnosis = diagnose(builder.build(), [rule])
+    (only,) = (*diagnosis.findings, *diagnosis.ruled_out, *diagnosis.not_applicable)
     return only
 
 
@@ -94,16 +94,16 @@ def test_a_rule_names_its_source_and_a_figure_that_proves_it() -> None:
 
 def test_cores_that_a_quota_keeps_idle_do_not_ask_for_more_clients() -> None:
     for stopped, state in ((0.005, "fired"), (0.4, "ruled out")):
-        found = answer(RULES["I5"], {**CASES["I5"].fires, "cpu.throttled_periods_share": stopped})
-        assert found.state == state
+        rule_answer = answer(RULES["I5"], {**CASES["I5"].fires, "cpu.throttled_periods_share": stopped})
+        assert rule_answer.state == state
 
 
 @pytest.mark.parametrize("name", ["I5", "I7"])
 def test_operations_that_wait_for_new_fields_ask_neither_for_clients_nor_for_larger_bulks(name: str) -> None:
     for share, state in ((0.05, "fired"), (0.6, "not applicable")):
-        found = answer(RULES[name], {**CASES[name].fires, "cluster.update_share": share})
-        assert found.state == state
-    assert "O6" in found.text
+        rule_answer = answer(RULES[name], {**CASES[name].fires, "cluster.update_share": share})
+        assert rule_answer.state == state
+    assert "O6" in rule_answer.text
 
 
 def test_a_bound_does_not_trust_what_other_programs_used_at_least() -> None:
@@ -114,9 +114,9 @@ def test_a_bound_does_not_trust_what_other_programs_used_at_least() -> None:
         "cpu.engine_share": 0.3,
         "cpu.wait_share": 0.9,
     }
-    found = answer(RULES["O1"], known)
-    assert found.text.startswith("programs beside the engine and the driver took at least 20.0 % of the time")
-    assert found.bound == pytest.approx(0.7 / 0.3)
+    fired = answer(RULES["O1"], known)
+    assert fired.text.startswith("programs beside the engine and the driver took at least 20.0 % of the time")
+    assert fired.bound == pytest.approx(0.7 / 0.3)
 
 
 DEFAULT_REFRESH = {**CASES["I4"].fires, "engine.refresh_interval_s": 1, "node.cores": 1}
@@ -144,8 +144,8 @@ def test_refreshes_are_too_many_only_if_they_cost_more_than_usual(changes: Figur
 def test_refreshes_bring_at_most_the_time_of_the_processors_that_they_take() -> None:
     """A core of which refreshes and merges take 8.6 %, and indexing 8 %: their quotient is +108 %."""
     few = {"node.refresh_share": 0.061, "node.merge_share": 0.025, "node.indexing_share": 0.08}
-    found = answer(RULES["I4"], {**DEFAULT_REFRESH, "node.refresh_indexing_share": 0.6, **few})
-    assert found.bound == pytest.approx(1 / (1 - 0.086) - 1)
+    rule_answer = answer(RULES["I4"], {**DEFAULT_REFRESH, "node.refresh_indexing_share": 0.6, **few})
+    assert rule_answer.bound == pytest.approx(1 / (1 - 0.086) - 1)
 
 
 @pytest.mark.parametrize("name", ["D5", "P1"])
@@ -203,12 +203,12 @@ def test_a_faster_disk_needs_idle_processors(busy: Figures, most: float) -> None
 def test_concurrent_work_of_the_collector_counts_as_its_cost() -> None:
     figures = {**CASES["H1"].fires, "gc.stop_share": 0.04}
     for share, state in ((None, "ruled out"), (0.005, "ruled out"), (0.13, "fired")):
-        found = answer(RULES["H1"], {**figures, "gc.concurrent_cpu_share": share})
-        assert found.state == state
-    assert found.bound == pytest.approx(1 / (1 - 0.17) - 1)
+        rule_answer = answer(RULES["H1"], {**figures, "gc.concurrent_cpu_share": share})
+        assert rule_answer.state == state
+    assert rule_answer.bound == pytest.approx(1 / (1 - 0.17) - 1)
     idle = answer(RULES["H1"], {**figures, "gc.concurrent_cpu_share": 0.13, "cpu.idle_share": 0.25})
     assert idle.state == "ruled out", "phases that use idle processors cost nothing"
-    assert "concurrent phases took up to 13.0 % of the processors" in found.text
+    assert "concurrent phases took up to 13.0 % of the processors" in rule_answer.text
     unknown = answer(RULES["H1"], {**figures, "gc.stop_share": 0.164})
     assert (unknown.state, "concurrent" in unknown.text) == ("fired", False)
 
@@ -240,8 +240,8 @@ def test_a_heap_with_room_after_collections_is_not_used_up_whatever_else_happens
 
 @pytest.mark.parametrize("name", ["N1", "N2", "N3"])
 def test_packets_of_other_programs_are_not_those_of_nodes_on_loopback(name: str) -> None:
-    found = answer(RULES[name], {**CASES[name].fires, "network.is_loopback": True})
-    assert (found.state, found.text) == ("not applicable", "all requests stay on this host")
+    rule_answer = answer(RULES[name], {**CASES[name].fires, "network.is_loopback": True})
+    assert (rule_answer.state, rule_answer.text) == ("not applicable", "all requests stay on this host")
 
 
 def test_the_largest_heap_is_half_of_the_memory_and_below_the_limit_of_compressed_pointers() -> None:
@@ -252,12 +252,12 @@ def test_the_largest_heap_is_half_of_the_memory_and_below_the_limit_of_compresse
         (16, 128, "30g"),
         (30, 256, {}),
     ):
-        found = answer(
+        rule_answer = answer(
             RULES["H1"],
             {**case, "jvm.heap_max_bytes": heap * cases.GB, "host.memory_bytes": memory * cases.GB},
         )
         if advice is None:
-            assert (found.advice, "(H3)" in found.withheld[0]) == ((), True)
+            assert (rule_answer.advice, "(H3)" in rule_answer.withheld[0]) == ((), True)
         else:
-            (given,) = found.advice
+            (given,) = rule_answer.advice
             assert given.options == (advice and {"car-params": {"heap_size": advice}})

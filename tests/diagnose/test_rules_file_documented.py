@@ -39,11 +39,11 @@ def table() -> Iterator[str]:
 
 def test_the_page_has_all_bundled_rules() -> None:
     text = PAGE.read_text()
-    before, found, rest = text.partition(HEAD)
-    assert found, "docs/reference/rules.md has lost its table of rules"
+    before, head, rest = text.partition(HEAD)
+    assert head, "docs/reference/rules.md has lost its table of rules"
     rows = [line for line in rest.splitlines(keepends=True) if line.startswith("|")]
     after = rest.removeprefix("".join(rows))
     if os.environ.get("UPDATE_GOLDEN"):
         PAGE.write_text(before + "".join(table()) + after)
     else:
-        assert found + "".join(rows) == "".join(table()), "UPDATE_GOLDEN=1 renews it"
+        assert head + "".join(rows) == "".join(table()), "UPDATE_GOLDEN=1 renews it"

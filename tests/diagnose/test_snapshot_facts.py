@@ -150,8 +150,8 @@ def test_facts_that_cannot_be_read_are_missing() -> None:
         ("node.n0.jvm.using_compressed_ordinary_object_pointers", "unknown", "jvm.compressed_oops"),
         ("index_default.translog.flush_threshold_size", "much", "engine.translog_threshold_bytes"),
     ):
-        found = evidence_of(FACTS | {key: text}).value(Window("t", "n0"), name)
-        assert isinstance(found, Unknown), key
+        value = evidence_of(FACTS | {key: text}).value(Window("t", "n0"), name)
+        assert isinstance(value, Unknown), key
 
 
 def test_the_machine_of_an_engine_elsewhere_is_not_that_of_the_driver() -> None:
@@ -163,8 +163,8 @@ def test_the_machine_of_an_engine_elsewhere_is_not_that_of_the_driver() -> None:
 
 
 def test_without_a_snapshot_its_figures_are_missing() -> None:
-    found = evidence_of(None).value(Window("t", "n0"), "jvm.name")
-    assert found == Unknown((("jvm.name", NO_SNAPSHOT),))
+    value = evidence_of(None).value(Window("t", "n0"), "jvm.name")
+    assert value == Unknown((("jvm.name", NO_SNAPSHOT),))
 
 
 @pytest.mark.parametrize(
@@ -175,8 +175,8 @@ def test_without_a_snapshot_its_figures_are_missing() -> None:
     ],
 )
 def test_the_kernel_does_not_know_whether_a_virtual_disk_rotates(changes: dict[str, str]) -> None:
-    found = evidence_of({**FACTS, **changes})
-    assert isinstance(found.value(Window(node="n0"), "disk.rotational"), Unknown)
+    evidence = evidence_of({**FACTS, **changes})
+    assert isinstance(evidence.value(Window(node="n0"), "disk.rotational"), Unknown)
 
 
 def test_fields_that_the_race_has_added_are_counted() -> None:

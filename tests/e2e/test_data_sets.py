@@ -72,11 +72,11 @@ def test_races_start_from_the_same_data(home: Path, track: Path) -> None:
     restore = f"--data=restore:{NAME}"
     # The first race deletes the index, which changes nothing for the second one.
     for number, tasks in enumerate(("search,empty", "search")):
-        found, _ = race(home, track, str(number), restore, f"--include-tasks={tasks}", "--caches=cold")
-        assert [task["task"] for task in found["tasks"]] == tasks.split(",")
-        searched = found["tasks"][0]
+        restored, _ = race(home, track, str(number), restore, f"--include-tasks={tasks}", "--caches=cold")
+        assert [task["task"] for task in restored["tasks"]] == tasks.split(",")
+        searched = restored["tasks"][0]
         assert (searched["error_rate"], searched["work"]["done"]) == (0.0, 20)
-        state = found["starting-state"]
+        state = restored["starting-state"]
         assert (state["data_set"], state["stored_by"]) == (NAME, f"{NAME}-load")
         assert state["cached_bytes"] < state["data_bytes"]
     _, printed = race(

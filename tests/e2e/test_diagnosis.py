@@ -147,14 +147,14 @@ class Found:
     @property
     def rules(self) -> list[str]:
         """The rules that fired, the most important one first."""
-        found = [each["id"] for each in self.diagnosis["findings"]]
-        return [rule for rule in found if rule not in OF_THE_MACHINE] if self.disturbed else found
+        fired = [each["id"] for each in self.diagnosis["findings"]]
+        return [rule for rule in fired if rule not in OF_THE_MACHINE] if self.disturbed else fired
 
     def answer(self, rule: str) -> dict[str, Any]:
         lists = ("findings", "ruled_out", "not_applicable")
         answers = (each for name in lists for each in self.diagnosis[name])
-        found: dict[str, Any] = next(each for each in answers if each["id"] == rule)
-        return found
+        answer: dict[str, Any] = next(each for each in answers if each["id"] == rule)
+        return answer
 
     def value(self, rule: str, figure: str) -> float:
         """A figure that a rule quotes as its evidence."""
@@ -197,10 +197,10 @@ class Racer:
 
     def quiet_race(self, name: str, *options: str, params: str = "") -> Found:
         """Races, and once more if other programs disturbed the race."""
-        found = self.race(name, *options, params=params)
-        if found.disturbed:
-            found = self.race(f"{name}-again", *options, params=params)
-        return found
+        race = self.race(name, *options, params=params)
+        if race.disturbed:
+            race = self.race(f"{name}-again", *options, params=params)
+        return race
 
     def race_phases(self, name: str) -> dict[str, Found]:
         """Races once with a fault in each task but the first one; returns what is found for each task."""
@@ -266,42 +266,42 @@ def racer(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Racer:
 @pytest.fixture(scope="module")
 def phases(racer: Racer) -> dict[str, Found]:
     """What is found for each task of a race, which is repeated once if other programs disturbed it."""
-    found = racer.race_phases("phases")
-    if any(each.disturbed for task, each in found.items() if task != "busy-cores"):
-        found = racer.race_phases("phases-again")
-    return found
+    races = racer.race_phases("phases")
+    if any(each.disturbed for task, each in races.items() if task != "busy-cores"):
+        races = racer.race_phases("phases-again")
+    return races
 
 
 def test_a_small_heap_is_named_first_and_its_experiment_is_valid(racer: Racer, tmp_path: Path) -> None:
     options = ("--car-params=heap_size:192m", SLOW_REFRESH)
-    found = racer.quiet_race("heap", *options, params="bulk_size:5000,bulk_indexing_clients:8")
-    assert found.rules[0] == "H1", found.diagnosis
-    heap = found.answer("H1")
+    race = racer.quiet_race("heap", *options, params="bulk_size:5000,bulk_indexing_clients:8")
+    assert race.rules[0] == "H1", race.diagnosis
+    heap = race.answer("H1")
     assert heap["bound"] > 0.05
     assert heap["advice"][0]["options"] == {"car-params": {"heap_size": "384m"}}
     # Pauses and concurrent phases together are above the limit of 5 %; on some machines, pauses are not.
-    assert found.value("H1", "gc.stop_share") > 0.02
-    assert found.value("H1", "gc.young_interval_s") < 1
-    assert f"pacenote diagnose {found.race_id}" in found.printed
-    if not found.disturbed:
-        first = next(line for line in found.printed.splitlines() if ": " in line and "(at most" in line)
+    assert race.value("H1", "gc.stop_share") > 0.02
+    assert race.value("H1", "gc.young_interval_s") < 1
+    assert f"pacenote diagnose {race.race_id}" in race.printed
+    if not race.disturbed:
+        first = next(line for line in race.printed.splitlines() if ": " in line and "(at most" in line)
         assert first.startswith("H1: ")
 
     file = tmp_path / "heap.toml"
-    racer.pacenote("diagnose", found.race_id, f"--write-experiment={file}", "--only=H1")
+    racer.pacenote("diagnose", race.race_id, f"--write-experiment={file}", "--only=H1")
     racer.pacenote("experiment", "run", str(file), "--dry-run")
     assert "384m" in file.read_text()
 
 
 def test_frequent_refreshes_are_named_first(racer: Racer) -> None:
-    found = racer.quiet_race("refresh", "--set=index.refresh_interval=100ms")
-    assert found.rules[:1] == ["I4"], found.diagnosis
+    race = racer.quiet_race("refresh", "--set=index.refresh_interval=100ms")
+    assert race.rules[:1] == ["I4"], race.diagnosis
 
 
 def test_too_many_clients_are_named_first(racer: Racer) -> None:
     options = ("--car-params=heap_size:512m", SLOW_REFRESH, *HTTP_LOGS)
-    found = racer.quiet_race("clients", *options)
-    assert found.rules[:1] == ["I6"], found.diagnosis
+    race = racer.quiet_race("clients", *options)
+    assert race.rules[:1] == ["I6"], race.diagnosis
 
 
 def test_a_cpu_quota_is_named_first(racer: Racer) -> None:
@@ -310,17 +310,17 @@ def test_a_cpu_quota_is_named_first(racer: Racer) -> None:
         check_limits(NodeLimits(cpus=quota))
     except EngineError as error:
         pytest.skip(f"no CPU quota is possible here: {error}")
-    found = racer.quiet_race("quota", f"--node-cpu-limit={quota}", SLOW_REFRESH)
-    assert found.rules[:1] == ["K2"], found.diagnosis
-    assert found.answer("K2")["advice"][0]["options"] == {"node-cpu-limit": f"{quota * 2:g}"}
+    race = racer.quiet_race("quota", f"--node-cpu-limit={quota}", SLOW_REFRESH)
+    assert race.rules[:1] == ["K2"], race.diagnosis
+    assert race.answer("K2")["advice"][0]["options"] == {"node-cpu-limit": f"{quota * 2:g}"}
 
 
 def test_a_small_indexing_buffer_is_named_first(racer: Racer) -> None:
     # So small, and refreshed so rarely, that a slow machine fills it several times a second, too.
     option = "--set=engine.indices.memory.index_buffer_size=256kb"
-    found = racer.quiet_race("buffer", option, SLOW_REFRESH)
-    assert found.rules[:1] == ["I1"], found.diagnosis
-    assert found.answer("I1")["advice"][0]["options"] == {
+    race = racer.quiet_race("buffer", option, SLOW_REFRESH)
+    assert race.rules[:1] == ["I1"], race.diagnosis
+    assert race.answer("I1")["advice"][0]["options"] == {
         "set": ["engine.indices.memory.index_buffer_size=10%"]
     }
 
@@ -330,28 +330,28 @@ def test_a_task_without_a_fault_has_no_finding(phases: dict[str, Found]) -> None
 
 
 def test_a_single_client_is_named_first(phases: dict[str, Found]) -> None:
-    found = phases["few-clients"]
-    assert found.rules[:1] == ["I5"], found.diagnosis
-    assert found.answer("I5")["advice"][0]["options"] == {"track-params": {"bulk_indexing_clients": "2"}}
+    race = phases["few-clients"]
+    assert race.rules[:1] == ["I5"], race.diagnosis
+    assert race.answer("I5")["advice"][0]["options"] == {"track-params": {"bulk_indexing_clients": "2"}}
 
 
 def test_a_slow_disk_is_named_first(phases: dict[str, Found], home: Path) -> None:
     if reason := why_writes_cannot_be_limited(home):
         pytest.skip(reason)
-    found = phases["slow-disk"]
-    assert found.rules[:1] == ["D4"], found.diagnosis
-    assert found.value("D4", "disk.wait_share") > 0.1
+    race = phases["slow-disk"]
+    assert race.rules[:1] == ["D4"], race.diagnosis
+    assert race.value("D4", "disk.wait_share") > 0.1
 
 
 def test_programs_that_take_the_cores_of_the_engine_are_named_first(phases: dict[str, Found]) -> None:
-    found = phases["busy-cores"]
-    assert found.diagnosis["findings"][0]["id"] == "O1", found.diagnosis
+    race = phases["busy-cores"]
+    assert race.diagnosis["findings"][0]["id"] == "O1", race.diagnosis
     # Each core is shared by at least one burner, which gets about half of it.
     # A kernel that does not say how it counts interrupts leaves open how much more it is.
-    names = {each["name"] for each in found.answer("O1")["evidence"]}
+    names = {each["name"] for each in race.answer("O1")["evidence"]}
     share = "cpu.other_share" if "cpu.other_share" in names else "cpu.other_least_share"
-    assert found.value("O1", share) > 0.2
-    assert found.disturbed
+    assert race.value("O1", share) > 0.2
+    assert race.disturbed
 
 
 @contextlib.contextmanager

@@ -50,12 +50,12 @@ def test_indexes_scripts_and_searches(cluster: EmbeddedCluster) -> None:
     doubled = {"source": "doc['pages'].value * 2"}
     script = {"script_score": {"query": {"match": {"title": "notes"}}, "script": doubled}}
     months = {"months": {"date_histogram": {"field": "at", "calendar_interval": "month"}}}
-    found = rest.request("POST", "/books/_search", {"query": script, "aggs": months})
-    assert found["hits"]["hits"][0]["_score"] == 14
-    assert found["aggregations"]["months"]["buckets"][0]["doc_count"] == 1
+    response = rest.request("POST", "/books/_search", {"query": script, "aggs": months})
+    assert response["hits"]["hits"][0]["_score"] == 14
+    assert response["aggregations"]["months"]["buckets"][0]["doc_count"] == 1
     expression = {"expression": {"script": {"lang": "expression", "source": "doc['pages'] + 1"}}}
-    found = rest.request("POST", "/books/_search", {"script_fields": expression})
-    assert found["hits"]["hits"][0]["fields"]["expression"] == [8]
+    response = rest.request("POST", "/books/_search", {"script_fields": expression})
+    assert response["hits"]["hits"][0]["fields"]["expression"] == [8]
 
 
 def test_every_kind_of_module_works(cluster: EmbeddedCluster) -> None:

@@ -94,9 +94,9 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
 
 def started(home: Path, name: str) -> tuple[ExperimentFolder | None, int]:
     """Returns the newest experiment of a file, and how many of its races have begun."""
-    found = [one for one in ExperimentStore(home).list() if one.experiment_id.startswith(f"{name}-")]
-    count = sum(entry.event == "started" for entry in found[0].journal()) if found else 0
-    return (found[0] if found else None), count
+    experiments = [one for one in ExperimentStore(home).list() if one.experiment_id.startswith(f"{name}-")]
+    count = sum(entry.event == "started" for entry in experiments[0].journal()) if experiments else 0
+    return (experiments[0] if experiments else None), count
 
 
 def own_nodes(pacenote: Pacenote, name: str, installation: str) -> list[bool]:

@@ -58,8 +58,8 @@ class StoredRace:
     def document(self, race_id: str) -> dict[str, Any]:
         """Returns the record of a race on this machine."""
         listed = json.loads(self.run("list", "races", "--limit=100", "--format=json"))["races"]
-        found: dict[str, Any] = next(one for one in listed if one["race-id"] == race_id)
-        return found
+        record: dict[str, Any] = next(one for one in listed if one["race-id"] == race_id)
+        return record
 
     def search(self, kind: str, body: dict[str, Any]) -> Any:
         return self.client.request("POST", f"/rally-{kind}-v1/_search", body)
@@ -69,21 +69,21 @@ class StoredRace:
 def stored(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredRace]:
     work = tmp_path_factory.mktemp("metrics-store")
     (work / "track.json").write_text(json.dumps(TRACK))
-    found = StoredRace(home, work)
+    stored_race = StoredRace(home, work)
     try:
-        found.client.request("PUT", "/books/_doc/1", {"a": 1}, {"refresh": True})
-        host, _, port = found.address.rpartition(":")
+        stored_race.client.request("PUT", "/books/_doc/1", {"a": 1}, {"refresh": True})
+        host, _, port = stored_race.address.rpartition(":")
         settings = {"type": "opensearch", "host": host, "port": port}
         lines = "".join(f'datastore.{key} = "{value}"\n' for key, value in settings.items())
         (work / "pacenote.toml").write_text(f"[reporting]\n{lines}")
         for race_id in ("stored-1", "stored-2"):
-            found.race(race_id)
-        yield found
+            stored_race.race(race_id)
+        yield stored_race
     finally:
-        found.run("stop", f"--installation-id={found.installation_id}")
+        stored_race.run("stop", f"--installation-id={stored_race.installation_id}")
         for race_id in ("stored-1", "stored-2", "stored-3"):
             if (home / "races" / race_id).is_dir():
-                found.run("delete", "race", f"--id={race_id}", "--no-metrics-store")
+                stored_race.run("delete", "race", f"--id={race_id}", "--no-metrics-store")
 
 
 def by_name(name: str, **terms: str) -> dict[str, Any]:
@@ -103,13 +103,13 @@ def test_rallys_searches_find_what_was_measured(stored: StoredRace) -> None:
     percentiles = {"percentile_stats": {"percentiles": {"field": "value", "percents": [50, 99, 100]}}}
     errors = {"error_rate": {"terms": {"field": "meta.success"}}}
     body = {"query": normal, "size": 0, "aggs": {**stats, **percentiles, **errors}}
-    found = stored.search("metrics", body)["aggregations"]
+    aggregations = stored.search("metrics", body)["aggregations"]
     (task,) = stored.document("stored-1")["tasks"]
-    assert found["metric_stats"]["count"] == task["accounting"]["normal"] == 200
-    assert found["metric_stats"]["avg"] == pytest.approx(task["service_time"]["mean_ms"], rel=1e-3)
-    values = found["percentile_stats"]["values"]
+    assert aggregations["metric_stats"]["count"] == task["accounting"]["normal"] == 200
+    assert aggregations["metric_stats"]["avg"] == pytest.approx(task["service_time"]["mean_ms"], rel=1e-3)
+    values = aggregations["percentile_stats"]["values"]
     assert values["100.0"] == pytest.approx(task["service_time"]["max_ms"], rel=1e-3)
-    (bucket,) = found["error_rate"]["buckets"]
+    (bucket,) = aggregations["error_rate"]["buckets"]
     assert (bucket["key_as_string"], bucket["doc_count"]) == ("true", 200)
     # `duration` reads the last relative time, `get_unit` a unit, and sums have the shards' values.
     last = {
@@ -142,8 +142,8 @@ def test_rallys_list_of_races_and_results_are_there(stored: StoredRace) -> None:
     }
     races = stored.client.request("POST", "/rally-races-*/_search", body)["hits"]["hits"]
     assert [one["_source"]["race-id"] for one in races] == ["stored-2", "stored-1"]
-    one = {"query": {"bool": {"filter": [{"term": {"race-id": "stored-1"}}, {"term": {"active": True}}]}}}
-    results = stored.search("results", {**one, "size": 100})["hits"]["hits"]
+    query = {"query": {"bool": {"filter": [{"term": {"race-id": "stored-1"}}, {"term": {"active": True}}]}}}
+    results = stored.search("results", {**query, "size": 100})["hits"]["hits"]
     names = {hit["_source"]["name"] for hit in results}
     assert {"throughput", "latency", "service_time", "error_rate", "duration", "store_size"} <= names
 

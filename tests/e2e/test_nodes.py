@@ -59,8 +59,8 @@ def folder(home: Path, name: str) -> Path:
 def wait_for(condition: Callable[[], object], what: str) -> Any:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        if found := condition():
-            return found
+        if value := condition():
+            return value
         time.sleep(0.02)
     raise AssertionError(f"waited 120 s for {what}")
 

@@ -128,15 +128,15 @@ def race(served: ServedArchive, folder: Path, *options: str) -> tuple[dict[str, 
     run = partial(subprocess.run, env=environment, cwd=folder, text=True, capture_output=True, timeout=300)
     done = run(command, check=False)
     assert done.returncode == 0, done.stderr
-    found = served.home / "races" / race_id
-    return json.loads((found / "race.json").read_text()), found
+    race_folder = served.home / "races" / race_id
+    return json.loads((race_folder / "race.json").read_text()), race_folder
 
 
 @pytest.mark.parametrize("served", ["opensearch"], indirect=True)
 def test_an_archive_is_raced_by_its_url(served: ServedArchive, tmp_path: Path) -> None:
     write_track(tmp_path / "notes", scripts=True)
     url = f"{served.url}/{served.name}"
-    record, found = race(served, tmp_path, f"--distribution-archive={url}", "--car=parallelgc")
+    record, race_folder = race(served, tmp_path, f"--distribution-archive={url}", "--car=parallelgc")
     cluster = record["cluster"]
     assert cluster["distribution-version"] == "3.3.0"
     assert cluster["archive"]["address"] == url
@@ -144,7 +144,7 @@ def test_an_archive_is_raced_by_its_url(served: ServedArchive, tmp_path: Path) -
     assert cluster["title"] is None
     assert cluster["absent_modules"] is None
     # The collector of the car replaces that in the file of the archive.
-    assert "Using Parallel" in (found / "artifacts" / "gc.log").read_text()
+    assert "Using Parallel" in (race_folder / "artifacts" / "gc.log").read_text()
 
 
 @pytest.mark.parametrize("served", ["elasticsearch"], indirect=True)
@@ -157,9 +157,9 @@ def test_an_archive_of_a_configured_repository_is_raced_with_a_team_car(
     (tmp_path / "pacenote.toml").write_text(f'[distributions]\nmine.url = "{template}"\n')
     options = ("--trust", "--distribution-repository=mine", "--distribution-version=7.17.28")
     team = (f"--team-path={tmp_path / 'team'}", "--car=small,buffers")
-    record, found = race(served, tmp_path, *options, *team)
+    record, race_folder = race(served, tmp_path, *options, *team)
     assert record["cluster"]["archive"]["address"] == f"{served.url}/elasticsearch-7.17.28-linux.tar.gz"
     assert record["options"]["distribution_repository"] == "mine"
-    facts = json.loads((found / "snapshot.json").read_text())["before"]["facts"]
+    facts = json.loads((race_folder / "snapshot.json").read_text())["before"]["facts"]
     assert facts["setting.indices.memory.index_buffer_size"] == "30%"
     assert facts["node.rally-node-0.jvm.flag.MaxHeapSize"] == str(512 << 20)

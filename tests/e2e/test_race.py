@@ -97,8 +97,8 @@ def embedded(name: str, *more: str, docs: int = 20_000) -> tuple[str, ...]:
 def wait_for(condition: Callable[[], object], what: str) -> Any:
     deadline = time.monotonic() + 90
     while time.monotonic() < deadline:
-        if found := condition():
-            return found
+        if value := condition():
+            return value
         time.sleep(0.02)
     raise AssertionError(f"waited 90 s for {what}")
 

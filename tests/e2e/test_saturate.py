@@ -85,9 +85,9 @@ def reply(line: str) -> bytes:
 
 @pytest.fixture
 def server() -> Iterator[OneAtATime]:
-    one = OneAtATime()
-    yield one
-    one.close()
+    engine = OneAtATime()
+    yield engine
+    engine.close()
 
 
 def saturate(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -55,9 +55,9 @@ def test_what_was_configured_is_in_force_and_what_differs_is_shown(home: Path, t
         *("--set=engine.action.auto_create_index=false", "--set=index.refresh_interval=7s"),
         *("--jvm=-XX:MaxTenuringThreshold=3", "--env=MALLOC_ARENA_MAX=2"),
     )
-    found = json.loads(pacenote(home, "diff", first, second, "--format=json"))
+    difference = json.loads(pacenote(home, "diff", first, second, "--format=json"))
     values = {
-        each["key"]: tuple(each["values"]) for group in found["groups"] for each in group["differences"]
+        each["key"]: tuple(each["values"]) for group in difference["groups"] for each in group["differences"]
     }
     node = "node.rally-node-0"
     assert values["setting.indices.memory.index_buffer_size"] == ("10%", "25%")
@@ -71,7 +71,7 @@ def test_what_was_configured_is_in_force_and_what_differs_is_shown(home: Path, t
     assert values["race.car_params.heap_size"] == (None, "640m")
     # Ports and folders of the nodes differ, but are not settings that anyone chose.
     assert not [key for key in values if key.endswith((".port", ".path.data", ".path.logs"))]
-    assert found["equal"] > 1_000
+    assert difference["equal"] > 1_000
     assert not any(key.startswith(("kernel.", "sysctl.", "driver.")) for key in values)
     changed = json.loads(pacenote(home, "diff", first, first, "--format=json"))
     keys = [each["key"] for group in changed["groups"] for each in group["differences"]]

@@ -57,9 +57,9 @@ def test_of_a_long_file_some_groups_are_read_that_are_spread_over_it(tmp_path: P
     file = tmp_path / "samples.parquet"
     groups = 4 * MOST_GROUPS
     write(file, [("index", "normal", False, True, number, 100) for number in range(groups)], 1)
-    (found,) = engine_times(file).values()
-    assert found.operations == MOST_GROUPS
-    assert found.took_ms / MOST_GROUPS == pytest.approx(groups / 2, rel=0.15)
+    (engine_time,) = engine_times(file).values()
+    assert engine_time.operations == MOST_GROUPS
+    assert engine_time.took_ms / MOST_GROUPS == pytest.approx(groups / 2, rel=0.15)
 
 
 @pytest.mark.parametrize("rows_of_group", [100, 400, 1200])
@@ -86,9 +86,9 @@ def test_the_share_allows_for_milliseconds_that_are_not_rounded_up() -> None:
     race = record(tasks=(bulk(), paced()))
     builder = race_builder(race)
     add_engine_times(builder, {bulk().task: EngineTime(10, 395, 500 * MS), "term": EngineTime(9, 9, 80 * MS)})
-    found = builder.build()
-    assert found.value(Window(bulk().task), "task.took_share") == pytest.approx(0.8)
-    short = found.value(Window("term"), "task.took_share")
+    evidence = builder.build()
+    assert evidence.value(Window(bulk().task), "task.took_share") == pytest.approx(0.8)
+    short = evidence.value(Window("term"), "task.took_share")
     assert isinstance(short, Unknown)
     assert short.reasons[0][1] == "service times below 10 ms are too short for whole milliseconds"
     assert EngineTime(1, 30, 20 * MS).took_share == 1.0

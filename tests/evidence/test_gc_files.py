@@ -25,6 +25,6 @@ def test_files_are_grouped_by_folder_and_name():
 def test_files_that_were_not_named_are_found(tmp_path):
     for name in ("gc.log", "gc.log.0", "gc.log.1.gz", "gc.log.bak", "gc.logs"):
         (tmp_path / name).touch()
-    found = unnamed_files(tmp_path / "gc.log", [tmp_path / "gc.log"])
-    assert [file.name for file in found] == ["gc.log.0", "gc.log.1.gz"]
+    files = unnamed_files(tmp_path / "gc.log", [tmp_path / "gc.log"])
+    assert [file.name for file in files] == ["gc.log.0", "gc.log.1.gz"]
     assert unnamed_files(tmp_path / "none" / "gc.log", []) == ()

@@ -282,8 +282,8 @@ def test_each_start_of_the_jvm_is_a_log(written):
     assert [log.statistics.pauses.count for log in reader.logs()] == [10, 3]
     assert reader.log() == reader.logs()[-1]
     start = 1795466258.0
-    found = reader.between([(start, start + 20), (start + 3600, start + 3620), (start + 100, start + 200)])
-    assert [log and log.statistics.pauses.count for log in found] == [10, 3, None]
+    logs = reader.between([(start, start + 20), (start + 3600, start + 3620), (start + 100, start + 200)])
+    assert [log and log.statistics.pauses.count for log in logs] == [10, 3, None]
 
 
 def test_pauses_share_the_names_of_their_kinds_and_their_number_is_limited(written, monkeypatch):

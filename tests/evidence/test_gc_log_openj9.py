@@ -133,21 +133,21 @@ def test_cycles_of_concurrent_scavenges_are_counted_separately(logs):
 
 def test_openj9_logs_have_the_statistics_of_all_collectors(logs):
     log = read(logs["1 GiB"]).log()
-    found = log.statistics
-    kinds = {each.name: each.durations.count for each in found.pause_kinds}
+    figures = log.statistics
+    kinds = {each.name: each.durations.count for each in figures.pause_kinds}
     assert kinds == {"Nursery": 8135, "Global": 140, "Without collection": 135}
-    assert {each.name: each.durations.count for each in found.pause_causes} == {"Allocation Failure": 8140}
-    assert found.pause_share == pytest.approx(0.1639, abs=2e-4), "timestamps are in milliseconds"
-    assert found.stop_share == pytest.approx(found.pause_share + 8410 * 0.07e-3 / 300.187, abs=1e-4)
-    assert found.safepoints is not None
-    assert found.safepoints.other_s is None, "the log does not have them"
-    assert found.allocation.promoted_bytes == 73_031 << 20
-    assert found.allocation.allocated_bytes_per_s == pytest.approx((264_466 << 20) / 60, rel=0.01)
-    assert found.cpu_user_s == pytest.approx(3 * (8135 * 5.59e-3 + 140 * 8.81e-3))
-    assert (found.trouble.full_collections, found.trouble.evacuation_failures) == (5, 5)
-    assert (found.trouble.degenerated_collections, found.trouble.humongous_pauses) == (None, None)
-    assert found.allocation.flipped_bytes == 321_297 << 20
-    assert found.heap.resizes == 0
+    assert {each.name: each.durations.count for each in figures.pause_causes} == {"Allocation Failure": 8140}
+    assert figures.pause_share == pytest.approx(0.1639, abs=2e-4), "timestamps are in milliseconds"
+    assert figures.stop_share == pytest.approx(figures.pause_share + 8410 * 0.07e-3 / 300.187, abs=1e-4)
+    assert figures.safepoints is not None
+    assert figures.safepoints.other_s is None, "the log does not have them"
+    assert figures.allocation.promoted_bytes == 73_031 << 20
+    assert figures.allocation.allocated_bytes_per_s == pytest.approx((264_466 << 20) / 60, rel=0.01)
+    assert figures.cpu_user_s == pytest.approx(3 * (8135 * 5.59e-3 + 140 * 8.81e-3))
+    assert (figures.trouble.full_collections, figures.trouble.evacuation_failures) == (5, 5)
+    assert (figures.trouble.degenerated_collections, figures.trouble.humongous_pauses) == (None, None)
+    assert figures.allocation.flipped_bytes == 321_297 << 20
+    assert figures.heap.resizes == 0
     assert (log.jvm.heap_max_bytes, log.jvm.parallel_workers) == (1 << 30, 8)
     assert log.start == START.replace(tzinfo=UTC).timestamp()
     assert log.openj9 is not None

@@ -36,10 +36,10 @@ RUNS = 3
 
 def homes():
     """Returns the JDKs of this machine and the bundled one, each once."""
-    found = [Path(JAVA_HOME), *sorted(Path("/usr/lib/jvm").glob("*"))]
+    candidates = [Path(JAVA_HOME), *sorted(Path("/usr/lib/jvm").glob("*"))]
     usable = [
         home.resolve()
-        for home in found
+        for home in candidates
         if (home / "bin" / "jfr").exists() and (home / "bin" / "java").exists()
     ]
     return list(dict.fromkeys(usable))
@@ -77,8 +77,8 @@ def events(home, folder, *names):
     options = ("--json", "--events", ",".join(names))
     command = [str(home / "bin" / "jfr"), "print", *options, str(folder / "run.jfr")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    found = json.loads(done.stdout)["recording"]["events"]
-    return [[event["values"] for event in found if event["type"] == name] for name in names]
+    recorded = json.loads(done.stdout)["recording"]["events"]
+    return [[event["values"] for event in recorded if event["type"] == name] for name in names]
 
 
 def seconds(duration):

@@ -61,8 +61,8 @@ def evidence(folder: Path, driver: Mapping[str, object] | None = None) -> Eviden
     return builder.build()
 
 
-def reason(found: Evidence, name: str) -> str:
-    value = found.value(Window(TASK, NODE), name)
+def reason(observed: Evidence, name: str) -> str:
+    value = observed.value(Window(TASK, NODE), name)
     assert isinstance(value, Unknown), value
     return value.reasons[0][1]
 
@@ -74,23 +74,23 @@ def test_counters_host_and_gc_log_become_figures_of_the_task(tmp_path: Path, pac
     artifacts.mkdir()
     log = artifacts / ("gc.log.gz" if packed else "gc.log")
     log.write_bytes(gzip.compress(GC_LOG.encode()) if packed else GC_LOG.encode())
-    found = evidence(tmp_path)
+    observed = evidence(tmp_path)
     window = Window(TASK, NODE)
-    assert found.value(window, "node.cpu_share") == pytest.approx(0.5)
-    assert found.value(window, "node.indexing_share") == pytest.approx(0.5)
-    assert found.value(window, "cpu.idle_share") == pytest.approx(0.25)
-    assert found.value(window, "gc.collector") == "G1"
-    assert found.value(window, "gc.stop_share") == pytest.approx(0.2)
-    assert found.value(window, "task.documents") == bulk().work.done
-    assert "--telemetry=jfr" in reason(found, "allocation.top_class")
+    assert observed.value(window, "node.cpu_share") == pytest.approx(0.5)
+    assert observed.value(window, "node.indexing_share") == pytest.approx(0.5)
+    assert observed.value(window, "cpu.idle_share") == pytest.approx(0.25)
+    assert observed.value(window, "gc.collector") == "G1"
+    assert observed.value(window, "gc.stop_share") == pytest.approx(0.2)
+    assert observed.value(window, "task.documents") == bulk().work.done
+    assert "--telemetry=jfr" in reason(observed, "allocation.top_class")
 
 
 def test_what_the_folder_lacks_is_missing_with_a_reason(tmp_path: Path) -> None:
-    found = evidence(tmp_path)
+    observed = evidence(tmp_path)
     for name in ("node.cpu_share", "cpu.idle_share"):
-        assert "telemetry.parquet" in reason(found, name)
+        assert "telemetry.parquet" in reason(observed, name)
     for name in ("gc.stop_share", "allocation.top_class"):
-        assert "does not state when its tasks ran" in reason(found, name)
+        assert "does not state when its tasks ran" in reason(observed, name)
 
 
 def test_nothing_is_known_after_the_end_of_a_compressed_log_that_is_cut(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_nothing_is_known_after_the_end_of_a_compressed_log_that_is_cut(tmp_path
     artifacts = tmp_path / "artifacts"
     artifacts.mkdir()
     (artifacts / "gc.log.gz").write_bytes(gzip.compress(GC_LOG.encode())[:-8])
-    found = evidence(tmp_path)
-    assert "cut off or damaged" in found.unread[0]
-    assert found.value(Window(TASK, NODE), "gc.coverage_share") == pytest.approx(0.4)
+    observed = evidence(tmp_path)
+    assert "cut off or damaged" in observed.unread[0]
+    assert observed.value(Window(TASK, NODE), "gc.coverage_share") == pytest.approx(0.4)
 
 
 def test_the_record_has_the_times_of_tasks_without_telemetry(tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_the_record_has_the_times_of_tasks_without_telemetry(tmp_path: Path) -> 
     artifacts.mkdir()
     (artifacts / "gc.log").write_text(GC_LOG)
     begin_s = BEGIN_S - MEASURED_S
-    found = evidence(tmp_path, {"started_unix_ns": round(begin_s * S)})
-    assert found.value(Window(TASK, NODE), "gc.stop_share") == pytest.approx(2 / bulk().window_s)
-    assert "telemetry.parquet" in reason(found, "node.cpu_share")
+    observed = evidence(tmp_path, {"started_unix_ns": round(begin_s * S)})
+    assert observed.value(Window(TASK, NODE), "gc.stop_share") == pytest.approx(2 / bulk().window_s)
+    assert "telemetry.parquet" in reason(observed, "node.cpu_share")
     later = evidence(tmp_path, {"started_unix_ns": round((begin_s + 1000) * S)})
     assert "has no line from the time of the task" in reason(later, "gc.stop_share")
 
@@ -136,12 +136,12 @@ def test_rotated_logs_of_openj9_are_collected(tmp_path: Path) -> None:
     (artifacts / "gc.log.001").write_text("".join(parts[:6]) + parts[-1])
     (artifacts / "gc.log.002").write_text(root + "".join(parts[6:]))
     started_ns = round((START.timestamp() - MEASURED_S) * S)
-    found = evidence(tmp_path, {"started_unix_ns": started_ns})
+    observed = evidence(tmp_path, {"started_unix_ns": started_ns})
     window = Window(TASK, NODE)
-    assert found.value(window, "gc.collector") == "gencon"
-    assert found.value(window, "gc.flipped_bytes") == 100 << 20
-    assert found.value(window, "gc.largest_request_bytes") == 3 << 20
-    rate = found.value(window, "gc.large_allocations_per_s")
+    assert observed.value(window, "gc.collector") == "gencon"
+    assert observed.value(window, "gc.flipped_bytes") == 100 << 20
+    assert observed.value(window, "gc.largest_request_bytes") == 3 << 20
+    rate = observed.value(window, "gc.large_allocations_per_s")
     assert isinstance(rate, float)
     assert rate > 0
 
@@ -165,13 +165,13 @@ def test_what_openj9_has_overwritten_is_not_covered(tmp_path: Path, last_reply_s
     race = record("race-a", tasks=(task,), driver={"started_unix_ns": round(START.timestamp() * S)})
     builder = race_builder(race)
     add_recorded_figures(builder, race, tmp_path)
-    found = builder.build()
+    observed = builder.build()
     window = Window(TASK, NODE)
-    assert found.value(window, "gc.collector") == "gencon"
-    covered = found.value(window, "gc.coverage_share")
+    assert observed.value(window, "gc.collector") == "gencon"
+    covered = observed.value(window, "gc.coverage_share")
     assert isinstance(covered, float)
     assert 0.4 < covered < 0.7
-    assert found.unread == (), "a file of a JVM that runs is not damaged"
+    assert observed.unread == (), "a file of a JVM that runs is not damaged"
 
 
 def test_files_that_cannot_be_read_are_missing_with_a_reason(tmp_path: Path) -> None:
@@ -180,9 +180,9 @@ def test_files_that_cannot_be_read_are_missing_with_a_reason(tmp_path: Path) -> 
     (tmp_path / "artifacts").mkdir()
     (tmp_path / "artifacts" / "gc.log").write_text("nothing that a collector writes\n")
     (tmp_path / "artifacts" / "race.jfr").write_bytes(b"no recording")
-    found = evidence(tmp_path)
+    observed = evidence(tmp_path)
     for name in ("gc.stop_share", "allocation.top_class"):
-        assert "artifacts" in reason(found, name)
-    assert [text.split(": ")[0].rpartition("/")[2] for text in found.unread] == ["gc.log", "race.jfr"]
+        assert "artifacts" in reason(observed, name)
+    assert [text.split(": ")[0].rpartition("/")[2] for text in observed.unread] == ["gc.log", "race.jfr"]
     (tmp_path / "telemetry.parquet").write_bytes(b"PAR1")
     assert "telemetry.parquet" in reason(evidence(tmp_path), "node.cpu_share")

@@ -38,9 +38,9 @@ def totals(recording):
 
     def row(name, subject, group, values, size=0):
         thread = None if group.thread is None else recording.threads[group.thread]
-        found = "-" if thread is None else f"{thread.name}/{thread.java_id or '-'}/{thread.os_id}"
+        thread_name = "-" if thread is None else f"{thread.name}/{thread.java_id or '-'}/{thread.os_id}"
         numbers = (values.count, values.total, values.min, values.max, size)
-        return [f"jdk.{name}", subject, found, stack(group.stack), *map(str, numbers)]
+        return [f"jdk.{name}", subject, thread_name, stack(group.stack), *map(str, numbers)]
 
     def class_name(index):
         return "-" if index is None else recording.classes[index].replace("/", ".")
@@ -54,21 +54,21 @@ def totals(recording):
     for group in recording.io:
         name = "".join(word.capitalize() for word in group.kind.split("-"))
         yield row(name, group.target, group, group.values, group.bytes or 0)
-    for each in recording.vm_operations:
-        values = each.values
-        subject = f"{each.name}/{str(each.safepoint).lower()}"
+    for operation in recording.vm_operations:
+        values = operation.values
+        subject = f"{operation.name}/{str(operation.safepoint).lower()}"
         numbers = (values.count, values.total, values.min, values.max, 0)
         yield ["jdk.ExecuteVMOperation", subject, "-", "-", *map(str, numbers)]
 
 
 def single_events(recording):
     """Returns the pauses and collections of a recording in the form of `RecordingTotals.java`."""
-    for each in recording.pauses:
-        yield ["jdk.GCPhasePause", each.name, each.gc_id, each.start_ns, each.duration_ns]
-    for each in recording.collections:
-        subject = f"{each.name}/{each.cause}"
-        times = (each.start_ns, each.duration_ns, each.pauses_ns, each.longest_pause_ns)
-        yield ["jdk.GarbageCollection", subject, each.gc_id, *times]
+    for event in recording.pauses:
+        yield ["jdk.GCPhasePause", event.name, event.gc_id, event.start_ns, event.duration_ns]
+    for event in recording.collections:
+        subject = f"{event.name}/{event.cause}"
+        times = (event.start_ns, event.duration_ns, event.pauses_ns, event.longest_pause_ns)
+        yield ["jdk.GarbageCollection", subject, event.gc_id, *times]
 
 
 def thread_text(recording, index):
@@ -99,10 +99,10 @@ def check_gauges(recording, rows):
             expected.setdefault((kind, None), []).append(numbers[0])
             if subject == "After GC":
                 expected.setdefault(("heap-committed", None), []).append(numbers[1])
-    found = {(each.kind, gauge_subject(recording, each)): each.values for each in recording.gauges}
-    assert found.keys() == expected.keys()
+    gauges = {(each.kind, gauge_subject(recording, each)): each.values for each in recording.gauges}
+    assert gauges.keys() == expected.keys()
     for key, readings in expected.items():
-        values = found[key]
+        values = gauges[key]
         assert values.count == len(readings), key
         numbers = [sum(readings), min(readings), max(readings)]
         assert [values.sum, values.min, values.max] == pytest.approx(numbers, rel=1e-5), key
@@ -111,8 +111,8 @@ def check_gauges(recording, rows):
 
 def allocated(recording):
     """Yields what each thread allocated, with the number of its readings."""
-    for each in recording.thread_allocations:
-        yield thread_text(recording, each.thread), each.readings, each.bytes
+    for allocation in recording.thread_allocations:
+        yield thread_text(recording, allocation.thread), allocation.readings, allocation.bytes
 
 
 def expected_allocations(rows):
@@ -124,12 +124,12 @@ def expected_allocations(rows):
         if name == "jdk.ThreadAllocationStatistics":
             readings.setdefault(thread, []).append((int(time), int(size)))
     earliest = min(time for each in readings.values() for time, _ in each)
-    for thread, each in readings.items():
-        (first, before), (last, after) = min(each), max(each)
+    for thread, pairs in readings.items():
+        (first, before), (last, after) = min(pairs), max(pairs)
         if first > earliest:
-            yield thread, len(each), after
+            yield thread, len(pairs), after
         else:
-            yield thread, len(each), after - before if last > first else None
+            yield thread, len(pairs), after - before if last > first else None
 
 
 @pytest.mark.process
@@ -145,8 +145,8 @@ def test_every_group_is_that_of_the_jdks_own_reader(jdk, tmp_path):
     singles = ("jdk.GCPhasePause", "jdk.GarbageCollection")
     groups = [row for row in expected if row[0] not in (*singles, *READINGS)]
     assert sorted(totals(recording)) == sorted(groups)
-    found = [[str(each) for each in row] for row in single_events(recording)]
-    assert sorted(found) == sorted(row[:-5] for row in expected if row[0] in singles)
+    texts = [[str(each) for each in row] for row in single_events(recording)]
+    assert sorted(texts) == sorted(row[:-5] for row in expected if row[0] in singles)
     recorded = {row[0] for row in expected}
     assert len(recorded) >= 18, "the program did not cause the events that are compared"
     check_gauges(recording, [row for row in expected if row[0] in READINGS])

@@ -38,10 +38,10 @@ def test_the_load_and_the_space_of_a_host_are_those_that_its_node_reports(tmp_pa
         file.write(second * SECOND_NS, [("node-counters", *row, {"node": "far"}) for row in rows])
     file.add_task("index", 0, 10 * SECOND_NS)
     file.close()
-    found = evidence(tmp_path)
-    assert found.value(WINDOW, "cpu.idle_share") == pytest.approx(0.6)
-    assert found.source(WINDOW, "cpu.idle_share") == "node counters"
-    assert found.value(WINDOW, "cluster.disk_watermark") is True
+    observed = evidence(tmp_path)
+    assert observed.value(WINDOW, "cpu.idle_share") == pytest.approx(0.6)
+    assert observed.source(WINDOW, "cpu.idle_share") == "node counters"
+    assert observed.value(WINDOW, "cluster.disk_watermark") is True
     assert "cpu.idle_share" not in evidence(tmp_path, "far").values.get(WINDOW, {})
 
 

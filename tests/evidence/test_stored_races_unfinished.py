@@ -115,8 +115,8 @@ def test_files_that_a_running_race_still_writes_are_not_damaged(state: str, is_n
     folder = RaceStore().create(race)
     folder.samples.write_bytes(b"PAR1, without an end")
     compared = ComparedRace(race, state=state)  # type: ignore[arg-type]
-    (found,) = read_evidence(FoundGroup((compared,), {compared.key: folder.path}, ()))
-    assert any("samples.parquet" in text for text in found.unread) == is_named
+    (evidence,) = read_evidence(FoundGroup((compared,), {compared.key: folder.path}, ()))
+    assert any("samples.parquet" in text for text in evidence.unread) == is_named
 
 
 def test_files_that_are_missing_are_not_damaged(run) -> None:

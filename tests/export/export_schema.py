@@ -47,54 +47,54 @@ def _any_value(kind: type) -> dict[str, Any]:
 
 def field_texts(name: str) -> dict[str, str]:
     """Returns the documentation of the fields of a type: the text after each of them."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for module in (document, figures):
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.ClassDef) and node.name == name:
                 for field, text in zip(node.body, node.body[1:], strict=False):
                     if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
                         assert isinstance(field.target, ast.Name)
-                        found[field.target.id] = " ".join(ast.literal_eval(text.value).split())
-    return found
+                        texts[field.target.id] = " ".join(ast.literal_eval(text.value).split())
+    return texts
 
 
 def problems(value: object, schema: dict[str, Any], root: dict[str, Any], at: str = "$") -> list[str]:
     """Returns where a value is not what a schema says. A keyword that is not known fails the test."""
-    rest, found = dict(schema), list[str]()
+    rest, mistakes = dict(schema), list[str]()
     for text in ("$schema", "$defs", "title", "description"):
         rest.pop(text, None)
     if (reference := rest.pop("$ref", None)) is not None:
         name = reference.removeprefix("#/$defs/")
-        found += problems(value, root["$defs"][name], root, at)
+        mistakes += problems(value, root["$defs"][name], root, at)
     if (choices := rest.pop("anyOf", None)) is not None and all(
         problems(value, choice, root, at) for choice in choices
     ):
-        found.append(f"{at} is none of the choices")
+        mistakes.append(f"{at} is none of the choices")
     if (values := rest.pop("enum", None)) is not None and value not in values:
-        found.append(f"{at} is {value!r}, not one of {values}")
+        mistakes.append(f"{at} is {value!r}, not one of {values}")
     if (kind := rest.pop("type", None)) is not None:
         is_flag = isinstance(value, bool)
         if not isinstance(value, _TYPES[kind]) or is_flag != (kind == "boolean"):
-            return [*found, f"{at} is {type(value).__name__}, not {kind}"]
-    found += _parts_problems(value, rest, root, at)
+            return [*mistakes, f"{at} is {type(value).__name__}, not {kind}"]
+    mistakes += _parts_problems(value, rest, root, at)
     assert rest == {}, f"{at}: the check does not know {sorted(rest)}"
-    return found
+    return mistakes
 
 
 def _parts_problems(value: object, rest: dict[str, Any], root: dict[str, Any], at: str) -> list[str]:
-    found = list[str]()
+    mistakes = list[str]()
     items = rest.pop("items", None)
     if items is not None and isinstance(value, list):
         for number, item in enumerate(value):
-            found += problems(item, items, root, f"{at}[{number}]")
+            mistakes += problems(item, items, root, f"{at}[{number}]")
     properties, others = rest.pop("properties", {}), rest.pop("additionalProperties", {})
     required = rest.pop("required", ())
     if isinstance(value, dict):
-        found += [f"{at} lacks {name}" for name in required if name not in value]
+        mistakes += [f"{at} lacks {name}" for name in required if name not in value]
         for name, item in value.items():
             its = properties.get(name, others)
             if its is False:
-                found.append(f"{at} has the unknown field {name}")
+                mistakes.append(f"{at} has the unknown field {name}")
             else:
-                found += problems(item, its, root, f"{at}.{name}")
-    return found
+                mistakes += problems(item, its, root, f"{at}.{name}")
+    return mistakes

@@ -17,8 +17,8 @@ def rows(race):
 
 
 def test_a_row_has_the_race_the_task_and_one_figure():
-    found = rows(record(tasks=(paced(),)))
-    (row,) = [each for each in found if (each["metric"], each["statistic"]) == ("latency", "p99")]
+    exported = rows(record(tasks=(paced(),)))
+    (row,) = [each for each in exported if (each["metric"], each["statistic"]) == ("latency", "p99")]
     assert row == {
         "race_id": "race-1",
         "race_time": "2026-03-01T12:30:15Z",
@@ -42,22 +42,22 @@ def test_a_row_has_the_race_the_task_and_one_figure():
         "high": "10.0",
         "supported": "true",
     }
-    assert {each["part"] for each in found if each["metric"] == "documents_counted"} == {"logs"}
+    assert {each["part"] for each in exported if each["metric"] == "documents_counted"} == {"logs"}
 
 
 @pytest.mark.parametrize("first", "=+-@" + "".join(map(chr, (0xFF1D, 0xFF0B, 0xFF0D, 0xFF20))))
 def test_a_name_is_never_a_formula(first):
     name = f"{first}cmd|' /C calc'!A0"
-    found = rows(record(tasks=(task(name),)))
-    assert {each["task"] for each in found if each["metric"] == "throughput"} == {f"'{name}"}
+    exported = rows(record(tasks=(task(name),)))
+    assert {each["task"] for each in exported if each["metric"] == "throughput"} == {f"'{name}"}
 
 
 def test_control_characters_are_shown_as_escapes():
-    found = rows(record(tasks=(task('\ta\r\n\x1b[31m\u202eb,"'),)))
-    names = {each["task"] for each in found if each["metric"] == "throughput"}
+    exported = rows(record(tasks=(task('\ta\r\n\x1b[31m\u202eb,"'),)))
+    names = {each["task"] for each in exported if each["metric"] == "throughput"}
     assert names == {'\\u0009a\\u000d\\u000a\\u001b[31m\\u202eb,"'}
 
 
 def test_negative_numbers_stay_numbers():
-    found = rows(record(tasks=(task(started_s=-0.5),)))
-    assert [each["value"] for each in found if each["metric"] == "task_start"] == ["-0.5"]
+    exported = rows(record(tasks=(task(started_s=-0.5),)))
+    assert [each["value"] for each in exported if each["metric"] == "task_start"] == ["-0.5"]

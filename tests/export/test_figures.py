@@ -15,34 +15,34 @@ from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, part, record, task, times
 
 
-def values(found, metric, task_name="", part_name=""):
+def values(figures, metric, task_name="", part_name=""):
     """Returns the figures of a metric by statistic, as value and unit."""
     return {
         each.statistic: (each.value, each.unit)
-        for each in found
+        for each in figures
         if (each.metric, each.task, each.part) == (metric, task_name, part_name)
     }
 
 
 def test_tasks_have_throughput_times_and_totals():
     race = record(tasks=(bulk(), paced()), targets={"term": TargetRate(1_000.0, "ops", 1_000.0)})
-    found = exported_figures(race)
-    assert values(found, "throughput", "index-append") == {
+    figures = exported_figures(race)
+    assert values(figures, "throughput", "index-append") == {
         "min": (9_000.0, "docs/s"),
         "mean": (12_345.678, "docs/s"),
         "median": (12_000.0, "docs/s"),
         "max": (15_000.5, "docs/s"),
     }
-    latency = values(found, "latency", "term")
+    latency = values(figures, "latency", "term")
     assert list(latency) == ["count", "min", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]
     assert latency["count"] == (50_000, "")
     assert latency["p99"] == (8.0, "ms")
-    assert values(found, "latency", "index-append") == {}, "a task without a schedule has no latency"
-    assert values(found, "error_rate", "index-append") == {"value": (0.005, "ratio")}
-    assert values(found, "work_done", "index-append") == {"value": (740_000, "docs")}
-    assert values(found, "failures", "index-append", "HTTP 429") == {"value": (12, "documents")}
-    assert values(found, "target_rate", "term") == {"value": (1_000.0, "ops/s")}
-    assert values(found, "network_received", "term") == {"value": (90_000_000, "bytes")}
+    assert values(figures, "latency", "index-append") == {}, "a task without a schedule has no latency"
+    assert values(figures, "error_rate", "index-append") == {"value": (0.005, "ratio")}
+    assert values(figures, "work_done", "index-append") == {"value": (740_000, "docs")}
+    assert values(figures, "failures", "index-append", "HTTP 429") == {"value": (12, "documents")}
+    assert values(figures, "target_rate", "term") == {"value": (1_000.0, "ops/s")}
+    assert values(figures, "network_received", "term") == {"value": (90_000_000, "bytes")}
 
 
 def test_percentiles_say_whether_they_have_enough_samples():
@@ -65,16 +65,16 @@ def test_a_latency_that_includes_the_backlog_of_a_warm_up_says_so():
 
 def test_a_percentile_that_never_ended_has_no_figure():
     censored = (CensoredPercentile(50.0, 2.0, 2.5, True), CensoredPercentile(99.0, None, None, True))
-    found = exported_figures(record(tasks=(paced(latency_with_failures=censored),)))
-    assert values(found, "latency_with_failures", "term") == {"p50": (2.0, "ms")}
+    figures = exported_figures(record(tasks=(paced(latency_with_failures=censored),)))
+    assert values(figures, "latency_with_failures", "term") == {"p50": (2.0, "ms")}
 
 
 def test_parts_of_tasks_are_apart_from_them():
     own = task(parts=(part("first"), part("second")), values={"recall": ValueSummary(3, 0.5, 0.75, 1.0)})
-    found = exported_figures(record(tasks=(own,)))
-    assert values(found, "operations", "search") == {"value": (58_000, "")}
-    assert values(found, "operations", "search", "second") == {"value": (230, "")}
-    assert values(found, "runner_value", "search", "recall") == {
+    figures = exported_figures(record(tasks=(own,)))
+    assert values(figures, "operations", "search") == {"value": (58_000, "")}
+    assert values(figures, "operations", "search", "second") == {"value": (230, "")}
+    assert values(figures, "runner_value", "search", "recall") == {
         "count": (3, ""),
         "min": (0.5, ""),
         "mean": (0.75, ""),
@@ -90,22 +90,22 @@ def test_the_engine_has_the_figures_that_were_read():
         total_transform_throughput=(TransformFigure("tf", 5.0, "docs/s"),),
         disk_usage_total=(FieldUsage("logs", "message", 600.0),),
     )
-    found = exported_figures(record(system=system, tasks=()))
-    assert values(found, "total_time") == {}
-    assert values(found, "indexing_time") == {"value": (90.0, "ms")}
-    assert values(found, "disk_written") == {"value": (7, "bytes")}
-    assert values(found, "ml_processing_time", part_name="job")["median"] == (3.0, "ms")
-    assert values(found, "transform_throughput", part_name="tf") == {"value": (5.0, "docs/s")}
-    assert values(found, "disk_usage_total", part_name="logs/message") == {"value": (600.0, "bytes")}
-    assert values(found, "documents_counted", part_name="logs") == {"value": (740_000, "")}
-    assert not [each for each in found if each.metric == "segment_count"], "it was not read"
+    figures = exported_figures(record(system=system, tasks=()))
+    assert values(figures, "total_time") == {}
+    assert values(figures, "indexing_time") == {"value": (90.0, "ms")}
+    assert values(figures, "disk_written") == {"value": (7, "bytes")}
+    assert values(figures, "ml_processing_time", part_name="job")["median"] == (3.0, "ms")
+    assert values(figures, "transform_throughput", part_name="tf") == {"value": (5.0, "docs/s")}
+    assert values(figures, "disk_usage_total", part_name="logs/message") == {"value": (600.0, "bytes")}
+    assert values(figures, "documents_counted", part_name="logs") == {"value": (740_000, "")}
+    assert not [each for each in figures if each.metric == "segment_count"], "it was not read"
 
 
 def test_the_answer_of_a_saturation_is_exported():
     answer = RecordedSaturation("term", "between 10 and 20 ops/s", 10.0, 20.0)
-    found = exported_figures(record(tasks=(), saturation=answer))
-    assert values(found, "saturation_stable", "term") == {"value": (10.0, "ops/s")}
-    assert values(found, "saturation_unstable", "term") == {"value": (20.0, "ops/s")}
+    figures = exported_figures(record(tasks=(), saturation=answer))
+    assert values(figures, "saturation_stable", "term") == {"value": (10.0, "ops/s")}
+    assert values(figures, "saturation_unstable", "term") == {"value": (20.0, "ops/s")}
 
 
 def test_imported_races_have_the_figures_whose_meaning_is_known():
@@ -125,24 +125,24 @@ def test_imported_races_have_the_figures_whose_meaning_is_known():
     race = RaceRecord(
         race_id="r", timestamp=datetime(2026, 1, 1, tzinfo=UTC), track=RecordedTrack("t"), imported=imported
     )
-    found = exported_figures(race)
+    figures = exported_figures(race)
     # Rally counts it from the creation of the indices, so that it is not the metric of the same kind.
-    assert values(found, "imported_value", "", "Cumulative indexing time of primary shards") == {
+    assert values(figures, "imported_value", "", "Cumulative indexing time of primary shards") == {
         "value": (12.5, "min")
     }
-    assert values(found, "throughput", "term") == {"mean": (50.1, "ops/s")}
-    assert values(found, "latency", "term") == {"p99": (7.5, "ms"), "max": (9.5, "ms")}
-    assert values(found, "error_rate", "term") == {"value": (0.02, "ratio")}
-    by_statistic = {each.statistic: each.supported for each in found if each.metric == "latency"}
+    assert values(figures, "throughput", "term") == {"mean": (50.1, "ops/s")}
+    assert values(figures, "latency", "term") == {"p99": (7.5, "ms"), "max": (9.5, "ms")}
+    assert values(figures, "error_rate", "term") == {"value": (0.02, "ratio")}
+    by_statistic = {each.statistic: each.supported for each in figures if each.metric == "latency"}
     assert by_statistic == {"p99": False, "max": True}, "the number of samples is not known"
 
 
 def test_each_figure_is_exported_once():
     twice = task(parts=(part("same"), replace(part("same"), operations=1)))
-    found = exported_figures(record(tasks=(twice, twice)))
-    keys = [(each.task, each.part, each.metric, each.statistic) for each in found]
+    figures = exported_figures(record(tasks=(twice, twice)))
+    keys = [(each.task, each.part, each.metric, each.statistic) for each in figures]
     assert len(keys) == len(set(keys)) > 50
-    assert values(found, "operations", "search", "same") == {"value": (230, "")}
+    assert values(figures, "operations", "search", "same") == {"value": (230, "")}
 
 
 def test_every_metric_is_one_of_the_table():

@@ -41,9 +41,9 @@ def test_many_rows_are_several_row_groups(tmp_path):
     for _ in range(3):
         file.race(race)
     file.end()
-    found = pq.ParquetFile(tmp_path / "races.parquet")
-    assert found.num_row_groups == 3
-    assert found.metadata.num_rows == 3 * len(race.figures)
+    written = pq.ParquetFile(tmp_path / "races.parquet")
+    assert written.num_row_groups == 3
+    assert written.metadata.num_rows == 3 * len(race.figures)
 
 
 def test_a_file_that_cannot_be_written_is_an_error_in_one_line():

@@ -39,8 +39,8 @@ def test_the_reference_has_the_table(name, table):
     if os.environ.get("UPDATE_GOLDEN"):
         text = PAGE.read_text()
         PAGE.write_text(re.sub(pattern, lambda _: expected, text, flags=re.DOTALL))
-    found = re.findall(pattern, PAGE.read_text(), flags=re.DOTALL)
-    assert found == [expected], "UPDATE_GOLDEN=1 renews it"
+    tables = re.findall(pattern, PAGE.read_text(), flags=re.DOTALL)
+    assert tables == [expected], "UPDATE_GOLDEN=1 renews it"
 
 
 def test_names_of_metrics_are_names_of_families():

@@ -17,8 +17,8 @@ SWAP = {"memory.swap_kb": "2048", "reading.memory.swap_free_kb": "1024", "sysctl
 
 
 def state(name: str, facts: dict[str, str]) -> tuple[str, str]:
-    (found,) = (check for check in check_machine(Snapshot(facts)) if check.advice.name == name)
-    return found.state, found.value
+    (check,) = (check for check in check_machine(Snapshot(facts)) if check.advice.name == name)
+    return check.state, check.value
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_the_device_behind_a_data_path_is_named_with_its_disks(tmp_path: Path) -
         f"32 22 8:1 / {paths['plain']} rw - ext4 /dev/sda1 rw\n"
         f"33 22 0:40 / {paths['memory']} rw - tmpfs tmpfs rw\n",
     )
-    found = data_devices(
+    devices = data_devices(
         {
             "node-0": (paths["striped"], paths["plain"]),
             "node-1": (paths["memory"], paths["lost"]),
@@ -48,7 +48,7 @@ def test_the_device_behind_a_data_path_is_named_with_its_disks(tmp_path: Path) -
         system,
     )
     striped, plain, memory, lost = (str(path) for path in paths.values())
-    assert found == (
+    assert devices == (
         DataDevice("node-0", striped, "xfs", "dm-1", ("sda", "sdb"), rotational=False),
         DataDevice("node-0", plain, "ext4", "sda", (), rotational=True),
         DataDevice("node-1", memory, "tmpfs"),

@@ -22,9 +22,9 @@ def test_the_lowest_mount_above_a_path_contains_it() -> None:
     mounts = parse_mounts(MOUNTINFO)
     assert len(mounts) == 3
     for path, kind in (("/data/x", "xfs"), ("/data one/x", "tmpfs"), ("/database", "ext4"), ("/", "ext4")):
-        found = mount_of(Path(path), mounts)
-        assert found is not None
-        assert found.kind == kind
+        mount = mount_of(Path(path), mounts)
+        assert mount is not None
+        assert mount.kind == kind
 
 
 class OnlyLookedUp(dict[str, Mount]):
@@ -38,17 +38,17 @@ class OnlyLookedUp(dict[str, Mount]):
 
 def test_the_time_to_find_a_mount_does_not_depend_on_their_number() -> None:
     mounts = OnlyLookedUp(parse_mounts(MOUNTINFO))
-    found = mount_of(Path("/data/" + "x/" * 1_000), mounts)
-    assert found is not None
-    assert found.kind == "xfs"
+    mount = mount_of(Path("/data/" + "x/" * 1_000), mounts)
+    assert mount is not None
+    assert mount.kind == "xfs"
     assert mount_of(Path("/x"), OnlyLookedUp()) is None
 
 
 def test_of_several_mounts_at_one_point_the_last_hides_the_others() -> None:
     hidden = MOUNTINFO.replace("short line", "32 31 0:41 / /data rw - tmpfs tmpfs rw")
-    found = mount_of(Path("/data/x"), parse_mounts(hidden))
-    assert found is not None
-    assert found.kind == "tmpfs"
+    mount = mount_of(Path("/data/x"), parse_mounts(hidden))
+    assert mount is not None
+    assert mount.kind == "tmpfs"
 
 
 def write(folder: Path, **files: str) -> None:
@@ -74,14 +74,14 @@ def test_the_devices_below_a_logical_volume_and_the_disk_of_a_partition_are_read
     )
     facts = Facts()
     read_disks(facts, proc, system, {"data": data / "later"})
-    found = facts.snapshot().facts
-    assert found["disk.data.device"] == "dm-0"
-    assert found["disk.data.mount_options"] == "rw,noatime"
-    assert found["disk.data.device.read_ahead_kb"] == "4096"
-    assert found["disk.data.device.made_of"] == "vda1"
-    assert found["disk.data.device.vda1.scheduler"] == "mq-deadline"
-    assert float(found["reading.disk.data.free_percent"]) <= 100
-    assert "hunter23" not in str(found)
+    disk_facts = facts.snapshot().facts
+    assert disk_facts["disk.data.device"] == "dm-0"
+    assert disk_facts["disk.data.mount_options"] == "rw,noatime"
+    assert disk_facts["disk.data.device.read_ahead_kb"] == "4096"
+    assert disk_facts["disk.data.device.made_of"] == "vda1"
+    assert disk_facts["disk.data.device.vda1.scheduler"] == "mq-deadline"
+    assert float(disk_facts["reading.disk.data.free_percent"]) <= 100
+    assert "hunter23" not in str(disk_facts)
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_an_overlay_has_the_device_that_it_writes_to_if_that_is_visible(
     (tmp_path / "data").mkdir()
     facts = Facts()
     read_disks(facts, tmp_path / "proc", system, {"data": tmp_path / "data"})
-    found = facts.snapshot()
-    assert found.facts["disk.data.file_system_options"] == "rw,uuid=on"
-    assert found.facts.get("disk.data.device.scheduler") == ("none" if is_visible else None)
-    assert ("disk.data.device.*" in found.unread) != is_visible
+    snapshot = facts.snapshot()
+    assert snapshot.facts["disk.data.file_system_options"] == "rw,uuid=on"
+    assert snapshot.facts.get("disk.data.device.scheduler") == ("none" if is_visible else None)
+    assert ("disk.data.device.*" in snapshot.unread) != is_visible
 
 
 def test_the_readahead_of_btrfs_is_not_that_of_its_device(tmp_path: Path) -> None:
@@ -141,6 +141,6 @@ def test_the_readahead_of_btrfs_is_not_that_of_its_device(tmp_path: Path) -> Non
     write(tmp_path / "proc/self", mountinfo=mount)
     facts = Facts()
     read_disks(facts, tmp_path / "proc", system, {"data": tmp_path})
-    found = facts.snapshot().facts
-    assert found["disk.data.device.read_ahead_kb"] == "8192"
-    assert found["disk.data.device.members"] == "no-such-vda vdc"
+    disk_facts = facts.snapshot().facts
+    assert disk_facts["disk.data.device.read_ahead_kb"] == "8192"
+    assert disk_facts["disk.data.device.members"] == "no-such-vda vdc"

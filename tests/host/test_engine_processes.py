@@ -83,8 +83,8 @@ def test_the_process_has_the_address_of_the_node(tmp_path: Path) -> None:
 def test_two_nodes_do_not_have_the_same_process(tmp_path: Path) -> None:
     proc = machine(tmp_path, (7, "7", 100.0))
     twin = ReportedProcess("node-1", 7, NODE.started_s, NODE.address)
-    found = find_processes([NODE, twin], proc)
-    assert (found.pids, list(found.missing)) == ({"node-0": 7}, ["node-1"])
+    processes = find_processes([NODE, twin], proc)
+    assert (processes.pids, list(processes.missing)) == ({"node-0": 7}, ["node-1"])
 
 
 def test_addresses_are_read_once_for_all_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,9 +98,9 @@ def test_addresses_are_read_once_for_all_nodes(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(engine_processes, "read_text", read_text)
     nodes = [ReportedProcess(f"n{number}", 1, NODE.started_s, NODE.address) for number in range(200)]
-    found = find_processes(nodes, proc)
-    assert set(found.missing.values()) == {"several processes may be it"}
-    assert len(found.missing) == 200
+    processes = find_processes(nodes, proc)
+    assert set(processes.missing.values()) == {"several processes may be it"}
+    assert len(processes.missing) == 200
     assert sum(path.name == "fib_trie" for path in read) == 5
 
 
@@ -117,15 +117,15 @@ def test_a_network_is_read_once_for_all_its_processes(tmp_path: Path) -> None:
 def test_more_processes_than_are_compared_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_processes, "_MAX_ALIKE", 20)
     proc = machine(tmp_path, *((100 + number, f"{100 + number}\t7", 100.0) for number in range(21)))
-    found = find_processes([NODE], proc)
-    assert (found.pids, found.missing) == ({}, {"node-0": "more than 20 processes may be it"})
+    processes = find_processes([NODE], proc)
+    assert (processes.pids, processes.missing) == ({}, {"node-0": "more than 20 processes may be it"})
 
 
 def test_addresses_are_not_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_processes, "_ADDRESSES_S", -1.0)
-    found = find_processes([NODE], machine(tmp_path, (7, "7", 100.0)))
-    assert found.pids == {}
-    assert "reading the addresses of processes took more than" in found.missing["node-0"]
+    processes = find_processes([NODE], machine(tmp_path, (7, "7", 100.0)))
+    assert processes.pids == {}
+    assert "reading the addresses of processes took more than" in processes.missing["node-0"]
 
 
 def test_a_machine_that_shows_no_processes_has_none(tmp_path: Path) -> None:

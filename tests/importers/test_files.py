@@ -17,9 +17,9 @@ from pacenote.importers.files import race_files, read_file
 def test_text_is_read_in_the_encodings_of_windows(tmp_path, encoding):
     path = tmp_path / "published.txt"
     path.write_bytes(PUBLISHED.encode(encoding))
-    found = read_file(path)
-    assert [race.side for race in found.races] == ["baseline", "contender"]
-    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    file = read_file(path)
+    assert [race.side for race in file.races] == ["baseline", "contender"]
+    assert file.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(

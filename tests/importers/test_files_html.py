@@ -35,8 +35,8 @@ def test_a_printed_comparison_within_a_web_page_is_read():
     lines = "\n".join(f'<span class="l">{line}</span>' for line in PUBLISHED.split("\n"))
     page = f"<html><pre><code>{lines}</code></pre></html>"
     plain, _ = races_in_text(PUBLISHED)
-    found, problems = races_in_text(text_of_html(page))
-    assert (found, problems) == (plain, ())
+    races, problems = races_in_text(text_of_html(page))
+    assert (races, problems) == (plain, ())
 
 
 def test_other_texts_are_not_html():

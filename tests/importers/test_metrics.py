@@ -44,9 +44,9 @@ from pacenote.model.imported import ImportedValue
 )
 def test_figures_get_the_names_and_units_of_the_current_report(figure, expected):
     metric, value, unit = figure
-    found = imported_value(metric, "", value, unit)
-    assert found is not None
-    assert (found.metric, found.value, found.unit) == (expected[0], pytest.approx(expected[1]), expected[2])
+    entry = imported_value(metric, "", value, unit)
+    assert entry is not None
+    assert (entry.metric, entry.value, entry.unit) == (expected[0], pytest.approx(expected[1]), expected[2])
 
 
 def test_a_unit_that_does_not_fit_the_metric_is_refused():

@@ -36,9 +36,9 @@ def test_a_race_that_runs_is_seen_but_not_the_experiment_itself(tmp_path):
     races = RaceStore(tmp_path)
     folder = races.create(record("night", complete=False))
     with announced():
-        found = other_races(races)
-    assert "race night runs at the same time" in found
-    assert not any("experiment" in text for text in found)
+        texts = other_races(races)
+    assert "race night runs at the same time" in texts
+    assert not any("experiment" in text for text in texts)
     folder.finish(record("night"))
     assert "race night runs at the same time" not in other_races(races)
 

@@ -74,33 +74,33 @@ def result(done=2000, failed=0, unsent=0, late=0, **changes):
     )
 
 
-def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET, machine=NO_USE) -> Probe:
-    return evaluate_probe(7, rate, found, objective, RunEvidence(driver, machine))
+def probe(task_result, rate=100.0, objective=OBJECTIVE, driver=QUIET, machine=NO_USE) -> Probe:
+    return evaluate_probe(7, rate, task_result, objective, RunEvidence(driver, machine))
 
 
-def keeping_up(found, lower_ms) -> Probe:
+def keeping_up(task_result, lower_ms) -> Probe:
     """Returns a probe without limits; at lower rates, operations took `lower_ms`."""
-    return evaluate_probe(7, 100.0, found, UNLIMITED, RunEvidence(QUIET, lower_service_ms=lower_ms))
+    return evaluate_probe(7, 100.0, task_result, UNLIMITED, RunEvidence(QUIET, lower_service_ms=lower_ms))
 
 
 def test_a_sustained_rate_within_the_objective_passes():
-    found = probe(result())
-    assert (found.outcome, found.reasons, found.achieved) == ("passed", (), 100.0)
-    assert found.at(99.0).ms == 8.0
+    evaluated = probe(result())
+    assert (evaluated.outcome, evaluated.reasons, evaluated.achieved) == ("passed", (), 100.0)
+    assert evaluated.at(99.0).ms == 8.0
 
 
 def test_connections_that_the_engine_closes_do_not_excuse_a_probe_that_fails():
     counts = replace(result(done=1500, failed=500).accounting, reconnects=500)
-    found = result(
+    task_result = result(
         done=1500,
         failed=500,
         accounting=counts,
         lateness=times(p50=0.1, p99=5.0),
         latency=times(1500, p99=13.0),
     )
-    assert [finding.cause for finding in disturbances((found,), QUIET)] == ["engine"]
-    assert (probe(found).outcome, probe(found).reasons) == ("failed", FEW_SUCCEEDED)
-    assert level_left_out(found, replace(OBJECTIVE, error_rate=0.5), RunEvidence(QUIET)) == ()
+    assert [finding.cause for finding in disturbances((task_result,), QUIET)] == ["engine"]
+    assert (probe(task_result).outcome, probe(task_result).reasons) == ("failed", FEW_SUCCEEDED)
+    assert level_left_out(task_result, replace(OBJECTIVE, error_rate=0.5), RunEvidence(QUIET)) == ()
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_connections_that_the_engine_closes_do_not_excuse_a_probe_that_fails():
     ],
 )
 def test_a_probe_that_exceeds_a_limit_fails(changes, reason):
-    found = probe(result(**changes))
-    assert found.outcome == "failed"
-    assert reason in found.reasons
+    evaluated = probe(result(**changes))
+    assert evaluated.outcome == "failed"
+    assert reason in evaluated.reasons
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_operations_in_flight_may_differ_by_chance_between_both_ends_of_the_wind
     service_ms, lower_ms, late, outcome
 ):
     """At 98 per second for 400 ms each, 39 are in flight on average, and seldom 27 more or fewer."""
-    found = keeping_up(result(late=late, service_time=replace(times(), mean_ms=service_ms)), lower_ms)
-    assert found.outcome == outcome
-    assert (NO_LOWER_RATE in found.reasons) == (outcome == "undecided")
+    evaluated = keeping_up(result(late=late, service_time=replace(times(), mean_ms=service_ms)), lower_ms)
+    assert evaluated.outcome == outcome
+    assert (NO_LOWER_RATE in evaluated.reasons) == (outcome == "undecided")
 
 
 def test_the_shortest_replies_of_lower_rates_are_those_of_an_engine_without_a_backlog():
@@ -170,8 +170,8 @@ def test_an_engine_that_serves_one_at_a_time_does_not_keep_more_than_it_serves(e
     measured = [(at, end) for at, end in zip(due, ended, strict=True) if at >= 5]
     mean_ms = sum(end - at for at, end in measured) / len(measured) * 1000.0
     late = len(measured) - sum(5 <= end < 25 for end in ended)
-    found = result(done=len(measured), late=late, service_time=replace(times(), mean_ms=mean_ms))
-    assert keeping_up(found, 10.0).outcome == "failed"
+    task_result = result(done=len(measured), late=late, service_time=replace(times(), mean_ms=mean_ms))
+    assert keeping_up(task_result, 10.0).outcome == "failed"
 
 
 @pytest.mark.parametrize("service_s", [0.6, 2.0])
@@ -186,8 +186,8 @@ def test_an_engine_that_serves_any_number_at_a_time_keeps_every_rate(service_s):
         measured = np.count_nonzero((due >= 10) & (due < 30))
         done = np.count_nonzero((ended >= 10) & (ended < 30))
         times_ = replace(times(), mean_ms=service_s * 1000.0)
-        found = result(done=measured, late=measured - done, service_time=times_)
-        failed += keeping_up(found, service_s * 1000.0).outcome == "failed"
+        task_result = result(done=measured, late=measured - done, service_time=times_)
+        failed += keeping_up(task_result, service_s * 1000.0).outcome == "failed"
     assert failed <= 2
 
 
@@ -202,13 +202,13 @@ def test_pauses_of_the_whole_engine_are_those_in_which_nothing_ends():
     own = result(clients=10, window_from_s=0.0)
     for ended, share in ((stops, 20 * 0.604 / 20), (steady, 0.0), (together, 0.0), (late, 0.0)):
         seconds = MeasuredSeconds((), array("q", ended))
-        found = evaluate_probe(7, 100.0, own, UNLIMITED, RunEvidence(QUIET, seconds=seconds))
-        assert found.silent_share == pytest.approx(share)
+        evaluated = evaluate_probe(7, 100.0, own, UNLIMITED, RunEvidence(QUIET, seconds=seconds))
+        assert evaluated.silent_share == pytest.approx(share)
     assert probe(result()).silent_share is None
     # All of few connections are often busy by chance.
     few = MeasuredSeconds((), array("q", stops))
-    found = evaluate_probe(7, 100.0, replace(own, clients=3), UNLIMITED, RunEvidence(QUIET, seconds=few))
-    assert found.silent_share is None
+    evaluated = evaluate_probe(7, 100.0, replace(own, clients=3), UNLIMITED, RunEvidence(QUIET, seconds=few))
+    assert evaluated.silent_share is None
 
 
 def test_a_few_operations_need_not_fill_the_window_exactly():
@@ -234,9 +234,9 @@ def test_a_probe_without_measured_operations_fails():
 
 def test_only_operations_of_the_window_count():
     """The warm-up has failed, and an operation of the warm-up ended in the window."""
-    found = result(done=1000, late=500)
-    totals = replace(found.accounting, operations=1500, failed=500, warmup=500)
-    failed_before = replace(found, accounting=totals, work=WorkTotals(1000, 500))
+    task_result = result(done=1000, late=500)
+    totals = replace(task_result.accounting, operations=1500, failed=500, warmup=500)
+    failed_before = replace(task_result, accounting=totals, work=WorkTotals(1000, 500))
     assert probe(failed_before).achieved == 25.0
     assert probe(failed_before).reasons == ("only 50.0 % of the operations that were due were done",)
 
@@ -253,8 +253,8 @@ def test_only_operations_of_the_window_count():
     ],
 )
 def test_a_percentile_whose_interval_contains_the_limit_does_not_decide(changes, reason):
-    found = probe(result(**changes), objective=replace(OBJECTIVE, error_rate=1.0))
-    assert (found.outcome, found.reasons) == ("undecided", (reason,))
+    evaluated = probe(result(**changes), objective=replace(OBJECTIVE, error_rate=1.0))
+    assert (evaluated.outcome, evaluated.reasons) == ("undecided", (reason,))
 
 
 @pytest.mark.parametrize(
@@ -270,8 +270,8 @@ def test_a_percentile_whose_interval_contains_the_limit_does_not_decide(changes,
 )
 def test_an_error_rate_whose_interval_contains_the_limit_does_not_decide(failed, outcome, reasons):
     """The exact 95 % interval of 11 failures of 2,000 ends at 0.98 %, that of 30 begins at 1.01 %."""
-    found = probe(result(done=2000 - failed, failed=failed), objective=Objective((), 0.01))
-    assert (found.outcome, found.reasons) == (outcome, reasons)
+    evaluated = probe(result(done=2000 - failed, failed=failed), objective=Objective((), 0.01))
+    assert (evaluated.outcome, evaluated.reasons) == (outcome, reasons)
 
 
 def test_too_few_operations_without_a_failure_do_not_prove_an_error_rate():
@@ -289,11 +289,11 @@ def test_an_error_rate_of_0_is_met_if_no_operation_fails():
 def test_failures_rank_above_every_latency():
     """Of 2,000 operations, 2 % fail at once, and 99 % of the others take 1 ms."""
     fast = replace(OBJECTIVE, error_rate=0.05)
-    found = result(done=1960, failed=40, latency=times(count=1960, p50=1.0, p99=1.0))
-    assert probe(found, objective=fast).outcome == "failed"
-    assert probe(found, objective=replace(fast, latency=(LatencyLimit(90.0, 5.0),))).outcome == "passed"
-    assert probe(found, objective=fast).at(99.0).ms is None
-    assert probe(found, objective=fast).latency == found.latency.percentiles
+    task_result = result(done=1960, failed=40, latency=times(count=1960, p50=1.0, p99=1.0))
+    assert probe(task_result, objective=fast).outcome == "failed"
+    assert probe(task_result, objective=replace(fast, latency=(LatencyLimit(90.0, 5.0),))).outcome == "passed"
+    assert probe(task_result, objective=fast).at(99.0).ms is None
+    assert probe(task_result, objective=fast).latency == task_result.latency.percentiles
 
 
 SLOW_CLOCK = {"clock": {"sources": ["hpet"], "read_ns": 1400.0, "resolution_ns": 1}}
@@ -350,9 +350,9 @@ def test_what_makes_a_race_suspect_voids_a_probe_that_does_not_pass(changes, dri
 )
 def test_a_busy_driver_does_not_excuse_failures_that_the_engine_reports(failed, reported, objective, outcome):
     busy = {"threads": [{"busiest": {"step": "s", "share": 0.95}}]}
-    found = result(done=2000 - failed, failed=failed, reported_failures=reported)
-    assert probe(found, objective=objective, driver=QUIET).outcome == "failed"
-    assert probe(found, objective=objective, driver=busy).outcome == outcome
+    task_result = result(done=2000 - failed, failed=failed, reported_failures=reported)
+    assert probe(task_result, objective=objective, driver=QUIET).outcome == "failed"
+    assert probe(task_result, objective=objective, driver=busy).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -366,9 +366,9 @@ def test_a_busy_driver_does_not_excuse_failures_that_the_engine_reports(failed, 
     ],
 )
 def test_overload_of_an_engine_whose_processors_others_used_is_excused(reported, overload, outcome):
-    found = result(done=1940, failed=60, reported_failures=reported, overload_failures=overload)
-    assert probe(found, driver=QUIET).outcome == "failed"
-    assert probe(found, driver=QUIET, machine=OTHERS).outcome == outcome
+    task_result = result(done=1940, failed=60, reported_failures=reported, overload_failures=overload)
+    assert probe(task_result, driver=QUIET).outcome == "failed"
+    assert probe(task_result, driver=QUIET, machine=OTHERS).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -384,14 +384,14 @@ def test_overload_of_an_engine_whose_processors_others_used_is_excused(reported,
 def test_only_measured_operations_that_the_engine_reports_are_excused(group, failed):
     refused = FailureGroup("http-status", "x", 400, 60, 0.0, 9.0, "operations")
     overload = int(group.unit == "documents")
-    found = result(
+    task_result = result(
         done=2000 - failed,
         failed=failed,
         reported_failures=60 + overload,
         overload_failures=overload,
         errors=(group, refused),
     )
-    assert probe(found, driver=QUIET, machine=OTHERS).outcome == "failed"
+    assert probe(task_result, driver=QUIET, machine=OTHERS).outcome == "failed"
 
 
 def test_a_clock_that_cannot_be_trusted_voids_every_probe():
@@ -410,8 +410,8 @@ def test_a_driver_that_did_not_run_for_a_while_does_not_void_a_probe_that_passes
 
 def test_hosts_that_fail_under_load_do_not_excuse_the_engine():
     uses = {"cluster": "default", "host": "a:9200", "requests": 9, "connection_failures": 0, "set_aside": 3}
-    found = probe(result(done=1900, failed=100), driver=QUIET | {"hosts": [uses, uses | {"host": "b:9200"}]})
-    assert found.outcome == "failed"
+    judged = probe(result(done=1900, failed=100), driver=QUIET | {"hosts": [uses, uses | {"host": "b:9200"}]})
+    assert judged.outcome == "failed"
 
 
 def test_a_level_that_fails_or_was_disturbed_is_left_out_of_the_law():
@@ -423,14 +423,14 @@ def test_a_level_that_fails_or_was_disturbed_is_left_out_of_the_law():
 
 
 def test_failures_within_the_objective_do_not_lower_the_rate():
-    found = result(done=1000, failed=1000)
-    assert probe(found, objective=Objective((), error_rate=0.6)).outcome == "passed"
+    task_result = result(done=1000, failed=1000)
+    assert probe(task_result, objective=Objective((), error_rate=0.6)).outcome == "passed"
 
 
 def test_work_in_documents_is_shown_beside_operations():
-    found = replace(result(), throughput=Throughput(*[50_000.0] * 4), work=WorkTotals(1_000_000, 0))
-    assert (probe(found).achieved, probe(found).work) == (100.0, 50_000.0)
-    assert work_per_operation(found, before=1.0) == 500.0
+    task_result = replace(result(), throughput=Throughput(*[50_000.0] * 4), work=WorkTotals(1_000_000, 0))
+    assert (probe(task_result).achieved, probe(task_result).work) == (100.0, 50_000.0)
+    assert work_per_operation(task_result, before=1.0) == 500.0
     # An engine that hangs at the end of a search does not change the unit of the result.
     hanging = replace(result(done=0, failed=5), work=WorkTotals(0, 0))
     assert work_per_operation(hanging, before=500.0) == 500.0
@@ -481,7 +481,7 @@ def test_latency_limits_are_parsed_with_their_units():
             parse_latency_limits(wrong)
 
 
-def with_seconds(found, seconds, machine=NO_USE, effects=()):
+def with_seconds(task_result, seconds, machine=NO_USE, effects=()):
     """Returns the probe whose window has these slow operations in each second of 100 operations: they take 12
     ms, the others 1 to 9 ms.
     """
@@ -490,7 +490,7 @@ def with_seconds(found, seconds, machine=NO_USE, effects=()):
         for slow in seconds
     )
     evidence = RunEvidence(QUIET, machine, MeasuredSeconds(latencies), effects)
-    return evaluate_probe(7, 100.0, found, OBJECTIVE, evidence)
+    return evaluate_probe(7, 100.0, task_result, OBJECTIVE, evidence)
 
 
 def test_other_programs_void_a_probe_that_does_not_pass():
@@ -522,32 +522,32 @@ def test_one_burst_of_slow_operations_neither_fails_a_probe_nor_lets_it_pass():
 
 
 def test_the_bound_that_a_probe_shows_is_the_one_that_decides():
-    found = []
+    probes = []
     for burst in range(0, 24, 3):
         bursts = [burst if second == 3 else 0 for second in range(60)]
-        found.append(with_seconds(result(latency=times(p99=8.9), done=6000), bursts))
-    assert {probe.outcome for probe in found} == {"passed", "undecided"}
-    for probe in found:
+        probes.append(with_seconds(result(latency=times(p99=8.9), done=6000), bursts))
+    assert {probe.outcome for probe in probes} == {"passed", "undecided"}
+    for probe in probes:
         bound = probe.at(99.0)
         assert (probe.outcome == "passed") == (bound.high_ms is not None and bound.high_ms <= 10.0), probe
 
 
 @pytest.mark.parametrize("q", [90.0, 99.0])
 def test_operations_in_bursts_have_wider_intervals(q):
-    found = result(latency=times(p50=4.3, p99=8.9))
-    independent = with_seconds(found, [1, 0, 0, 0] * 5).at(q)
-    assert independent == probe(found).at(q)
+    task_result = result(latency=times(p50=4.3, p99=8.9))
+    independent = with_seconds(task_result, [1, 0, 0, 0] * 5).at(q)
+    assert independent == probe(task_result).at(q)
     # Whether the objective limits the percentile or not.
-    dependent = with_seconds(found, [0] * 9 + [60] + [0] * 10).at(q)
+    dependent = with_seconds(task_result, [0] * 9 + [60] + [0] * 10).at(q)
     assert dependent.high_ms is None or dependent.high_ms > independent.high_ms
     assert (dependent.ms, dependent.supported) == (independent.ms, independent.supported)
 
 
 def test_a_probe_whose_seconds_are_not_known_counts_operations_as_independent():
     """It has too many samples to be read; earlier probes had bursts."""
-    found = result(latency=times(p50=4.3, p99=8.9))
-    unknown = with_seconds(found, [], effects=(3.0,))
-    assert (unknown.outcome, unknown.at(99.0)) == (probe(found).outcome, probe(found).at(99.0))
+    task_result = result(latency=times(p50=4.3, p99=8.9))
+    unknown = with_seconds(task_result, [], effects=(3.0,))
+    assert (unknown.outcome, unknown.at(99.0)) == (probe(task_result).outcome, probe(task_result).at(99.0))
     assert unknown.at(99.0).high_ms is not None
 
 

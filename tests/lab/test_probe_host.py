@@ -48,9 +48,9 @@ def test_rejections_while_guests_used_the_cores_of_the_engine_are_excused(
     share: float, numbers: list[int] | None
 ) -> None:
     """Whether this is reported of the cores of the driver, of those of the engine, or of both."""
-    found = probe(stolen(share, numbers), TaskObservation(steal_share=share, lacked_share=share))
-    assert found.outcome == "void"
-    assert any("by other virtual machines" in reason for reason in found.reasons)
+    evaluated = probe(stolen(share, numbers), TaskObservation(steal_share=share, lacked_share=share))
+    assert evaluated.outcome == "void"
+    assert any("by other virtual machines" in reason for reason in evaluated.reasons)
 
 
 @pytest.mark.parametrize(

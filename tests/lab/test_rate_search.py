@@ -110,12 +110,12 @@ def test_trials_of_the_lowest_rate_that_disagree_leave_the_search_without_an_ans
 def test_rates_that_passed_before_the_engine_became_slower_are_stated() -> None:
     """The engine meets the objective for five trials, and at no rate afterwards."""
     trials = itertools.count(1)
-    found = search(lambda _: next(trials) <= 5, RateRange(start=40, lowest=5, highest=1000, precision=0.5))
-    bracket = find_bracket(found)
+    tried = search(lambda _: next(trials) <= 5, RateRange(start=40, lowest=5, highest=1000, precision=0.5))
+    bracket = find_bracket(tried)
     passed = (40, 80, 160, 320, 640)
     assert (bracket.stable, bracket.unstable, bracket.passed_above) == (None, 5, passed)
-    assert rates_that_failed_later(found) == passed
-    assert has_slowed_down(found)
+    assert rates_that_failed_later(tried) == passed
+    assert has_slowed_down(tried)
 
 
 def test_an_engine_whose_outcomes_vary_has_not_become_slower() -> None:
@@ -148,16 +148,16 @@ def search_with_progress(passes: Callable[[float, int], bool], within: RateRange
 
 @pytest.mark.parametrize("limit", [1.5, 50.0, 777.0, 99_000.0])
 def test_a_search_for_the_limit_of_an_engine_that_does_not_change_makes_progress(limit: float) -> None:
-    found = search_with_progress(lambda rate, _: rate <= limit)
-    assert not found.has_stalled
-    assert found.bracket() == find_bracket(search(lambda rate: rate <= limit))
+    rate_search = search_with_progress(lambda rate, _: rate <= limit)
+    assert not rate_search.has_stalled
+    assert rate_search.bracket() == find_bracket(search(lambda rate: rate <= limit))
 
 
 @pytest.mark.parametrize("factor", [0.95, 0.97])
 def test_a_search_on_an_engine_that_becomes_slower_and_slower_ends_without_an_interval(factor: float) -> None:
-    found = search_with_progress(lambda rate, trials: rate <= 20_000 * factor**trials)
-    bracket = found.bracket()
-    assert found.has_stalled
+    rate_search = search_with_progress(lambda rate, trials: rate <= 20_000 * factor**trials)
+    bracket = rate_search.bracket()
+    assert rate_search.has_stalled
     assert bracket.stable is None or bracket.unstable is None
     assert bracket.disputed or bracket.passed_above
 
@@ -166,8 +166,8 @@ def test_rates_that_a_stalled_search_has_tried_often_enough_count() -> None:
     """Trials above 400 alternate, so that 400 is tried again and again, but not as often as required."""
     outcomes = itertools.cycle([True, False])
     within = RateRange(start=400, lowest=1, highest=800, repeats=40)
-    found = search_with_progress(lambda rate, _: rate <= 400 or next(outcomes), within)
-    assert found.has_stalled
-    assert len(found.trials) <= MAX_IDLE_TRIALS + 10
-    assert found.bracket() == RateBracket(None, None, found.bracket().disputed)
-    assert found.bracket().disputed
+    rate_search = search_with_progress(lambda rate, _: rate <= 400 or next(outcomes), within)
+    assert rate_search.has_stalled
+    assert len(rate_search.trials) <= MAX_IDLE_TRIALS + 10
+    assert rate_search.bracket() == RateBracket(None, None, rate_search.bracket().disputed)
+    assert rate_search.bracket().disputed

@@ -112,10 +112,10 @@ def test_the_plans_of_probes_contain_no_secret_and_use_the_chosen_arrivals(
     request_: SaturationRequest,
 ) -> None:
     random = replace(request_, race=replace(request_.race, pacing=PacingOptions(arrivals="poisson")))
-    found = saturate(random, Listener()).result
+    result = saturate(random, Listener()).result
     folder, _, stored = read_results(random)
-    assert found == stored
-    assert found.probes
+    assert result == stored
+    assert result.probes
     for plan in folder.glob("probes/*/plan.json"):
         assert SECRET not in plan.read_text()
         (task,) = json.loads(plan.read_text())["tasks"]
@@ -129,9 +129,9 @@ def test_the_engine_rests_before_the_first_task_and_before_each_probe(
     for module in ("context", "starting_state"):
         monkeypatch.setattr(f"pacenote.race.{module}.cool_down", lambda seconds, *_: waits.append(seconds))
     rested = replace(request_, race=replace(request_.race, conditions=StartConditions(cooldown_s=30)))
-    found = saturate(rested, Listener())
-    assert waits == [30] * (1 + len(found.result.probes))
-    assert found.record.options.cooldown_s == 30
+    saturation = saturate(rested, Listener())
+    assert waits == [30] * (1 + len(saturation.result.probes))
+    assert saturation.record.options.cooldown_s == 30
     assert "probes of 1 min" in announcement(
         replace(rested, window_s=25, warmup_s=5), rested.within, ExpectedDuration()
     )
@@ -139,11 +139,11 @@ def test_the_engine_rests_before_the_first_task_and_before_each_probe(
 
 def test_ctrl_c_between_two_probes_keeps_the_results(request_: SaturationRequest) -> None:
     saturation = saturate(request_, Listener(stops=True))
-    found = saturation.result
+    result = saturation.result
     _, stored_record, stored = read_results(request_)
     assert saturation.record.interrupted
     assert (stored_record["interrupted"], stored_record["complete"]) == (True, False)
-    assert (len(found.probes), found.complete, found) == (1, False, stored)
+    assert (len(result.probes), result.complete, result) == (1, False, stored)
 
 
 class VanishingListener(Listener):
@@ -228,12 +228,12 @@ def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: Saturation
 
     with http_server(respond) as server:
         race = replace(request_.race, target_hosts=(server.address,))
-        found = saturate(replace(swept, race=race), Listener()).result
-    assert [level.clients for level in found.levels] == [1, 2, 4, 8, 16, 32, 64]
-    failing = [level.clients for level in found.levels if "error rate" in "".join(level.left_out)]
+        result = saturate(replace(swept, race=race), Listener()).result
+    assert [level.clients for level in result.levels] == [1, 2, 4, 8, 16, 32, 64]
+    failing = [level.clients for level in result.levels if "error rate" in "".join(level.left_out)]
     assert failing == [64]
-    used = {level.clients: [level.work] for level in found.levels if not level.left_out}
-    assert found.fit == fit_usl(used)
+    used = {level.clients: [level.work] for level in result.levels if not level.left_out}
+    assert result.fit == fit_usl(used)
 
 
 def test_a_search_whose_operations_all_fail_ends_soon(request_: SaturationRequest) -> None:
@@ -266,12 +266,12 @@ def test_rates_of_which_only_the_warmup_is_sent_do_not_end_a_search(request_: Sa
     with http_server(respond) as server:
         race = replace(request_.race, target_hosts=(server.address,))
         within = RateRange(1000.0, 10.0, 1000.0, repeats=0)
-        found = saturate(replace(request_, race=race, within=within, warmup_s=0.3), Listener()).result
-    unmeasured = [probe for probe in found.probes if "no operation was measured" in probe.reasons]
+        result = saturate(replace(request_, race=race, within=within, warmup_s=0.3), Listener()).result
+    unmeasured = [probe for probe in result.probes if "no operation was measured" in probe.reasons]
     assert len(unmeasured) >= 3
     assert all(probe.operations for probe in unmeasured)
-    assert found.ended_early == ""
-    assert len(found.probes) > len(unmeasured)
+    assert result.ended_early == ""
+    assert len(result.probes) > len(unmeasured)
 
 
 class EngineThatStops:
@@ -300,17 +300,17 @@ def test_a_search_whose_engine_hangs_ends_with_the_results_before(request_: Satu
         within = RateRange(2000.0, 100.0, 64_000.0, repeats=0)
         saturation = saturate(replace(request_, race=race, within=within), Listener())
         engine.over.set()
-    found, (_, record, stored) = saturation.result, read_results(request_)
-    assert found == stored
-    answered = {probe.rate for probe in found.probes if probe.achieved}
-    silent = {probe.rate for probe in found.probes} - answered
+    result, (_, record, stored) = saturation.result, read_results(request_)
+    assert result == stored
+    answered = {probe.rate for probe in result.probes if probe.achieved}
+    silent = {probe.rate for probe in result.probes} - answered
     assert answered
-    assert found.stable not in silent
-    assert found.unstable not in silent
+    assert result.stable not in silent
+    assert result.unstable not in silent
     reason = "no operation of 3 probes in a row succeeded (no complete response within"
-    assert found.ended_early.startswith(reason)
-    assert record["aborted"] == found.ended_early
-    assert not found.complete
+    assert result.ended_early.startswith(reason)
+    assert record["aborted"] == result.ended_early
+    assert not result.complete
 
 
 def test_a_search_whose_engine_is_gone_ends_with_the_results_before(request_: SaturationRequest) -> None:
@@ -326,11 +326,11 @@ def test_a_search_whose_engine_is_gone_ends_with_the_results_before(request_: Sa
         race = replace(request_.race, target_hosts=(server.address,))
         within = RateRange(2000.0, 100.0, 64_000.0, repeats=0)
         saturation = saturate(replace(request_, race=race, within=within), Listener())
-    found, (_, record, stored) = saturation.result, read_results(request_)
-    assert found == stored
-    assert found.probes[0].number == 1
-    assert f"{server.address} cannot be reached" in found.ended_early or "refused" in found.ended_early
-    assert record["aborted"] == found.ended_early
+    result, (_, record, stored) = saturation.result, read_results(request_)
+    assert result == stored
+    assert result.probes[0].number == 1
+    assert f"{server.address} cannot be reached" in result.ended_early or "refused" in result.ended_early
+    assert record["aborted"] == result.ended_early
     assert saturation.record.verdict.state == "void"
 
 
@@ -345,9 +345,9 @@ def test_failures_are_part_of_the_percentiles_of_a_probe(request_: SaturationReq
     with http_server(respond) as server:
         race = replace(request_.race, target_hosts=(server.address,))
         objective = Objective(parse_latency_limits("p50:10s"), error_rate=0.9)
-        found = saturate(replace(request_, race=race, objective=objective), Listener()).result
-    assert found.probes
-    for probe in found.probes:
+        result = saturate(replace(request_, race=race, objective=objective), Listener()).result
+    assert result.probes
+    for probe in result.probes:
         assert "no p50 of latency: more than 50 % of the operations failed" in " ".join(probe.reasons)
         assert probe.outcome in ("failed", "void")
         percentile = probe.at(50.0)
@@ -401,14 +401,14 @@ def test_an_error_of_the_driver_ends_a_search_with_the_results_before(
         )
         within = RateRange(1000.0, 500.0, 2000.0, repeats=0)
         saturation = saturate(replace(request_, race=race, within=within), RemovingListener(authorities))
-    found, (_, record, stored) = saturation.result, read_results(request_)
-    assert [probe.rate for probe in found.probes] == [1000.0]
-    assert found == stored
+    result, (_, record, stored) = saturation.result, read_results(request_)
+    assert [probe.rate for probe in result.probes] == [1000.0]
+    assert result == stored
     assert isinstance(saturation.error, DriverError)
-    assert record["aborted"] == found.ended_early == saturation.error.message
-    assert str(authorities) in found.ended_early
-    assert found.stable == (1000.0 if found.probes[0].outcome == "passed" else None)
-    assert not found.complete
+    assert record["aborted"] == result.ended_early == saturation.error.message
+    assert str(authorities) in result.ended_early
+    assert result.stable == (1000.0 if result.probes[0].outcome == "passed" else None)
+    assert not result.complete
 
 
 class ChangingEngine(Listener):
@@ -432,10 +432,10 @@ def test_a_search_that_makes_no_progress_ends_without_an_answer(
     with http_server(changing.respond) as server:
         race = replace(request_.race, target_hosts=(server.address,))
         within = RateRange(1000.0, 1000.0, 1000.0, repeats=100)
-        found = saturate(replace(request_, race=race, within=within), changing).result
-    assert (found.stable, found.unstable, found.disputed) == (None, None, (1000.0,))
-    assert (found.limited_by, found.notes[-1]) == ("disagreement", STALLED)
-    assert found.complete
+        result = saturate(replace(request_, race=race, within=within), changing).result
+    assert (result.stable, result.unstable, result.disputed) == (None, None, (1000.0,))
+    assert (result.limited_by, result.notes[-1]) == ("disagreement", STALLED)
+    assert result.complete
 
 
 def test_the_duration_of_the_search_is_stated_before_the_first_probe(request_: SaturationRequest) -> None:
@@ -493,11 +493,11 @@ def test_a_rate_that_passes_only_after_two_void_probes_is_in_dispute(
         return structs.replace(evaluate_probe(*measured), outcome=next(outcomes))
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", disturbed)
-    found = saturate(request_, Listener()).result
-    assert [probe.outcome for probe in found.probes] == ["void", "void", "passed"]
-    assert (found.stable, found.disputed, found.limited_by) == (None, (1000.0,), "disagreement")
-    assert answer(found).startswith("inconclusive; the probes at 1,000 ops/s")
-    assert tries_text(1000.0, found) == "1 of 3 probes passed (2 void)"
+    result = saturate(request_, Listener()).result
+    assert [probe.outcome for probe in result.probes] == ["void", "void", "passed"]
+    assert (result.stable, result.disputed, result.limited_by) == (None, (1000.0,), "disagreement")
+    assert answer(result).startswith("inconclusive; the probes at 1,000 ops/s")
+    assert tries_text(1000.0, result) == "1 of 3 probes passed (2 void)"
 
 
 @pytest.mark.parametrize(
@@ -520,10 +520,10 @@ def test_the_limit_varies_only_if_the_engine_failed_a_rate_that_passed(
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", decided)
     within = RateRange(1000.0, 1000.0, 2000.0, precision=0.5, repeats=1)
-    found = saturate(replace(request_, within=within), Listener()).result
-    assert (found.stable, found.unstable, found.limited_by) == (1000.0, 2000.0, "engine")
-    assert len(found.disputed) == 1
-    assert (found.varying is not None) == varying
+    result = saturate(replace(request_, within=within), Listener()).result
+    assert (result.stable, result.unstable, result.limited_by) == (1000.0, 2000.0, "engine")
+    assert len(result.disputed) == 1
+    assert (result.varying is not None) == varying
 
 
 def test_a_probe_that_does_not_decide_ends_a_row_of_void_rates(
@@ -537,9 +537,9 @@ def test_a_probe_that_does_not_decide_ends_a_row_of_void_rates(
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", disturbed)
     within = RateRange(4000.0, 1000.0, 4000.0, repeats=0)
-    found = saturate(replace(request_, within=within), Listener()).result
-    assert [probe.rate for probe in found.probes] == [4000.0] * 3 + [2000.0] * 3 + [1000.0] * 3
-    assert found.complete
+    result = saturate(replace(request_, within=within), Listener()).result
+    assert [probe.rate for probe in result.probes] == [4000.0] * 3 + [2000.0] * 3 + [1000.0] * 3
+    assert result.complete
 
 
 def test_a_probe_states_for_how_much_of_its_window_the_engine_stopped(request_: SaturationRequest) -> None:
@@ -553,8 +553,8 @@ def test_a_probe_states_for_how_much_of_its_window_the_engine_stopped(request_: 
     with http_server(respond) as server:
         race = replace(request_.race, target_hosts=(server.address,))
         within = RateRange(200.0, 200.0, 200.0, repeats=0)
-        found = saturate(replace(request_, race=race, within=within, window_s=1.5), Listener()).result
-    assert 0.25 < (found.probes[0].silent_share or 0.0) < 0.9
+        result = saturate(replace(request_, race=race, within=within, window_s=1.5), Listener()).result
+    assert 0.25 < (result.probes[0].silent_share or 0.0) < 0.9
 
 
 @pytest.mark.parametrize(("reasons", "growth"), [((), 2.0), (("programs used 70 %",), 1.0)])
@@ -585,9 +585,9 @@ def test_a_search_on_a_machine_that_disturbs_all_its_probes_ends_soon(
 
     monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", disturbed)
     saturation = saturate(replace(request_, within=RateRange(1000.0, lowest, 2000.0)), Listener())
-    found = saturation.result
-    assert len(found.probes) == 9
-    assert found.ended_early == (
+    result = saturation.result
+    assert len(result.probes) == 9
+    assert result.ended_early == (
         f"the last 9 probes, at {rates} ops/s, were all disturbed (the last one: programs used 70 %); repeat "
         "the search on a quiet machine"
     )

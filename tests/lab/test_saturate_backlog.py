@@ -88,35 +88,35 @@ def search_at(rate: float, request: SaturationRequest) -> SaturationResult:
     return saturate(replace(request, within=RateRange(rate, rate, rate, repeats=0)), Listener()).result
 
 
-def limit_of_failed(found: SaturationResult) -> str:
+def limit_of_failed(result: SaturationResult) -> str:
     """Returns what limited a search whose probe failed, as it may not on a busy machine, and before which one
     passed that used two connections on average, with equal replies.
     """
-    (probe,) = found.probes
+    (probe,) = result.probes
     service_s = (probe.service_ms or 0.0) / 1000.0
     few = 2.0 / service_s if service_s else 0.0
     passed = structs.replace(probe, rate=few, achieved=few, waited=0, unsent=0, outcome="passed")
     failed = structs.replace(probe, outcome="failed")
-    return limit_at(probe.rate, structs.replace(found, probes=(passed, failed)))
+    return limit_at(probe.rate, structs.replace(result, probes=(passed, failed)))
 
 
 def test_an_engine_that_answers_the_backlog_of_the_warmup_is_not_silent(request_: SaturationRequest) -> None:
     """The 120 operations of the warm-up take a second of the window, in which no measured one ends."""
-    found = search_at(60.0, request_)
-    (probe,) = found.probes
+    result = search_at(60.0, request_)
+    (probe,) = result.probes
     assert probe.silent_share is not None
     assert probe.silent_share < 0.3
-    assert limit_of_failed(found) == "connections"
+    assert limit_of_failed(result) == "connections"
     # Without all samples of the warm-up, it is not known when nothing ended; the latencies are known.
     samples = request_.race.home / "races" / "r" / "probes" / "001" / "samples.parquet"
     types = Counter(sample.sample_type for sample in SampleFile(samples))
     counts = OperationTotals(0, 0, 0, 0, 0, types["warmup"], types["normal"], 0)
-    seconds = read_measured_seconds(samples, found.task, counts)
+    seconds = read_measured_seconds(samples, result.task, counts)
     assert len(seconds.ended_ns) == len(seconds.service_ns) == counts.warmup + counts.normal
     lost = structs.replace(counts, warmup=counts.warmup + 1)
-    assert read_measured_seconds(samples, found.task, lost) == MeasuredSeconds(seconds.latencies_ns)
+    assert read_measured_seconds(samples, result.task, lost) == MeasuredSeconds(seconds.latencies_ns)
     lost = structs.replace(counts, normal=counts.normal + 1)
-    assert read_measured_seconds(samples, found.task, lost) == MeasuredSeconds()
+    assert read_measured_seconds(samples, result.task, lost) == MeasuredSeconds()
 
 
 @pytest.mark.parametrize(("path", "limit"), [("/x", "connections"), ("/fail", "engine")])
@@ -126,8 +126,8 @@ def test_a_backlog_that_lasts_to_the_end_shows_how_fast_the_engine_replies(
     """The 240 operations of the warm-up would take 6 seconds, so that none is measured."""
     assert request_.race.track_path is not None
     (request_.race.track_path / "track.json").write_text(track(path))
-    found = search_at(120.0, request_)
-    (probe,) = found.probes
+    result = search_at(120.0, request_)
+    (probe,) = result.probes
     assert "no operation was measured" in probe.reasons
     assert (probe.service_ms or 0.0) >= (SERVICE_S * 1000.0 if limit == "connections" else 0.0)
-    assert limit_of_failed(found) == limit
+    assert limit_of_failed(result) == limit

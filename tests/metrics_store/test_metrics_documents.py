@@ -46,8 +46,8 @@ def timeline(*points: TimelinePoint, measured_from_s: int | None = 1, length_s: 
     return RaceTimeline(length_s, 4.0, {"term": own})
 
 
-def documents(found) -> list[dict[str, Any]]:
-    return [json.loads(one.text) for one in found]
+def documents(stored) -> list[dict[str, Any]]:
+    return [json.loads(one.text) for one in stored]
 
 
 def test_documents_are_rallys():
@@ -56,26 +56,26 @@ def test_documents_are_rallys():
         timeline(point(0, 5), point(1, 50)),
         (TelemetrySample(1_772_368_221_000_000_000, "shard-stats", "docs", 7.0, labels={"node": "n1"}),),
     )
-    found = {one.id: json.loads(one.text) for one in MetricsDocuments(race(), None).all(sources)}
-    text = json.dumps(found, indent=1) + "\n"
+    by_id = {one.id: json.loads(one.text) for one in MetricsDocuments(race(), None).all(sources)}
+    text = json.dumps(by_id, indent=1) + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
         GOLDEN.write_text(text)
     assert text == GOLDEN.read_text()
 
 
 def test_a_sample_has_latency_service_time_and_processing_time_in_milliseconds():
-    found = documents(MetricsDocuments(race(), 1).of_samples([SAMPLE]))
-    values = {one["name"]: one["value"] for one in found}
+    stored = documents(MetricsDocuments(race(), 1).of_samples([SAMPLE]))
+    values = {one["name"]: one["value"] for one in stored}
     assert values == {"latency": 3.5, "service_time": 3.0, "processing_time": 3.1}
     # Since the task began, and by the wall clock.
-    assert {one["relative-time"] for one in found} == {1.5}
-    assert {one["@timestamp"] for one in found} == {1_772_368_220_000 + 10_000 + 2}
+    assert {one["relative-time"] for one in stored} == {1.5}
+    assert {one["@timestamp"] for one in stored} == {1_772_368_220_000 + 10_000 + 2}
 
 
 def test_a_sub_operation_has_a_service_time_under_its_own_name():
-    (found,) = documents(MetricsDocuments(race(), 1).of_samples([PART]))
-    assert (found["name"], found["task"], found["operation"]) == ("service_time", "term", "inner")
-    assert found["operation-type"] == "raw-request"
+    (document,) = documents(MetricsDocuments(race(), 1).of_samples([PART]))
+    assert (document["name"], document["task"], document["operation"]) == ("service_time", "term", "inner")
+    assert document["operation-type"] == "raw-request"
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_damaged_details_are_left_out():
 def test_every_nth_sample_of_each_task_is_stored():
     other = SAMPLE._replace(task="index-append")
     samples = [SAMPLE] * 7 + [other] * 3 + [PART] * 4
-    found = documents(MetricsDocuments(race(), 3).of_samples(samples))
-    services = [one for one in found if one["name"] == "service_time"]
+    stored = documents(MetricsDocuments(race(), 3).of_samples(samples))
+    services = [one for one in stored if one["name"] == "service_time"]
     assert Counter((one["task"], one["operation"]) for one in services) == {
         ("term", "term-query"): 3,
         ("index-append", "term-query"): 1,
@@ -124,38 +124,38 @@ def test_ids_depend_only_on_the_race_and_the_document():
     assert not {one.id for one in other} & set(ids)
 
 
-def rates(found) -> list[tuple[float, float, str]]:
-    return [(one["relative-time"], one["value"], one["sample-type"]) for one in documents(found)]
+def rates(stored) -> list[tuple[float, float, str]]:
+    return [(one["relative-time"], one["value"], one["sample-type"]) for one in documents(stored)]
 
 
 def test_throughput_is_that_of_each_whole_second_with_its_sample_type():
     tasks = (paced(duration_s=3.4),)
     points = (point(0, 5), point(1, 50), point(2, 60), point(3, 9))
-    found = MetricsDocuments(race(tasks=tasks), None).of_throughput(timeline(*points))
+    stored = MetricsDocuments(race(tasks=tasks), None).of_throughput(timeline(*points))
     # The last part is not a whole second: it would look like a drop.
-    assert rates(found) == [(1000, 5.0, "warmup"), (2000, 50.0, "normal"), (3000, 60.0, "normal")]
+    assert rates(stored) == [(1000, 5.0, "warmup"), (2000, 50.0, "normal"), (3000, 60.0, "normal")]
 
 
 def test_seconds_without_an_operation_have_a_throughput_of_0():
     """Replies of 2.5 s: the mean of all values is that of the task."""
     points = (point(2, 1), point(5, 1), point(7, 1))
-    found = MetricsDocuments(race(tasks=(paced(duration_s=8.0),)), None).of_throughput(timeline(*points))
-    assert [value for _, value, _ in rates(found)] == [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
+    stored = MetricsDocuments(race(tasks=(paced(duration_s=8.0),)), None).of_throughput(timeline(*points))
+    assert [value for _, value, _ in rates(stored)] == [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
 
 
 def test_parts_of_several_seconds_have_their_mean():
     tasks = (paced(duration_s=20.0),)
-    found = MetricsDocuments(race(tasks=tasks), None).of_throughput(
+    stored = MetricsDocuments(race(tasks=tasks), None).of_throughput(
         timeline(point(0, 50), point(10, 500), length_s=10)
     )
-    assert rates(found) == [(10_000, 5.0, "warmup"), (20_000, 50.0, "normal")]
+    assert rates(stored) == [(10_000, 5.0, "warmup"), (20_000, 50.0, "normal")]
 
 
 @pytest.mark.parametrize("changes", [{"duration_s": 0.5}, {"duration_s": 9.0, "reported_s": 2.0}])
 def test_a_short_task_or_a_reported_time_has_one_throughput(changes):
     tasks = (paced(**changes),)
-    found = MetricsDocuments(race(tasks=tasks), None).of_throughput(timeline(point(0, 5)))
-    assert rates(found) == [(changes["duration_s"] * 1000, 833.333333, "normal")]
+    stored = MetricsDocuments(race(tasks=tasks), None).of_throughput(timeline(point(0, 5)))
+    assert rates(stored) == [(changes["duration_s"] * 1000, 833.333333, "normal")]
 
 
 def test_the_engine_has_rallys_names_and_units():
@@ -169,21 +169,21 @@ def test_the_engine_has_rallys_names_and_units():
     )
     cluster = replace(record().cluster, started_nodes=(StartedNode(name="rally-node-0", pid=1),))
     changed = race(system=system, cluster=cluster, telemetry={"node_startup_time": 4.5})
-    found = {one["name"]: one for one in documents(MetricsDocuments(changed, None).of_engine())}
-    assert found["indexing_total_time"]["value"] == 90_000.0
-    assert found["indexing_total_time"]["per-shard"] == [15_000.0, 18_000.0, 21_000.0]
-    assert (found["merges_total_count"]["value"], found["flush_total_count"]["value"]) == (7, 0)
-    assert (found["node_total_young_gen_gc_time"]["unit"], found["store_size_in_bytes"]["unit"]) == (
+    by_name = {one["name"]: one for one in documents(MetricsDocuments(changed, None).of_engine())}
+    assert by_name["indexing_total_time"]["value"] == 90_000.0
+    assert by_name["indexing_total_time"]["per-shard"] == [15_000.0, 18_000.0, 21_000.0]
+    assert (by_name["merges_total_count"]["value"], by_name["flush_total_count"]["value"]) == (7, 0)
+    assert (by_name["node_total_young_gen_gc_time"]["unit"], by_name["store_size_in_bytes"]["unit"]) == (
         "ms",
         "byte",
     )
-    assert found["ml_processing_time"]["median"] == 2.5
-    assert found["total_transform_search_time"]["meta"]["transform_id"] == "t1"
-    usage = found["disk_usage_total"]["meta"]
+    assert by_name["ml_processing_time"]["median"] == 2.5
+    assert by_name["total_transform_search_time"]["meta"]["transform_id"] == "t1"
+    usage = by_name["disk_usage_total"]["meta"]
     assert (usage["index"], usage["field"]) == ("logs", "size")
     for name in ("final_index_size_bytes", "node_startup_time"):
-        assert found[name]["meta"]["node_name"] == "rally-node-0"
-    assert "refresh_total_time" not in found  # It was not measured.
+        assert by_name[name]["meta"]["node_name"] == "rally-node-0"
+    assert "refresh_total_time" not in by_name  # It was not measured.
 
 
 def test_readings_of_a_device_are_one_document_each():
@@ -191,17 +191,17 @@ def test_readings_of_a_device_are_one_document_each():
         return TelemetrySample(time_ns, "node-stats", name, value, labels={"node": node, "roles": "d"})
 
     samples = [at(1, "a", 1.0, "n1"), at(1, "b", None, "n1"), at(1, "a", 2.0, "n2"), at(2, "b", 3.0, "n1")]
-    found = documents(MetricsDocuments(race(), None).of_telemetry(samples))
-    assert [(one["meta"]["node_name"], one.get("a"), one.get("b")) for one in found] == [
+    stored = documents(MetricsDocuments(race(), None).of_telemetry(samples))
+    assert [(one["meta"]["node_name"], one.get("a"), one.get("b")) for one in stored] == [
         ("n1", 1.0, None),
         ("n2", 2.0, None),
         ("n1", None, 3.0),
     ]
-    assert {one["name"] for one in found} == {"node-stats"}
-    assert found[0]["meta"]["roles"] == "d"
+    assert {one["name"] for one in stored} == {"node-stats"}
+    assert stored[0]["meta"]["roles"] == "d"
 
 
 def test_the_managing_node_is_named_as_in_rally():
     sample = TelemetrySample(1, "master-node-stats", "master_node", 1.0, labels={"node": "n1"})
-    (found,) = documents(MetricsDocuments(race(), None).of_telemetry([sample]))
-    assert (found["name"], found["node"], "master_node" in found) == ("master-node-stats", "n1", False)
+    (stored,) = documents(MetricsDocuments(race(), None).of_telemetry([sample]))
+    assert (stored["name"], stored["node"], "master_node" in stored) == ("master-node-stats", "n1", False)

@@ -70,26 +70,26 @@ def test_figures_of_jobs_transforms_and_fields_have_what_they_are_about():
         disk_usage_points=(FieldUsage("logs", "size", 7.0),),
         disk_usage_knn_vectors=(FieldUsage("logs", "vector", 8.0),),
     )
-    found = {one["name"]: one for one in result_documents(record(system=system))}
+    by_name = {one["name"]: one for one in result_documents(record(system=system))}
     ml = {"min": 1.0, "mean": 2.0, "median": 2.5, "max": 4.0}
-    assert (found["ml_processing_time"]["job"], found["ml_processing_time"]["value"]) == ("job", ml)
-    throughput = found["total_transform_throughput"]
+    assert (by_name["ml_processing_time"]["job"], by_name["ml_processing_time"]["value"]) == ("job", ml)
+    throughput = by_name["total_transform_throughput"]
     assert (throughput["id"], throughput["value"]) == ("t1", {"single": 9.0})
-    points = found["disk_usage_points"]
+    points = by_name["disk_usage_points"]
     assert (points["index"], points["field"], points["value"]) == ("logs", "size", {"single": 7.0})
-    assert "disk_usage_knn_vectors" not in found  # Rally's results do not have it.
+    assert "disk_usage_knn_vectors" not in by_name  # Rally's results do not have it.
 
 
 def test_figures_of_a_node_name_it():
     cluster = replace(record().cluster, started_nodes=(StartedNode(name="rally-node-0", pid=1),))
     system = replace(record().system, index_size=5, bytes_written=None)
     started = record(cluster=cluster, system=system, telemetry={"node_startup_time": 4.5})
-    found = {one["name"]: one for one in result_documents(started) if "node" in one}
-    assert {name: one["value"] for name, one in found.items()} == {
+    by_name = {one["name"]: one for one in result_documents(started) if "node" in one}
+    assert {name: one["value"] for name, one in by_name.items()} == {
         "index_size": {"single": 5},
         "startup_time": {"single": 4.5},
     }
-    assert {one["node"] for one in found.values()} == {"rally-node-0"}
+    assert {one["node"] for one in by_name.values()} == {"rally-node-0"}
 
 
 def test_plugin_parameters_and_the_team_are_stored():

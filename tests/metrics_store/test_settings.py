@@ -14,9 +14,9 @@ REQUIRED = {"datastore.type": "elasticsearch", "datastore.host": "es.example", "
 
 def settings(environment: dict[str, str] | None = None, **changes: str) -> StoreSettings:
     values = REQUIRED | {key.replace("__", "."): value for key, value in changes.items()}
-    found = store_settings(values, environment or {})
-    assert found is not None
-    return found
+    read = store_settings(values, environment or {})
+    assert read is not None
+    return read
 
 
 @pytest.mark.parametrize("values", [{}, {"datastore.type": "in-memory", "datastore.host": "h"}])
@@ -25,9 +25,9 @@ def test_without_a_store_there_are_no_settings(values):
 
 
 def test_the_defaults_are_rallys():
-    found = settings()
-    assert found == StoreSettings(type="elasticsearch", host="es.example", port=9200)
-    assert (found.url, found.use_data_streams, found.tls.verify) == ("http://es.example:9200", True, True)
+    usual = settings()
+    assert usual == StoreSettings(type="elasticsearch", host="es.example", port=9200)
+    assert (usual.url, usual.use_data_streams, usual.tls.verify) == ("http://es.example:9200", True, True)
     assert settings(datastore__host="::1", datastore__secure="True").url == "https://[::1]:9200"
 
 
@@ -70,8 +70,8 @@ def test_the_environment_overrides_the_file():
         "RALLY_REPORTING_DATASTORE_USER": "other",
         "RALLY_REPORTING_DATASTORE_PASSWORD": "better",
     }
-    found = settings(environment, datastore__user="rally", datastore__password="hunter2")
-    assert found.authorization == "Basic " + base64.b64encode(b"other:better").decode()
+    overridden = settings(environment, datastore__user="rally", datastore__password="hunter2")
+    assert overridden.authorization == "Basic " + base64.b64encode(b"other:better").decode()
     assert store_secrets({"datastore.password": "hunter2"}, environment) == {"hunter2", "better"}
 
 

@@ -27,10 +27,10 @@ INDICES = ["rally-metrics-v1", "rally-results-v1", "rally-races-v1"]
 
 
 def write(store: FakeStore, *races, samples=(SAMPLE,), **settings) -> MetricsStore:
-    found = MetricsStore(store.client(**settings))
+    metrics_store = MetricsStore(store.client(**settings))
     for race in races:
-        assert not found.write(race, MetricSources(samples)).refused
-    return found
+        assert not metrics_store.write(race, MetricSources(samples)).refused
+    return metrics_store
 
 
 def counts(store: FakeStore) -> list[int]:
@@ -40,12 +40,12 @@ def counts(store: FakeStore) -> list[int]:
 @pytest.mark.parametrize("streams", [True, False])
 def test_writing_a_race_again_replaces_it(streams):
     with fake_store() as store:
-        found = write(store, record(), record("race-2"), use_data_streams=streams)
+        metrics_store = write(store, record(), record("race-2"), use_data_streams=streams)
         before = {name: dict(documents) for name, documents in store.indices.items()}
-        found.write(record(), MetricSources((SAMPLE,)))
+        metrics_store.write(record(), MetricSources((SAMPLE,)))
         assert store.indices == before
         # What is not there any more is removed.
-        found.write(record(), MetricSources(()))
+        metrics_store.write(record(), MetricSources(()))
         name = INDICES[0] if streams else "rally-metrics-2026-03"
         assert len(store.indices[name]) == len(before[name]) - 3
 
@@ -64,12 +64,12 @@ def test_a_store_without_the_module_for_deletions_keeps_one_copy():
         return None
 
     with fake_store(answer=refuse) as store:
-        found = write(store, record())
+        metrics_store = write(store, record())
         before = counts(store)
-        found.write(record(), MetricSources((SAMPLE,)))
+        metrics_store.write(record(), MetricSources((SAMPLE,)))
         assert counts(store) == before
         with pytest.raises(StoreUnavailable, match="no handler found"):
-            found.delete("race-1")
+            metrics_store.delete("race-1")
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -95,8 +95,8 @@ def test_documents_keep_their_ids_when_the_catalogue_has_another_order(streams, 
         return None
 
     def written(store: FakeStore, telemetry) -> dict[str, dict[str, dict]]:
-        found = MetricsStore(store.client(use_data_streams=streams))
-        assert not found.write(race, MetricSources((SAMPLE,), telemetry=telemetry)).refused
+        metrics_store = MetricsStore(store.client(use_data_streams=streams))
+        assert not metrics_store.write(race, MetricSources((SAMPLE,), telemetry=telemetry)).refused
         return {name: dict(documents) for name, documents in store.indices.items()}
 
     with fake_store() as store:
@@ -137,47 +137,47 @@ def test_races_are_found_with_rallys_conditions():
         for day in days
     ]
     with fake_store() as store:
-        found = write(
+        metrics_store = write(
             store,
             *races,
             replace(record("other"), challenge="c", environment=replace(record().environment, name="ci")),
         )
 
         def ids(**query):
-            return [one["race-id"] for one in found.races(StoreQuery(environment="local", **query))]
+            return [one["race-id"] for one in metrics_store.races(StoreQuery(environment="local", **query))]
 
         assert ids() == ["race-3", "race-2", "race-1"]
         assert ids(limit=1) == ["race-3"]
         assert ids(from_date=date(2026, 3, 2), to_date=date(2026, 3, 2)) == ["race-2"]
         assert ids(benchmark_name="n1") == ids(user_tags={"run": 1}) == ["race-1"]
         assert ids(track="other") == ids(challenge="c") == []
-        assert [one["race-id"] for one in found.races(StoreQuery(challenge="c"))] == ["other"]
+        assert [one["race-id"] for one in metrics_store.races(StoreQuery(challenge="c"))] == ["other"]
 
 
 def test_a_race_is_found_by_its_id_or_a_unique_prefix():
     with fake_store() as store:
-        found = write(store, record("abc"), record("abcd"), record("abd"))
-        assert [found.race(text)["race-id"] for text in ("abc", "abcd", "abd")] == ["abc", "abcd", "abd"]
-        assert found.race("x") is None
+        filled = write(store, record("abc"), record("abcd"), record("abd"))
+        assert [filled.race(text)["race-id"] for text in ("abc", "abcd", "abd")] == ["abc", "abcd", "abd"]
+        assert filled.race("x") is None
         with pytest.raises(StoreError, match="'ab' matches 3 races"):
-            found.race("ab")
+            filled.race("ab")
 
 
 def test_races_of_two_machines_with_the_same_id_are_kept():
     first = record("nightly")
     second = replace(first, timestamp=first.timestamp + timedelta(days=1))
     with fake_store() as store:
-        found = write(store, first, second)
+        metrics_store = write(store, first, second)
         assert counts(store) == [2 * count for count in counts_of(first)]
         write(store, second)
-        assert [one["race-timestamp"] for one in found.races(StoreQuery())] == [
+        assert [one["race-timestamp"] for one in metrics_store.races(StoreQuery())] == [
             race_timestamp(second),
             race_timestamp(first),
         ]
         with pytest.raises(StoreError, match="2 races in the metrics store have the id 'nightly'"):
-            found.race("nightly")
-        assert found.delete("nightly", race_timestamp(first)) == sum(counts_of(first))
-        assert found.race("nightly")["race-timestamp"] == race_timestamp(second)
+            metrics_store.race("nightly")
+        assert metrics_store.delete("nightly", race_timestamp(first)) == sum(counts_of(first))
+        assert metrics_store.race("nightly")["race-timestamp"] == race_timestamp(second)
 
 
 def counts_of(race) -> list[int]:
@@ -188,19 +188,19 @@ def counts_of(race) -> list[int]:
 
 def test_all_documents_of_a_race_are_deleted():
     with fake_store() as store:
-        found = write(store, record(), record("race-2"))
+        metrics_store = write(store, record(), record("race-2"))
         total = sum(counts(store))
-        assert found.delete("race-1") == total / 2
-        assert [one["race-id"] for one in found.races(StoreQuery())] == ["race-2"]
-        assert found.count("race-1") == 0
-        assert found.delete("race-1") == 0
+        assert metrics_store.delete("race-1") == total / 2
+        assert [one["race-id"] for one in metrics_store.races(StoreQuery())] == ["race-2"]
+        assert metrics_store.count("race-1") == 0
+        assert metrics_store.delete("race-1") == 0
 
 
 def test_a_reply_without_hits_is_an_error():
     with fake_store(answer=lambda request: json_response({})) as store:
-        found = MetricsStore(store.client())
+        metrics_store = MetricsStore(store.client())
         with pytest.raises(StoreUnavailable, match="unexpected form"):
-            found.races(StoreQuery())
+            metrics_store.races(StoreQuery())
 
 
 def test_rallys_own_search_finds_a_race():

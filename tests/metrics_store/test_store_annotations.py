@@ -25,12 +25,12 @@ NOTE = Annotation(
 
 def test_an_annotation_is_added_listed_and_deleted():
     with fake_store() as store:
-        found = StoreAnnotations(store.client())
-        assert found.list() == []
-        found.add(NOTE)
+        notes = StoreAnnotations(store.client())
+        assert notes.list() == []
+        notes.add(NOTE)
         later = Annotation(annotation_id="a2", race_timestamp="20260302T000000Z", message="m")
-        found.add(later)
-        assert found.list() == [later, NOTE]
+        notes.add(later)
+        assert notes.list() == [later, NOTE]
         assert store.documents("rally-annotations")[0] == {
             "environment": "local",
             "race-timestamp": "20260301T000000Z",
@@ -39,17 +39,17 @@ def test_an_annotation_is_added_listed_and_deleted():
             "chart-name": None,
             "message": "new disks",
         }
-        assert (found.delete("a1"), found.delete("a1")) == (True, False)
+        assert (notes.delete("a1"), notes.delete("a1")) == (True, False)
 
 
 def test_an_accepted_regression_is_read_back():
     accepted = AcceptedRegression("n06", "throughput:index", -0.2, "the codec")
     missing = AcceptedRegression("n07", "p99:term", None, "removed")
     with fake_store() as store:
-        found = StoreAnnotations(store.client())
-        for number, each in enumerate((accepted, missing)):
-            found.add(replace(NOTE, annotation_id=f"a{number}", accepted=each))
-        assert {note.accepted for note in found.list()} == {accepted, missing}
+        notes = StoreAnnotations(store.client())
+        for number, regression in enumerate((accepted, missing)):
+            notes.add(replace(NOTE, annotation_id=f"a{number}", accepted=regression))
+        assert {note.accepted for note in notes.list()} == {accepted, missing}
 
 
 def test_ids_of_other_programs_are_one_part_of_the_path():
@@ -79,7 +79,7 @@ def test_the_index_has_rallys_template():
 def test_a_store_that_refuses_is_an_error():
     refusal = json_response({"error": {"reason": "read-only"}}, 400)
     with fake_store(answer=lambda request: refusal) as store:
-        found = StoreAnnotations(store.client())
-        for call in (found.list, lambda: found.add(NOTE), lambda: found.delete("a")):
+        notes = StoreAnnotations(store.client())
+        for call in (notes.list, lambda: notes.add(NOTE), lambda: notes.delete("a")):
             with pytest.raises(StoreUnavailable, match="read-only"):
                 call()

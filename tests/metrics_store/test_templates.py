@@ -96,8 +96,8 @@ def test_a_store_without_the_type_wildcard_gets_keywords():
 
     with fake_store(answer=refuse) as store:
         ensure_templates(store.client(), ALL, "metrics")
-        found = store.templates[STREAMS[0]]["template"]["mappings"]["properties"]["meta"]
-        assert found["properties"]["error-description"]["type"] == "keyword"
+        meta = store.templates[STREAMS[0]]["template"]["mappings"]["properties"]["meta"]
+        assert meta["properties"]["error-description"]["type"] == "keyword"
 
 
 def test_a_template_that_is_not_accepted_is_an_error_with_the_reason():

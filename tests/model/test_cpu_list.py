@@ -32,5 +32,5 @@ def test_an_empty_set_has_no_text() -> None:
 
 
 def test_what_is_not_a_list_in_a_record_names_no_cpus() -> None:
-    found = [recorded_cpus(text) for text in ("0-1,3", "", None, "all", "3-1", "99999")]
-    assert found == [{0, 1, 3}, *[frozenset()] * 5]
+    cpus = [recorded_cpus(text) for text in ("0-1,3", "", None, "all", "3-1", "99999")]
+    assert cpus == [{0, 1, 3}, *[frozenset()] * 5]

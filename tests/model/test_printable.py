@@ -18,9 +18,9 @@ from pacenote.model.secrets import REDACTED, redact
     ],
 )
 def test_a_text_is_cut_off_after_a_whole_word(text, expected):
-    found = shortened(text, 18)
-    assert found == expected
-    assert len(found) <= 18
+    short = shortened(text, 18)
+    assert short == expected
+    assert len(short) <= 18
 
 
 @pytest.mark.parametrize(

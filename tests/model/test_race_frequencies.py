@@ -12,8 +12,8 @@ from support.records import record
 
 
 def race(**hertz: float | None) -> RaceRecord:
-    found = {task: TaskObservation(busy_frequency_hz=value) for task, value in hertz.items()}
-    return with_observations(record(), found)
+    observations = {task: TaskObservation(busy_frequency_hz=value) for task, value in hertz.items()}
+    return with_observations(record(), observations)
 
 
 def test_the_task_with_the_largest_change_is_named() -> None:

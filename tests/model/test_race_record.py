@@ -224,9 +224,9 @@ def test_the_first_format_is_read() -> None:
     }
     for key in ("system", "target-rates", "max-shortfall"):
         del document[key]
-    found = RaceRecord.from_document(document)
-    assert (found.environment.cpu_model, found.targets) == ("A CPU", {})
-    assert found.verdict == Verdict("void", (Finding("interrupted"),))
+    race = RaceRecord.from_document(document)
+    assert (race.environment.cpu_model, race.targets) == ("A CPU", {})
+    assert race.verdict == Verdict("void", (Finding("interrupted"),))
 
 
 def test_a_verdict_is_stored_with_its_sentences_and_their_parts() -> None:
@@ -266,8 +266,8 @@ def test_what_older_findings_make_doubtful_is_read_from_their_words(text, cause,
 
 
 def test_a_stored_finding_keeps_that_nothing_is_doubtful():
-    found = Verdict("suspect", (Finding("busy", "driver"),))
-    assert RaceRecord.from_document(stored(record(verdict=found))).verdict == found
+    verdict = Verdict("suspect", (Finding("busy", "driver"),))
+    assert RaceRecord.from_document(stored(record(verdict=verdict))).verdict == verdict
 
 
 def places(value: object) -> Iterator[tuple[Any, Any]]:

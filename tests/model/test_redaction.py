@@ -49,13 +49,13 @@ def test_names_of_nodes_are_hidden_in_keys_of_telemetry() -> None:
         }
     )
     race = replace(race, cluster=replace(race.cluster, nodes=({"name": SECRET, SECRET: {SECRET: 1}},)))
-    found = redact_record(race, {SECRET, SECRET.upper()})
-    assert found.telemetry == {
+    redacted = redact_record(race, {SECRET, SECRET.upper()})
+    assert redacted.telemetry == {
         "node.<hidden>.load": 1,
         "node.<hidden>.load #2": 2,
         "pools": {"a<hidden>": ["<hidden>"]},
     }
-    assert found.cluster.nodes == ({"name": "<hidden>", "<hidden>": {"<hidden>": 1}},)
+    assert redacted.cluster.nodes == ({"name": "<hidden>", "<hidden>": {"<hidden>": 1}},)
 
 
 def fail() -> None:
@@ -104,8 +104,8 @@ def test_names_that_are_longer_without_secrets_can_still_be_read() -> None:
 
 
 def test_numbers_that_are_secrets_are_left_out() -> None:
-    one, other = (ValueSummary(count=2, min=1.0, mean=mean, max=9e7) for mean in (87654321.0, 8765432.0))
-    race = record(tasks=(replace(record().tasks[0], values={"a": one, "b": other}),))
+    secret, other = (ValueSummary(count=2, min=1.0, mean=mean, max=9e7) for mean in (87654321.0, 8765432.0))
+    race = record(tasks=(replace(record().tasks[0], values={"a": secret, "b": other}),))
     (task,) = redact_record(race, {"87654321"}).tasks
     assert list(task.values) == ["b"]
 

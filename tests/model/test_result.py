@@ -69,9 +69,9 @@ def test_progress_survives_a_round_trip_through_json():
 
 
 def test_a_percentile_is_looked_up_by_its_q():
-    found = times().at(99.9)
-    assert found is not None
-    assert found.q == 99.9
+    percentile = times().at(99.9)
+    assert percentile is not None
+    assert percentile.q == 99.9
     assert times().at(99.8) is None
 
 

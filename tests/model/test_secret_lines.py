@@ -90,9 +90,9 @@ def test_every_secret_name_has_a_mark() -> None:
     words += ["connection", "string", "max", "user", "type"]
     names = [separator.join((one, other)) for one in words for other in words for separator in ("_", "", ".")]
     names += words
-    found = [name for name in names if is_secret(name)]
-    assert len(found) > 1000
-    assert [name for name in found if not any(part in name.lower() for part in secrets.NAME_PARTS)] == []
+    hidden = [name for name in names if is_secret(name)]
+    assert len(hidden) > 1000
+    assert [name for name in hidden if not any(part in name.lower() for part in secrets.NAME_PARTS)] == []
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

@@ -131,9 +131,9 @@ def test_a_rate_is_achieved_and_kept_only_with_operations_that_succeed(error_rat
 def test_the_achieved_rate_counts_what_succeeded_in_the_window_and_not_by_the_error_rate():
     # Operations of the warm-up failed in the window, and measured ones failed after it.
     for error_rate in (0.0, 0.5):
-        found = replace(of_window(1_000), window_succeeded=600, error_rate=error_rate)
-        assert achieved_rate(found, HUNDRED) == 60.0
-        assert not keeps_target(found, HUNDRED, 0.05)
+        task_result = replace(of_window(1_000), window_succeeded=600, error_rate=error_rate)
+        assert achieved_rate(task_result, HUNDRED) == 60.0
+        assert not keeps_target(task_result, HUNDRED, 0.05)
 
 
 def test_operations_of_the_warm_up_make_up_for_those_in_flight_at_the_end():
@@ -146,9 +146,9 @@ def test_operations_of_the_warm_up_make_up_for_those_in_flight_at_the_end():
         (0.0, "time", False),
         (2.0, "iterations", False),
     ):
-        found = replace(slow, window_from_s=window_from_s, ended_by=ended_by)
-        assert misses_target(found, HUNDRED, 0.05) == misses
-        assert keeps_target(found, HUNDRED, 0.05) != misses
+        task_result = replace(slow, window_from_s=window_from_s, ended_by=ended_by)
+        assert misses_target(task_result, HUNDRED, 0.05) == misses
+        assert keeps_target(task_result, HUNDRED, 0.05) != misses
     in_time = replace(slow, window_from_s=30.0, window_operations=1_000)
     assert not misses_target(in_time, HUNDRED, 0.05)
 

@@ -17,11 +17,11 @@ _ONCE = OperationTotals(1, 1, 0, 0, 0, 0, 1, 1)
 def test_each_built_in_type_has_the_kind_that_the_registry_says() -> None:
     kinds = {}
     for name in known_types():
-        found = find_type(name)
-        assert found is not None
-        searching = found.searches or name in _QUERIES
+        operation_type = find_type(name)
+        assert operation_type is not None
+        searching = operation_type.searches or name in _QUERIES
         other = "waiting" if name == "sleep" else "other"
-        kinds[name] = "indexing" if found.indexes_documents else "searching" if searching else other
+        kinds[name] = "indexing" if operation_type.indexes_documents else "searching" if searching else other
     assert set(kinds.values()) == {"indexing", "searching", "waiting", "other"}
     # Whatever they send and receive, also in units that others share.
     for name, kind in kinds.items():

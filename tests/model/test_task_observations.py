@@ -33,10 +33,10 @@ def places(nodes: Sequence[Mapping[str, object]]) -> dict[str, NodePlace]:
     return node_places(nodes, {}, ())
 
 
-def race(found: TaskObservation, nodes: int = 1) -> RaceRecord:
+def race(observation: TaskObservation, nodes: int = 1) -> RaceRecord:
     """A race of one task during which this was observed."""
     cluster = RecordedCluster("opensearch", "3.3.0", nodes=NODES[:nodes])
-    return with_observations(record(tasks=(bulk(),), cluster=cluster), {TASK: found})
+    return with_observations(record(tasks=(bulk(),), cluster=cluster), {TASK: observation})
 
 
 def test_observations_are_those_of_the_host_that_is_busiest_with_others() -> None:
@@ -51,21 +51,21 @@ def test_observations_are_those_of_the_host_that_is_busiest_with_others() -> Non
     )
     figures = [{"cpu.other_share": 0.1, "cpu.steal_share": 0.01}, {"cpu.other_share": 0.3}]
     facts = {"node.near.os.allocated_processors": "4", "node.far.os.allocated_processors": "4"}
-    found = task_observations(cuts, facts, {TASK: figures}, ["near"])[TASK]
-    assert found.other_share == pytest.approx(0.55)
-    assert found.cluster == ClusterState("yellow", 2.0)
+    observation = task_observations(cuts, facts, {TASK: figures}, ["near"])[TASK]
+    assert observation.other_share == pytest.approx(0.55)
+    assert observation.cluster == ClusterState("yellow", 2.0)
     # The far node had 1 of 4 cores, and other programs 2.2: 20 % of its cores were idle, and whether it
     # waited for the others is not known.
-    assert (found.lacked_share, found.steal_share) == (None, 0.01)
-    assert found.lacked_possible_share == pytest.approx(0.55 / 0.8)
-    assert TaskObservation.from_document(found.to_document()) == found
-    race = record(telemetry={"task-observations": {TASK: found.to_document()}})
+    assert (observation.lacked_share, observation.steal_share) == (None, 0.01)
+    assert observation.lacked_possible_share == pytest.approx(0.55 / 0.8)
+    assert TaskObservation.from_document(observation.to_document()) == observation
+    race = record(telemetry={"task-observations": {TASK: observation.to_document()}})
     assert (lacked_shares(race), possible_lacked_shares(race)) == ({}, {TASK: pytest.approx(0.55 / 0.8)})
     # The CPUs of one node are shared with more programs than those of all.
     assert task_observations(cuts, {}, {TASK: figures}, ["near"])[TASK].other_share == 0.3
     # Without nodes, the host that was sampled is that of the driver.
-    found = task_observations(cuts, {}, {TASK: [{"cpu.steal_share": 0.3}]}, [])
-    assert found[TASK].steal_share is None
+    observation = task_observations(cuts, {}, {TASK: [{"cpu.steal_share": 0.3}]}, [])
+    assert observation[TASK].steal_share is None
     assert task_observations(cuts, {}, {}, [])[TASK].other_share is None
 
 
@@ -85,14 +85,14 @@ def test_how_much_of_its_processors_an_engine_used_is_that_of_its_busiest_node()
     cuts = TelemetryCuts(cuts.tasks, (*cuts.series, *gauges.series))
     facts = {"node.far.os.available_processors": "4"}
     figures = [{"cpu.engine_share": 0.45, "cpu.idle_share": 0.45}]
-    found = task_observations(cuts, facts, {TASK: figures}, ["near"])[TASK]
+    observation = task_observations(cuts, facts, {TASK: figures}, ["near"])[TASK]
     # The far node had 90 % of its processors, other programs 5 %, and 5 % were idle.
-    assert found.used_share == pytest.approx(0.9)
-    assert found.queued == {"search": 4.0, "write": 1.0}
+    assert observation.used_share == pytest.approx(0.9)
+    assert observation.queued == {"search": 4.0, "write": 1.0}
     alone = task_observations(telemetry("node-counters"), {}, {TASK: figures}, ["near"])[TASK]
     assert (alone.used_share, alone.queued) == (0.45, {})
-    stored = signs_of_saturation(with_observations(record(tasks=(bulk(),)), {TASK: found}))
-    assert stored[TASK] == TaskObservation(used_share=found.used_share, queued=found.queued)
+    stored = signs_of_saturation(with_observations(record(tasks=(bulk(),)), {TASK: observation}))
+    assert stored[TASK] == TaskObservation(used_share=observation.used_share, queued=observation.queued)
 
 
 @pytest.mark.parametrize(
@@ -117,16 +117,16 @@ def test_an_engine_did_not_use_its_processors_if_others_did(
 ) -> None:
     """Others are the driver, other programs and other guests of the host."""
     figures = {f"cpu.{name}_share": share for name, share in shares.items()}
-    found = task_observations(telemetry("node-counters"), {}, {TASK: [figures]}, ["near"])[TASK]
-    assert found.used_share == pytest.approx(used_share)
+    observation = task_observations(telemetry("node-counters"), {}, {TASK: [figures]}, ["near"])[TASK]
+    assert observation.used_share == pytest.approx(used_share)
 
 
 def test_what_others_had_beside_a_node_that_is_not_sampled_is_not_what_it_used() -> None:
     """A driver beside it had 35 % of the processors, or another node, which is the engine, too."""
     facts = {f"node.{node}.os.available_processors": "4" for node in "ab"}
     for percent in (95.0, 100.0):
-        found = task_observations(beside_driver(1.4, 4, percent), facts, {}, [])[TASK]
-        assert found.used_share == pytest.approx(0.6)
+        observation = task_observations(beside_driver(1.4, 4, percent), facts, {}, [])[TASK]
+        assert observation.used_share == pytest.approx(0.6)
     cuts = telemetry(
         "node-counters",
         *(counter("process.cpu.total", 1900, node=node) for node in "ab"),
@@ -164,8 +164,8 @@ def test_other_nodes_on_the_same_host_are_not_other_programs() -> None:
     apart = [{"name": "one", "host": "10.0.0.1"}, {"name": "two", "host": "10.0.0.2"}, {"name": "no host"}]
     versions = {"node.one.os.version": "6.1", "node.two.os.version": "6.8"}
     for nodes, share in ((together, 0.1), (apart, 0.4), ([], 0.4)):
-        found = task_observations(cuts, facts, {}, [], node_places(nodes, versions, ()))
-        assert found[TASK].other_share == pytest.approx(share)
+        observations = task_observations(cuts, facts, {}, [], node_places(nodes, versions, ()))
+        assert observations[TASK].other_share == pytest.approx(share)
     with_silent = [*together, {"name": "silent", "host": "10.0.0.1"}]
     assert task_observations(cuts, facts, {}, [], places(with_silent))[TASK].other_share is None
 
@@ -193,18 +193,18 @@ def test_a_driver_that_may_run_on_the_host_of_the_engine_is_not_another_program(
     def observed(*driver: float) -> TaskObservation:
         return task_observations(beside_driver(*driver), facts, {}, [])[TASK]
 
-    found = observed(1.4, 4)
-    assert (found.other_share, found.other_least_share, found.lacked_share) == (None, 0.0, None)
-    assert found.lacked_least_share == 0.0
-    found = observed(0.4, 4)
-    assert found.other_share is None
-    assert found.other_least_share == pytest.approx(0.25)
-    assert found.lacked_least_share == pytest.approx(0.25 / 0.85)
+    seen = observed(1.4, 4)
+    assert (seen.other_share, seen.other_least_share, seen.lacked_share) == (None, 0.0, None)
+    assert seen.lacked_least_share == 0.0
+    seen = observed(0.4, 4)
+    assert seen.other_share is None
+    assert seen.other_least_share == pytest.approx(0.25)
+    assert seen.lacked_least_share == pytest.approx(0.25 / 0.85)
     # So little time does not matter, and a host with more processors is another one.
     for driver in ((0.05, 4), (1.4, 2)):
-        found = observed(*driver)
-        assert found.other_share == pytest.approx(0.35)
-        assert found.other_least_share is None
+        seen = observed(*driver)
+        assert seen.other_share == pytest.approx(0.35)
+        assert seen.other_least_share is None
 
 
 def test_a_driver_on_another_host_had_no_part_of_the_load() -> None:
@@ -222,24 +222,24 @@ def test_a_driver_on_another_host_had_no_part_of_the_load() -> None:
 
     for cores in (4, 8):
         for host in ("10.0.0.1", "127.0.0.1"):
-            found = observed(other, host, cores=cores)
-            assert found.other_share == pytest.approx(0.35)
-            assert found.other_least_share is None
+            observation = observed(other, host, cores=cores)
+            assert observation.other_share == pytest.approx(0.35)
+            assert observation.other_least_share is None
     # With the same kernel, it may be the same host; what others had at least is right on any.
     for more in (same, dict[str, str]()):
-        found = observed(more)
-        assert (found.other_share, found.other_least_share) == (None, 0.0)
+        observation = observed(more)
+        assert (observation.other_share, observation.other_least_share) == (None, 0.0)
     # It is the same one although its processors are more than those that the sampler sees.
-    for found in (observed(same, "127.0.0.1", cores=2), observed({}, sampled=("b",), cores=2)):
-        assert (found.other_share, found.other_least_share) == (None, 0.0)
+    for observation in (observed(same, "127.0.0.1", cores=2), observed({}, sampled=("b",), cores=2)):
+        assert (observation.other_share, observation.other_least_share) == (None, 0.0)
     assert observed(same, cores=2).other_share == pytest.approx(0.35)
 
 
 def test_the_load_of_other_processors_says_nothing_about_those_of_a_node() -> None:
     """A node that is bound to 4 of 32 processors reports the load of all."""
     facts = {"node.a.os.available_processors": "4"}
-    found = task_observations(beside_driver(0.0, 32, 12.5), facts, {}, [])[TASK]
-    assert (found.other_share, found.lacked_share) == (None, None)
+    observation = task_observations(beside_driver(0.0, 32, 12.5), facts, {}, [])[TASK]
+    assert (observation.other_share, observation.lacked_share) == (None, None)
 
 
 def test_what_others_had_at_least_is_a_reason_too() -> None:
@@ -311,9 +311,9 @@ def test_nodes_that_cannot_be_on_one_host_are_told_apart() -> None:
 
 def test_as_many_nodes_may_be_on_one_host_as_have_had_no_more_than_all_programs() -> None:
     """Of three nodes that cannot all be on one host, two can."""
-    found = observed_alike({"a": 55.0, "b": 55.0, "c": 55.0})
-    assert found.other_share is None
-    assert found.other_least_share == pytest.approx(0.09, abs=1e-4)
+    observation = observed_alike({"a": 55.0, "b": 55.0, "c": 55.0})
+    assert observation.other_share is None
+    assert observation.other_least_share == pytest.approx(0.09, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -367,8 +367,8 @@ def test_equal_hosts_with_balanced_load_differ_in_what_they_report(more: list[Ma
 def test_containers_of_one_host_report_the_same_but_for_the_time_of_reading() -> None:
     more = [*reported("os.cpu.load_average.1m", 3.1, 3.14, 3.0), *written(900, 1000, 950)]
     more += reported("os.mem.total", 64e9, 64e9, 64e9)
-    found = observed_alike({"a": 97.0, "b": 96.0, "c": 97.0}, *more)
-    assert found.other_least_share == pytest.approx(0.28)
+    observation = observed_alike({"a": 97.0, "b": 96.0, "c": 97.0}, *more)
+    assert observation.other_least_share == pytest.approx(0.28)
 
 
 def test_of_very_many_nodes_on_a_host_it_is_not_known_what_others_had() -> None:

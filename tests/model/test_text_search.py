@@ -42,7 +42,7 @@ def count_calls(function: Callable[[], object]) -> int:
 
 
 def test_texts_are_found_as_by_an_expression() -> None:
-    source, found = random.Random(3), 0
+    source, replaced = random.Random(3), 0
     for _ in range(1000):
         texts = {"".join(source.choices("ab.", k=source.randint(1, 7))) for _ in range(source.randint(1, 9))}
         text = "".join(source.choices("ab.", k=40))
@@ -54,8 +54,8 @@ def test_texts_are_found_as_by_an_expression() -> None:
         cut = TextSearch(texts).cut_at(text)
         ends = [start for start in range(37) if any(each.startswith(text[start:]) for each in texts)]
         assert cut == min(ends, default=40)
-        found += expected.count("#")
-    assert found > 5000
+        replaced += expected.count("#")
+    assert replaced > 5000
     assert TextSearch[str]([]).replace("ab", "#") == TextSearch([""]).replace("ab", "#") == "ab"
 
 
@@ -76,11 +76,11 @@ def test_the_work_does_not_grow_with_the_number_of_secrets(text: str) -> None:
     patterns = [secret_forms(each).search.beginnings for each in (few, many)]
     lengths = [len(each.pattern) for each in patterns if each is not None]
     assert 0 < lengths[1] < 2 * lengths[0]
-    one, all_ = (count_calls(lambda each=each: redact(text, each)) for each in (few, many))  # type: ignore[misc]
-    assert 0 < all_ < 2 * one + 100
+    base, all_ = (count_calls(lambda each=each: redact(text, each)) for each in (few, many))  # type: ignore[misc]
+    assert 0 < all_ < 2 * base + 100
     lines = [SecretLines(each) for each in (few, many)]
-    one, all_ = (count_calls(lambda each=each: each.redact(text.encode())) for each in lines)  # type: ignore[misc]
-    assert 0 < all_ < 2 * one + 100
+    base, all_ = (count_calls(lambda each=each: each.redact(text.encode())) for each in lines)  # type: ignore[misc]
+    assert 0 < all_ < 2 * base + 100
 
 
 def test_texts_that_begin_with_each_other_are_not_all_compared() -> None:

@@ -69,16 +69,16 @@ def test_a_missed_target_is_the_reason_alone():
     ],
 )
 def test_the_advice_fits_the_warm_up(changes, text, advice):
-    one = delayed(**changes)
-    assert backlog_text(one).startswith("135 of 500 measured operations waited for the warm-up, ")
-    assert backlog_text(one).endswith(text)
-    assert backlog_advice(one) == advice
+    result = delayed(**changes)
+    assert backlog_text(result).startswith("135 of 500 measured operations waited for the warm-up, ")
+    assert backlog_text(result).endswith(text)
+    assert backlog_advice(result) == advice
 
 
 def test_the_advice_does_not_depend_on_the_number_of_connections():
     """The track has 500 warm-up iterations of one client, which 64 connections share, 8 each."""
-    one = replace(delayed(iterations=11), open_loop=True, clients=64)
-    assert backlog_advice(one) == "raise the warmup-iterations of all clients together to at least 704"
+    result = replace(delayed(iterations=11), open_loop=True, clients=64)
+    assert backlog_advice(result) == "raise the warmup-iterations of all clients together to at least 704"
 
 
 def test_it_is_neither_the_slowest_task_nor_the_headline():
@@ -97,11 +97,11 @@ def test_it_is_neither_the_slowest_task_nor_the_headline():
     ],
 )
 def test_a_backlog_that_marks_no_latency_is_said_with_its_reason(changes, text):
-    one = delayed(marked=False, **changes)
-    assert unmarked_backlog_text(one) == (
+    result = delayed(marked=False, **changes)
+    assert unmarked_backlog_text(result) == (
         f"135 of 500 measured operations (27 %) waited for the warm-up{text}"
     )
-    assert backlog_text(one) == ""
+    assert backlog_text(result) == ""
     # Neither a marked one nor up to 1 % needs a reason.
     assert unmarked_backlog_text(delayed(**changes)) == ""
     assert unmarked_backlog_text(delayed(marked=False, operations=5, **changes)) == ""
@@ -109,8 +109,8 @@ def test_a_backlog_that_marks_no_latency_is_said_with_its_reason(changes, text):
 
 def test_few_operations_that_wait_for_the_warm_up_mark_nothing_whatever_their_share():
     few = replace(COUNTS, operations=520, succeeded=520, normal=20)
-    one = replace(delayed(marked=False, operations=4, effect=3.0), accounting=few)
-    assert unmarked_backlog_text(one).endswith("up to 3 times as high, but they are very few")
+    result = replace(delayed(marked=False, operations=4, effect=3.0), accounting=few)
+    assert unmarked_backlog_text(result).endswith("up to 3 times as high, but they are very few")
 
 
 def test_a_race_of_an_older_version_has_none():

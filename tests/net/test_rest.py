@@ -100,8 +100,8 @@ def test_the_next_host_is_used_when_one_is_down(server: ScriptedServer) -> None:
 
 def test_requests_are_sent_to_the_hosts_in_turn(server: ScriptedServer) -> None:
     with ScriptedServer().running() as other:
-        for each in (server, other):
-            each.put("/", ROOT)
+        for scripted in (server, other):
+            scripted.put("/", ROOT)
         rest = RestClient([HttpHost("http", "127.0.0.1", each.port) for each in (server, other)])
         for _ in range(4):
             rest.get("/")

@@ -61,8 +61,8 @@ def test_other_settings_are_left_to_the_engine() -> None:
     ],
 )
 def test_names_that_every_engine_refuses_are_problems(name: str, problem: str) -> None:
-    (found,) = refused("create-index", track(indices=(Index(name),)))
-    assert found.endswith(f", but {problem}")
+    (refusal,) = refused("create-index", track(indices=(Index(name),)))
+    assert refusal.endswith(f", but {problem}")
 
 
 @pytest.mark.parametrize("name", ["logs-2026.01", ".hidden", "<Logs-{now/d}>", "é" * 127])

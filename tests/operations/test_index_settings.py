@@ -61,8 +61,8 @@ def test_every_operation_that_creates_indices_or_templates_has_the_setting(
 ) -> None:
     within = context(track(indices=()) if "body" in params else None, index_settings=CODEC)
     (request,) = requests(kind, within, **params)
-    found: Any = json.loads(request.body or "")
+    settings: Any = json.loads(request.body or "")
     for key in path:
-        found = found[key]
-    assert found["index.codec"] == "best_compression"
-    assert "codec" not in found
+        settings = settings[key]
+    assert settings["index.codec"] == "best_compression"
+    assert "codec" not in settings

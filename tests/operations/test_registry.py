@@ -70,7 +70,7 @@ def test_only_the_module_of_the_type_is_imported() -> None:
 
 
 def test_the_flags_of_each_type_are_consistent() -> None:
-    types = [found for name in known_types() if (found := find_type(name)) is not None]
+    types = [operation_type for name in known_types() if (operation_type := find_type(name)) is not None]
     composable = {found.name for found in types if found.composable}
     assert {"composite", "search", "sleep"} <= composable
     assert [found.name for found in types if found.composable and found.run is not None] == []

@@ -31,8 +31,8 @@ def test_headers_opaque_id_and_timeout_are_set() -> None:
 
 
 def test_common_problems_are_reported_together() -> None:
-    found = refused("refresh", headers={"a": "x\r\ny"}, request_params={"q": {}}, request_timeout=0)
-    assert found == (
+    problems = refused("refresh", headers={"a": "x\r\ny"}, request_params={"q": {}}, request_timeout=0)
+    assert problems == (
         'operations[0].headers.a is "x\\r\\ny", but must be a string without line breaks',
         "operations[0].request-timeout is 0, but must be more than 0",
         "operations[0].request-params.q is {}, but must be a value or a list of values",

@@ -385,8 +385,8 @@ def test_types_are_retried_as_in_rally(name: str) -> None:
 def test_invalid_parameters_are_reported(
     kind: str, params: dict[str, Any], problems: tuple[str, ...]
 ) -> None:
-    found = refused(kind, **params)
-    assert tuple(problem.removeprefix("operations[0]").lstrip(". ") for problem in found) == problems
+    refusals = refused(kind, **params)
+    assert tuple(problem.removeprefix("operations[0]").lstrip(". ") for problem in refusals) == problems
 
 
 def test_templates_that_the_track_does_not_declare_are_rejected() -> None:

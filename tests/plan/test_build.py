@@ -20,10 +20,10 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def test_a_task_is_planned_with_all_its_settings() -> None:
-    one = planned(task("t", NAP, clients=3, tolerates_errors=True, warmup_time_period=4.0, time_period=1.0,
+    nap = planned(task("t", NAP, clients=3, tolerates_errors=True, warmup_time_period=4.0, time_period=1.0,
                        ramp_up_time_period=2.0))  # fmt: skip
-    assert (one.name, one.operation, one.operation_type, one.clients) == ("t", "nap", "sleep", 3)
-    assert (one.ramp_up_s, one.unit, one.tolerates_errors) == (2.0, "ops", True)
+    assert (nap.name, nap.operation, nap.operation_type, nap.clients) == ("t", "nap", "sleep", 3)
+    assert (nap.ramp_up_s, nap.unit, nap.tolerates_errors) == (2.0, "ops", True)
 
 
 def test_prepared_files_are_used() -> None:
@@ -45,14 +45,14 @@ def test_before_preparation_the_declared_counts_are_used() -> None:
 
 def test_all_problems_of_all_tasks_are_reported_together() -> None:
     bad = Operation("bad", "bulk", {"bulk-size": 0, "refresh": "x"}, key_path=("operations", 3))
-    found = refused(
+    problems = refused(
         task("one", bad),
         task("again", bad),
         task("two", Operation("serch", "serch")),
         task("three", Operation("q", "esql", {})),
         task("four", schedule="mine"),
     )
-    assert [problem.split(",")[0] for problem in found] == [
+    assert [problem.split(",")[0] for problem in problems] == [
         "operations[3].bulk-size is 0",
         'operations[3].refresh is "x"',
         'two of task "two": "serch" is neither an operation of the track nor an operation type'

@@ -64,8 +64,8 @@ def test_an_endless_task_may_be_ended_by_another_task(completed_by: str) -> None
 )
 def test_an_endless_task_cannot_complete_a_step(completed_by: str | None, endless: list[str]) -> None:
     both = (task("append", BULK), task("find", SEARCH, **FOREVER))
-    found = refused(Parallel(both, completed_by=completed_by))
-    assert [problem.split(" ")[0] for problem in found] == endless
+    problems = refused(Parallel(both, completed_by=completed_by))
+    assert [problem.split(" ")[0] for problem in problems] == endless
 
 
 def test_completed_by_any_needs_a_task_that_ends() -> None:

@@ -44,8 +44,8 @@ DOCUMENTS = {"target_throughput": Rate(100.0, "docs")}
 def test_a_task_lasts_as_long_as_its_schedule(
     operation: Operation, fields: dict[str, Any], seconds: float | None
 ) -> None:
-    found = task_seconds(planned(task("t", operation, **fields)))
-    assert found == (None if seconds is None else pytest.approx(seconds))
+    duration = task_seconds(planned(task("t", operation, **fields)))
+    assert duration == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_a_step_lasts_as_long_as_its_last_client_or_the_task_that_completes_it() -> None:

@@ -38,9 +38,9 @@ LINES = Operation("l", "bulk", {"param-source": "lines", "bulk-size": 500})
 PUT = Operation("p", "put-elser", {"model": "x"})
 
 
-def with_plugins(one: Task) -> PlannedTask:
+def with_plugins(given: Task) -> PlannedTask:
     """Plans a task of a track with the plug-ins above."""
-    return build_plan(track(one), None, SETTINGS, PlanContext(plugins=PLUGINS)).tasks[0]
+    return build_plan(track(given), None, SETTINGS, PlanContext(plugins=PLUGINS)).tasks[0]
 
 
 @pytest.mark.parametrize(

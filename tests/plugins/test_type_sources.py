@@ -183,8 +183,8 @@ OF_THE_OPERATION: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_a_track_without_resources_uses_those_of_the_operation(
     kind: str, params: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    found = made(kind, Track("t"), **params)
-    assert {key: found[key] for key in expected} == expected
+    values = made(kind, Track("t"), **params)
+    assert {key: values[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(

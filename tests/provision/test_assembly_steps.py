@@ -37,10 +37,10 @@ open(os.path.join(out, "p", "A.class"), "w").write(",".join(names))
 @pytest.fixture
 def source(tmp_path: Path) -> AssemblySource:
     tools = jar("ecj", b"compiler"), jar("native", b"zip")
-    for each in tools:
-        path = each.path_in(tmp_path / "jars")
+    for tool in tools:
+        path = tool.path_in(tmp_path / "jars")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(each.name.encode())
+        path.write_bytes(tool.name.encode())
     with zipfile.ZipFile(tools[1].path_in(tmp_path / "jars"), "w") as archive:
         archive.writestr("linux/lib.so", b"code")
     java = tmp_path / "java" / "bin" / "java"

@@ -41,9 +41,9 @@ def test_overrides_replace_settings_and_the_garbage_collector() -> None:
 
 def test_options_of_the_user_come_last_so_that_a_jvm_uses_their_values() -> None:
     added = ("-XX:G1ReservePercent=10", "-XX:CompileCommand=quiet")
-    found = select_car(options(car=("g1gc",), overrides=CarOverrides(jvm_options=added))).jvm_options
-    assert found[-2:] == added
-    assert "-XX:+UseG1GC" in found
+    jvm_options = select_car(options(car=("g1gc",), overrides=CarOverrides(jvm_options=added))).jvm_options
+    assert jvm_options[-2:] == added
+    assert "-XX:+UseG1GC" in jvm_options
 
 
 def test_a_car_of_a_team_repository_is_composed(tmp_path: Path) -> None:

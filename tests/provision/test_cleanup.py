@@ -19,11 +19,11 @@ def test_only_stale_files_are_removed(layout: EngineLayout) -> None:
         *(layout.jars / "g" / f"x-{age}.jar" for age in ("old", "new")),
     ]
     past = time.time() - MAX_AGE_S - 60
-    for each in made:
-        (each if ".build-" in each.name else each.parent).mkdir(parents=True, exist_ok=True)
-        (each / "file" if each.is_dir() else each).write_text("x")
-        if "old" in each.name:
-            os.utime(each, (past, past))
+    for path in made:
+        (path if ".build-" in path.name else path.parent).mkdir(parents=True, exist_ok=True)
+        (path / "file" if path.is_dir() else path).write_text("x")
+        if "old" in path.name:
+            os.utime(path, (past, past))
     remove_stale_files(layout)
     gone = [each for each in made if not each.exists()]
     assert gone == [each for each in made if "old" in each.name and each.name.startswith(".")]

@@ -30,14 +30,14 @@ def other_thread() -> Iterator[int]:
 
 def test_all_threads_use_the_cpus_until_the_end(other_thread: int) -> None:
     before = usable_cpus()
-    one = min(before)
+    cpu = min(before)
     seen: list[set[int]] = []
-    with on_cpus((one,)):
-        assert os.sched_getaffinity(0) == os.sched_getaffinity(other_thread) == {one}
+    with on_cpus((cpu,)):
+        assert os.sched_getaffinity(0) == os.sched_getaffinity(other_thread) == {cpu}
         later = threading.Thread(target=lambda: seen.append(os.sched_getaffinity(0)))
         later.start()
         later.join()
-    assert seen == [{one}]
+    assert seen == [{cpu}]
     assert os.sched_getaffinity(0) == os.sched_getaffinity(other_thread) == before
 
 

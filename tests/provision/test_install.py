@@ -24,9 +24,9 @@ from .conftest import FakeEngine, jar
 @pytest.fixture
 def lock(tmp_path: Path) -> EngineLock:
     core, own = jar("core", b"core"), jar("own", b"own")
-    for each in (core, own):
-        each.path_in(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
-        each.path_in(tmp_path / "jars").write_bytes(each.name.encode())
+    for artifact in (core, own):
+        artifact.path_in(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
+        artifact.path_in(tmp_path / "jars").write_bytes(artifact.name.encode())
     (tmp_path / "installs").mkdir()
     return EngineLock("fake", "1.0", (core,), (EngineModule("m", "a.M", (), (own,)),))
 
@@ -121,9 +121,9 @@ def test_a_full_disk_leaves_no_files_and_the_next_attempt_succeeds(tmp_path: Pat
         archive.writestr("META-INF/services/java.text.spi.DateFormatProvider", b"x")
         archive.writestr("a/B.class", os.urandom(100_000))
     spi = jar("spi", content.getvalue())
-    for each, data in ((core, os.urandom(150_000)), (own, b"own"), (spi, content.getvalue())):
-        each.path_in(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
-        each.path_in(tmp_path / "jars").write_bytes(data)
+    for artifact, data in ((core, os.urandom(150_000)), (own, b"own"), (spi, content.getvalue())):
+        artifact.path_in(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
+        artifact.path_in(tmp_path / "jars").write_bytes(data)
     lock = EngineLock("fake", "1.0", (core,), (EngineModule("m", "a.M", (), (own,)),), locale=(spi,))
     # The jars are on another disk, and are therefore copied.
     with small_disk(tmp_path / "installs", 400) as disk:

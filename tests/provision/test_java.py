@@ -30,10 +30,10 @@ def make(folder: Path, version: str, *, release: bool = True) -> Path:
 
 
 def test_the_bundled_java_is_the_default() -> None:
-    found = find_java(None, SUPPORTED, {})
-    assert found.origin == "bundled"
-    assert found.major >= 21
-    assert "jdk.jfr" in found.modules
+    runtime = find_java(None, SUPPORTED, {})
+    assert runtime.origin == "bundled"
+    assert runtime.major >= 21
+    assert "jdk.jfr" in runtime.modules
 
 
 def test_java_home_is_used_when_it_is_supported(tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_java_home_is_used_when_it_is_supported(tmp_path: Path) -> None:
 def test_a_versioned_java_home_replaces_an_unsupported_bundled_java(tmp_path: Path) -> None:
     env = {"JAVA17_HOME": str(make(tmp_path / "j17", "17.0.1")), "JAVA18_HOME": str(tmp_path / "none")}
     reported: list[str] = []
-    found = find_java(None, JavaRange(17, 21), env, lambda label, *_: reported.append(label))
-    assert found.version == "17.0.1"
+    runtime = find_java(None, JavaRange(17, 21), env, lambda label, *_: reported.append(label))
+    assert runtime.version == "17.0.1"
     assert reported == [
         f"JAVA18_HOME is not used: no Java in {tmp_path / 'none'} (JAVA18_HOME): "
         "bin/java is missing or not accessible"
@@ -113,8 +113,8 @@ def test_an_unusable_java_home_is_reported_and_ignored(
 
         monkeypatch.setattr(Path, "is_file", lambda path: closed() if path.is_relative_to(home) else True)
     reported: list[str] = []
-    found = find_java(None, SUPPORTED, {"JAVA_HOME": str(home)}, lambda label, *_: reported.append(label))
-    assert found.origin == "bundled"
+    runtime = find_java(None, SUPPORTED, {"JAVA_HOME": str(home)}, lambda label, *_: reported.append(label))
+    assert runtime.origin == "bundled"
     assert len(reported) == 1
     assert reported[0].startswith("JAVA_HOME is not used: no ")
     assert str(home) in reported[0]
@@ -142,8 +142,8 @@ def test_openj9_is_told_apart_from_hotspot(tmp_path: Path) -> None:
     asked = make(tmp_path / "asked", "1.8.0_402", release=False)
     with (asked / "bin" / "java").open("a") as java:
         java.write("echo 'Eclipse OpenJ9 VM (build openj9-0.43.0, JRE 1.8.0 Linux amd64-64-Bit)' >&2\n")
-    found = read_java(asked, "x")
-    assert (found.major, found.variant) == (8, "openj9")
+    runtime = read_java(asked, "x")
+    assert (runtime.major, runtime.variant) == (8, "openj9")
 
 
 def test_a_runtime_that_the_nodes_user_cannot_run_is_copied(
@@ -154,12 +154,12 @@ def test_a_runtime_that_the_nodes_user_cannot_run_is_copied(
     (home / "lib" / "modules").chmod(0o600)
     (tmp_path / "place" / "java").mkdir(parents=True)
     layout = EngineLayout(tmp_path, tmp_path / "place", ProcessUser("nobody", 65534, 65534))
-    found = make_reachable(read_java(home, "bundled"), layout)
-    assert found.home.parent == layout.java
-    assert found.binary.stat().st_mode & 0o777 == 0o755
-    assert (found.home / "lib" / "modules").stat().st_mode & 0o777 == 0o644
+    runtime = make_reachable(read_java(home, "bundled"), layout)
+    assert runtime.home.parent == layout.java
+    assert runtime.binary.stat().st_mode & 0o777 == 0o755
+    assert (runtime.home / "lib" / "modules").stat().st_mode & 0o777 == 0o644
     assert (home / "bin" / "java").stat().st_mode & 0o777 == 0o644
-    before = found.home.stat().st_ino
+    before = runtime.home.stat().st_ino
     assert make_reachable(read_java(home, "bundled"), layout).home.stat().st_ino == before
 
 

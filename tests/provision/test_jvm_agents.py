@@ -30,6 +30,6 @@ OPEN = "lets other hosts"
 def test_agents_that_disturb_or_listen_are_warned_about(
     options: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
-    found = agent_warnings(options)
-    assert len(found) == len(words)
-    assert all(word in text for word, text in zip(words, found, strict=True))
+    warnings = agent_warnings(options)
+    assert len(warnings) == len(words)
+    assert all(word in text for word, text in zip(words, warnings, strict=True))

@@ -30,13 +30,13 @@ def test_g1_is_used_unless_the_car_selects_another_collector() -> None:
 
 
 def test_openj9_gets_no_options_that_only_hotspot_has() -> None:
-    found = options(OPENJ9)
-    hotspot = set(options(HOTSPOT)) - set(found)
-    assert "-Xverbosegclog:/logs/gc.log.%seq,10,2500" in found
-    assert not [each for each in found if each.startswith("-Xlog") or "G1" in each]
+    jvm_options = options(OPENJ9)
+    hotspot = set(options(HOTSPOT)) - set(jvm_options)
+    assert "-Xverbosegclog:/logs/gc.log.%seq,10,2500" in jvm_options
+    assert not [each for each in jvm_options if each.startswith("-Xlog") or "G1" in each]
     assert {"-XX:+UseG1GC", "-XX:-OmitStackTraceInFastThrow"} <= hotspot
     # What both have: the size of the heap and of direct buffers.
-    assert {"-Xmx1073741824", "-XX:MaxDirectMemorySize=536870912"} <= set(found)
+    assert {"-Xmx1073741824", "-XX:MaxDirectMemorySize=536870912"} <= set(jvm_options)
 
 
 def test_a_gc_log_that_is_configured_replaces_the_usual_one() -> None:
@@ -44,5 +44,5 @@ def test_a_gc_log_that_is_configured_replaces_the_usual_one() -> None:
         (OPENJ9, "-Xverbosegclog:/logs/gc.log"),
         (HOTSPOT, "-Xlog:gc:file=/logs/gc.log:utctime:filecount=0"),
     ):
-        found = options(java, added=(option,))
-        assert [each for each in found if each.startswith(("-Xverbosegclog", "-Xlog:gc"))] == [option]
+        jvm_options = options(java, added=(option,))
+        assert [each for each in jvm_options if each.startswith(("-Xverbosegclog", "-Xlog:gc"))] == [option]

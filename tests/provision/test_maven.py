@@ -36,10 +36,10 @@ def test_artifacts_are_downloaded_in_parallel_with_progress(server: ScriptedServ
         server.put(path_of(artifact), contents[artifact.name])
     reported: list[tuple[str, int, int]] = []
     cache = tmp_path / "cache"
-    found = fetch_artifacts(
+    fetched = fetch_artifacts(
         [*artifacts, artifacts[0]], cache, mirror=server.url, progress=lambda *each: reported.append(each)
     )
-    assert found == (*artifacts, artifacts[0])
+    assert fetched == (*artifacts, artifacts[0])
     assert all(each.path_in(cache).read_bytes() == contents[each.name] for each in artifacts)
     assert reported[-1][1] == reported[-1][2] == sum(map(len, contents.values()))
     assert len(server.requests) == 12

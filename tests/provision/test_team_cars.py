@@ -40,8 +40,8 @@ def engine(tmp_path: Path) -> RunnableEngine:
 def setup(tmp_path: Path, engine: RunnableEngine) -> NodeSetup:
     folder = tmp_path / "node"
     own = [folder / name for name in ("config", "data", "logs", "tmp")]
-    for each in own:
-        each.mkdir(parents=True)
+    for path in own:
+        path.mkdir(parents=True)
     settings = {"cluster.name": "race", "node.name": "n-1"}
     return NodeSetup(NodePaths(engine.program.home, *own), NodePorts(9, 10), 1 << 28, settings=settings)
 
@@ -158,10 +158,10 @@ def test_options_are_those_for_the_java_that_runs_the_engine(tmp_path: Path) -> 
     text = (
         "8-16:-a\n17:-b\n18-:-c\n--add-modules=jdk.incubator.vector\n--add-modules=java.base\n-XX:+UseG1GC\n"
     )
-    found = jvm_options_of(car(tmp_path, "small", changes={path: text}), JAVA)
-    assert found[:2] == ("-b", "--add-modules=java.base")
+    options = jvm_options_of(car(tmp_path, "small", changes={path: text}), JAVA)
+    assert options[:2] == ("-b", "--add-modules=java.base")
     # As in the official archives.
-    assert found[-2:] == ("-XX:G1ReservePercent=25", "-XX:InitiatingHeapOccupancyPercent=30")
+    assert options[-2:] == ("-XX:G1ReservePercent=25", "-XX:InitiatingHeapOccupancyPercent=30")
     assert jvm_options_of(compose_car(["zgc"]), JAVA) == ("-XX:+UseZGC",)
 
 
@@ -176,8 +176,8 @@ def test_options_for_a_container_name_no_folder_of_this_host(tmp_path: Path) -> 
 
 def test_watermarks_of_a_car_take_effect(tmp_path: Path) -> None:
     path = "cars/v1/plain/templates/config/elasticsearch.yml"
-    found = car(tmp_path, "small", changes={path: "cluster.routing.allocation.disk.watermark.low: 1gb\n"})
-    assert found.settings["cluster.routing.allocation.disk.threshold_enabled"] == "true"
+    composed = car(tmp_path, "small", changes={path: "cluster.routing.allocation.disk.watermark.low: 1gb\n"})
+    assert composed.settings["cluster.routing.allocation.disk.threshold_enabled"] == "true"
 
 
 def test_misspelt_settings_of_a_built_in_car_are_found(engine: RunnableEngine) -> None:

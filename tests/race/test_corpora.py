@@ -101,8 +101,8 @@ def single(prepared: PreparedCorpora) -> tuple[str, Path, int]:
 
 def test_a_file_that_matches_its_declaration_is_used(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
-    found = single(folder.prepare({"source-file": "notes.json.bz2", "document-count": 25}))
-    assert found == ("declared", folder.data / "notes.json", 25)
+    prepared = single(folder.prepare({"source-file": "notes.json.bz2", "document-count": 25}))
+    assert prepared == ("declared", folder.data / "notes.json", 25)
 
 
 @pytest.mark.parametrize(("ending", "packed"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
@@ -243,8 +243,8 @@ def test_concurrent_races_download_once(folder: Folder, server: FileServer) -> N
     with pytest.raises(CorpusError):
         folder.prepare(documents, offline=True)
     with ThreadPoolExecutor(4) as pool:
-        found = [future.result() for future in [pool.submit(folder.prepare, documents) for _ in range(4)]]
-    assert {single(each)[2] for each in found} == {2_000}
+        prepared = [future.result() for future in [pool.submit(folder.prepare, documents) for _ in range(4)]]
+    assert {single(each)[2] for each in prepared} == {2_000}
     assert len(server.requests) == 1
 
 

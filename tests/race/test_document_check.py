@@ -96,8 +96,8 @@ DELETE = ("delete-index", Sleep(0))
 
 def test_a_task_without_rejections_is_checked_index_by_index():
     work = bulk(file("a", 10), file("b", 20), file("a", 5))
-    found = check_documents(plan(DELETE, ("bulk", work)), [result(1, 35)], engine({"a": 15, "b": 19}))
-    assert found == (DocumentCheck("a", 15, 15), DocumentCheck("b", 20, 19))
+    checks = check_documents(plan(DELETE, ("bulk", work)), [result(1, 35)], engine({"a": 15, "b": 19}))
+    assert checks == (DocumentCheck("a", 15, 15), DocumentCheck("b", 20, 19))
 
 
 def test_a_task_with_rejections_is_checked_as_a_whole():
@@ -392,10 +392,10 @@ class FakeEngine:
 
     def get(self, path: str) -> Any:
         name = path.partition("?")[0]
-        found = self.replies.get(name, {} if name.endswith("_refresh") else missing(name))
-        if isinstance(found, Exception):
-            raise found
-        return {"count": found, "_shards": {"failed": 0}} if isinstance(found, int) else found
+        reply = self.replies.get(name, {} if name.endswith("_refresh") else missing(name))
+        if isinstance(reply, Exception):
+            raise reply
+        return {"count": reply, "_shards": {"failed": 0}} if isinstance(reply, int) else reply
 
 
 def missing(path: str) -> FailedStatus:

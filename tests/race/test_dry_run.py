@@ -52,8 +52,8 @@ def notes(tmp_path: Path, *schedule: dict[str, Any], **documents: Any) -> RaceRe
 
 
 def test_a_dry_run_creates_nothing(tmp_path: Path) -> None:
-    found = dry_run(request(tmp_path, track="http_logs"))
-    assert [step.name for step in found.steps][:3] == ["delete-index", "create-index", "check-cluster-health"]
+    plan = dry_run(request(tmp_path, track="http_logs"))
+    assert [step.name for step in plan.steps][:3] == ["delete-index", "create-index", "check-cluster-health"]
     assert not (tmp_path / "home").exists()
 
 
@@ -86,8 +86,8 @@ def test_the_source_of_data_is_stated(tmp_path: Path) -> None:
     folder = missing.home / "corpora" / "notes"
     folder.mkdir(parents=True)
     (folder / "notes.json").write_text("{}\n")
-    found = dry_run(offline).corpora[0]
-    assert (found.source, dict(found.documents)) == (f"in {folder}", {"notes.json": 5000})
+    corpus = dry_run(offline).corpora[0]
+    assert (corpus.source, dict(corpus.documents)) == (f"in {folder}", {"notes.json": 5000})
     excerpt = dry_run(replace(offline, test_mode=True)).corpora[0]
     assert excerpt.source == f"the first documents of {folder / 'notes.json'}"
     assert dict(excerpt.documents) == {"notes-1k.json": 1000}
@@ -98,11 +98,11 @@ def test_the_source_of_data_is_stated(tmp_path: Path) -> None:
 def test_the_engine_and_the_duration_are_stated(tmp_path: Path) -> None:
     search = {"operation": {"operation-type": "raw-request", "path": "/"}, "time-period": 20}
     own = notes(tmp_path, search)
-    found = dry_run(replace(own, engine=EngineOptions(car=("1gheap",))))
-    assert found.engine == (
+    plan = dry_run(replace(own, engine=EngineOptions(car=("1gheap",))))
+    assert plan.engine == (
         "opensearch 3.3.0, started on a free port of 127.0.0.1 with car '1gheap' and 1g of heap"
     )
-    assert found.duration == ExpectedDuration(20.0, 1)
+    assert plan.duration == ExpectedDuration(20.0, 1)
     split = NodeOptions((NodeGroup(1, ("master",)), NodeGroup(2, ("data",))))
     several = dry_run(replace(own, engine=EngineOptions(nodes=split)))
     assert several.engine == (
@@ -150,9 +150,9 @@ def test_what_the_engine_lacks_is_stated(tmp_path: Path) -> None:
     own = notes(tmp_path, create, scripted)
     engine = EngineOptions(distribution="elasticsearch", distribution_version="9.5.3")
     core = replace(own, engine=engine)
-    found = dry_run(core)
-    assert found.engine.startswith("Elasticsearch core 9.5.3, assembled: not the official distribution, ")
-    (warning,) = found.warnings
+    plan = dry_run(core)
+    assert plan.engine.startswith("Elasticsearch core 9.5.3, assembled: not the official distribution, ")
+    (warning,) = plan.warnings
     assert warning.startswith("task 'search' needs the module lang-painless, which is not published for ")
     assert dry_run(own).warnings == ()
 
@@ -188,10 +188,10 @@ def test_what_a_race_may_refuse_is_a_warning(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         settings = {"http.port": str(port), "indices.memory.index_bufer_size": "1%"}
         options = EngineOptions(overrides=CarOverrides(settings=settings, jvm_options=(JDWP,)))
-        found = dry_run(request(tmp_path, track="http_logs", engine=options)).warnings
-    assert [text for text in found if text.startswith(f"port {port} is taken: another process listens")]
-    assert "the settings of the engine are not checked yet: its jars are not downloaded" in found
-    assert [text for text in found if text.startswith("a debug agent (jdwp) slows the engine")]
+        warnings = dry_run(request(tmp_path, track="http_logs", engine=options)).warnings
+    assert [text for text in warnings if text.startswith(f"port {port} is taken: another process listens")]
+    assert "the settings of the engine are not checked yet: its jars are not downloaded" in warnings
+    assert [text for text in warnings if text.startswith("a debug agent (jdwp) slows the engine")]
     assert not (tmp_path / "home").exists()
 
 
@@ -207,8 +207,8 @@ def test_the_data_that_the_engine_starts_with_is_checked_and_shown(
     writer.commit((1,))
     restored = {"track": "http_logs", "include_tasks": ("term",)}
     options = EngineOptions(data=DataOptions("restore", "logs"))
-    found = dry_run(request(tmp_path, engine=options, **restored))
-    assert found.engine.endswith(
+    plan = dry_run(request(tmp_path, engine=options, **restored))
+    assert plan.engine.endswith(
         "of heap, and data set logs (7 B, opensearch 3.3.0, track logs, stored 2026-11-23T08:00:00+00:00)"
     )
     other = structs.replace(options, distribution_version="3.8.0")

@@ -50,12 +50,12 @@ def test_a_node_of_this_machine_is_sampled(tmp_path: Path) -> None:
     nodes = {"a": node("here", os.getpid()), "b": node("elsewhere", 2**22 + 1)}
     folders = {"a": {"name": "here", "fs": {"data": [{"path": str(tmp_path)}]}}}
     with cluster(nodes, folders) as client:
-        found = find_local_engines(client)
-    [engine] = found.engines
+        local = find_local_engines(client)
+    [engine] = local.engines
     assert (engine.name, engine.process.pid, engine.data_paths) == ("here", os.getpid(), (tmp_path,))
-    assert found.missing == {"elsewhere": "no process of this machine is it"}
-    assert not found.are_all_here
-    host = observed_host((), (), found)
+    assert local.missing == {"elsewhere": "no process of this machine is it"}
+    assert not local.are_all_here
+    host = observed_host((), (), local)
     assert host.processes == (("here", os.getpid()), ("driver", os.getpid()))
     assert [(each.node, each.path) for each in host.devices] == [("here", str(tmp_path))]
     document = host.to_document()
@@ -65,16 +65,16 @@ def test_a_node_of_this_machine_is_sampled(tmp_path: Path) -> None:
 @pytest.mark.parametrize("nodes", [403, {"a": {"name": "n"}}, "text", {"a": node("n", 1) | {"ip": 7}}])
 def test_a_cluster_that_does_not_say_it_has_no_local_nodes(nodes: object) -> None:
     with cluster(nodes, {}) as client:
-        found = find_local_engines(client)
-    assert (found.engines, len(found.missing)) == ((), 1)
+        local = find_local_engines(client)
+    assert (local.engines, len(local.missing)) == ((), 1)
 
 
 @pytest.mark.parametrize("folders", [403, {"a": {}}])
 def test_a_node_that_does_not_say_where_its_data_is_has_no_devices(folders: object) -> None:
     with cluster({"a": node("here", os.getpid())}, folders) as client:
-        found = find_local_engines(client)
-    assert found.are_all_here
-    assert observed_host((), (), found).devices == ()
+        local = find_local_engines(client)
+    assert local.are_all_here
+    assert observed_host((), (), local).devices == ()
     assert not LocalEngines().are_all_here
 
 

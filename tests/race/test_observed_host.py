@@ -49,7 +49,7 @@ def test_the_sampler_runs_away_from_what_is_measured(
 def engines(**cpus: set[int]) -> Iterator[LocalEngines]:
     """Nodes of these names, as processes that may use these CPUs; all if there are none."""
     with ExitStack() as stack:
-        found = []
+        nodes = []
         for name, allowed in cpus.items():
             process = stack.enter_context(subprocess.Popen(["sleep", "60"]))
             stack.callback(process.kill)
@@ -57,23 +57,23 @@ def engines(**cpus: set[int]) -> Iterator[LocalEngines]:
                 os.sched_setaffinity(process.pid, allowed)
             identity = process_identity(process.pid)
             assert identity is not None
-            found.append(LocalEngine(name, identity, (), shares_files=True))
-        yield LocalEngines(tuple(found))
+            nodes.append(LocalEngine(name, identity, (), shares_files=True))
+        yield LocalEngines(tuple(nodes))
 
 
 def test_each_process_has_the_cpus_that_it_may_use() -> None:
     first, *others = sorted(os.sched_getaffinity(0))
     if not others:
         pytest.skip("this needs 2 CPUs")
-    with engines(a={first}, b={others[0]}) as found:
-        host = observed_host((), (), found)
+    with engines(a={first}, b={others[0]}) as local:
+        host = observed_host((), (), local)
     assert {name: host.process_cpus[name] for name in "ab"} == {"a": (first,), "b": (others[0],)}
     assert host.node_cpus() == (first, others[0])
     document = host.to_document()
     assert document["process_cpus"]["a"] == [first]
     assert document["node_cpus"] == [first, others[0]]
-    with engines(a={first}, b=set()) as found:
-        host = observed_host((), (others[0],), found)
+    with engines(a={first}, b=set()) as local:
+        host = observed_host((), (others[0],), local)
     assert host.process_cpus[DRIVER] == (others[0],)
     # One of them may use all that this process may use.
     usable = tuple(sorted(os.sched_getaffinity(0)))
@@ -118,8 +118,8 @@ def test_a_node_that_has_inherited_its_cpus_is_not_told_to_have_idle_ones(tmp_pa
     assert shares["driver"] == 0.0
     # In races of earlier versions, only the options say which CPUs the driver might use.
     earlier = {name: value for name, value in values["host-sampler"].items() if name != "process_cpus"}
-    found = host_figures_by_task(file, telemetry_cuts(file), {"host-sampler": earlier}, str(first))
-    assert float(found["index"]["cpu.driver_share"]) > 0.03
+    by_task = host_figures_by_task(file, telemetry_cuts(file), {"host-sampler": earlier}, str(first))
+    assert float(by_task["index"]["cpu.driver_share"]) > 0.03
 
 
 @pytest.mark.process
@@ -153,13 +153,13 @@ def test_what_an_engine_has_started_is_not_one_of_other_programs(tmp_path: Path)
 
 def test_nodes_of_further_clusters_are_sampled_under_names_of_their_own() -> None:
     """Two clusters may have nodes with equal names, and one cluster may have two names."""
-    with engines(node=set(), same=set(), other=set()) as found:
-        node, same, other = found.engines
+    with engines(node=set(), same=set(), other=set()) as local:
+        node, same, other = local.engines
         of_far = (replace_engine(other, name="far: node"), replace_engine(node, name="far: again"))
         others = LocalEngines((node, replace_engine(same, name="far: node")), further=of_far)
         host = observed_host((), (), others)
     assert (host.nodes, host.further_engines) == (("node", "far: node"), ("far: node (2)",))
-    ids = [engine.process.pid for engine in found.engines]
+    ids = [engine.process.pid for engine in local.engines]
     assert host.processes == (
         ("node", ids[0]),
         ("far: node", ids[1]),
@@ -171,11 +171,11 @@ def test_nodes_of_further_clusters_are_sampled_under_names_of_their_own() -> Non
 
 def test_a_node_does_not_have_the_name_of_the_process_of_the_driver(tmp_path: Path) -> None:
     """The server chooses it: its time would be that of Pacenote, and that of other programs unknown."""
-    with engines(driver=set(), taken=set()) as found:
-        node, other = found.engines
+    with engines(driver=set(), taken=set()) as local:
+        node, other = local.engines
         node = replace_engine(node, data_paths=(tmp_path,), shares_files=True)
         host = observed_host((), (), LocalEngines((node, replace_engine(other, name="driver (2)"))))
-    ids = [engine.process.pid for engine in found.engines]
+    ids = [engine.process.pid for engine in local.engines]
     assert host.processes == (("driver (3)", ids[0]), ("driver (2)", ids[1]), ("driver", os.getpid()))
     assert host.nodes == ("driver (3)", "driver (2)")
     assert [device.node for device in host.devices] == ["driver (3)"]

@@ -47,11 +47,11 @@ def notes(connections: int, *tasks: Task) -> tuple[str, ...]:
 def test_the_numbers_are_those_of_the_plan(
     fields: dict[str, Any], connections: int, counts: tuple[int, int] | None
 ) -> None:
-    found = notes(connections, task("t", clients=8, **RATE, **fields))
+    texts = notes(connections, task("t", clients=8, **RATE, **fields))
     if counts is None:
-        assert found == ()
+        assert texts == ()
         return
-    (text,) = found
+    (text,) = texts
     assert text.endswith(f': "t" ({counts[0]} in the track, at most {counts[1]} in this race)')
 
 

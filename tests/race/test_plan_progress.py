@@ -52,9 +52,9 @@ def completed(planned: Any, step: int, *tasks: TaskProgress) -> RaceProgress:
 def test_a_running_task_has_its_target_and_whether_it_is_one_off(
     operation: Operation, fields: dict[str, Any], target: float | None, one_off: bool
 ) -> None:
-    (found,) = completed(plan(task("t", operation, **fields)), 1, running("t", None)).tasks
-    assert found.target == (None if target is None else pytest.approx(target))
-    assert found.one_off is one_off
+    (task_progress,) = completed(plan(task("t", operation, **fields)), 1, running("t", None)).tasks
+    assert task_progress.target == (None if target is None else pytest.approx(target))
+    assert task_progress.one_off is one_off
 
 
 def test_the_time_left_adds_later_steps_to_the_running_ones() -> None:
@@ -73,8 +73,8 @@ def etas(planned: Any, *seen: tuple[float, float | None, float | None]) -> list[
     progress = PlanProgress(listener, planned)
     for elapsed_s, share, eta_s in seen:
         ended = round(1000 * (share or 0.0))
-        one = TaskProgress("t", "ops", False, share, 1.0, None, None, ended, 0, eta_s)
-        progress.progress(RaceProgress(1, 1, elapsed_s, (one,)))
+        task_progress = TaskProgress("t", "ops", False, share, 1.0, None, None, ended, 0, eta_s)
+        progress.progress(RaceProgress(1, 1, elapsed_s, (task_progress,)))
     return [one.tasks[0].eta_s for one in listener.seen]
 
 
@@ -101,8 +101,8 @@ def silences(planned: Any, *seen: tuple[float, int]) -> list[tuple[float | None,
     listener = Listener()
     progress = PlanProgress(listener, planned)
     for elapsed_s, operations in seen:
-        one = TaskProgress("t", "ops", False, 0.5, 0.0, None, None, operations, 0, 20.0)
-        progress.progress(RaceProgress(1, 1, elapsed_s, (one,)))
+        task_progress = TaskProgress("t", "ops", False, 0.5, 0.0, None, None, operations, 0, 20.0)
+        progress.progress(RaceProgress(1, 1, elapsed_s, (task_progress,)))
     return [(one.tasks[0].silent_s, one.tasks[0].eta_s) for one in listener.seen]
 
 

@@ -71,6 +71,6 @@ def test_agents_and_recordings_that_a_car_starts_are_profiling(
         engine=EngineOptions(car_params={"additional_java_settings": [option]}),
         telemetry=TelemetryOptions(devices=devices),
     )
-    found = car_profilers(engine_request(request, Path("/artifacts")))
-    options = replace(recorded_options(request), car_profilers=found)
+    profilers = car_profilers(engine_request(request, Path("/artifacts")))
+    options = replace(recorded_options(request), car_profilers=profilers)
     assert recorded_profilers(options) == (names if pipeline == "from-distribution" else devices)

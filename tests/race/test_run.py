@@ -150,8 +150,8 @@ def test_selected_tasks_of_a_track_from_a_repository_are_raced(tmp_path: Path, a
     listener = Listener()
     record = race(request(tmp_path, **options), listener)
     assert record.track.revision == git("rev-parse", "HEAD", at=upstream)
-    (one,) = record.tasks
-    assert (one.task, one.accounting.warmup, one.accounting.normal) == ("task0", 2, 2)
+    (task,) = record.tasks
+    assert (task.task, task.accounting.warmup, task.accounting.normal) == ("task0", 2, 2)
     assert 'note left out because they cannot run on serverless: "task2"' in listener.received
     assert "note Mind the gap." in listener.received
 

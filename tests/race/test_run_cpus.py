@@ -29,12 +29,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpus: str) -> int:
 @pytest.mark.process
 def test_one_thread_sends_requests_on_one_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.sched_getaffinity(0)
-    one = str(min(before))
-    assert run(tmp_path, monkeypatch, one) == 0
+    cpu = str(min(before))
+    assert run(tmp_path, monkeypatch, cpu) == 0
     stored: dict[str, Any] = json.loads((tmp_path / "home" / "races" / "r" / "race.json").read_text())
     names = [thread["name"] for thread in stored["driver"]["threads"]]
     assert [name for name in names if name.startswith("drive-")] == ["drive-0"]
-    assert stored["options"]["driver_cpus"] == one
+    assert stored["options"]["driver_cpus"] == cpu
     assert os.sched_getaffinity(0) == before
 
 

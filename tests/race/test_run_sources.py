@@ -52,8 +52,8 @@ def race(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Race:
 
 
 def record(tmp_path: Path, race_id: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads((tmp_path / "home" / "races" / race_id / "race.json").read_text())
-    return found
+    stored: dict[str, object] = json.loads((tmp_path / "home" / "races" / race_id / "race.json").read_text())
+    return stored
 
 
 def test_sources_are_built_once_and_raced(race: Race, checkout: Path, tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ def cluster(
 
 
 def test_a_race_without_conditions_measures_nothing(layout: EngineLayout, tmp_path: Path) -> None:
-    found = bring_about(StartConditions(), cluster(layout, tmp_path), pytest.fail, no_progress)
-    assert found == StartingState()
+    state = bring_about(StartConditions(), cluster(layout, tmp_path), pytest.fail, no_progress)
+    assert state == StartingState()
 
 
 def test_the_page_cache_is_dropped_or_filled(
@@ -62,11 +62,11 @@ def test_the_page_cache_is_dropped_or_filled(
         return "fadvise"
 
     monkeypatch.setattr(starting_state, "drop_page_cache", drop)
-    found = bring_about(StartConditions("cold"), used, pytest.fail, no_progress)
+    state = bring_about(StartConditions("cold"), used, pytest.fail, no_progress)
     assert dropped == [used.local_nodes()[0].data_paths]
-    assert (found.dropped_with, found.data_bytes) == ("fadvise", 1 << 16)
-    found = bring_about(StartConditions("warm"), used, pytest.fail, no_progress)
-    assert found == StartingState(data_bytes=1 << 16, cached_bytes=1 << 16)
+    assert (state.dropped_with, state.data_bytes) == ("fadvise", 1 << 16)
+    state = bring_about(StartConditions("warm"), used, pytest.fail, no_progress)
+    assert state == StartingState(data_bytes=1 << 16, cached_bytes=1 << 16)
 
 
 def test_data_that_does_not_fit_into_the_page_cache_is_reported(
@@ -92,8 +92,8 @@ def test_the_data_set_is_recorded_with_how_much_of_it_is_cached(layout: EngineLa
     data = DataSet("logs", tmp_path, ORIGIN, (1,), DataSize())
     with http_server(respond) as server:
         used = cluster(layout, tmp_path, data, int(server.address.rpartition(":")[2]))
-        found = bring_about(StartConditions(), used, pytest.fail, no_progress)
-    assert (found.data_set, found.stored_by, found.data_bytes) == ("logs", "race-1", 1 << 16)
+        state = bring_about(StartConditions(), used, pytest.fail, no_progress)
+    assert (state.data_set, state.stored_by, state.data_bytes) == ("logs", "race-1", 1 << 16)
     # It begins when no shard recovers any more.
     assert len(targets) == 2
     assert "wait_for_no_initializing_shards=true" in targets[0]

@@ -32,7 +32,7 @@ SUPPLIED_BULK = Operation("l", "bulk", {"param-source": "lines"})
     ],
 )
 def test_the_rate_of_a_task(operation, fields, rate):
-    one = track(task("t", operation, **fields))
-    plan = build_plan(one, None, SETTINGS, PlanContext(plugins=PLUGINS))
-    found = target_rates(one.challenge(None), plan)
-    assert list(found.values()) == ([] if rate is None else [rate])
+    small_track = track(task("t", operation, **fields))
+    plan = build_plan(small_track, None, SETTINGS, PlanContext(plugins=PLUGINS))
+    rates = target_rates(small_track.challenge(None), plan)
+    assert list(rates.values()) == ([] if rate is None else [rate])

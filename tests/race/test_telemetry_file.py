@@ -57,13 +57,13 @@ def telemetry(folder: Path) -> RaceTelemetry:
 
 def samples(seconds: Sequence[int]) -> list[TelemetrySample]:
     """Returns a counter that grows by 10 per second, and a gauge that cannot be read in second 3."""
-    found = []
+    readings = []
     for second in seconds:
         time_ns, heap = START_NS + second * SECOND_NS, None if second == 3 else 7.0
         labels = {"node": "n"}
-        found.append(TelemetrySample(time_ns, SOURCE, "gc", 10.0 * second, "ms", "counter", labels))
-        found.append(TelemetrySample(time_ns, SOURCE, "heap", heap))
-    return found
+        readings.append(TelemetrySample(time_ns, SOURCE, "gc", 10.0 * second, "ms", "counter", labels))
+        readings.append(TelemetrySample(time_ns, SOURCE, "heap", heap))
+    return readings
 
 
 def driven(*tasks: TaskResult) -> DriveResult:
@@ -88,9 +88,9 @@ def test_samples_are_cut_to_the_tasks_of_the_race(tmp_path: Path) -> None:
     index, search = (cuts.of_source(SOURCE, name) for name in ("index", "search"))
     assert index.counter("gc", node="n") == CounterCut(40.0, 4.0, 4.0, 10.0, 5, 0, 0)
     assert index.gauge("heap") == GaugeCut(7.0, 7.0, 7.0, 7.0, 7.0, 4, 1)
-    found = search.counter("gc", node="n")
-    assert found is not None
-    assert found.per_s == pytest.approx(10.0)
+    cut = search.counter("gc", node="n")
+    assert cut is not None
+    assert cut.per_s == pytest.approx(10.0)
     assert (search.counter("gc"), search.gauge("gc", node="n"), search.counter("none")) == (None, None, None)
     assert cuts.of_source(SOURCE, "other").cuts == {}
     assert cuts.of_source("host", "index").cuts == {}
@@ -122,12 +122,12 @@ def test_readings_of_a_device_are_in_the_order_of_time(tmp_path: Path) -> None:
     race = telemetry(tmp_path)
     race.write([*samples((3, 4)), replace(samples((3,))[0], source="other")])
     race.close(None)
-    found = list(device_readings(tmp_path / "telemetry.parquet", SOURCE))
-    assert [(one.time_ns - START_NS, one.name, one.value) for one in found] == [
+    readings = list(device_readings(tmp_path / "telemetry.parquet", SOURCE))
+    assert [(one.time_ns - START_NS, one.name, one.value) for one in readings] == [
         *((3 * SECOND_NS, "heap", None), (3 * SECOND_NS, "gc", 30.0)),
         *((4 * SECOND_NS, "heap", 7.0), (4 * SECOND_NS, "gc", 40.0)),
     ]
-    assert (found[1].labels, found[1].unit, found[1].source) == ({"node": "n"}, "ms", SOURCE)
+    assert (readings[1].labels, readings[1].unit, readings[1].source) == ({"node": "n"}, "ms", SOURCE)
     assert list(device_readings(tmp_path / "telemetry.parquet", "none")) == []
 
 
@@ -237,9 +237,9 @@ def test_a_defect_in_what_is_read_of_the_samples_does_not_make_a_race_fail(
     measured = record(tasks=(task("term"),))
     assert observe_tasks(measured, tmp_path / "none.parquet", None) == measured
     monkeypatch.setattr("pacenote.evidence.telemetry_values.telemetry_cuts", broken)
-    found = observe_tasks(measured, tmp_path / "t.parquet", None)
-    assert found.telemetry_errors == (
+    observed = observe_tasks(measured, tmp_path / "t.parquet", None)
+    assert observed.telemetry_errors == (
         *measured.telemetry_errors,
         "state of cluster and host by task: a defect of Pacenote: IndexError: of t.parquet",
     )
-    assert structs.replace(found, telemetry_errors=measured.telemetry_errors) == measured
+    assert structs.replace(observed, telemetry_errors=measured.telemetry_errors) == measured

@@ -68,5 +68,5 @@ def test_clients_of_an_open_loop_share_their_iterations() -> None:
 def test_a_client_that_begins_with_a_small_corpus_sends_fewer_documents() -> None:
     """In a bulk each, the first client sends 10 documents of the large corpus, the second 2 of the other."""
     corpora = bulk(file("a", 100), replace(file("b", 4), corpus=1))
-    (found,) = unsent_documents(bounded(corpora, Iterations(0, 1)), test_mode=False)
-    assert (found.sent, found.intended) == (12, 104)
+    (unsent,) = unsent_documents(bounded(corpora, Iterations(0, 1)), test_mode=False)
+    assert (unsent.sent, unsent.intended) == (12, 104)

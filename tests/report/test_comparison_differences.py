@@ -12,7 +12,7 @@ def fact(key, old, new, area="JVM"):
 
 def test_one_size_of_nodes_is_shown_once_with_its_unit():
     gib = str(1 << 30), str(2 << 30)
-    found = shown_differences((
+    differences = shown_differences((
         fact("race.car", '["1gheap"]', '["2gheap"]', "Race"),
         fact("race.track_params.size", *gib, "Race"),
         fact("node.a.jvm.argument.-Xmx", *gib),
@@ -22,7 +22,7 @@ def test_one_size_of_nodes_is_shown_once_with_its_unit():
         fact("node.a.setting.x", "false", "true"),
         fact("node.b.setting.x", "false", "true"),
     ))
-    assert [(each.key, *each.baseline, *each.contender) for each in found] == [
+    assert [(each.key, *each.baseline, *each.contender) for each in differences] == [
         ("race.car", '["1gheap"]', '["2gheap"]'),
         ("race.track_params.size", *gib),
         ("node.a.jvm.argument.-Xmx and 2 other sizes of nodes", "1.0 GiB", "2.0 GiB"),
@@ -34,12 +34,12 @@ def test_one_size_of_nodes_is_shown_once_with_its_unit():
 
 def test_sizes_that_look_alike_are_shown_exactly_and_apart():
     sizes = [str(mib << 20) for mib in (1024, 1040, 2048, 2064)]
-    found = shown_differences((
+    differences = shown_differences((
         fact("node.a.jvm.flag.MaxHeapSize", sizes[0], sizes[1]),
         fact("node.a.jvm.mem.heap_max_in_bytes", sizes[0], sizes[2]),
         fact("node.a.jvm.flag.MaxNewSize", sizes[1], sizes[3]),
     ))
-    assert [(each.key.rpartition(".")[2], *each.baseline, *each.contender) for each in found] == [
+    assert [(each.key.rpartition(".")[2], *each.baseline, *each.contender) for each in differences] == [
         ("MaxHeapSize", sizes[0], sizes[1]),
         ("heap_max_in_bytes", "1.0 GiB", "2.0 GiB"),
         ("MaxNewSize", "1.0 GiB", "2.0 GiB"),

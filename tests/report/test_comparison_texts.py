@@ -100,19 +100,19 @@ def comparison(*metrics, answer="same", design="paired", blocks=10, **changes) -
 
 
 def test_the_headline_names_the_metric_with_the_word_and_the_largest_change():
-    found = comparison(throughput("worse", -0.06), metric("worse", 0.15), answer="worse")
+    compared = comparison(throughput("worse", -0.06), metric("worse", 0.15), answer="worse")
     # A decrease of throughput by 6 % is twice what matters, an increase of p99 by 15 % is 1.5 times as much.
-    assert answer_sentence(found) == "worse: throughput of index -6.0 % (95 % interval -7.0 … -5.0 %)"
-    assert amount_text(found) == "throughput of index: -6.0 % (within blocks; medians: 10 and 9.4 docs/s)"
-    assert certainty_text(found) == (
+    assert answer_sentence(compared) == "worse: throughput of index -6.0 % (95 % interval -7.0 … -5.0 %)"
+    assert amount_text(compared) == "throughput of index: -6.0 % (within blocks; medians: 10 and 9.4 docs/s)"
+    assert certainty_text(compared) == (
         "95 % interval -7.0 … -5.0 % from 10 blocks; an effect of 2.0 % would have been seen"
     )
 
 
 def test_an_error_rate_that_became_worse_is_the_headline():
-    found = comparison(throughput("same", 0.01), errors(), answer="worse")
+    outcome = comparison(throughput("same", 0.01), errors(), answer="worse")
     assert (
-        answer_sentence(found) == "worse: error rate of term +0.8 points (95 % interval +0.7 … +0.9 points)"
+        answer_sentence(outcome) == "worse: error rate of term +0.8 points (95 % interval +0.7 … +0.9 points)"
     )
 
 
@@ -128,20 +128,20 @@ def test_intervals_have_no_exponent(high, text):
 
 def test_the_noise_of_races_has_no_exponent():
     alone = without_change("no verdict", 0.5, usual_change=2.2, reason="one race each")
-    found = comparison(alone, answer="no verdict", design="one race each", blocks=1)
-    assert certainty_text(found) == (
+    compared = comparison(alone, answer="no verdict", design="one race each", blocks=1)
+    assert certainty_text(compared) == (
         "no interval from 1 + 1 race; two races of the same configuration differ by up to 220 % here"
     )
-    assert trust_text(found) == "no: two races of the same configuration differ as much"
+    assert trust_text(compared) == "no: two races of the same configuration differ as much"
 
 
 def test_one_race_each_has_no_verdict_and_the_next_step():
-    found = comparison(
+    single = comparison(
         without_change("no verdict", 0.5), answer="no verdict", design="one race each", blocks=1
     )
-    assert (answer_text(found), main_metric(found)) == ("one race each: no verdict", found.metrics[0])
+    assert (answer_text(single), main_metric(single)) == ("one race each: no verdict", single.metrics[0])
     assert (
-        next_text(found) == "repeat both sides alternately: 5 races of each for a first look, 10 for a claim"
+        next_text(single) == "repeat both sides alternately: 5 races of each for a first look, 10 for a claim"
     )
 
 
@@ -185,17 +185,17 @@ def test_one_race_each_has_no_verdict_and_the_next_step():
 def test_the_next_step_follows_from_the_design_the_answer_and_the_number_of_races(
     metrics, answer, design, blocks, text
 ):
-    found = next_text(comparison(*metrics, answer=answer, design=design, blocks=blocks))
-    assert found.startswith(text)
-    assert bool(found) == bool(text)
+    step = next_text(comparison(*metrics, answer=answer, design=design, blocks=blocks))
+    assert step.startswith(text)
+    assert bool(step) == bool(text)
 
 
 def test_the_order_and_the_times_of_races_are_shown_if_they_are_known():
-    found = comparison(metric(), blocks=2)
-    assert order_text(found) == "B C B C"
-    assert times_text(found.baseline) == "began 2026-03-01 12:00 to 2026-03-01 14:00 UTC"
+    compared = comparison(metric(), blocks=2)
+    assert order_text(compared) == "B C B C"
+    assert times_text(compared.baseline) == "began 2026-03-01 12:00 to 2026-03-01 14:00 UTC"
     assert times_text(group([0])) == "began 2026-03-01 12:00 UTC"
-    unknown = replace(found, contender=group([None, None]))
+    unknown = replace(compared, contender=group([None, None]))
     assert (order_text(unknown), times_text(unknown.contender)) == ("", "")
     long = comparison(metric(), blocks=40)
     assert order_text(long).endswith("B C …")
@@ -221,18 +221,18 @@ def test_the_smallest_effects_are_grouped():
 
 def test_lost_blocks_do_not_count():
     lost = throughput("probably better", 0.04, lost_blocks=("e/1", "e/2"))
-    found = comparison(lost, answer="probably better")
-    assert "from 8 blocks" in certainty_text(found)
+    compared = comparison(lost, answer="probably better")
+    assert "from 8 blocks" in certainty_text(compared)
     better = throughput("better", 0.04, lost_blocks=("e/1", "e/2"))
     assert next_text(comparison(better, answer="better")) == "before you claim it, run 10 blocks"
     assert next_text(comparison(throughput("better", 0.04), answer="better")) == ""
 
 
 def test_only_metrics_with_the_word_of_the_answer_are_counted():
-    found = comparison(
+    compared = comparison(
         throughput("better", 0.2), metric("probably better", -0.1), metric("unclear"), answer="better"
     )
-    assert answer_text(found) == (
+    assert answer_text(compared) == (
         "in 1 of 3 metrics: the contender is better than the baseline "
         "(1 better, 1 probably better, 1 unclear)"
     )
@@ -250,5 +250,5 @@ def test_a_probable_answer_says_why_it_is_only_probable(half, problem, reason):
     """The interval of +20 % is beyond the 10 % that matter if it is ±5 %, and not if it is ±12 %."""
     for word, change in (("probably worse", 0.2), ("probably better", -0.2)):
         own = replace(metric(word, change, half=half), order_problem=problem)
-        found = comparison(own, answer=word)
-        assert answer_text(found).endswith(f", but {reason}")
+        compared = comparison(own, answer=word)
+        assert answer_text(compared).endswith(f", but {reason}")

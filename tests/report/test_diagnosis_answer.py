@@ -156,10 +156,10 @@ def test_the_answer_fits_on_a_screen_whatever_the_first_cause_is(name: str) -> N
     builder = EvidenceBuilder("r1", [TaskFacts("index-append", kind)])
     for figure, value in CASES[name].fires.items():
         builder.set(Window("index-append"), figure, value)
-    found = diagnose(builder.build(), [rule])
+    diagnosis = diagnose(builder.build(), [rule])
     crowded = replace(
-        found,
-        findings=(*found.findings, HEAP, REFRESH, replace(REFRESH, id="I5")),
+        diagnosis,
+        findings=(*diagnosis.findings, HEAP, REFRESH, replace(REFRESH, id="I5")),
         time=(replace(TIME, task="index-append"),),
         verdict="suspect",
         reasons=(
@@ -169,5 +169,5 @@ def test_the_answer_fits_on_a_screen_whatever_the_first_cause_is(name: str) -> N
         ),
     )
     text = screen(crowded)
-    assert f": {found.findings[0].title[:20]}" in text
+    assert f": {diagnosis.findings[0].title[:20]}" in text
     assert text.count("\n") + COMMANDS <= ROWS, text

@@ -66,15 +66,15 @@ def test_a_pair_has_one_answer_with_what_it_rests_on(factor, answer):
 
 
 def test_a_table_whose_medians_move_against_its_change_says_why():
-    found = comparison(1.1)
-    (metric,) = found.primary
+    example = comparison(1.1)
+    (metric,) = example.primary
     opposite = replace(metric, baseline_value=11_000.0, contender_value=10_000.0)
-    metrics = tuple(opposite if each is metric else each for each in found.metrics)
-    variants = [VariantResult("1g", 6), VariantResult("2g", 6, replace(found, metrics=metrics))]
+    metrics = tuple(opposite if each is metric else each for each in example.metrics)
+    variants = [VariantResult("1g", 6), VariantResult("2g", 6, replace(example, metrics=metrics))]
     text = "throughput:index-append: the median falls, although the change is +"
     notes = build_experiment_report(result(variants=tuple(variants))).notes
     assert any(note.startswith(text) for note in notes)
-    variants.append(VariantResult("4g", 6, found))
+    variants.append(VariantResult("4g", 6, example))
     notes = build_experiment_report(result(variants=tuple(variants))).notes
     assert [note.startswith(f"2g: {text}") for note in notes if "the median" in note] == [True]
 
@@ -85,11 +85,11 @@ def test_the_answer_of_an_unfinished_sweep_or_screening_is_one_so_far():
     assert build_experiment_report(sweep).answers[0].startswith("Best so far: 1g, throughput of")
     change = EstimatedChange(0.3, 0.2, 0.4, 0.95, 0.0001, 0.02)
     effects = (FactorEffect("heap", "1g", "2g", "better", change),)
-    found = build_experiment_report(result(design="screening", state="running", effects=effects)).answers[0]
-    assert found == "Factors that matter for throughput of index-append so far: heap=2g (better, +30.0 %)."
+    shown = build_experiment_report(result(design="screening", state="running", effects=effects)).answers[0]
+    assert shown == "Factors that matter for throughput of index-append so far: heap=2g (better, +30.0 %)."
     effects = (replace(effects[0], word="unclear"),)
-    found = build_experiment_report(result(design="screening", state="unfinished", effects=effects))
-    assert found.answers[0] == "No factor has an effect that was shown so far."
+    shown = build_experiment_report(result(design="screening", state="unfinished", effects=effects))
+    assert shown.answers[0] == "No factor has an effect that was shown so far."
 
 
 def test_an_unfinished_experiment_says_how_to_go_on():
@@ -147,8 +147,8 @@ def test_a_variant_that_failed_is_named_with_its_reason():
 
 
 def test_what_can_be_tried_again_is_named_with_its_command():
-    found = result(variants=(VariantResult("1g", 5),), retryable=("2g", "4g"))
-    assert build_experiment_report(found).next[0] == (
+    experiment_result = result(variants=(VariantResult("1g", 5),), retryable=("2g", "4g"))
+    assert build_experiment_report(experiment_result).next[0] == (
         "to try 2g, 4g again: pacenote experiment resume heap-1"
     )
 
@@ -182,8 +182,8 @@ def test_nearly_equal_reasons_of_several_contenders_are_one_line():
     def limits(*findings: Finding) -> tuple[str, ...]:
         compared = [replace(comparison(1.1), findings=(each,)) for each in findings]
         names = ("2g", "4g", "8g")
-        found = [VariantResult(name, 6, each) for name, each in zip(names, compared, strict=False)]
-        return build_experiment_report(result(variants=(VariantResult("1g", 6), *found))).limits
+        contenders = [VariantResult(name, 6, each) for name, each in zip(names, compared, strict=False)]
+        return build_experiment_report(result(variants=(VariantResult("1g", 6), *contenders))).limits
 
     assert limits(late(5, " (in 2 of 12 races)"), late(9, " (in 4 of 12 races)")) == (
         "the driver was late for 5 ms to 9 ms (in 2 to 4 of 12 races): use a faster machine",
@@ -346,15 +346,15 @@ def test_a_void_sweep_says_what_is_next():
 
 
 def test_tables_show_one_metric_although_another_one_changed_more():
-    found = comparison(1.02)
+    example = comparison(1.02)
     slower = EstimatedChange(0.4, 0.38, 0.42, 0.95, 0.001, 0.02)
     metrics = tuple(
         replace(each, role="primary", word="worse", change=slower) if each.metric.q == 99 else each
-        for each in found.metrics
+        for each in example.metrics
     )
     variants = (
         VariantResult("1g", 6),
-        VariantResult("2g", 6, replace(found, answer="mixed", metrics=metrics)),
+        VariantResult("2g", 6, replace(example, answer="mixed", metrics=metrics)),
     )
     cells = tuple(replace(cell(name, "", 1.0), name=name) for name in ("1g", "2g"))
     given = {"cells": cells, "factors": (("heap", ("1g", "2g")),), "variants": variants}
@@ -382,9 +382,9 @@ def test_steps_of_a_ladder_that_could_not_be_compared_are_told_from_those_withou
 
 def answered(answer, blocks=10, **changes):
     """The next lines of a pair whose comparison has this answer."""
-    found = replace(comparison(1.0), answer=answer)
-    group = replace(found.baseline, races=found.baseline.races[:1] * blocks)
-    variants = (VariantResult("1g", 5), VariantResult("2g", 5, replace(found, baseline=group)))
+    example = replace(comparison(1.0), answer=answer)
+    group = replace(example.baseline, races=example.baseline.races[:1] * blocks)
+    variants = (VariantResult("1g", 5), VariantResult("2g", 5, replace(example, baseline=group)))
     return build_experiment_report(result(variants=variants, **changes)).next[:-1]
 
 

@@ -35,8 +35,8 @@ def test_the_shares_are_those_of_the_cpus_that_a_process_may_use(
     sampler: dict[str, Any], busy: float, engine: float, driver: float, others: float
 ) -> None:
     use = cpu_use(LINES, record(telemetry={"host-sampler": sampler}))
-    found = [values[0] for values in (use.busy, use.engine, use.driver, use.others)]
-    assert found == [pytest.approx(value) for value in (busy, engine, driver, others)]
+    shares = [values[0] for values in (use.busy, use.engine, use.driver, use.others)]
+    assert shares == [pytest.approx(value) for value in (busy, engine, driver, others)]
     assert not use.others_are_bound
 
 

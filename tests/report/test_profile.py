@@ -31,9 +31,9 @@ def report(*profiles: NodeProfile) -> Report:
 
 
 def test_the_report_has_five_methods_of_each_kind_of_event() -> None:
-    found = short_profile((profile(),))
-    assert [each.events for each in found] == ["CPU"] * 5 + ["Allocation"] * 5
-    assert found[0].share == 8 / 36
+    methods = short_profile((profile(),))
+    assert [each.events for each in methods] == ["CPU"] * 5 + ["Allocation"] * 5
+    assert methods[0].share == 8 / 36
     text = render_markdown(report(profile()))
     lines = [line for line in text.splitlines() if "B\\|B.m0" in line]
     assert [[cell.strip() for cell in line.split(" | ")] for line in lines] == [

@@ -28,9 +28,9 @@ STORED = StoredRace("~/races/r", "id r")
 NEXT = (Command("pacenote report r", "all"),)
 
 
-def render_saturation(found: SaturationResult, verdict: Verdict | None = None) -> str:
+def render_saturation(result: SaturationResult, verdict: Verdict | None = None) -> str:
     """Returns the report as Markdown."""
-    return render_report(build_saturation_report(found, verdict))
+    return render_report(build_saturation_report(result, verdict))
 
 
 PROBE = Probe(
@@ -102,11 +102,11 @@ def test_a_document_of_format_1_is_still_shown():
 
 
 def test_a_peak_is_shown_only_if_there_is_one():
-    one = Estimate(1.0, 0.5, 2.0)
-    fit = UslFit(one, one, one, None, None, 0.01)
+    estimate = Estimate(1.0, 0.5, 2.0)
+    fit = UslFit(estimate, estimate, estimate, None, None, 0.01)
     assert "no peak" in render_saturation(replace(FOUND, fit=fit))
     assert "peak: 1 (0.5 … 2) clients" in render_saturation(
-        replace(FOUND, fit=replace(fit, peak_clients=one, peak_rate=one))
+        replace(FOUND, fit=replace(fit, peak_clients=estimate, peak_rate=estimate))
     )
 
 
@@ -119,7 +119,7 @@ def test_a_peak_beyond_the_sweep_is_not_stated():
 def test_probes_that_disagree_are_part_of_the_answer():
     rates = ((320.0, "passed"), (640.0, "passed"), (640.0, "failed"), (800.0, "undecided"), (800.0, "passed"))
     probes = tuple(replace(PROBE, rate=rate, outcome=outcome) for rate, outcome in rates)
-    found = replace(
+    result = replace(
         FOUND,
         unit="ops",
         probes=probes,
@@ -129,12 +129,12 @@ def test_probes_that_disagree_are_part_of_the_answer():
         limited_by="disagreement",
     )
     disagree = "the probes at 640 ops/s and at other rates up to 800 ops/s disagree"
-    assert answer(found) == f"at least 320 ops/s; {disagree}"
-    assert answer(replace(found, stable=None)) == f"inconclusive; {disagree}"
-    assert answer(replace(found, stable=None, unstable=900.0)) == f"below 900 ops/s; {disagree}"
+    assert answer(result) == f"at least 320 ops/s; {disagree}"
+    assert answer(replace(result, stable=None)) == f"inconclusive; {disagree}"
+    assert answer(replace(result, stable=None, unstable=900.0)) == f"below 900 ops/s; {disagree}"
     # Within an interval, disagreement is expected.
-    assert answer(replace(found, unstable=900.0)) == "between 320 ops/s and 900 ops/s"
-    text = render_saturation(found)
+    assert answer(replace(result, unstable=900.0)) == "between 320 ops/s and 900 ops/s"
+    text = render_saturation(result)
     assert "- limited by: probes that disagreed: some passed" in text
     assert "- 640 ops/s: 1 of 2 probes passed" in text
 
@@ -142,7 +142,7 @@ def test_probes_that_disagree_are_part_of_the_answer():
 def test_a_rate_that_passed_is_stated_even_if_a_lower_one_failed():
     """The engine became slower during the search."""
     rates = ((40.0, "passed"), (80.0, "passed"), (80.0, "failed"), (40.0, "failed"), (20.0, "failed"))
-    found = replace(
+    result = replace(
         FOUND,
         unit="ops",
         probes=tuple(replace(PROBE, rate=rate, outcome=outcome) for rate, outcome in rates),
@@ -152,8 +152,8 @@ def test_a_rate_that_passed_is_stated_even_if_a_lower_one_failed():
         limited_by="disagreement",
     )
     passed = "probes at 40 ops/s and at other rates up to 80 ops/s passed, but none at 20 ops/s"
-    assert answer(found) == f"inconclusive; {passed}"
-    text = render_saturation(found)
+    assert answer(result) == f"inconclusive; {passed}"
+    text = render_saturation(result)
     assert "no rate met the objective" not in text
     assert "- 40 ops/s: 1 of 2 probes passed (1 failed)\n- 80 ops/s: 1 of 2 probes passed (1 failed)" in text
 
@@ -187,10 +187,10 @@ def test_a_result_can_be_read_from_its_document():
 
 
 def test_a_terminal_gets_tables_instead_of_markdown():
-    one = Estimate(1.0, 0.5, 2.0)
-    found = replace(FOUND, fit=UslFit(one, one, one, None, None, 0.01))
+    estimate = Estimate(1.0, 0.5, 2.0)
+    result = replace(FOUND, fit=UslFit(estimate, estimate, estimate, None, None, 0.01))
     file = io.StringIO()
-    report = build_saturation_report(found, Verdict("void", ("aborted: [red]x",)))
+    report = build_saturation_report(result, Verdict("void", ("aborted: [red]x",)))
     print_saturation(report, STORED, NEXT, Console(file=file, width=100))
     lines = [line.rstrip() for line in file.getvalue().splitlines()]
     answer_at = lines.index(
@@ -278,7 +278,7 @@ def test_a_terminal_shows_whole_numbers_and_outcomes_at_each_width(width, left_o
 
 def test_the_rates_of_the_answer_are_stated_with_their_tries():
     rates = ((800.0, "void"), (800.0, "passed"), (1600.0, "undecided"), (1600.0, "undecided"))
-    found = replace(
+    result = replace(
         FOUND,
         unit="ops",
         probes=tuple(replace(PROBE, rate=rate, outcome=outcome) for rate, outcome in rates),
@@ -286,11 +286,11 @@ def test_the_rates_of_the_answer_are_stated_with_their_tries():
         unstable=1600.0,
         limited_by="samples",
     )
-    text = render_saturation(found)
+    text = render_saturation(result)
     rule = "800 ops/s: 1 of 2 probes passed (1 void); 1,600 ops/s: 0 of 2 probes passed (2 undecided)"
     assert f"**at least 800 ops/s; undecided at 1,600 ops/s**\n\n- decided by: {rule}\n- void probes" in text
     assert "another one for the engine, may help" in text
-    mixed = replace(found, stable=400.0, disputed=(800.0,))
+    mixed = replace(result, stable=400.0, disputed=(800.0,))
     assert answer(mixed) == "at least 400 ops/s; the probes at 800 ops/s disagree; undecided at 1,600 ops/s"
 
 

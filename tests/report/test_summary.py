@@ -44,9 +44,9 @@ def notes(report, label):
 
 def test_the_state_in_which_the_first_task_started_is_reported():
     def lines(state, **options):
-        found = record(starting_state=state, options=RecordedOptions(**options))
+        race = record(starting_state=state, options=RecordedOptions(**options))
         labels = ("Data", "Page cache", "Cooldown")
-        return {note.label: note.text for note in build_report(found).header if note.label in labels}
+        return {note.label: note.text for note in build_report(race).header if note.label in labels}
 
     assert lines(None) == lines(StartingState()) == {}
     cold = StartingState("logs", "race-0", 4 << 30, 2 << 20, "fadvise")
@@ -180,15 +180,15 @@ def test_a_throughput_measured_for_less_than_a_second_is_marked():
 
 
 def test_a_paced_task_has_latency_and_lateness():
-    found = metrics(build_report(record()), "term")
-    assert found.index("100th percentile latency") < found.index("50th percentile service time")
-    assert found[-3:] == ["50th percentile lateness", "99th percentile lateness", "work done"]
+    names = metrics(build_report(record()), "term")
+    assert names.index("100th percentile latency") < names.index("50th percentile service time")
+    assert names[-3:] == ["50th percentile lateness", "99th percentile lateness", "work done"]
 
 
 def test_the_percentiles_depend_on_the_number_of_samples_unless_all_are_requested():
     race = record(tasks=(task(service_time=times(20)),))
-    found = [metric for metric in metrics(build_report(race), "search") if "percentile" in metric]
-    assert found == [f"{q}th percentile service time" for q in (50, 90, 100)]
+    names = [metric for metric in metrics(build_report(race), "search") if "percentile" in metric]
+    assert names == [f"{q}th percentile service time" for q in (50, 90, 100)]
     report = build_report(race, "all-percentiles")
     assert value(report, "99.9th percentile service time", "search") is None
     assert "Segment count" in metrics(report)
@@ -392,8 +392,8 @@ def test_a_throughput_of_zero_beside_a_service_time_is_explained():
         (None, "completed-by", False),
     ):
         changed = task(throughput=throughput, ended_by=ended_by)
-        found = notes(build_report(record(tasks=(changed,))), "Throughput")
-        assert found == ([("search", text)] if is_explained else [])
+        explanations = notes(build_report(record(tasks=(changed,))), "Throughput")
+        assert explanations == ([("search", text)] if is_explained else [])
 
 
 def test_samples_that_were_not_stored_are_reported_unless_storing_is_turned_off():
@@ -421,8 +421,8 @@ def test_connections_that_were_opened_again_are_reported():
 
 def test_the_origin_of_the_data_is_reported():
     made = RecordedCorpus("http_logs", "generated", 1000, 81_000, seed=7)
-    found = RecordedCorpus("other", "as-is", 1, 81)
-    assert notes(build_report(record(corpora=(made, found))), "Corpus") == [
+    existing = RecordedCorpus("other", "as-is", 1, 81)
+    assert notes(build_report(record(corpora=(made, existing))), "Corpus") == [
         ("", "'http_logs': generated with seed 7, not the public corpus (1,000 documents, 81,000 bytes)"),
         ("", "'other': existing files, not compared with the track (1 document, 81 bytes)"),
     ]
@@ -533,9 +533,9 @@ def test_the_target_rate_is_shown_beside_the_achieved_one():
 
 
 def test_processing_time_is_shown_after_service_time_on_request():
-    found = metrics(build_report(record(), show_processing_time=True), "search")
-    assert found.index("100th percentile service time") + 1 == found.index("50th percentile processing time")
-    assert found.index("100th percentile processing time") + 1 == found.index("error rate")
+    names = metrics(build_report(record(), show_processing_time=True), "search")
+    assert names.index("100th percentile service time") + 1 == names.index("50th percentile processing time")
+    assert names.index("100th percentile processing time") + 1 == names.index("error rate")
 
 
 def test_rows_that_rally_does_not_have_are_distinguished():

@@ -79,10 +79,10 @@ ALONE = "pytest.mark.engine, pytest.mark.alone"
     ],
 )
 def test_one_process_that_fails_is_enough(tmp_path, files, code, last, shown):
-    found = run_tests(tmp_path, files, "unit")
-    assert (found.returncode, found.stderr) == (code, "")
-    assert any(line.startswith(last) for line in found.stdout.splitlines())
-    assert shown in found.stdout
+    done = run_tests(tmp_path, files, "unit")
+    assert (done.returncode, done.stderr) == (code, "")
+    assert any(line.startswith(last) for line in done.stdout.splitlines())
+    assert shown in done.stdout
 
 
 @pytest.mark.process
@@ -92,9 +92,9 @@ def test_one_process_that_fails_is_enough(tmp_path, files, code, last, shown):
     ids=["some", "all"],
 )
 def test_only_tests_of_the_kind_run(tmp_path, files, code, last):
-    found = run_tests(tmp_path, files, "process")
-    assert (found.returncode, found.stderr) == (code, "")
-    assert any(line.startswith(last) for line in found.stdout.splitlines())
+    done = run_tests(tmp_path, files, "process")
+    assert (done.returncode, done.stderr) == (code, "")
+    assert any(line.startswith(last) for line in done.stdout.splitlines())
 
 
 @pytest.mark.process
@@ -104,9 +104,9 @@ def test_tests_that_are_alone_wait_for_the_command_beside_the_others(tmp_path, e
     (tmp_path / "beside.sh").write_text(command)
     beside = MARKED.format(marks=PROCESS, code='wait_for("begun"); pathlib.Path("tested").touch()')
     alone = MARKED.format(marks=ALONE, code='assert pathlib.Path("ended").exists()')
-    found = run_tests(tmp_path, [beside, alone], "process", "alone", "--beside=sh beside.sh")
-    assert (found.returncode, found.stderr) == (code, "")
-    lines = found.stdout.splitlines()
+    done = run_tests(tmp_path, [beside, alone], "process", "alone", "--beside=sh beside.sh")
+    assert (done.returncode, done.stderr) == (code, "")
+    lines = done.stdout.splitlines()
     assert sum(line.startswith("1 passed in ") for line in lines) == 2
     assert lines[-2:] == ["19", f"exit code {code}: sh beside.sh"]
 
@@ -115,9 +115,9 @@ def test_tests_that_are_alone_wait_for_the_command_beside_the_others(tmp_path, e
 def test_an_interruption_stops_the_command_beside(tmp_path):
     (tmp_path / "beside.sh").write_text("touch begun; sleep 600")
     test = MARKED.format(marks=PROCESS, code='wait_for("begun"); os.kill(os.getppid(), signal.SIGINT)')
-    found = run_tests(tmp_path, [test], "process", "--beside=sh beside.sh")
-    assert found.returncode != 0
-    assert found.stdout.splitlines()[-1] == "exit code -15: sh beside.sh"
+    done = run_tests(tmp_path, [test], "process", "--beside=sh beside.sh")
+    assert done.returncode != 0
+    assert done.stdout.splitlines()[-1] == "exit code -15: sh beside.sh"
 
 
 def run_tests(tmp_path, files, *arguments):

@@ -143,7 +143,7 @@ def test_pages_are_accessible_and_fit_a_phone(full_site, axe, tmp_path):
     )
 
     async def run():
-        found = []
+        violations = []
         async with opened(full_site, tmp_path / "profile") as page:
             for path in paths:
                 await page.go(base(full_site) + path)
@@ -155,8 +155,8 @@ def test_pages_are_accessible_and_fit_a_phone(full_site, axe, tmp_path):
                         width,
                     )
                     problems = json.loads(await page.value(RUN_AXE))
-                    found += [(path, width, scheme, problem) for problem in problems]
+                    violations += [(path, width, scheme, problem) for problem in problems]
             assert page.logged == []
-        return found
+        return violations
 
     assert asyncio.run(run()) == []

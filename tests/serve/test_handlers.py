@@ -35,10 +35,10 @@ def test_the_list_shows_the_newest_races_and_a_search(site):
     assert text.index("2027-03-01") < text.index("2026-03-01")
     assert "12,346 docs/s" in text
     (tag,) = (link for link in links(text) if "disk" in link)
-    found = site.page(tag.removeprefix(site.root))
-    assert "1 race found" in found
-    assert "2027" not in found
-    assert 'value="&quot;disk=local ssd&quot;"' in found
+    filtered = site.page(tag.removeprefix(site.root))
+    assert "1 race found" in filtered
+    assert "2027" not in filtered
+    assert 'value="&quot;disk=local ssd&quot;"' in filtered
     assert "No race matches" in site.page("?search=nothing+like+this")
 
 
@@ -228,8 +228,8 @@ def test_a_file_that_becomes_a_link_after_it_was_listed_is_not_sent(site, tmp_pa
         (folder.path / f"artifacts-{name}").mkdir()
         (folder.path / f"artifacts-{name}" / "secret").write_text("log")
     listed = [folder_file.name for folder_file in race_files.folder_files(folder.path)]
-    found = list(race_files._files(folder.path, "", 4))
-    monkeypatch.setattr(race_files, "_files", lambda *_: iter(found))
+    files = list(race_files._files(folder.path, "", 4))
+    monkeypatch.setattr(race_files, "_files", lambda *_: iter(files))
     (folder.path / "artifacts-file/secret").unlink()
     (folder.path / "artifacts-file/secret").symlink_to(tmp_path / "secret")
     shutil.rmtree(folder.path / "artifacts-folder")
@@ -336,9 +336,9 @@ def test_races_lead_to_the_trend_of_races_like_them(site):
     site.store.create(record("broken"))
     site.store.create(record("killed", complete=False)).finish(record("killed", complete=False))
     path = f"{site.root}race/race-1/trend"
-    found = links(site.page())
-    assert path in found
-    assert f"{site.root}race/killed/trend" not in found
+    targets = links(site.page())
+    assert path in targets
+    assert f"{site.root}race/killed/trend" not in targets
     for _ in range(2):
         page = site.page("race/race-1/trend")
         (frame,) = links(page, "iframe", "src")

@@ -55,8 +55,8 @@ def lines(response: HTTPResponse):
     while chunk := response.read1(65536):
         buffer += chunk
         while b"\n\n" in buffer:
-            one, _, buffer = buffer.partition(b"\n\n")
-            name, data = one.decode().split("\n")
+            event, _, buffer = buffer.partition(b"\n\n")
+            name, data = event.decode().split("\n")
             text = data.removeprefix("data:").strip()
             yield name.removeprefix("event: "), json.loads(text) if text else {}
 
@@ -176,10 +176,10 @@ def test_rates_are_kept_while_a_task_runs(tmp_path):
     for rate in (10.0, 20.0, 30.0):
         race.file.write(structs.replace(PROGRESS, tasks=(structs.replace(TASK, rate=rate),)))
         time.sleep(0.01)  # The clock of the file system is coarse.
-        found = reader.read(time.time())
+        live = reader.read(time.time())
         reader.read(time.time())
-    assert found.rates == {"term": (10.0, 20.0, 30.0)}
-    assert found.age_s < 5
+    assert live.rates == {"term": (10.0, 20.0, 30.0)}
+    assert live.age_s < 5
     assert reader.read(time.time() + 60).age_s > 50
 
 

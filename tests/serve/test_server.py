@@ -136,30 +136,30 @@ def test_a_port_that_is_in_use_is_named(tmp_path):
 
 def test_connections_without_number_are_one_line():
     """Another user may open them; asyncio prints a stack trace for each one that it cannot accept."""
-    found = []
-    problems = LoopProblems(found.append)
+    lines = []
+    problems = LoopProblems(lines.append)
     for number in (errno.EMFILE, errno.EMFILE, errno.ENFILE):
         context = {"message": "socket.accept() out of system resource", "exception": OSError(number, "")}
         problems(None, context)
-    assert found == ["too many connections are open: pages are shown again when some are closed"]
+    assert lines == ["too many connections are open: pages are shown again when some are closed"]
     problems(None, {"message": "odd", "exception": ValueError("v")})
     problems(None, {"message": "without an error"})
-    assert found[1:] == [f"{DEFECT}: ValueError: v", "without an error"]
+    assert lines[1:] == [f"{DEFECT}: ValueError: v", "without an error"]
 
 
 def test_a_line_that_cannot_be_shown_is_shown_later():
     """What it needs may not be imported yet, and no further file can be opened."""
-    found, failures = [], [OSError(errno.EMFILE, ""), None]
+    lines, failures = [], [OSError(errno.EMFILE, ""), None]
 
     def warn(text):
         if failure := failures.pop(0):
             raise failure
-        found.append(text)
+        lines.append(text)
 
     problems = LoopProblems(warn)
     for _ in range(2):
         problems(None, {"exception": OSError(errno.EMFILE, "")})
-    assert len(found) == 1
+    assert len(lines) == 1
 
 
 def test_the_server_may_open_as_many_files_as_the_system_permits():

@@ -22,8 +22,8 @@ def python_imports(package: Path) -> Graph:
     graph: Graph = {}
     for name, path in modules.items():
         base = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        found = (_python_file(full, modules) for full in imported_modules(parse(path), base, package.name))
-        graph[path] = {other for other in found if other} - {path}
+        imported = (_python_file(full, modules) for full in imported_modules(parse(path), base, package.name))
+        graph[path] = {other for other in imported if other} - {path}
     return graph
 
 
@@ -76,16 +76,16 @@ def rust_imports(crate: Path) -> Graph:
     A name that a `mod.rs` re-exports counts as an import of the file that defines it. The re-export
     itself, `mod` declarations and test modules do not count.
     """
-    files = {(one := _rust_file(path, crate)).module: one for path in product_sources(crate)}
+    files = {(file := _rust_file(path, crate)).module: file for path in product_sources(crate)}
     graph: Graph = {}
-    for one in files.values():
-        paths = [path for name, path in one.uses.items() if name not in one.reexports]
-        paths += [path for path in one.globs if path != ("super",)]
+    for file in files.values():
+        paths = [path for name, path in file.uses.items() if name not in file.reexports]
+        paths += [path for path in file.globs if path != ("super",)]
         paths += [
-            tuple(re.split(r"\s*::\s*", found[0])) for found in _PATH.finditer(_USE.sub(blank, one.text))
+            tuple(re.split(r"\s*::\s*", found[0])) for found in _PATH.finditer(_USE.sub(blank, file.text))
         ]
-        found = (_resolve(path, one, files) for path in paths)
-        graph[one.path] = {other.path for other in found if other and other is not one}
+        imported = (_resolve(path, file, files) for path in paths)
+        graph[file.path] = {other.path for other in imported if other and other is not file}
     return graph
 
 
@@ -93,25 +93,25 @@ def _rust_file(path: Path, crate: Path) -> _RustFile:
     parts = path.relative_to(crate / "src").with_suffix("").parts
     module = parts[:-1] if parts[-1] in {"mod", "lib", "main"} else parts
     text = without_tests(RUST_TEXT.sub(blank, path.read_text("utf-8")))
-    one = _RustFile(path, module, text)
+    file = _RustFile(path, module, text)
     for use in _USE.finditer(text):
         for alias, target in _use_tree(use["tree"]):
             if alias == "*":
-                one.globs.append(target)
+                file.globs.append(target)
                 continue
-            one.uses[alias] = target
+            file.uses[alias] = target
             if use["public"]:
-                one.reexports.add(alias)
-    return one
+                file.reexports.add(alias)
+    return file
 
 
 def without_tests(text: str) -> str:
     """Returns Rust code with its test modules replaced by spaces."""
-    for found in reversed(list(_TEST_MODULE.finditer(text))):
-        end = end_of_body(text, found.end())
+    for match in reversed(list(_TEST_MODULE.finditer(text))):
+        end = end_of_body(text, match.end())
         if end is not None:
             text = (
-                text[: found.start()] + re.sub(r"[^\n]", " ", text[found.start() : end + 1]) + text[end + 1 :]
+                text[: match.start()] + re.sub(r"[^\n]", " ", text[match.start() : end + 1]) + text[end + 1 :]
             )
     return text
 
@@ -152,20 +152,20 @@ def _branches(text: str) -> Iterator[str]:
 
 
 def _resolve(
-    path: Name, one: _RustFile, files: Mapping[Name, _RustFile], seen: frozenset[Name] = frozenset()
+    path: Name, file: _RustFile, files: Mapping[Name, _RustFile], seen: frozenset[Name] = frozenset()
 ) -> _RustFile | None:
     """Returns the file that defines the item of a path in a file, or None if it is not in this crate."""
     first, rest = path[0], path[1:]
     if first == "crate":
         module: Name = ()
     elif first in {"self", "super"}:
-        module = one.module[:-1] if first == "super" else one.module
+        module = file.module[:-1] if first == "super" else file.module
         while rest and rest[0] == "super":
             module, rest = module[:-1], rest[1:]
-    elif (*one.module, first) in files:
-        module, rest = one.module, path
-    elif first in one.uses and one.uses[first][0] != first:
-        return _resolve((*one.uses[first], *rest), one, files, seen)
+    elif (*file.module, first) in files:
+        module, rest = file.module, path
+    elif first in file.uses and file.uses[first][0] != first:
+        return _resolve((*file.uses[first], *rest), file, files, seen)
     else:
         return None
     while rest and (*module, rest[0]) in files:
@@ -174,16 +174,16 @@ def _resolve(
 
 
 def _defining(
-    one: _RustFile, rest: Name, files: Mapping[Name, _RustFile], seen: frozenset[Name]
+    file: _RustFile, rest: Name, files: Mapping[Name, _RustFile], seen: frozenset[Name]
 ) -> _RustFile | None:
     """Returns the file from which a module's name comes: the module, unless it re-exports the name."""
-    key = (*one.module, *rest)
+    key = (*file.module, *rest)
     if not rest or key in seen:
-        return one
-    if rest[0] in one.uses:
-        return _resolve((*one.uses[rest[0]], *rest[1:]), one, files, seen | {key}) or one
-    for glob in one.globs:
-        source = _resolve(glob, one, files, seen | {key})
+        return file
+    if rest[0] in file.uses:
+        return _resolve((*file.uses[rest[0]], *rest[1:]), file, files, seen | {key}) or file
+    for glob in file.globs:
+        source = _resolve(glob, file, files, seen | {key})
         if source and re.search(rf"\b{rest[0]}\b", source.text):
             return _defining(source, rest, files, seen | {key})
-    return one
+    return file

@@ -105,22 +105,22 @@ def _depth(statement: ast.stmt) -> int:
 def rust_functions(path: Path) -> Iterator[Function]:
     """Yields the functions of a Rust file that have a body, including nested ones."""
     text = RUST_TEXT.sub(blank, path.read_text("utf-8"))
-    for found in _RUST_FUNCTION.finditer(text):
-        end = end_of_body(text, found.end())
+    for match in _RUST_FUNCTION.finditer(text):
+        end = end_of_body(text, match.end())
         if end is not None:
-            yield Function(f"{label(path)}:{found[1]}", text.count("\n", found.start(), end) + 1)
+            yield Function(f"{label(path)}:{match[1]}", text.count("\n", match.start(), end) + 1)
 
 
-def blank(found: re.Match[str]) -> str:
+def blank(match: re.Match[str]) -> str:
     """Replaces a match with spaces, but keeps its line breaks."""
-    return re.sub(r"[^\n]", " ", found[0])
+    return re.sub(r"[^\n]", " ", match[0])
 
 
 def end_of_body(text: str, start: int) -> int | None:
     """Returns the end of the body of the item whose name ends at `start`, or None if it has no body."""
     brackets = braces = 0
-    for found in _RUST_BRACKET.finditer(text, start):
-        match found[0]:
+    for bracket in _RUST_BRACKET.finditer(text, start):
+        match bracket[0]:
             case "(" | "[":
                 brackets += 1
             case ")" | "]":
@@ -130,7 +130,7 @@ def end_of_body(text: str, start: int) -> int | None:
             case "}":
                 braces -= 1
                 if braces == 0:
-                    return found.start()
+                    return bracket.start()
             case ";" if braces == 0 and brackets == 0:
                 return None
     return None

@@ -101,8 +101,8 @@ def test_every_relative_link_resolves():
 def test_no_file_depends_on_one_machine():
     texts = {label(path): _text(path) for path in tracked() if path.suffix != ".lock"}
     assert len(texts) > 250
-    found = {name: [hit[0] for hit in _LOCAL.finditer(text)] for name, text in texts.items()}
-    assert {name: hits for name, hits in found.items() if hits} == {}
+    local_paths = {name: [hit[0] for hit in _LOCAL.finditer(text)] for name, text in texts.items()}
+    assert {name: hits for name, hits in local_paths.items() if hits} == {}
 
 
 def _text(path: Path) -> str:

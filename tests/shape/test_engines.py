@@ -39,13 +39,13 @@ def names_in(tree: ast.AST) -> set[str]:
 
 def test_only_one_module_knows_engines_by_name():
     sources = [path for path in files(".py") if PACKAGE in path.parents]
-    found = {label(path): names_in(parse(path)) for path in sources if path != HOME}
+    by_file = {label(path): names_in(parse(path)) for path in sources if path != HOME}
     assert names_in(parse(HOME)) >= {OPENSEARCH, ELASTICSEARCH, SERVERLESS}, (
         "the guard does not see the names"
     )
-    wrong = {name: names for name, names in found.items() if names and not name.startswith(tuple(ALLOWED))}
+    wrong = {name: names for name, names in by_file.items() if names and not name.startswith(tuple(ALLOWED))}
     assert wrong == {}, "put the difference into model/engine.py"
-    used = [name for name, names in found.items() if names]
+    used = [name for name, names in by_file.items() if names]
     unused = [allowed for allowed in ALLOWED if not any(name.startswith(allowed) for name in used)]
     assert unused == []
 
@@ -65,8 +65,8 @@ def test_only_one_module_compares_engines():
     assert {"OPENSEARCH", "ELASTICSEARCH", "DEFAULT_DISTRIBUTION"} <= CONSTANTS
     sources = [path for path in files(".py") if PACKAGE in path.parents and path != HOME]
     assert len(sources) > 100, "the guard found hardly any modules"
-    found = {label(path): engines_compared_in(parse(path)) for path in sources}
-    assert {name: names for name, names in found.items() if names} == {}, "add a field to EngineApi"
+    by_file = {label(path): engines_compared_in(parse(path)) for path in sources}
+    assert {name: names for name, names in by_file.items() if names} == {}, "add a field to EngineApi"
 
 
 @pytest.mark.parametrize("code", ["x == OPENSEARCH", "engine.ELASTICSEARCH != x", "1 < x == OPENSEARCH"])

@@ -56,8 +56,8 @@ def chosen_in(tree: ast.AST) -> set[object]:
 def chosen() -> dict[str, set[object]]:
     paths = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in FREE]
     assert len(paths) > 100, "the guard found hardly any modules"
-    found = {label(path): chosen_in(parse(path)) for path in paths}
-    return {path: values for path, values in found.items() if values}
+    by_file = {label(path): chosen_in(parse(path)) for path in paths}
+    return {path: values for path, values in by_file.items() if values}
 
 
 def test_only_the_catalogue_chooses_figures():

@@ -13,10 +13,10 @@ _CLIENTS = re.compile(
 
 
 def test_only_connection_pools_create_http_clients() -> None:
-    found = {
+    modules = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
         if _CLIENTS.search(path.read_text("utf-8"))
     }
     # The limits are mandatory there.
-    assert found == {"net/http_pool.py"}
+    assert modules == {"net/http_pool.py"}

@@ -110,7 +110,7 @@ def part_of(path: Path) -> str:
 @cache
 def imports() -> dict[str, set[str]]:
     """Maps each package or module of Pacenote to the packages and modules that it imports."""
-    found: dict[str, set[str]] = {}
+    by_part: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         package = ".".join(path.relative_to(PACKAGE.parent).parent.parts)
         ours = {
@@ -118,27 +118,27 @@ def imports() -> dict[str, set[str]]:
             for name in imported_modules(parse(path), package)
             if name.startswith("pacenote.") and name != "pacenote"
         }
-        found.setdefault(part_of(path), set()).update(ours - {part_of(path)})
-    assert len(found) > 10, "the guard found hardly any packages: has the source moved?"
-    assert sum(map(len, found.values())) > 30, "the guard found hardly any imports"
-    return found
+        by_part.setdefault(part_of(path), set()).update(ours - {part_of(path)})
+    assert len(by_part) > 10, "the guard found hardly any packages: has the source moved?"
+    assert sum(map(len, by_part.values())) > 30, "the guard found hardly any imports"
+    return by_part
 
 
 def dependencies() -> dict[str, set[str]]:
     """Maps each crate to its build dependencies; crates of Pacenote are named without their prefix."""
-    found = {}
+    by_crate = {}
     for manifest in CRATES.glob("*/Cargo.toml"):
         tables = tomllib.loads(manifest.read_text())
         assert "target" not in tables, "the guard does not read dependencies by platform"
-        found[manifest.parent.name] = {name.removeprefix("pacenote-") for name in tables["dependencies"]}
-    assert set(found) >= {"plan", "stats", "record", "corpus", "evidence", "driver", "python"}
-    return found
+        by_crate[manifest.parent.name] = {name.removeprefix("pacenote-") for name in tables["dependencies"]}
+    assert set(by_crate) >= {"plan", "stats", "record", "corpus", "evidence", "driver", "python"}
+    return by_crate
 
 
 def test_every_package_imports_only_what_the_table_allows():
-    found = imports()
-    assert set(found) == set(MAY_IMPORT), "a new package needs a row in the table"
-    forbidden = {part: names - MAY_IMPORT[part] for part, names in found.items()}
+    by_part = imports()
+    assert set(by_part) == set(MAY_IMPORT), "a new package needs a row in the table"
+    forbidden = {part: names - MAY_IMPORT[part] for part, names in by_part.items()}
     assert {part: names for part, names in forbidden.items() if names} == {}
 
 
@@ -158,13 +158,13 @@ def test_the_table_of_contents_of_a_race_fits_on_a_few_screens():
 
 def test_modules_of_operation_types_are_imported_by_types_only():
     types = PACKAGE / "operations" / "types"
-    found = {}
+    by_path = {}
     for path in PACKAGE.rglob("*.py"):
         package = ".".join(path.relative_to(PACKAGE.parent).parent.parts)
         names = [name for name in imported_modules(parse(path), package) if ".operations.types." in name]
-        found[path] = names
-    assert found[types / "esql_profile.py"] == ["pacenote.operations.types.esql.query_calls"]
-    wrong = [path.name for path, names in found.items() if names and path.parent != types]
+        by_path[path] = names
+    assert by_path[types / "esql_profile.py"] == ["pacenote.operations.types.esql.query_calls"]
+    wrong = [path.name for path, names in by_path.items() if names and path.parent != types]
     assert wrong == [], "move what they share into pacenote.operations"
 
 
@@ -187,9 +187,9 @@ def test_packages_and_crates_have_no_import_cycle(graph):
 
 
 def test_every_crate_depends_only_on_what_the_table_allows():
-    found = dependencies()
-    assert set(found) == set(RUST_MAY_DEPEND), "a new crate needs a row in the table"
-    ours = {crate: names & set(found) - RUST_MAY_DEPEND[crate] for crate, names in found.items()}
+    by_crate = dependencies()
+    assert set(by_crate) == set(RUST_MAY_DEPEND), "a new crate needs a row in the table"
+    ours = {crate: names & set(by_crate) - RUST_MAY_DEPEND[crate] for crate, names in by_crate.items()}
     assert {crate: names for crate, names in ours.items() if names} == {}
 
 

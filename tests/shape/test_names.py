@@ -180,11 +180,11 @@ def items() -> Iterator[tuple[str, Path]]:
 
 def duplicates(types: Iterator[tuple[str, Path]]) -> dict[str, list[str]]:
     """Returns the names that several types share, with the files of these types."""
-    found: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     for name, path in types:
-        found.setdefault(name, []).append(label(path))
-    assert len(found) > 100, "the guard found hardly any types: has the source moved?"
-    return {name: sorted(paths) for name, paths in found.items() if len(paths) > 1}
+        places.setdefault(name, []).append(label(path))
+    assert len(places) > 100, "the guard found hardly any types: has the source moved?"
+    return {name: sorted(paths) for name, paths in places.items() if len(paths) > 1}
 
 
 @pytest.mark.parametrize("types", [rust_types, python_types])
@@ -197,9 +197,9 @@ def test_the_types_of_the_rust_core_are_found():
 
 
 def test_removed_names_are_not_used_again():
-    found = list(items())
-    assert len(found) > 3000, "the guard found hardly any items: has the source moved?"
-    back = [f"{label(path)}: {name} is {REMOVED[name]} now" for name, path in found if name in REMOVED]
+    all_items = list(items())
+    assert len(all_items) > 3000, "the guard found hardly any items: has the source moved?"
+    back = [f"{label(path)}: {name} is {REMOVED[name]} now" for name, path in all_items if name in REMOVED]
     assert sorted(back) == []
 
 

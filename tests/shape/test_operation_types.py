@@ -49,11 +49,11 @@ def test_only_types_select_by_their_names():
         if PACKAGE in path.parents and not {types, WITHOUT_TYPES} & set(path.parents)
     ]
     assert len(sources) > 100, "the guard found hardly any modules"
-    found = {label(path): names for path in sources if (names := types_selected_in(parse(path)))}
-    assert {name: names for name, names in found.items() if name not in ALLOWED} == {}, (
+    by_file = {label(path): names for path in sources if (names := types_selected_in(parse(path)))}
+    assert {name: names for name, names in by_file.items() if name not in ALLOWED} == {}, (
         "add a flag to OperationType"
     )
-    assert [name for name in ALLOWED if name not in found] == []
+    assert [name for name in ALLOWED if name not in by_file] == []
 
 
 @pytest.mark.parametrize("code", ["x == 'bulk'", "x in ('bulk', 'y')", "{'bulk': 1}[x]"])

@@ -19,16 +19,16 @@ START_UP_MS = 150
 
 def names_of(tree: ast.Module) -> list[str]:
     """Returns the names without a leading underscore that a module defines or imports at top level."""
-    found = []
+    names = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.append(node.name)
+            names.append(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            found += [(name.asname or name.name).split(".")[0] for name in node.names]
+            names += [(name.asname or name.name).split(".")[0] for name in node.names]
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found += [target.id for target in targets if isinstance(target, ast.Name)]
-    return [name for name in found if not name.startswith("_") and name != "annotations"]
+            names += [target.id for target in targets if isinstance(target, ast.Name)]
+    return [name for name in names if not name.startswith("_") and name != "annotations"]
 
 
 def test_the_package_exports_these_names():
@@ -39,9 +39,9 @@ def test_the_package_exports_these_names():
 
 
 def test_packages_have_a_docstring_and_no_code():
-    found = list(PACKAGE.glob("*/__init__.py"))
-    assert len(found) > 8
-    for path in found:
+    paths = list(PACKAGE.glob("*/__init__.py"))
+    assert len(paths) > 8
+    for path in paths:
         assert ast.get_docstring(parse(path)), label(path)
         assert names_of(parse(path)) == [], label(path)
 

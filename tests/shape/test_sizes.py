@@ -24,10 +24,10 @@ def assert_fits(measure: str, measures: dict[str, int]) -> None:
 
 
 def test_files_fit_the_budget():
-    found = {ending: sources.files(ending) for ending in (".py", ".rs")}
-    assert len(found[".py"]) > 150
-    assert len(found[".rs"]) > 50
-    paths = [path for each in found.values() for path in each]
+    by_ending = {ending: sources.files(ending) for ending in (".py", ".rs")}
+    assert len(by_ending[".py"]) > 150
+    assert len(by_ending[".rs"]) > 50
+    paths = [path for each in by_ending.values() for path in each]
     assert_fits("length of a file", {sources.label(path): path.read_text().count("\n") for path in paths})
 
 

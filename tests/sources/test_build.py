@@ -206,18 +206,18 @@ def test_builds_are_removed_while_no_other_command_can_find_them(
 ) -> None:
     old = sources.build().archive.parent
     os.utime(old / "build.json", (1, 1))
-    remove, found = shutil.rmtree, []
+    remove, removed = shutil.rmtree, []
 
     def remove_alone(folder: Path, **options: bool) -> None:
         if folder == old:
             with (old.parent / ".lock").open() as lock, pytest.raises(BlockingIOError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found.append(folder)
+            removed.append(folder)
         remove(folder, **options)
 
     monkeypatch.setattr(shutil, "rmtree", remove_alone)
     assert not sources.build().cached
-    assert found[0] == old
+    assert removed[0] == old
 
 
 def test_builds_that_were_not_used_for_days_are_removed(sources: Sources) -> None:

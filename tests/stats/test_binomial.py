@@ -32,8 +32,8 @@ def test_a_share_below_the_lower_bound_is_exceeded(failed: int, operations: int)
 def test_large_numbers_neither_underflow_nor_prove_anything_by_rounding() -> None:
     """(1 - share) ** operations is 0 as a float."""
     for failed in (1_990_000, 2_000_000, 2_010_000):
-        found = probability_of_at_most(failed, 200_000_000, 0.01)
-        assert found == pytest.approx(1 - betainc(failed + 1, 200_000_000 - failed, 0.01), abs=1e-5)
+        probability = probability_of_at_most(failed, 200_000_000, 0.01)
+        assert probability == pytest.approx(1 - betainc(failed + 1, 200_000_000 - failed, 0.01), abs=1e-5)
 
 
 def test_the_ends_of_the_range_are_decided() -> None:

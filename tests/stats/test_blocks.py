@@ -9,8 +9,8 @@ from pacenote.stats.effect import paired_effect
 
 
 def test_more_blocks_detect_less() -> None:
-    found = [detectable_effect(0.02, blocks) or 0.0 for blocks in range(3, 40)]
-    assert found == sorted(found, reverse=True)
+    effects = [detectable_effect(0.02, blocks) or 0.0 for blocks in range(3, 40)]
+    assert effects == sorted(effects, reverse=True)
     # Many blocks need 1.96 + 0.84 standard errors.
     assert math.log1p(detectable_effect(0.02, 1000) or 0.0) == pytest.approx(
         2.802 * 0.02 / 1000**0.5, rel=0.01

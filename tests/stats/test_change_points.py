@@ -53,10 +53,10 @@ def test_a_step_is_found_at_its_place_with_its_size() -> None:
 
 def test_a_step_up_and_one_down_are_mirror_images() -> None:
     down = series((12, 100.0), (6, 90.0))
-    (one,), (other,) = found(down).changes, found([1 / value for value in down]).changes
-    assert one.at == other.at
-    assert one.step.value == pytest.approx(-other.step.value)
-    assert one.p == pytest.approx(other.p)
+    (fall,), (other,) = found(down).changes, found([1 / value for value in down]).changes
+    assert fall.at == other.at
+    assert fall.step.value == pytest.approx(-other.step.value)
+    assert fall.p == pytest.approx(other.p)
 
 
 def test_two_steps_in_the_same_direction_are_two_changes_and_no_drift() -> None:

@@ -18,10 +18,10 @@ def every_5_s(first: float, last: float) -> list[Point]:
 
 
 def test_a_fall_is_that_from_the_first_to_the_last_quarter() -> None:
-    found = frequency_figures({"0": every_5_s(4e9, 3e9), "1": every_5_s(4e9, 3e9)}, frozenset(), TASK)
-    assert found["cpu.frequency_first_hz"] == 4e9
-    assert found["cpu.frequency_fall_share"] == pytest.approx(0.25)
-    assert 3e9 < found["cpu.frequency_hz"] < 4e9
+    figures = frequency_figures({"0": every_5_s(4e9, 3e9), "1": every_5_s(4e9, 3e9)}, frozenset(), TASK)
+    assert figures["cpu.frequency_first_hz"] == 4e9
+    assert figures["cpu.frequency_fall_share"] == pytest.approx(0.25)
+    assert 3e9 < figures["cpu.frequency_hz"] < 4e9
     rising = frequency_figures({"0": every_5_s(3e9, 4e9)}, frozenset(), TASK)
     assert rising["cpu.frequency_fall_share"] < 0
 

@@ -66,8 +66,8 @@ def test_gaps_and_counters_that_begin_again_are_left_out() -> None:
     ],
 )
 def test_the_busiest_part_is_found(shares: list[float], length_s: float, busiest: float | None) -> None:
-    found = busiest_share(history(shares), length_s)
-    assert found == (None if busiest is None else pytest.approx(busiest))
+    share = busiest_share(history(shares), length_s)
+    assert share == (None if busiest is None else pytest.approx(busiest))
 
 
 def test_the_busiest_part_has_no_gap() -> None:

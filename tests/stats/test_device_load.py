@@ -73,21 +73,21 @@ def telemetry(counters: Mapping[str, float], seconds: float, device: str = "vda"
 
 def columns(load: DeviceLoad) -> dict[str, float]:
     """Returns the columns of iostat, without those of a load without requests."""
-    found: dict[str, float | None] = {"aqu-sz": load.queue, "util": 100 * load.util_share}
+    values: dict[str, float | None] = {"aqu-sz": load.queue, "util": 100 * load.util_share}
     directions = {"r": load.reads, "w": load.writes, "d": load.discards, "f": load.flushes}
-    for key, each in directions.items():
-        if each is None:
+    for key, direction in directions.items():
+        if direction is None:
             continue
-        found |= {f"{key}/s": each.per_s, f"{key}_await": each.await_ms}
-        merged_or_sent = each.per_s + each.merged_per_s
+        values |= {f"{key}/s": direction.per_s, f"{key}_await": direction.await_ms}
+        merged_or_sent = direction.per_s + direction.merged_per_s
         if key != "f":
-            found |= {
-                f"{key}kB/s": each.bytes_per_s / 1024,
-                f"{key}rqm/s": each.merged_per_s,
-                f"{key}rqm": 100 * each.merged_per_s / merged_or_sent if merged_or_sent else None,
-                f"{key}areq-sz": None if each.request_bytes is None else each.request_bytes / 1024,
+            values |= {
+                f"{key}kB/s": direction.bytes_per_s / 1024,
+                f"{key}rqm/s": direction.merged_per_s,
+                f"{key}rqm": 100 * direction.merged_per_s / merged_or_sent if merged_or_sent else None,
+                f"{key}areq-sz": None if direction.request_bytes is None else direction.request_bytes / 1024,
             }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def loads(table: str) -> dict[str, DeviceLoad]:
@@ -165,7 +165,7 @@ def test_iostat_of_sysstat_prints_the_same_columns(tmp_path: Path) -> None:
 
 
 def test_the_tables_of_the_field_report_obey_their_own_sums() -> None:
-    one, striped = loads(ONE_DEVICE), loads(STRIPED)
+    single, striped = loads(ONE_DEVICE), loads(STRIPED)
     stripes = [striped[name] for name in STRIPES]
     assert sum(disk.writes.bytes_per_s for disk in stripes) == pytest.approx(
         striped["dm-0"].writes.bytes_per_s
@@ -174,7 +174,7 @@ def test_the_tables_of_the_field_report_obey_their_own_sums() -> None:
     imbalance = stripe_imbalance(stripes)
     assert imbalance is not None
     assert 1.0 < imbalance < 1.01
-    for table in (one, striped):
+    for table in (single, striped):
         for load in table.values():
             writes = load.writes
             size = (writes.request_bytes or 0.0) / 1024

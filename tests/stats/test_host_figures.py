@@ -187,14 +187,14 @@ HISTORY = HostHistory(
 
 
 def test_the_figures_are_those_of_the_catalogue() -> None:
-    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, HOST, HISTORY)
-    assert set(found) == set(EXPECTED)
+    figures = host_figures(telemetry(COUNTERS, GAUGES), TASK, HOST, HISTORY)
+    assert set(figures) == set(EXPECTED)
     for name, value in EXPECTED.items():
-        assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
+        assert figures[name] == (value if isinstance(value, str) else pytest.approx(value)), name
     ours = {name for name, figure in FIGURES.items() if figure.source == "host sampler"}
     # The time of other processes and the waits are known, and there are no further clusters or nodes.
     unknown = ("other_least", "lacked_least", "lacked_possible", "further_engines", "started")
-    assert set(found) == ours - {f"cpu.{name}_share" for name in unknown}
+    assert set(figures) == ours - {f"cpu.{name}_share" for name in unknown}
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,9 @@ def test_the_figures_are_those_of_the_catalogue() -> None:
 def test_what_the_kernel_lacks_is_left_out(missing: str) -> None:
     counters = {key: value for key, value in COUNTERS.items() if not key.startswith(missing)}
     gauges = {key: value for key, value in GAUGES.items() if not key.startswith(missing)}
-    found = host_figures(telemetry(counters, gauges), TASK, HOST, HostHistory())
-    assert 0 < len(found) < len(EXPECTED)
-    for name, value in found.items():
+    figures = host_figures(telemetry(counters, gauges), TASK, HOST, HostHistory())
+    assert 0 < len(figures) < len(EXPECTED)
+    for name, value in figures.items():
         if name not in ("cpu.other_share", "cpu.lacked_share", "disk.util_share"):
             assert value == (EXPECTED[name] if isinstance(value, str) else pytest.approx(EXPECTED[name])), (
                 name
@@ -214,10 +214,10 @@ def test_what_the_kernel_lacks_is_left_out(missing: str) -> None:
 
 def test_a_host_without_counters_or_nodes_has_no_figures_of_them() -> None:
     assert host_figures(TaskTelemetry({}), TASK, HOST, HostHistory()) == {}
-    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, SampledHost(), HostHistory())
-    assert not {"cpu.engine_share", "disk.util_share", "network.link_share"} & set(found)
+    figures = host_figures(telemetry(COUNTERS, GAUGES), TASK, SampledHost(), HostHistory())
+    assert not {"cpu.engine_share", "disk.util_share", "network.link_share"} & set(figures)
     # Without speeds, all interfaces but loopback count.
-    assert found["network.bytes_per_s"] == pytest.approx((1.25e9 + 2.5e9 + 9e9) / SECONDS)
+    assert figures["network.bytes_per_s"] == pytest.approx((1.25e9 + 2.5e9 + 9e9) / SECONDS)
 
 
 def test_virtual_interfaces_do_not_count_the_packets_of_physical_ones_again() -> None:
@@ -226,8 +226,8 @@ def test_virtual_interfaces_do_not_count_the_packets_of_physical_ones_again() ->
     counters |= {f"network.sent_bytes[interface={name}]": 0 for name in sizes}
     for speeds in ({"eth0": 1.25e9, "eth1": 1.25e9}, {}):
         host = SampledHost(link_bytes_per_s=speeds, interfaces=("eth0", "eth1"))
-        found = host_figures(telemetry(counters, {}), TASK, host, HostHistory())
-        assert found["network.bytes_per_s"] == pytest.approx(1e9 / SECONDS)
+        figures = host_figures(telemetry(counters, {}), TASK, host, HostHistory())
+        assert figures["network.bytes_per_s"] == pytest.approx(1e9 / SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -254,9 +254,9 @@ def test_a_busy_device_whose_name_continues_that_of_the_data_is_another_one(data
     known = {} if is_other else {other: data}
     for partitions in (None, known):
         host = SampledHost(("node-0",), {data: ()}, partitions=partitions)
-        found = host_figures(telemetry(counters, {}), TASK, host, HostHistory())
+        figures = host_figures(telemetry(counters, {}), TASK, host, HostHistory())
         expected = pytest.approx(0.98) if is_other else None
-        assert found.get("disk.others_util_share") == expected, partitions
+        assert figures.get("disk.others_util_share") == expected, partitions
 
 
 def test_the_figures_are_those_of_the_cpus_that_the_nodes_may_use() -> None:
@@ -273,11 +273,11 @@ def test_the_figures_are_those_of_the_cpus_that_the_nodes_may_use() -> None:
             process_cpus=dict.fromkeys(PROCESSES, selected),
             exact_interrupts=True,
         )
-        found = host_figures(telemetry({**COUNTERS, **cpus}, GAUGES), TASK, host, HostHistory())
-        assert found.get("cpu.idle_share") == (None if idle is None else pytest.approx(idle))
-        assert found.get("cpu.other_share") == (None if other is None else pytest.approx(other))
+        figures = host_figures(telemetry({**COUNTERS, **cpus}, GAUGES), TASK, host, HostHistory())
+        assert figures.get("cpu.idle_share") == (None if idle is None else pytest.approx(idle))
+        assert figures.get("cpu.other_share") == (None if other is None else pytest.approx(other))
         # What the kernel counts for all CPUs says nothing about some of them.
-        assert ("cpu.runnable" in found, "cpu.wait_share" in found) == (not selected, not selected)
+        assert ("cpu.runnable" in figures, "cpu.wait_share" in figures) == (not selected, not selected)
 
 
 def test_nodes_with_cpus_of_their_own_have_figures_of_their_own() -> None:
@@ -291,21 +291,21 @@ def test_nodes_with_cpus_of_their_own_have_figures_of_their_own() -> None:
     }
     own = {"node-0": frozenset({0}), "node-1": frozenset({1}), "driver": frozenset({1})}
     host = SampledHost(("node-0", "node-1"), node_cpus=frozenset({0, 1}), process_cpus=own)
-    found = node_cpu_figures(telemetry({**COUNTERS, **cpus}, {}), TASK, host)
-    assert {node: figures["cpu.idle_share"] for node, figures in found.items()} == {
+    by_node = node_cpu_figures(telemetry({**COUNTERS, **cpus}, {}), TASK, host)
+    assert {node: figures["cpu.idle_share"] for node, figures in by_node.items()} == {
         "node-0": pytest.approx(0.2),
         "node-1": pytest.approx(0.9),
     }
-    assert [figures["cpu.engine_share"] for figures in found.values()] == [
+    assert [figures["cpu.engine_share"] for figures in by_node.values()] == [
         pytest.approx(0.8),
         pytest.approx(0.1),
     ]
     # Node-1 waits for its own CPU, which takes nothing from node-0.
-    assert [figures["cpu.engine_waiting"] for figures in found.values()] == [
+    assert [figures["cpu.engine_waiting"] for figures in by_node.values()] == [
         pytest.approx(0.16),
         pytest.approx(5.0),
     ]
-    assert found["node-0"]["cpu.lacked_share"] == 0.0
+    assert by_node["node-0"]["cpu.lacked_share"] == 0.0
     alike = SampledHost(("node-0",), node_cpus=frozenset({0}), process_cpus={"node-0": frozenset({0})})
     assert node_cpu_figures(telemetry({**COUNTERS, **cpus}, {}), TASK, alike) == {}
 
@@ -313,9 +313,9 @@ def test_nodes_with_cpus_of_their_own_have_figures_of_their_own() -> None:
 def test_processes_that_a_node_has_started_belong_to_the_engine() -> None:
     """As programs of an engine for machine learning."""
     counters = {**COUNTERS, "process.children_cpu[process=node-0]": 10_000}
-    found = host_figures(telemetry(counters, GAUGES), TASK, HOST, HostHistory())
-    assert found["cpu.engine_share"] == pytest.approx(0.45)
-    assert found["cpu.other_share"] == pytest.approx(0.04)
+    figures = host_figures(telemetry(counters, GAUGES), TASK, HOST, HostHistory())
+    assert figures["cpu.engine_share"] == pytest.approx(0.45)
+    assert figures["cpu.other_share"] == pytest.approx(0.04)
     several = replace(HOST, nodes=("node-0", "node-1"))
     of_nodes = node_cpu_figures(telemetry(counters, GAUGES), TASK, several)
     assert of_nodes["node-0"]["cpu.started_share"] == 0.05
@@ -327,26 +327,26 @@ def test_a_node_of_a_further_cluster_is_no_other_program() -> None:
     children = {"process.children_cpu[process=far: node-0]": 2_000}
     host = replace(HOST, further_engines=("far: node-0",))
     values = telemetry({**COUNTERS, **engine, **children}, GAUGES)
-    found = host_figures(values, TASK, host, HostHistory())
-    assert found["cpu.further_engines_share"] == pytest.approx(0.06)
-    assert found["cpu.other_share"] == pytest.approx(0.03)
+    figures = host_figures(values, TASK, host, HostHistory())
+    assert figures["cpu.further_engines_share"] == pytest.approx(0.06)
+    assert figures["cpu.other_share"] == pytest.approx(0.03)
     alone = host_figures(values, TASK, HOST, HostHistory())
-    assert (found["cpu.engine_share"], found["cpu.driver_share"]) == (
+    assert (figures["cpu.engine_share"], figures["cpu.driver_share"]) == (
         alone["cpu.engine_share"],
         alone["cpu.driver_share"],
     )
-    assert float(found["cpu.lacked_share"]) < float(alone["cpu.lacked_share"])
+    assert float(figures["cpu.lacked_share"]) < float(alone["cpu.lacked_share"])
     unread = host_figures(telemetry(COUNTERS, GAUGES), TASK, host, HostHistory())
     assert not {"cpu.other_share", "cpu.further_engines_share"} & set(unread)
 
 
 def test_other_programs_are_unknown_if_not_all_that_a_node_has_started_is_read() -> None:
     unread = replace(HOST, unread_children=frozenset({"node-0"}))
-    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, unread, HostHistory())
-    assert not {"cpu.engine_share", "cpu.other_share", "cpu.lacked_share"} & set(found)
+    figures = host_figures(telemetry(COUNTERS, GAUGES), TASK, unread, HostHistory())
+    assert not {"cpu.engine_share", "cpu.other_share", "cpu.lacked_share"} & set(figures)
     counters = {**COUNTERS, "process.children_cpu[process=node-0]": 10_000}
-    found = host_figures(telemetry(counters, GAUGES), TASK, unread, HostHistory())
-    assert found["cpu.other_share"] == pytest.approx(0.04)
+    figures = host_figures(telemetry(counters, GAUGES), TASK, unread, HostHistory())
+    assert figures["cpu.other_share"] == pytest.approx(0.04)
 
 
 def pinned(engine_ms: float, driver_ms: float, **process_cpus: frozenset[int]) -> dict[str, float | str]:
@@ -367,21 +367,21 @@ def pinned(engine_ms: float, driver_ms: float, **process_cpus: frozenset[int]) -
 def test_the_time_of_a_driver_that_may_use_other_cpus_is_not_taken_from_other_programs() -> None:
     unknown = {"cpu.driver_share", "cpu.other_share", "cpu.lacked_share"}
     for allowed in ({}, {"driver": frozenset({0, 1})}):
-        found = pinned(50_000, 100_000, **allowed)
-        assert found["cpu.engine_share"] == pytest.approx(0.5)
-        assert not {*unknown, "cpu.other_least_share"} & set(found)
+        figures = pinned(50_000, 100_000, **allowed)
+        assert figures["cpu.engine_share"] == pytest.approx(0.5)
+        assert not {*unknown, "cpu.other_least_share"} & set(figures)
         # Others and the driver had 40 %: at most 15 % was the driver's, for which the engine may have waited.
-        found = pinned(50_000, 15_000, **allowed)
-        assert found["cpu.other_least_share"] == pytest.approx(0.25)
-        assert found["cpu.lacked_least_share"] == pytest.approx(0.25 / 0.75)
-        assert not unknown & set(found)
+        figures = pinned(50_000, 15_000, **allowed)
+        assert figures["cpu.other_least_share"] == pytest.approx(0.25)
+        assert figures["cpu.lacked_least_share"] == pytest.approx(0.25 / 0.75)
+        assert not unknown & set(figures)
         # It waited for 40 % of the time, of which it may have waited for the driver in 30 %.
-        found = pinned(30_000, 30_000, **allowed)
-        assert found["cpu.lacked_least_share"] == pytest.approx(0.1 / 0.4)
+        figures = pinned(30_000, 30_000, **allowed)
+        assert figures["cpu.lacked_least_share"] == pytest.approx(0.1 / 0.4)
         # So little time does not matter.
-        found = pinned(50_000, 1_000, **allowed)
-        assert found["cpu.driver_share"] == pytest.approx(0.01)
-        assert found["cpu.other_share"] == pytest.approx(0.39)
+        figures = pinned(50_000, 1_000, **allowed)
+        assert figures["cpu.driver_share"] == pytest.approx(0.01)
+        assert figures["cpu.other_share"] == pytest.approx(0.39)
     apart = pinned(50_000, 100_000, driver=frozenset({1}))
     assert (apart["cpu.driver_share"], apart["cpu.other_share"]) == (0.0, pytest.approx(0.4))
     assert apart["cpu.lacked_share"] == pytest.approx(0.4 / 0.9)
@@ -411,8 +411,8 @@ def test_a_node_without_a_quota_is_not_throttled() -> None:
         "cgroup.cpu_periods[process=node-0]": 0,
         "cgroup.throttled_periods[process=node-0]": 0,
     }
-    found = host_figures(telemetry(counters, GAUGES), TASK, HOST, HostHistory())
-    assert found["cpu.throttled_periods_share"] == 0.0
+    figures = host_figures(telemetry(counters, GAUGES), TASK, HOST, HostHistory())
+    assert figures["cpu.throttled_periods_share"] == 0.0
 
 
 def test_the_host_is_read_from_the_race_record() -> None:
@@ -463,8 +463,8 @@ def test_an_engine_that_its_quota_stopped_lacked_nothing() -> None:
         "cgroup.throttled_periods[process=node-0,group=/pod]": 500,
     }
     half = TAKEN / 0.96 / 2
-    found = host_figures(telemetry(around, GAUGES), TASK, HOST, HISTORY)
-    assert found["cpu.lacked_share"] == pytest.approx(half / (0.4 + half))
+    figures = host_figures(telemetry(around, GAUGES), TASK, HOST, HISTORY)
+    assert figures["cpu.lacked_share"] == pytest.approx(half / (0.4 + half))
 
 
 def in_one_group(*members: str) -> tuple[TaskTelemetry, SampledHost]:
@@ -494,10 +494,10 @@ def test_nodes_that_share_a_control_group_are_stopped_alike() -> None:
     # Of the time that others had, they lacked a tenth.
     assert taken[0] == pytest.approx(taken[1] / 10)
     values, host = in_one_group("node-1")
-    found = node_cpu_figures(values, TASK, host)
+    by_node = node_cpu_figures(values, TASK, host)
     assert (
-        found["node-0"]
-        == found["node-1"]
+        by_node["node-0"]
+        == by_node["node-1"]
         == {
             "cpu.throttled_periods_share": pytest.approx(0.9),
             "cpu.throttled_share": pytest.approx(0.01),
@@ -514,8 +514,8 @@ def test_each_of_several_nodes_has_the_figures_of_its_own_quota() -> None:
         "cgroup.throttled_periods[process=node-1,group=/pod]": 10,
     }
     nodes = SampledHost(("node-0", "node-1"), process_cpus={})
-    found = node_cpu_figures(telemetry({**COUNTERS, **quota}, GAUGES), TASK, nodes)
-    shares = {node: figures["cpu.throttled_periods_share"] for node, figures in found.items()}
+    by_node = node_cpu_figures(telemetry({**COUNTERS, **quota}, GAUGES), TASK, nodes)
+    shares = {node: figures["cpu.throttled_periods_share"] for node, figures in by_node.items()}
     assert shares == {"node-0": pytest.approx(0.04), "node-1": pytest.approx(0.01)}
     # The outermost group has no counters, and no quota.
     outermost = node_cpu_figures(telemetry(COUNTERS, GAUGES), TASK, nodes)["node-1"]
@@ -528,9 +528,9 @@ def test_each_of_several_nodes_has_the_figures_of_its_own_quota() -> None:
 def test_the_waits_of_nodes_are_not_known_if_those_of_one_are_not() -> None:
     nodes = replace(HOST, nodes=("node-0", "node-1"))
     counters = {**COUNTERS, "process.user[process=node-1]": 10.0, "process.system[process=node-1]": 10.0}
-    found = host_figures(telemetry(counters, GAUGES), TASK, nodes, HISTORY)
-    assert "cpu.engine_waiting" not in found
-    assert "cpu.engine_share" in found
+    figures = host_figures(telemetry(counters, GAUGES), TASK, nodes, HISTORY)
+    assert "cpu.engine_waiting" not in figures
+    assert "cpu.engine_share" in figures
 
 
 def test_interrupts_are_not_other_programs() -> None:
@@ -541,9 +541,9 @@ def test_interrupts_are_not_other_programs() -> None:
         "cpu.idle": 60_000,
         "cpu.softirq": 50_000,
     }
-    found = host_figures(telemetry(counters, GAUGES), TASK, HOST, HISTORY)
-    assert (found["cpu.system_share"], found["cpu.other_share"]) == (0.25, 0.0)
-    assert found["cpu.lacked_share"] == 0.0
+    figures = host_figures(telemetry(counters, GAUGES), TASK, HOST, HISTORY)
+    assert (figures["cpu.system_share"], figures["cpu.other_share"]) == (0.25, 0.0)
+    assert figures["cpu.lacked_share"] == 0.0
 
 
 def beside_interrupts(exact: bool | None, driver: frozenset[int] | None = None) -> dict[str, float | str]:
@@ -589,8 +589,8 @@ def test_a_driver_that_may_use_other_cpus_leaves_at_least_what_is_known_without_
 def test_few_interrupts_do_not_leave_open_what_others_had() -> None:
     counters = {**COUNTERS, "cpu.softirq": 2_000}
     for exact in (True, None):
-        found = host_figures(
+        figures = host_figures(
             telemetry(counters, GAUGES), TASK, replace(HOST, exact_interrupts=exact), HISTORY
         )
-        assert "cpu.other_share" in found
-        assert "cpu.other_least_share" not in found
+        assert "cpu.other_share" in figures
+        assert "cpu.other_least_share" not in figures

@@ -64,5 +64,5 @@ def test_a_counter_that_is_known_of_a_small_part_only_is_left_out() -> None:
     few, many, around = counter(1, 49.9), counter(2, 50.0), counter(3, 60.0, 121.0)
     first = TaskTelemetry({"a": ((NODE, few), (POD, many)), "b": ((NODE, gauge(1)),)})
     telemetry = TaskTelemetry({**first.cuts, "c": ((NODE, few), (POD, around))})
-    found = well_covered(telemetry, TASK)
-    assert found.cuts == {"a": ((POD, many),), "b": ((NODE, gauge(1)),), "c": ()}
+    covered = well_covered(telemetry, TASK)
+    assert covered.cuts == {"a": ((POD, many),), "b": ((NODE, gauge(1)),), "c": ()}

@@ -40,11 +40,11 @@ def test_races_that_alternate_are_interleaved(letters: str) -> None:
 def test_the_probability_is_the_share_of_all_orders(first: int, second: int) -> None:
     orders = list(itertools.combinations(range(first + second), first))
     for later in range(first * second + 1):
-        found = [
+        counts = [
             sum(place > other for place in places for other in range(first + second) if other not in places)
             for places in orders
         ]
-        expected = sum(count <= later for count in found) / len(orders)
+        expected = sum(count <= later for count in counts) / len(orders)
         assert probability_of_at_most(later, first, second) == pytest.approx(expected)
 
 

@@ -19,9 +19,9 @@ def test_two_levels_are_a_pair() -> None:
     pair = paired_effect(baseline, contender, lags=[after - before for before, after in POSITIONS])
     assert fit is not None
     assert pair is not None
-    found = fit.ratio(1, 0)
-    assert found.interval == pytest.approx(pair.interval)
-    assert (found.degrees, found.count, found.drift_excluded) == (pair.degrees, 5, True)
+    ratio = fit.ratio(1, 0)
+    assert ratio.interval == pytest.approx(pair.interval)
+    assert (ratio.degrees, ratio.count, ratio.drift_excluded) == (pair.degrees, 5, True)
 
 
 def test_a_steady_drift_changes_nothing() -> None:
@@ -32,12 +32,12 @@ def test_a_steady_drift_changes_nothing() -> None:
         positions.append([4 * block + place for place in places])
         still.append([100 * (1 + level / 50) * math.exp(generator.gauss(0, 0.01)) for level in range(4)])
         moving.append([value * 0.98**place for value, place in zip(still[-1], positions[-1], strict=True)])
-    one, other = level_means(still, positions), level_means(moving, positions)
-    assert one is not None
+    steady, other = level_means(still, positions), level_means(moving, positions)
+    assert steady is not None
     assert other is not None
     for level in range(1, 4):
-        assert other.ratio(level, 0).interval == pytest.approx(one.ratio(level, 0).interval)
-        assert one.ratio(level, 0).log_ratio == pytest.approx(math.log1p(level / 50), abs=0.03)
+        assert other.ratio(level, 0).interval == pytest.approx(steady.ratio(level, 0).interval)
+        assert steady.ratio(level, 0).log_ratio == pytest.approx(math.log1p(level / 50), abs=0.03)
 
 
 def test_one_order_in_all_blocks_does_not_exclude_a_drift() -> None:

@@ -10,9 +10,9 @@ def levels(confidences: tuple[float, ...]) -> list[float]:
 
 
 def test_holm_compares_each_p_value_with_its_level() -> None:
-    found = levels(holm_confidences((0.04, 0.001, 0.02, 0.9)))
+    error_levels = levels(holm_confidences((0.04, 0.001, 0.02, 0.9)))
     # 0.001 < 0.05 / 4; 0.02 is not below 0.05 / 3, which is the level of the rest.
-    assert found == pytest.approx([0.05 / 3, 0.05 / 4, 0.05 / 3, 0.05 / 3])
+    assert error_levels == pytest.approx([0.05 / 3, 0.05 / 4, 0.05 / 3, 0.05 / 3])
 
 
 def test_all_metrics_that_changed_use_the_whole_level() -> None:
@@ -26,8 +26,8 @@ def test_one_metric_is_not_corrected() -> None:
 
 
 def test_the_level_of_a_look_replaces_that_of_all_looks() -> None:
-    found = levels(holm_confidences((0.001, 0.5), level=lambda alpha: alpha / 10))
-    assert found == pytest.approx([0.0025, 0.005])
+    error_levels = levels(holm_confidences((0.001, 0.5), level=lambda alpha: alpha / 10))
+    assert error_levels == pytest.approx([0.0025, 0.005])
 
 
 def test_benjamini_and_hochbergs_own_example() -> None:
@@ -36,9 +36,9 @@ def test_benjamini_and_hochbergs_own_example() -> None:
         *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344),
         *(0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000),
     )
-    found = levels(benjamini_hochberg_confidences(p_values))
-    assert found == pytest.approx([0.05 * 4 / 15] * 4 + [0.05 * 5 / 15] * 11)
-    assert [p < level for p, level in zip(p_values, found, strict=True)] == [True] * 4 + [False] * 11
+    error_levels = levels(benjamini_hochberg_confidences(p_values))
+    assert error_levels == pytest.approx([0.05 * 4 / 15] * 4 + [0.05 * 5 / 15] * 11)
+    assert [p < level for p, level in zip(p_values, error_levels, strict=True)] == [True] * 4 + [False] * 11
 
 
 def test_the_order_of_the_metrics_does_not_matter() -> None:

@@ -15,11 +15,11 @@ OPTIONS = AlarmOptions(0.65, math.log1p(0.03), RESOLUTION, increase_is_worse=Tru
 
 def series(levels: list[float], seed: int = 1, correlation: float = 0.0) -> list[float]:
     """Returns logarithms with a noise of 2 %, each of which resembles the one before it."""
-    draw, rest, found = random.Random(seed), 0.0, []
+    draw, rest, logs = random.Random(seed), 0.0, []
     for level in levels:
         rest = correlation * rest + math.sqrt(1 - correlation**2) * draw.gauss(0, 0.02)
-        found.append(math.log(level) + rest)
-    return found
+        logs.append(math.log(level) + rest)
+    return logs
 
 
 def alarms(values: list[float]) -> tuple[OnlineAlarm, ...]:
@@ -37,11 +37,11 @@ def test_a_large_step_is_found_with_its_second_value(seed):
 def test_only_a_worsening_is_an_alarm(sign):
     values = series([1.0] * 20 + [1.1] * 10)
     options = AlarmOptions(0.65, 0.03, RESOLUTION, increase_is_worse=sign > 0)
-    found = find_alarms(values, options)
-    assert len(found) == (sign > 0)
+    raised = find_alarms(values, options)
+    assert len(raised) == (sign > 0)
     mirrored = find_alarms([-value for value in values], options)
     assert len(mirrored) == (sign < 0)
-    assert all(sign * alarm.step.value > 0 for alarm in (*found, *mirrored))
+    assert all(sign * alarm.step.value > 0 for alarm in (*raised, *mirrored))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -80,26 +80,26 @@ def test_an_alarm_ends_when_the_old_level_is_back_and_not_before(seed):
 
 
 def test_the_level_after_an_alarm_can_become_worse_again():
-    found = alarms(series([1.0] * 20 + [1.08] * 20 + [1.16] * 5))
-    assert [alarm.at for alarm in found] == [20, 40]
-    assert found[1].step.value == pytest.approx(math.log(1.16 / 1.08), abs=0.02)
+    raised = alarms(series([1.0] * 20 + [1.08] * 20 + [1.16] * 5))
+    assert [alarm.at for alarm in raised] == [20, 40]
+    assert raised[1].step.value == pytest.approx(math.log(1.16 / 1.08), abs=0.02)
 
 
 def test_the_level_after_an_improvement_can_be_left():
-    found = alarms(series([1.0] * 20 + [0.9] * 20 + [0.96] * 5))
-    assert [alarm.at for alarm in found] == [40]
+    raised = alarms(series([1.0] * 20 + [0.9] * 20 + [0.96] * 5))
+    assert [alarm.at for alarm in raised] == [40]
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(("correlation", "most"), [(0.0, 0.09), (0.6, 0.4)])
 def test_series_without_a_change_seldom_have_an_alarm(correlation, most):
-    found = [bool(alarms(series([1.0] * 60, seed, correlation))) for seed in range(150)]
-    assert sum(found) / len(found) <= most
+    false_alarms = [bool(alarms(series([1.0] * 60, seed, correlation))) for seed in range(150)]
+    assert sum(false_alarms) / len(false_alarms) <= most
 
 
 def test_a_step_of_five_percent_is_mostly_found_with_its_third_value():
-    found = [bool(alarms(series([1.0] * 30 + [1.05] * 3, seed))) for seed in range(150)]
-    assert sum(found) / len(found) >= 0.63
+    detections = [bool(alarms(series([1.0] * 30 + [1.05] * 3, seed))) for seed in range(150)]
+    assert sum(detections) / len(detections) >= 0.63
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [0.0] * 9, [0.0] * 60, [0.0] * 20 + [700.0] * 5])

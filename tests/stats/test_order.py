@@ -34,8 +34,8 @@ def test_each_pair_of_variants_has_both_orders() -> None:
     for seed in range(50):
         orders = block_orders(variants, 10, seed)
         assert all(sorted(order) == sorted(variants) for order in orders)
-        for one, other in itertools.combinations(variants, 2):
-            assert sum(lag(order, one, other) for order in orders) == 0
+        for variant, other in itertools.combinations(variants, 2):
+            assert sum(lag(order, variant, other) for order in orders) == 0
 
 
 def test_no_blocks_and_one_variant() -> None:

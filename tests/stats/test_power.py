@@ -22,8 +22,8 @@ def exact(slow: int, operations: int, share: Fraction) -> Fraction:
 @pytest.mark.parametrize(("slow", "operations"), [(0, 1), (3, 2), (0, 367), (9, 1704), (40, 60)])
 def test_probabilities_are_exact(slow: int, operations: int) -> None:
     for share in (Fraction(1, 2), Fraction(1, 100), Fraction(1, 300)):
-        found = probability_of_at_most(slow, operations, float(share))
-        assert found == pytest.approx(float(exact(min(slow, operations), operations, share)), rel=1e-9)
+        probability = probability_of_at_most(slow, operations, float(share))
+        assert probability == pytest.approx(float(exact(min(slow, operations), operations, share)), rel=1e-9)
 
 
 def test_a_bound_without_slow_operations_needs_the_documented_numbers() -> None:

@@ -17,8 +17,8 @@ def test_main_effects_are_not_mixed_up_with_interactions_of_two(factors: int, ru
     assert len(design.runs) == len(set(design.runs)) == runs
     columns = [[1 if high else -1 for high in column] for column in zip(*design.runs, strict=True)]
     assert all(sum(column) == 0 for column in columns)
-    for one, other in itertools.combinations(columns, 2):
-        product = [a * b for a, b in zip(one, other, strict=True)]
+    for column, other in itertools.combinations(columns, 2):
+        product = [a * b for a, b in zip(column, other, strict=True)]
         assert sum(product) == 0
         assert all(sum(a * b for a, b in zip(product, third, strict=True)) == 0 for third in columns)
 

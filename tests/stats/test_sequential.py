@@ -20,8 +20,8 @@ from pacenote.stats.sequential import LookPlan
 def test_boundaries_are_the_published_ones(blocks: tuple[int, ...], boundaries: list[float]) -> None:
     plan = LookPlan(blocks)
     known = Effect(0.0, 1.0, 1e9, 1000, paired=True, drift_excluded=True)
-    found = [known.at(plan.confidence(look)).interval[1] for look in range(len(blocks))]
-    assert found == pytest.approx(boundaries, abs=0.002)
+    bounds = [known.at(plan.confidence(look)).interval[1] for look in range(len(blocks))]
+    assert bounds == pytest.approx(boundaries, abs=0.002)
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.05 / 3, 0.01])

@@ -15,13 +15,13 @@ def sweep(noise: float, blocks: int, *, higher_is_better: bool = True) -> BestRe
     values = [[value * math.exp(generator.gauss(0, noise)) for value in TRUE] for _ in range(blocks)]
     if not higher_is_better:
         values = [[1 / value for value in block] for block in values]
-    found = best_region(values, higher_is_better=higher_is_better)
-    assert found is not None
-    return found
+    swept = best_region(values, higher_is_better=higher_is_better)
+    assert swept is not None
+    return swept
 
 
-def region(found: BestRegion) -> list[int]:
-    return [level for level, may_be_best in enumerate(found.may_be_best) if may_be_best]
+def region(swept: BestRegion) -> list[int]:
+    return [level for level, may_be_best in enumerate(swept.may_be_best) if may_be_best]
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
@@ -33,9 +33,9 @@ def test_levels_that_are_surely_worse_are_left_out(higher_is_better: bool) -> No
 
 @pytest.mark.parametrize("noise", [0.001, 0.2])
 def test_the_best_level_belongs_to_its_region(noise: float) -> None:
-    found = sweep(noise, 5)
-    assert found.may_be_best[found.best]
-    assert found.fit.means[found.best] == max(found.fit.means)
+    swept = sweep(noise, 5)
+    assert swept.may_be_best[swept.best]
+    assert swept.fit.means[swept.best] == max(swept.fit.means)
 
 
 def test_a_level_whose_races_failed_in_some_blocks_is_compared_by_the_others() -> None:
@@ -46,9 +46,9 @@ def test_a_level_whose_races_failed_in_some_blocks_is_compared_by_the_others() -
     ]
     for block in (2, 3, 4):
         values[block][3] = None
-    found = best_region(values, higher_is_better=True)
-    assert found is not None
-    assert found.best == 3
+    swept = best_region(values, higher_is_better=True)
+    assert swept is not None
+    assert swept.best == 3
 
 
 def test_too_few_blocks_have_no_region() -> None:
@@ -60,7 +60,7 @@ def test_the_best_level_is_seldom_left_out() -> None:
     generator, lost = random.Random(8), 0
     for _ in range(60):
         values = [[math.exp(generator.gauss(0, 0.02)) for _ in range(4)] for _ in range(5)]
-        found = best_region(values, higher_is_better=True)
-        assert found is not None
-        lost += not found.may_be_best[0]
+        swept = best_region(values, higher_is_better=True)
+        assert swept is not None
+        lost += not swept.may_be_best[0]
     assert lost <= 7

@@ -36,8 +36,8 @@ MEASURED = {
 def test_the_law_is_recovered_from_exact_throughput() -> None:
     fit = fit_usl(measured(1000, 0.05, 0.001, 0))
     assert fit is not None
-    found = (fit.rate_alone.value, fit.contention.value, fit.coherency.value)
-    assert found == pytest.approx((1000, 0.05, 0.001), rel=1e-6)
+    coefficients = (fit.rate_alone.value, fit.contention.value, fit.coherency.value)
+    assert coefficients == pytest.approx((1000, 0.05, 0.001), rel=1e-6)
     assert fit.peak_clients is not None
     assert fit.peak_clients.value == pytest.approx((0.95 / 0.001) ** 0.5)
     assert fit.residual < 1e-6
@@ -47,12 +47,12 @@ def test_intervals_become_wider_with_noise() -> None:
     exact, noisy = fit_usl(measured(1000, 0.05, 0.002, 0)), fit_usl(measured(1000, 0.05, 0.002, 0.02))
     assert exact is not None
     assert noisy is not None
-    for one, other in (
+    for estimate, other in (
         (exact.rate_alone, noisy.rate_alone),
         (exact.contention, noisy.contention),
         (exact.coherency, noisy.coherency),
     ):
-        assert one.high - one.low < 1e-6 * one.value
+        assert estimate.high - estimate.low < 1e-6 * estimate.value
         assert other.high - other.low > 0.01 * other.value
 
 
@@ -66,7 +66,7 @@ def test_the_fit_agrees_with_the_normal_equations() -> None:
     base, slope, bend = np.linalg.inv((terms.T * weights) @ terms) @ (terms.T * weights) @ (clients / means)
     assert fit.peak_clients is not None
     assert fit.peak_rate is not None
-    found = [
+    fitted = [
         fit.rate_alone.value,
         fit.contention.value,
         fit.coherency.value,
@@ -75,7 +75,7 @@ def test_the_fit_agrees_with_the_normal_equations() -> None:
     ]
     peak = np.sqrt((base - slope) / bend)
     rate = peak / (base + slope * (peak - 1) + bend * peak * (peak - 1))
-    assert found == pytest.approx([1 / base, slope / base, bend / base, peak, rate], rel=1e-9)
+    assert fitted == pytest.approx([1 / base, slope / base, bend / base, peak, rate], rel=1e-9)
     assert fit.residual == pytest.approx(0.005068124715452095, rel=1e-9)
 
 
@@ -109,12 +109,12 @@ def test_intervals_contain_the_true_values_as_often_as_they_claim(shape: str) ->
     for sweep in sweeps(contention, coherency, noise=0.03):
         fit = fit_usl(sweep)
         assert fit is not None
-        for name, true, found in (
+        for name, true, estimate in (
             ("lambda", 1000, fit.rate_alone),
             ("sigma", contention, fit.contention),
             ("kappa", coherency, fit.coherency),
         ):
-            covered[name] += found.low <= true <= found.high
+            covered[name] += estimate.low <= true <= estimate.high
         peaks += fit.peak_clients is not None
         if coherency and fit.peak_clients is not None:
             true = ((1 - contention) / coherency) ** 0.5

@@ -35,17 +35,17 @@ def test_a_metric_that_changed_much_gets_most_of_the_probability() -> None:
 
 
 def test_a_metric_with_much_noise_leaves_the_others_their_equal_share() -> None:
-    found = levels([estimate(0.0, error=10.0), *(estimate(0.1) for _ in range(9))])
-    assert min(found) >= 0.05 * EQUAL_SHARE / 10 * 0.98
-    assert sum(found) <= 0.05 + 1e-12
+    error_levels = levels([estimate(0.0, error=10.0), *(estimate(0.1) for _ in range(9))])
+    assert min(error_levels) >= 0.05 * EQUAL_SHARE / 10 * 0.98
+    assert sum(error_levels) <= 0.05 + 1e-12
 
 
 def test_an_interval_excludes_no_change_exactly_if_the_correction_rejects_it() -> None:
     random = np.random.default_rng(1)
     for _ in range(50):
         estimates = [estimate(value) for value in random.normal(0, 0.3, 6)]
-        for each, own in zip(estimates, weighted_holm_confidences(estimates), strict=True):
-            assert (each.p < 1 - own.interval) == (abs(each.value) > each.half_width(own.interval))
+        for metric, own in zip(estimates, weighted_holm_confidences(estimates), strict=True):
+            assert (metric.p < 1 - own.interval) == (abs(metric.value) > metric.half_width(own.interval))
 
 
 def test_the_order_of_the_metrics_does_not_matter() -> None:
@@ -55,15 +55,15 @@ def test_the_order_of_the_metrics_does_not_matter() -> None:
 
 def test_what_would_have_been_seen_is_decided_with_the_weight_that_it_has() -> None:
     estimates = [estimate(0.0, degrees=3) for _ in range(20)]
-    found = weighted_holm_confidences(estimates)[0]
-    assert found.power < found.interval
-    size = estimates[0].detectable(found.power)
+    confidence = weighted_holm_confidences(estimates)[0]
+    assert confidence.power < confidence.interval
+    size = estimates[0].detectable(confidence.power)
     # A change of this size has the confidence by which it was found.
     changed = weighted_holm_confidences([estimate(size, degrees=3), *estimates[1:]])[0]
-    assert changed.interval == pytest.approx(found.power, abs=0.002)
+    assert changed.interval == pytest.approx(confidence.power, abs=0.002)
 
 
 def test_the_level_of_a_look_replaces_that_of_all_looks() -> None:
     plan = LookPlan((5, 10))
-    found = levels([estimate(0.1), estimate(0.1)], level=lambda alpha: plan.level(0, alpha))
-    assert found == pytest.approx([plan.level(0, 0.025)] * 2, rel=0.1)
+    error_levels = levels([estimate(0.1), estimate(0.1)], level=lambda alpha: plan.level(0, alpha))
+    assert error_levels == pytest.approx([plan.level(0, 0.025)] * 2, rel=0.1)

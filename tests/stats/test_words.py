@@ -21,9 +21,9 @@ OPPOSITE: dict[MetricWord, MetricWord] = {
 def effect(low: float, high: float) -> Effect:
     """An effect whose interval is from `low` to `high`, as ratios."""
     middle, half = math.log(low * high) / 2, math.log(high / low) / 2
-    found = Effect(middle, half / 1.959964, 1e9, 5, paired=True, drift_excluded=True)
-    assert (found.low, found.high) == pytest.approx((low, high))
-    return found
+    change = Effect(middle, half / 1.959964, 1e9, 5, paired=True, drift_excluded=True)
+    assert (change.low, change.high) == pytest.approx((low, high))
+    return change
 
 
 @pytest.mark.parametrize(

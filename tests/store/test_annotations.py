@@ -24,8 +24,8 @@ def annotation(name: str, day: str = "20260301", **fields: str) -> Annotation:
 
 def test_annotations_are_listed_newest_first(store: AnnotationStore) -> None:
     older, newer = annotation("a", track="geonames", chart_type="io"), annotation("b", "20260302")
-    for each in (older, newer):
-        store.add(each)
+    for note in (older, newer):
+        store.add(note)
     assert store.list() == [newer, older]
 
 

@@ -21,16 +21,16 @@ def test_the_track_and_the_time_are_known_wherever_the_file_is_cut_off_behind_th
     known = text.index("\n", head + 1)
     for end in (head, *range(known, len(text) - 2, 101), len(text) - 2):
         folder.race_json.write_text(text[:end])
-        found = damaged_race(folder)
-        assert found is not None
-        assert found.track == (name if end >= known else "")
-        assert found.began == BEGAN
+        damaged = damaged_race(folder)
+        assert damaged is not None
+        assert damaged.track == (name if end >= known else "")
+        assert damaged.began == BEGAN
     # Then only the file itself says when.
     lines = text[:-2].splitlines(keepends=True)
     folder.race_json.write_text(
         "".join(line for line in lines if not line.startswith((' "track"', ' "@time')))
     )
     os.utime(folder.race_json, (5e8, 5e8))
-    found = damaged_race(folder)
-    assert found is not None
-    assert (found.track, found.began.timestamp()) == ("", 5e8)
+    damaged = damaged_race(folder)
+    assert damaged is not None
+    assert (damaged.track, damaged.began.timestamp()) == ("", 5e8)

@@ -19,10 +19,10 @@ def number(document):
 
 @pytest.fixture
 def journal(tmp_path):
-    found = Journal(tmp_path / "journal", number)
+    filled = Journal(tmp_path / "journal", number)
     for n in (1, 2):
-        found.append({"n": n})
-    return found
+        filled.append({"n": n})
+    return filled
 
 
 def test_events_are_read_in_their_order(journal, tmp_path):

@@ -19,10 +19,10 @@ def test_the_last_progress_is_read(tmp_path):
     longer = replace(PROGRESS, tasks=(replace(TASK, task="i" * 100), TASK))
     for progress in (longer, PROGRESS):
         file.write(progress)
-        found = read_progress(tmp_path)
-        assert found is not None
-        assert found.progress == progress
-        assert found.stored_at_s == (tmp_path / PROGRESS_FILE).stat().st_mtime
+        stored = read_progress(tmp_path)
+        assert stored is not None
+        assert stored.progress == progress
+        assert stored.stored_at_s == (tmp_path / PROGRESS_FILE).stat().st_mtime
     assert (tmp_path / PROGRESS_FILE).stat().st_mode & 0o777 == 0o600
 
 
@@ -38,9 +38,9 @@ def test_secrets_are_not_stored(tmp_path):
     wait = RetryWait("index", "401 for elastic:hunter2secret", 3, 4.0, 60.0)
     ProgressFile(tmp_path, frozenset({"hunter2secret"})).write(replace(PROGRESS, waits=(wait,)))
     assert b"hunter2secret" not in (tmp_path / PROGRESS_FILE).read_bytes()
-    found = read_progress(tmp_path)
-    assert found is not None
-    assert found.progress.waits[0].attempts == 3
+    stored = read_progress(tmp_path)
+    assert stored is not None
+    assert stored.progress.waits[0].attempts == 3
 
 
 @pytest.mark.parametrize("change", [lambda text: text[:40], lambda text: text.replace(b"index", b"Index")])

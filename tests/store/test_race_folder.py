@@ -38,11 +38,11 @@ def test_a_killed_race_is_readable_up_to_its_last_task(store):
     folder.append(paced())
     with folder.journal.open("ab") as file:
         file.write(json.dumps(task().to_document()).encode()[:100])
-    found = store.load("race-1")
-    assert found.tasks == (bulk(), paced())
-    assert not found.complete
-    assert found.verdict.state == "void"
-    assert "the race has not finished" in found.verdict.reasons
+    race = store.load("race-1")
+    assert race.tasks == (bulk(), paced())
+    assert not race.complete
+    assert race.verdict.state == "void"
+    assert "the race has not finished" in race.verdict.reasons
 
 
 def test_results_of_a_killed_race_are_in_the_order_of_the_plan(store):
@@ -72,9 +72,9 @@ def test_a_task_in_both_record_and_journal_is_counted_once(store):
     folder.append(bulk())
     folder.append(paced())
     folder.write(record(tasks=(bulk(),), complete=False, interrupted=True))
-    found = store.load("race-1")
-    assert found.tasks == (bulk(), paced())
-    assert found.interrupted
+    race = store.load("race-1")
+    assert race.tasks == (bulk(), paced())
+    assert race.interrupted
 
 
 @pytest.mark.parametrize("line", [b"{nonsense", b"\xff", b"[" * 100_000, b"[]", b'{"task": "index"}', b"NaN"])
@@ -84,10 +84,10 @@ def test_a_damaged_line_of_the_journal_does_not_hide_the_others(store, line):
     with folder.journal.open("ab") as file:
         file.write(line + b"\n")
     folder.append(paced())
-    found = store.load("race-1")
-    assert found.tasks == (bulk(), paced())
-    assert found.verdict.state == "void"
-    assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
+    race = store.load("race-1")
+    assert race.tasks == (bulk(), paced())
+    assert race.verdict.state == "void"
+    assert "1 damaged line of tasks.jsonl left out: results are lost" in race.verdict.reasons
 
 
 def test_a_journal_of_damaged_lines_is_not_read_to_its_end(store):
@@ -108,9 +108,9 @@ def test_a_journal_that_is_not_a_file_does_not_hide_the_record(store, create):
     folder.write(record(tasks=(bulk(),), complete=False))
     folder.journal.unlink()
     create(folder.journal)
-    found = store.load("race-1")
-    assert (found.tasks, found.verdict.state) == ((bulk(),), "void")
-    assert [reason for reason in found.verdict.reasons if "tasks.jsonl" in reason] == [
+    race = store.load("race-1")
+    assert (race.tasks, race.verdict.state) == ((bulk(),), "void")
+    assert [reason for reason in race.verdict.reasons if "tasks.jsonl" in reason] == [
         f"cannot read {folder.journal}: it is not a regular file, so results are missing"
     ]
 
@@ -121,13 +121,13 @@ def test_a_damaged_journal_is_kept_if_the_end_of_its_race_is_recorded_from_it(st
     with folder.journal.open("ab") as file:
         file.write(b"{nonsense\n")
     for _ in range(2):
-        found = store.load("race-1")
-        folder.finish(replace(found, aborted="killed"), keep_damaged_journal=True)
-        found = store.load("race-1")
-        assert (found.tasks, found.aborted) == ((bulk(),), "killed")
-        assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
+        race = store.load("race-1")
+        folder.finish(replace(race, aborted="killed"), keep_damaged_journal=True)
+        race = store.load("race-1")
+        assert (race.tasks, race.aborted) == ((bulk(),), "killed")
+        assert "1 damaged line of tasks.jsonl left out: results are lost" in race.verdict.reasons
     folder.journal.write_text("")
-    folder.finish(found, keep_damaged_journal=True)
+    folder.finish(race, keep_damaged_journal=True)
     assert not folder.journal.exists()
 
 
@@ -379,9 +379,9 @@ def test_a_plan_whose_tasks_have_no_names_is_not_used(store, name):
 def test_a_result_without_clients_is_damaged(store):
     folder = store.create(unfinished())
     folder.append(replace(bulk(), clients=0))
-    found = folder.read()
-    assert found.tasks == ()
-    assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
-    folder.write(replace(found, tasks=(replace(bulk(), clients=0),)))
+    race = folder.read()
+    assert race.tasks == ()
+    assert "1 damaged line of tasks.jsonl left out: results are lost" in race.verdict.reasons
+    folder.write(replace(race, tasks=(replace(bulk(), clients=0),)))
     with pytest.raises(StoreError, match="a task has at least one client"):
         folder.read()

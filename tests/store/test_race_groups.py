@@ -26,8 +26,8 @@ def store(tmp_path):
     return store
 
 
-def names(found):
-    return sorted(race.record.race_id for race in found.races)
+def names(group):
+    return sorted(race.record.race_id for race in group.races)
 
 
 def test_races_are_found_by_id_prefix_tag_and_folder(store, tmp_path):
@@ -67,12 +67,12 @@ def test_races_that_cannot_be_compared_do_not_end_the_comparison_of_a_group(stor
     saturation = RecordedSaturation("term", "100 to 110 ops/s")
     store.create(record("sat", user_tags={"variant": "a"}, saturation=saturation))
     store.folder("bb-1").race_json.write_text("{")
-    found = find_group(store, ["tag:variant=a"])
-    assert names(found) == ["aa-1", "aa-2"]
-    assert "race sat is a search of `pacenote saturate`" in found.left_out[0]
-    assert "bb-1/race.json cannot be read, so that its tags are not known" in found.left_out[1]
-    found = find_group(store, [str(store.races)])
-    assert (names(found), len(found.left_out)) == (["aa-1", "aa-2"], 2)
+    group = find_group(store, ["tag:variant=a"])
+    assert names(group) == ["aa-1", "aa-2"]
+    assert "race sat is a search of `pacenote saturate`" in group.left_out[0]
+    assert "bb-1/race.json cannot be read, so that its tags are not known" in group.left_out[1]
+    group = find_group(store, [str(store.races)])
+    assert (names(group), len(group.left_out)) == (["aa-1", "aa-2"], 2)
     for reference in ("sat", "bb-1", str(store.races / "bb-1")):
         with pytest.raises(StoreError, match=r"saturate|race\.json"):
             find_group(store, ["aa-1", reference])
@@ -101,10 +101,10 @@ def test_a_race_of_rally_in_a_folder_is_to_be_imported(store, tmp_path):
 def test_a_race_whose_folder_was_copied_counts_once(store, tmp_path):
     shutil.copytree(store.races, tmp_path / "copies" / "1")
     shutil.copytree(store.races, tmp_path / "copies" / "2")
-    found = find_group(store, [str(tmp_path / "copies" / name) for name in "12"])
-    assert names(found) == ["aa-1", "aa-2", "bb-1"]
-    assert len(found.left_out) == 3
-    assert "is a copy of race aa-1" in found.left_out[0]
+    group = find_group(store, [str(tmp_path / "copies" / name) for name in "12"])
+    assert names(group) == ["aa-1", "aa-2", "bb-1"]
+    assert len(group.left_out) == 3
+    assert "is a copy of race aa-1" in group.left_out[0]
 
 
 def test_another_race_with_the_same_id_is_no_copy(store, tmp_path):
@@ -112,9 +112,9 @@ def test_another_race_with_the_same_id_is_no_copy(store, tmp_path):
     other = RaceStore(tmp_path / "other")
     first = record("aa-1", user_tags={"variant": "a"})
     other.create(replace(first, timestamp=first.timestamp + timedelta(hours=1)))
-    found = find_group(store, ["aa-1", str(other.races)])
-    assert (names(found), found.left_out) == (["aa-1", "aa-1"], ())
-    assert {found.folders[race.key] for race in found.races} == {store.races / "aa-1", other.races / "aa-1"}
+    group = find_group(store, ["aa-1", str(other.races)])
+    assert (names(group), group.left_out) == (["aa-1", "aa-1"], ())
+    assert {group.folders[race.key] for race in group.races} == {store.races / "aa-1", other.races / "aa-1"}
 
 
 def test_of_many_races_that_are_left_out_three_are_named(store):
@@ -181,5 +181,5 @@ def test_a_race_that_claims_to_be_another_one_does_not_take_its_place(store):
 def test_races_of_different_times_may_have_the_same_id(store, tmp_path):
     other = RaceStore(tmp_path / "other").create(record("aa-1", timestamp=record().timestamp + timedelta(1)))
     shutil.copytree(other.path, store.races / "from-another-machine")
-    found = find_group(store, ["aa-1", "from-another-machine"])
-    assert [path.name for path in found.folders.values()] == ["aa-1", "from-another-machine"]
+    group = find_group(store, ["aa-1", "from-another-machine"])
+    assert [path.name for path in group.folders.values()] == ["aa-1", "from-another-machine"]

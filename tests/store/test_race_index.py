@@ -38,12 +38,12 @@ def test_races_are_listed_newest_first_up_to_a_limit(store):
 
 def test_a_summary_describes_a_race(store):
     fill(store, "a")
-    (found,) = store.list(RaceFilter())
-    assert (found.track, found.challenge, found.car) == ("http_logs", "append-no-conflicts", "defaults")
-    assert (found.distribution, found.version, found.revision) == ("opensearch", "3.3.0", "deadbeef")
-    assert found.user_tags == {"intention": "baseline"}
-    assert found.timestamp == "20260301T123015Z"
-    assert found.headline == "12,346 docs/s"
+    (summary,) = store.list(RaceFilter())
+    assert (summary.track, summary.challenge, summary.car) == ("http_logs", "append-no-conflicts", "defaults")
+    assert (summary.distribution, summary.version, summary.revision) == ("opensearch", "3.3.0", "deadbeef")
+    assert summary.user_tags == {"intention": "baseline"}
+    assert summary.timestamp == "20260301T123015Z"
+    assert summary.headline == "12,346 docs/s"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
@@ -114,9 +114,9 @@ def test_races_are_searched_by_the_state_that_lists_show(store):
 def test_a_page_of_the_list_has_the_number_of_all_that_match(store):
     fill(store, "a", "b", "c", "d")
     for criteria in ({}, {"search": ("http",)}, {"user_tags": {"intention": "baseline"}}):
-        found = store.find(RaceFilter(limit=2, offset=1, **criteria))
-        assert [race.race_id for race in found.races] == ["c", "b"]
-        assert found.total == 4
+        page = store.find(RaceFilter(limit=2, offset=1, **criteria))
+        assert [race.race_id for race in page.races] == ["c", "b"]
+        assert page.total == 4
     assert store.find(RaceFilter(limit=2, offset=9)).races == ()
 
 

@@ -237,9 +237,9 @@ def test_the_whole_index_is_checked_again_only_after_another_process_wrote(
         return database
 
     def checks() -> int:
-        found = sum("integrity_check" in statement for statement in statements)
+        count = sum("integrity_check" in statement for statement in statements)
         statements.clear()
-        return found
+        return count
 
     monkeypatch.setattr(race_index, "_connect", traced)
     monkeypatch.setattr(race_index, "_checked", {})

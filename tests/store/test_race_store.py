@@ -160,11 +160,11 @@ def test_listing_creates_no_folders(store):
 
 def test_unfinished_races_are_listed(store):
     running = store.create(unfinished())
-    (found,) = store.list(RaceFilter())
-    assert (found.state, found.verdict) == ("running", "void")
+    (summary,) = store.list(RaceFilter())
+    assert (summary.state, summary.verdict) == ("running", "void")
     running.finish(replace(record(), race_id="race-1"))
-    (found,) = store.list(RaceFilter())
-    assert (found.state, found.verdict) == ("complete", "valid")
+    (summary,) = store.list(RaceFilter())
+    assert (summary.state, summary.verdict) == ("complete", "valid")
 
 
 def test_a_race_is_deleted_with_all_its_files(store):

@@ -39,8 +39,8 @@ class BrowserPage:
 
     async def open(self) -> None:
         target = await self.call("Target.createTarget", url="about:blank")
-        found = await self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        self._session = found["sessionId"]
+        session = await self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session = session["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             await self.call(f"{domain}.enable")
 
@@ -66,19 +66,19 @@ class BrowserPage:
     async def event(self, name: str) -> dict[str, Any]:
         """Waits for an event."""
         while True:
-            for position, one in enumerate(self._events):
-                if one.get("method") == name:
+            for position, event in enumerate(self._events):
+                if event.get("method") == name:
                     del self._events[: position + 1]
-                    return one
+                    return event
             self._events.append(await self._receive())
 
     async def value(self, expression: str) -> Any:
         """Returns the value of an expression in the page, which may be a promise."""
-        found = await self.call(
+        reply = await self.call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        assert "exceptionDetails" not in reply, reply
+        return reply["result"].get("value")
 
     async def until(self, expression: str) -> None:
         """Waits until an expression is true."""
@@ -100,8 +100,8 @@ class BrowserPage:
 
     async def screenshot(self, file: Path) -> None:
         """Stores a picture of the window."""
-        found = await self.call("Page.captureScreenshot")
-        file.write_bytes(base64.b64decode(found["data"]))
+        reply = await self.call("Page.captureScreenshot")
+        file.write_bytes(base64.b64decode(reply["data"]))
 
     async def _receive(self) -> dict[str, Any]:
         async with asyncio.timeout(_TIMEOUT_S):
@@ -128,12 +128,12 @@ async def browser_page(profile: Path) -> AsyncIterator[BrowserPage]:
     try:
         assert process.stderr is not None
         async with asyncio.timeout(_TIMEOUT_S):
-            while not (found := _LISTENING.search(line := await process.stderr.readline())):
+            while not (match := _LISTENING.search(line := await process.stderr.readline())):
                 assert line, "Chromium has ended"
         drain = asyncio.create_task(process.stderr.read())
         async with (
             ClientSession() as session,
-            session.ws_connect(found[1].decode(), max_msg_size=0) as socket,
+            session.ws_connect(match[1].decode(), max_msg_size=0) as socket,
         ):
             page = BrowserPage(socket)
             await page.open()

@@ -18,9 +18,9 @@ _TIMEOUT_S = 300
 def installed_jdks() -> list[Path]:
     """Returns the homes of installed JDKs that have a compiler and Flight Recorder."""
     named = [Path(value) for name, value in os.environ.items() if name.endswith("JAVA_HOME")]
-    found = {path.resolve() for path in (*named, *Path("/usr/lib/jvm").glob("*"))}
+    homes = {path.resolve() for path in (*named, *Path("/usr/lib/jvm").glob("*"))}
     return sorted(
-        path for path in found if (path / "bin/javac").exists() and (path / "lib/jfr/profile.jfc").exists()
+        path for path in homes if (path / "bin/javac").exists() and (path / "lib/jfr/profile.jfc").exists()
     )
 
 

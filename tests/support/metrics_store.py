@@ -99,9 +99,9 @@ class FakeStore:
         if request.method == "PUT":
             self.templates[request.path] = json.loads(request.body)
             return json_response({"acknowledged": True})
-        found = self.templates.get(request.path)
+        stored = self.templates.get(request.path)
         return json_response(
-            {"error": {"reason": "missing"}} if found is None else found, 404 if found is None else 200
+            {"error": {"reason": "missing"}} if stored is None else stored, 404 if stored is None else 200
         )
 
     def _bulk(self, request: HttpRequest) -> HttpResponse:
@@ -125,21 +125,21 @@ class FakeStore:
         if "*" not in name and name not in self.indices:
             return json_response({"error": {"reason": f"no such index [{name}]"}}, 404)
         body = json.loads(request.body)
-        found = self._found(request, body)
+        matching = self._found(request, body)
         for sort in reversed(body.get("sort", [])):
             ((key, how),) = sort.items()
-            found.sort(key=lambda hit: hit["_source"].get(key) or "", reverse=how["order"] == "desc")
-        hits = found[: body.get("size", 10)]
-        return json_response({"hits": {"total": {"value": len(found)}, "hits": hits}})
+            matching.sort(key=lambda hit: hit["_source"].get(key) or "", reverse=how["order"] == "desc")
+        hits = matching[: body.get("size", 10)]
+        return json_response({"hits": {"total": {"value": len(matching)}, "hits": hits}})
 
     def _count(self, request: HttpRequest) -> HttpResponse:
         return json_response({"count": len(self._found(request, json.loads(request.body)))})
 
     def _delete_by_query(self, request: HttpRequest) -> HttpResponse:
-        found = self._found(request, json.loads(request.body))
-        for hit in found:
+        hits = self._found(request, json.loads(request.body))
+        for hit in hits:
             del self.indices[hit["_index"]][hit["_id"]]
-        return json_response({"deleted": len(found)})
+        return json_response({"deleted": len(hits)})
 
     def _document(self, request: HttpRequest) -> HttpResponse:
         _, index, _, key = request.path.split("/")

@@ -59,9 +59,9 @@ def parse_openmetrics(text: str) -> dict[str, Family]:
 
 
 def _described(line: str, families: dict[str, Family], last: Family | None) -> Family:
-    found = _META.fullmatch(line)
-    assert found is not None, f"not a line of OpenMetrics: {line!r}"
-    kind, name, text = found.groups()
+    match = _META.fullmatch(line)
+    assert match is not None, f"not a line of OpenMetrics: {line!r}"
+    kind, name, text = match.groups()
     if last is None or last.name != name:
         assert name not in families, f"the lines of {name} are interleaved"
         last = families[name] = Family(name)
@@ -75,9 +75,9 @@ def _described(line: str, families: dict[str, Family], last: Family | None) -> F
 
 
 def _add_sample(line: str, family: Family) -> None:
-    found = _SAMPLE.fullmatch(line)
-    assert found is not None, f"not a sample of OpenMetrics: {line!r}"
-    name, labels, value, time = found.groups()
+    match = _SAMPLE.fullmatch(line)
+    assert match is not None, f"not a sample of OpenMetrics: {line!r}"
+    name, labels, value, time = match.groups()
     pairs = _PAIR.findall(labels or "")
     assert len({key for key, _ in pairs}) == len(pairs), f"a label comes twice: {line}"
     assert all(key.startswith("__") is False for key, _ in pairs), f"a label is reserved: {line}"

@@ -111,7 +111,7 @@ def _default_task() -> TaskResult:
 
 def summary(race_id: str = "b625d810-94f3-4db7-b65f-d6554a032a0e", **changes: Any) -> RaceSummary:
     """An entry of the list of races."""
-    found = RaceSummary(
+    entry = RaceSummary(
         race_id=race_id,
         timestamp="20260301T123015Z",
         track="http_logs",
@@ -126,7 +126,7 @@ def summary(race_id: str = "b625d810-94f3-4db7-b65f-d6554a032a0e", **changes: An
         state="complete",
         headline="70,730 docs/s",
     )
-    return replace(found, **changes)
+    return replace(entry, **changes)
 
 
 def part(operation: str, **changes: Any) -> SubOperationResult:
@@ -159,12 +159,12 @@ def bulk(name: str = "index-append", **changes: Any) -> TaskResult:
 def paced(name: str = "term", late_p99: float = 0.15, **changes: Any) -> TaskResult:
     """A finished task with a target rate."""
     own = {"paced": True, "latency": times(p50=2.5), "lateness": times(p50=0.05, p99=late_p99)}
-    found = task(name, **own | changes)
+    done = task(name, **own | changes)
     if "latency" not in changes:
-        found = structs.replace(found, latency=_with_lateness(found))
-    if "latency_with_failures" in changes or found.latency is None:
-        return found
-    return structs.replace(found, latency_with_failures=with_failures(found.latency, found.accounting.failed))
+        done = structs.replace(done, latency=_with_lateness(done))
+    if "latency_with_failures" in changes or done.latency is None:
+        return done
+    return structs.replace(done, latency_with_failures=with_failures(done.latency, done.accounting.failed))
 
 
 def _with_lateness(task: TaskResult) -> DurationSummary | None:
@@ -173,11 +173,11 @@ def _with_lateness(task: TaskResult) -> DurationSummary | None:
     if latency is None or service is None or lateness is None:
         return latency
     percentiles = []
-    for each in latency.percentiles:
-        late, without = lateness.at(each.q), service.at(each.q)
+    for percentile in latency.percentiles:
+        late, without = lateness.at(percentile.q), service.at(percentile.q)
         if late is not None and without is not None and late.ms > 0.1 * without.ms:
-            each = structs.replace(each, ms=max(each.ms, without.ms + late.ms))
-        percentiles.append(each)
+            percentile = structs.replace(percentile, ms=max(percentile.ms, without.ms + late.ms))
+        percentiles.append(percentile)
     return structs.replace(latency, percentiles=tuple(percentiles))
 
 

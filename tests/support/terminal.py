@@ -40,10 +40,10 @@ class Terminal:
     def feed(self, text: str) -> None:
         """Shows text."""
         at = 0
-        for found in _SEQUENCE.finditer(text):
-            assert found.start() == at, f"not understood: {text[at : at + 20]!r}"
-            at = found.end()
-            private, numbers, command, carriage_return, line_feed, shown = found.groups()
+        for match in _SEQUENCE.finditer(text):
+            assert match.start() == at, f"not understood: {text[at : at + 20]!r}"
+            at = match.end()
+            private, numbers, command, carriage_return, line_feed, shown = match.groups()
             if shown:
                 self._show(shown)
             elif carriage_return:

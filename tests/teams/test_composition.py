@@ -41,11 +41,11 @@ def test_a_mixin_without_a_base_needs_a_car(tmp_path: Path) -> None:
 
 def test_plugins_add_templates_variables_and_hooks(tmp_path: Path) -> None:
     plugins = (PluginRequest("my-plugin", ("fast",)), PluginRequest("repository-s3"))
-    found = composed(tmp_path, "small", plugins=plugins, plugin_params={"mode": "slow"})
-    assert found.template_folders[-1].parent.name == "default"
-    assert found.plugin_variables == {"mode": "slow"}
-    assert found.installed_plugins == ("my-plugin",)
-    assert [(hook.owner, hook.config_names) for hook in found.hooks] == [("plugin repository-s3", None)]
+    composition = composed(tmp_path, "small", plugins=plugins, plugin_params={"mode": "slow"})
+    assert composition.template_folders[-1].parent.name == "default"
+    assert composition.plugin_variables == {"mode": "slow"}
+    assert composition.installed_plugins == ("my-plugin",)
+    assert [(hook.owner, hook.config_names) for hook in composition.hooks] == [("plugin repository-s3", None)]
 
 
 def test_a_misspelt_parameter_is_reported(tmp_path: Path) -> None:
@@ -64,6 +64,6 @@ def test_a_variable_that_only_a_hook_reads_is_known(tmp_path: Path) -> None:
         'def register(handler):\n    handler.register("post_install", lambda variables: variables["token"])\n'
     )
     root = write_team(tmp_path, {"cars/v1/plain/config.py": hook})
-    found = compose(root, CompositionRequest(cars=("small",), car_params={"token": "x"}))
-    assert found.variables["token"] == "x"
-    assert [(each.owner, each.config_names) for each in found.hooks] == [("car small", ("small",))]
+    composition = compose(root, CompositionRequest(cars=("small",), car_params={"token": "x"}))
+    assert composition.variables["token"] == "x"
+    assert [(each.owner, each.config_names) for each in composition.hooks] == [("car small", ("small",))]

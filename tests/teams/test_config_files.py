@@ -23,10 +23,10 @@ def test_a_whole_configuration_is_read(tmp_path: Path) -> None:
         **{"cluster_settings": {"plugin.mandatory": ["x"]}, "heap_size": "300m", "collector": "G1"},
         **{"heap_dump_path": "/dump", "node_name": "n", "buffer": "30%"},
     }
-    found = read_configuration(render(root, folders, variables), java_major=21)
-    assert found.heap_size == "300m"
-    assert found.jvm_options == ("-XX:+UseG1GC", "-XX:HeapDumpPath=/dump")
-    assert found.settings == {
+    configuration = read_configuration(render(root, folders, variables), java_major=21)
+    assert configuration.heap_size == "300m"
+    assert configuration.jvm_options == ("-XX:+UseG1GC", "-XX:HeapDumpPath=/dump")
+    assert configuration.settings == {
         "cluster.name": "c",
         "network.host": "127.0.0.1",
         "http.port": "1",
@@ -37,8 +37,8 @@ def test_a_whole_configuration_is_read(tmp_path: Path) -> None:
         "indices.memory.index_buffer_size": "30%",
         "logger.org.example.index": "debug",
     }
-    assert found.texts == {"config/words/stop.txt": "the n\n"}
-    assert set(found.copies) == {"config/users"}
+    assert configuration.texts == {"config/words/stop.txt": "the n\n"}
+    assert set(configuration.copies) == {"config/users"}
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_options_are_selected_by_the_version_of_java() -> None:
     ],
 )
 def test_the_heap_is_separated_from_other_options(text: str, heap: str, others: tuple[str, ...]) -> None:
-    found = read_configuration(RenderedFiles({"config/jvm.options": text}), 21)
-    assert (found.heap_size, found.jvm_options) == (heap, others)
+    configuration = read_configuration(RenderedFiles({"config/jvm.options": text}), 21)
+    assert (configuration.heap_size, configuration.jvm_options) == (heap, others)
 
 
 def test_values_of_settings_are_texts_and_empty_ones_are_omitted() -> None:

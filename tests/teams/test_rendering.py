@@ -20,9 +20,9 @@ def test_texts_are_rendered_and_appended_and_other_files_copied(tmp_path: Path) 
             "two/bin/run": "{{ x }}",
         },
     )
-    found = render(root, (root / "one", root / "two"), {"x": 1})
-    assert found.texts == {"config/a.yml": "a: 1\nb: \n"}
-    assert found.copies == {"bin/run": root / "two/bin/run"}
+    rendered = render(root, (root / "one", root / "two"), {"x": 1})
+    assert rendered.texts == {"config/a.yml": "a: 1\nb: \n"}
+    assert rendered.copies == {"bin/run": root / "two/bin/run"}
 
 
 def test_includes_are_relative_to_the_template(tmp_path: Path) -> None:

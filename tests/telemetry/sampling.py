@@ -45,10 +45,10 @@ class DeviceRun:
 
     def values(self) -> dict[tuple[str, ...], float | None]:
         """Returns the first value of each series by its name and the values of its labels."""
-        found: dict[tuple[str, ...], float | None] = {}
-        for one in self.samples:
-            found.setdefault((one.name, *one.labels.values()), one.value)
-        return found
+        values: dict[tuple[str, ...], float | None] = {}
+        for sample in self.samples:
+            values.setdefault((sample.name, *sample.labels.values()), sample.value)
+        return values
 
 
 def observed(server: HttpServer, sink: ListSink | None = None, **more: Any) -> ObservedCluster:

@@ -83,14 +83,14 @@ def changed(document: object, path: tuple[Any, ...], form: object) -> object:
     """Returns a copy of a document in which the part at a path has another form."""
     if not path:
         return form
-    found = part = copy.deepcopy(document)
+    copied = part = copy.deepcopy(document)
     for key in path[:-1]:
         part = part[key]
     if form is DELETED:
         del part[path[-1]]
     else:
         part[path[-1]] = form
-    return found
+    return copied
 
 
 @pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.name)

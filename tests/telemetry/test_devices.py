@@ -107,8 +107,8 @@ def test_a_serverless_cluster_gets_only_the_devices_that_it_permits():
     options = TelemetryOptions(devices=("transform-stats", "node-stats", "ccr-stats"))
 
     def names(*, operator):
-        found = devices_of(options, is_serverless=True, is_operator=operator)
-        return {device.name for device in found}
+        devices = devices_of(options, is_serverless=True, is_operator=operator)
+        return {device.name for device in devices}
 
     assert names(operator=False) == {
         *("transform-stats", "ml-bucket-processing-time", "cluster-environment-info", "startup-time"),

@@ -49,8 +49,8 @@ def reply(request):
 def test_values_have_the_names_of_the_engine_with_the_unit_in_its_own_column():
     run = run_device(EngineCounters, reply)
     assert run.result.errors == ()
-    found = {(one.name, one.labels.get("device", "")): (one.value, one.unit, one.kind) for one in run.samples}
-    assert found == {
+    units = {(one.name, one.labels.get("device", "")): (one.value, one.unit, one.kind) for one in run.samples}
+    assert units == {
         ("indices.docs.count", ""): (7, "", "gauge"),
         ("indices.docs.deleted", ""): (1, "", "gauge"),
         ("indices.indexing.index_total", ""): (9, "", "counter"),

@@ -60,9 +60,9 @@ def test_parameters_select_groups_and_names_are_those_of_rally(params, names):
 
 def test_units_and_kinds_follow_from_the_names():
     run = run_device(NodeStats, {"/_nodes/stats": {"nodes": {"id": NODE}}})
-    found = {one.name: (one.value, one.unit, one.kind) for one in run.samples}
-    assert found["process_cpu_total_in_millis"] == (11, "ms", "counter")
-    assert found["jvm_mem_heap_used_in_bytes"] == (40, "B", "gauge")
-    assert found["jvm_gc_collectors_young_collection_count"] == (2, "", "counter")
-    assert found["thread_pool_write_queue"] == (5, "", "gauge")
-    assert found["os_cgroup_cpu_cfs_quota_micros"] == (-1, "us", "gauge")
+    values = {one.name: (one.value, one.unit, one.kind) for one in run.samples}
+    assert values["process_cpu_total_in_millis"] == (11, "ms", "counter")
+    assert values["jvm_mem_heap_used_in_bytes"] == (40, "B", "gauge")
+    assert values["jvm_gc_collectors_young_collection_count"] == (2, "", "counter")
+    assert values["thread_pool_write_queue"] == (5, "", "gauge")
+    assert values["os_cgroup_cpu_cfs_quota_micros"] == (-1, "us", "gauge")

@@ -104,8 +104,8 @@ def test_every_line_can_be_traced_to_its_file(tmp_path: Path) -> None:
     assembled = assemble(source, source.file)
     assert assembled.text == "first\n[ a one\na two,\nb one\nb two\n ]\nlast"
     origins = [assembled.origin(line) for line in range(1, 8)]
-    found = [(source.display_path(origin.file), origin.line) for origin in origins]
-    assert found == [
+    places = [(source.display_path(origin.file), origin.line) for origin in origins]
+    assert places == [
         ("track.json", 1), ("ops/a.json", 1), ("ops/a.json", 2), ("ops/b.json", 1), ("ops/b.json", 2),
         ("track.json", 2), ("track.json", 3),
     ]  # fmt: skip

@@ -40,9 +40,9 @@ def default(root: Path, home: Path, track: str = "http_logs") -> TrackRequest:
 
 
 def test_without_another_repository_the_bundled_track_is_used_and_nothing_is_cloned(tmp_path: Path) -> None:
-    found = locate_track(TrackRequest(home=tmp_path / "home", track="http_logs"))
-    assert (found.source.root.parent.name, found.revision) == ("tracks", None)
-    assert found.notes == (
+    located = locate_track(TrackRequest(home=tmp_path / "home", track="http_logs"))
+    assert (located.source.root.parent.name, located.revision) == ("tracks", None)
+    assert located.notes == (
         'track "http_logs" is the one that comes with Pacenote; --track-repository=default selects the '
         "public one",
     )
@@ -51,9 +51,9 @@ def test_without_another_repository_the_bundled_track_is_used_and_nothing_is_clo
 
 @pytest.mark.process
 def test_the_track_of_a_configured_default_repository_wins(public: Path, tmp_path: Path) -> None:
-    found = locate_track(default(public, tmp_path))
-    assert found.revision == git("rev-parse", "master", at=public)
-    (note,) = found.notes
+    located = locate_track(default(public, tmp_path))
+    assert located.revision == git("rev-parse", "master", at=public)
+    (note,) = located.notes
     assert note.startswith(f'track "http_logs" from repository "default" ({public}), branch master, ')
     assert note.endswith("; --track-repository=bundled selects the one of Pacenote")
 
@@ -76,18 +76,18 @@ def test_the_track_of_a_default_repository_that_is_cloned_already_wins(
 def test_a_bundled_track_is_used_if_the_default_repository_has_none_of_that_name(
     books: Path, tmp_path: Path
 ) -> None:
-    found = locate_track(default(books, tmp_path))
-    assert found.revision is None
-    assert found.notes[0].endswith('comes with Pacenote; repository "default" has none of that name')
+    located = locate_track(default(books, tmp_path))
+    assert located.revision is None
+    assert located.notes[0].endswith('comes with Pacenote; repository "default" has none of that name')
     assert locate_track(default(books, tmp_path, "books")).revision == git("rev-parse", "master", at=books)
 
 
 @pytest.mark.process
 def test_the_bundled_tracks_can_be_selected(public: Path, tmp_path: Path) -> None:
     request = replace(default(public, tmp_path), track_repository="bundled")
-    found = locate_track(request)
-    assert found.revision is None
-    assert found.notes == ('track "http_logs" is the one that comes with Pacenote',)
+    located = locate_track(request)
+    assert located.revision is None
+    assert located.notes == ('track "http_logs" is the one that comes with Pacenote',)
     assert not (tmp_path / "tracks").exists()
     with pytest.raises(TrackError, match='no track "geonames" comes with Pacenote') as caught:
         locate_track(replace(request, track="geonames"))
@@ -109,10 +109,10 @@ def test_a_default_repository_that_cannot_be_cloned_is_an_error_with_a_way_out(t
 @pytest.mark.process
 def test_with_a_revision_the_track_comes_from_the_repository(public: Path, tmp_path: Path) -> None:
     request = replace(default(public, tmp_path, "./http_logs/"), track_revision="master")
-    found = locate_track(request)
-    assert found.source.name == "http_logs"
-    assert found.source.root.is_relative_to(tmp_path)
-    assert found.notes[0].startswith('track "http_logs" from repository "default"')
+    located = locate_track(request)
+    assert located.source.name == "http_logs"
+    assert located.source.root.is_relative_to(tmp_path)
+    assert located.notes[0].startswith('track "http_logs" from repository "default"')
 
 
 @pytest.mark.process

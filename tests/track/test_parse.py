@@ -202,10 +202,10 @@ def test_violated_rules_of_a_track_are_reported(
 
 @pytest.mark.parametrize(("keys", "expected"), TASK_RULES)
 def test_violated_rules_of_a_task_are_reported(tmp_path: Path, keys: dict[str, Any], expected: str) -> None:
-    found = problems(tmp_path, schedule=[{"operation": "read", **keys}])
-    assert len(found) == 1
-    assert expected in found[0]
-    assert "rendered track.json, line" in found[0]
+    reported = problems(tmp_path, schedule=[{"operation": "read", **keys}])
+    assert len(reported) == 1
+    assert expected in reported[0]
+    assert "rendered track.json, line" in reported[0]
 
 
 @pytest.mark.parametrize(("element", "expected"), PARALLEL_RULES)
@@ -216,8 +216,8 @@ def test_violated_rules_of_a_parallel_element_are_reported(
 
 
 def test_task_names_are_unique_within_a_challenge(tmp_path: Path) -> None:
-    found = problems(tmp_path, schedule=[{"operation": "read"}, parallel({"operation": "read"})])
-    assert found[0].startswith('schedule[1].parallel.tasks[0] is the second task "read" of the challenge')
+    reported = problems(tmp_path, schedule=[{"operation": "read"}, parallel({"operation": "read"})])
+    assert reported[0].startswith('schedule[1].parallel.tasks[0] is the second task "read" of the challenge')
 
 
 def test_challenges_and_a_schedule_cannot_be_combined(tmp_path: Path) -> None:
@@ -326,10 +326,10 @@ def test_target_rates_are_parsed(tmp_path: Path, value: Any, expected: Rate | No
 def test_operations_are_given_by_name_inline_or_by_type(tmp_path: Path) -> None:
     inline = {"operation-type": "sleep", "duration": 1}
     track = load(tmp_path, schedule=[{"operation": "read"}, {"operation": inline}, {"operation": "refresh"}])
-    found = [
+    tasks = [
         (task.name, task.operation.type, task.operation.key_path) for task in track.default_challenge.tasks()
     ]
-    assert found == [
+    assert tasks == [
         ("read", "search", ("operations", 0)),
         ("sleep", "sleep", ("schedule", 1, "operation")),
         ("refresh", "refresh", ("schedule", 2, "operation")),

@@ -17,8 +17,8 @@ RATE = {"target_throughput": Rate(10.0)}
 WIDE = PacingOptions(open_loop=True, max_connections=16)
 
 
-def paced(one: Task, pacing: PacingOptions) -> Task:
-    (only,) = apply_pacing_options(track(one), pacing).challenges[0].tasks()
+def paced(given: Task, pacing: PacingOptions) -> Task:
+    (only,) = apply_pacing_options(track(given), pacing).challenges[0].tasks()
     return only
 
 

@@ -156,17 +156,17 @@ def test_tasks_that_are_late_at_other_percentiles_do_not_make_more_of_each_other
         ),
     )
     tasks = (paced("term", lateness=times(p50=0.05, p99=0.9)), paced("range", lateness=p90_late))
-    found = determine_verdict(record(tasks=tasks)).findings
-    assert [(each.tasks, each.doubtful_from) for each in found] == [(("term",), 99.0), (("range",), 90.0)]
+    findings = determine_verdict(record(tasks=tasks)).findings
+    assert [(each.tasks, each.doubtful_from) for each in findings] == [(("term",), 99.0), (("range",), 90.0)]
 
 
 def test_late_sends_are_blamed_on_the_machine_if_the_driver_waited_for_a_core_longer_than_it_had_one():
     def finding(waited_s: float | None):
         thread = {"name": "drive-0", "cpu_s": 0.77, "run_queue_s": waited_s, "wall_s": 125.0}
-        (found,) = determine_verdict(
+        (only,) = determine_verdict(
             record(tasks=(paced(late_p99=3.0),), driver={"threads": [thread]})
         ).findings
-        return found
+        return only
 
     machine = finding(1.83)
     assert (machine.cause, machine.advice) == (
@@ -324,9 +324,9 @@ def test_pauses_in_one_task_make_the_figures_of_others_no_more_doubtful():
     ]
     driver = {"wall_s": 7000.0, "clock": {"pauses": 2, "paused_s": 0.51, "paused": seconds}}
     tasks = (paced("term", started_s=0.0, duration_s=10.0), paced("range", started_s=10.0, duration_s=10.0))
-    found = determine_verdict(record(tasks=tasks, driver=driver)).findings
-    assert [(each.tasks, each.doubtful_from) for each in found] == [(("term",), 0.0), (("range",), 98.9)]
-    assert "did not run for about 0.11 s of 10 s" in found[1].text
+    findings = determine_verdict(record(tasks=tasks, driver=driver)).findings
+    assert [(each.tasks, each.doubtful_from) for each in findings] == [(("term",), 0.0), (("range",), 98.9)]
+    assert "did not run for about 0.11 s of 10 s" in findings[1].text
 
 
 def test_pauses_in_tasks_that_run_side_by_side_are_counted_once():
@@ -487,8 +487,8 @@ def test_missing_documents_void_a_race_and_additional_ones_make_it_suspect_unles
 )
 def test_documents_of_bulks_without_a_reply_explain_as_many_additional_ones(counted, state, beginning):
     race = record(documents=(DocumentCheck("i", 19_920, counted, unknown=80),))
-    found, reasons = judged(race)
-    assert found == state
+    verdict, reasons = judged(race)
+    assert verdict == state
     assert "".join(reasons).startswith(beginning)
     assert bool(reasons) == bool(beginning)
 

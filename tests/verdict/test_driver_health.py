@@ -240,9 +240,9 @@ def test_a_gap_in_a_short_task_makes_the_figures_of_others_no_more_doubtful() ->
         {"at_s": at_s, "to_s": at_s, "length_s": length_s} for at_s, length_s in ((3.0, 0.3), (90.0, 0.14))
     ]
     tasks = (task("a", started_s=0.0, duration_s=5.0), task("b", started_s=10.0, duration_s=3600.0))
-    found = determine_verdict(record(driver=clock(gaps=gaps, gaps_s=0.44), tasks=tasks)).findings
-    assert [(each.tasks, each.doubtful_from) for each in found] == [(("a",), 0.0), (("b",), 99.996)]
-    assert {each.text.partition(",")[0] for each in found} == {"the driver did not run 2 times"}
+    findings = determine_verdict(record(driver=clock(gaps=gaps, gaps_s=0.44), tasks=tasks)).findings
+    assert [(each.tasks, each.doubtful_from) for each in findings] == [(("a",), 0.0), (("b",), 99.996)]
+    assert {each.text.partition(",")[0] for each in findings} == {"the driver did not run 2 times"}
     (outside,) = determine_verdict(record(driver=clock(gaps=gaps, gaps_s=0.44), tasks=())).findings
     assert (outside.tasks, outside.doubtful_from) == ((), None)
 
@@ -423,8 +423,8 @@ def test_every_step_and_task_above_its_limit_is_doubtful_and_not_only_the_worst(
     faulting = [{"step": step, "major_faults": 150, "operations": 1000} for step in ("a", "c")]
     worst = {"delayed": delayed[1], "busiest": busiest[0], "faulting": faulting[0]}
     lists = {"delayed_tasks": delayed, "busiest_steps": busiest, "faulting_steps": faulting}
-    found = suspect_findings({"threads": [{"name": "drive-0", **worst, **lists}]})
-    assert [finding.tasks for finding in found] == [("a", "b"), ("long", "short", "late"), ("a", "c")]
+    findings = suspect_findings({"threads": [{"name": "drive-0", **worst, **lists}]})
+    assert [finding.tasks for finding in findings] == [("a", "b"), ("long", "short", "late"), ("a", "c")]
     # Earlier versions recorded only the worst.
     earlier = suspect_findings({"threads": [{"name": "drive-0", **worst}]})
     assert [finding.tasks for finding in earlier] == [("a",), ("short",), ("a",)]

@@ -37,16 +37,16 @@ def second(at_s: int, *, long: int = 0, explained: float = 0.0, longest_ms: floa
 def merged(seconds: Sequence[Second]) -> Second:
     """Seconds as the driver merges them."""
     first, *others = seconds
-    found: Second = dict(first)
+    whole: Second = dict(first)
     for other in others:
         for name, value in other.items():
-            known = found[name]
+            known = whole[name]
             if isinstance(value, list) and isinstance(known, list):
-                found[name] = [one + another for one, another in zip(known, value, strict=True)]
+                whole[name] = [one + another for one, another in zip(known, value, strict=True)]
             elif isinstance(value, float | int) and isinstance(known, float | int):
-                found[name] = known + value
+                whole[name] = known + value
     longest = max(float(str(each["longest_short_s"])) for each in seconds)
-    return {**found, "from_s": first["from_s"], "to_s": seconds[-1]["to_s"], "longest_short_s": longest}
+    return {**whole, "from_s": first["from_s"], "to_s": seconds[-1]["to_s"], "longest_short_s": longest}
 
 
 def driver(seconds: Sequence[Mapping[str, object]]) -> dict[str, object]:

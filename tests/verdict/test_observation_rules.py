@@ -19,10 +19,10 @@ from support.records import bulk, judged, record, task
 NODES = ({"name": "a"}, {"name": "b"})
 
 
-def race(found: TaskObservation, nodes: int = 1) -> RaceRecord:
+def race(observation: TaskObservation, nodes: int = 1) -> RaceRecord:
     """A race of one task during which this was observed."""
     cluster = RecordedCluster("opensearch", "3.3.0", nodes=NODES[:nodes])
-    return with_observations(record(tasks=(bulk(),), cluster=cluster), {TASK: found})
+    return with_observations(record(tasks=(bulk(),), cluster=cluster), {TASK: observation})
 
 
 def test_other_programs_on_the_host_of_the_engine_make_a_race_suspect() -> None:
@@ -68,8 +68,8 @@ def test_time_that_was_stolen_from_the_cores_of_the_engine_makes_a_race_suspect(
     assert judged(race(TaskObservation(steal_share=0.05)))[0] == "valid"
 
     def reasons(share: float, of_all: float) -> tuple[str, ...]:
-        found = race(TaskObservation(steal_share=share))
-        return judged(replace(found, driver={**found.driver, "machine": {"stolen_share": of_all}}))[1]
+        raced = race(TaskObservation(steal_share=share))
+        return judged(replace(raced, driver={**raced.driver, "machine": {"stolen_share": of_all}}))[1]
 
     for share, of_all in ((0.06, 0.06), (0.12, 0.11)):
         [text] = reasons(share, of_all)
@@ -83,8 +83,8 @@ def test_time_that_was_stolen_from_the_cores_of_the_engine_makes_a_race_suspect(
 
 def test_stolen_time_of_one_task_does_not_make_the_figures_of_another_doubtful() -> None:
     shares = {"much": 0.12, "little": 0.06, "more": 0.11, "none": 0.05}
-    found = {name: TaskObservation(steal_share=share) for name, share in shares.items()}
-    stolen = with_observations(record(tasks=tuple(task(name) for name in found)), found)
+    observations = {name: TaskObservation(steal_share=share) for name, share in shares.items()}
+    stolen = with_observations(record(tasks=tuple(task(name) for name in observations)), observations)
     findings = determine_verdict(stolen).findings
     assert [(finding.tasks, finding.makes_doubtful) for finding in findings] == [
         (("much", "more"), True),
@@ -97,6 +97,6 @@ def test_stolen_time_of_one_task_does_not_make_the_figures_of_another_doubtful()
 def test_only_tasks_that_are_measured_count() -> None:
     once = task("force-merge", operation_type="force-merge", clients=1, throughput=None)
     once = replace(once, accounting=replace(once.accounting, operations=1))
-    found = {name: TaskObservation(other_share=0.9) for name in ("force-merge", "cleanup", "unknown")}
+    observations = {name: TaskObservation(other_share=0.9) for name in ("force-merge", "cleanup", "unknown")}
     quiet = record(tasks=(bulk(), once, task("cleanup")), unreported=("cleanup",))
-    assert determine_verdict(with_observations(quiet, found)).state == "valid"
+    assert determine_verdict(with_observations(quiet, observations)).state == "valid"

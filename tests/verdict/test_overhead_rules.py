@@ -54,13 +54,13 @@ def test_a_schedule_shows_the_time_that_clients_lose():
 
 @pytest.mark.parametrize(("failed", "is_suspect"), [(10, False), (11, True)])
 def test_requests_that_clean_up_and_fail_make_a_race_suspect(failed: int, is_suspect: bool):
-    found = reasons(cleanup=CleanUps(1_000, {"http-status": failed - 1, "timeout": 1}))
+    texts = reasons(cleanup=CleanUps(1_000, {"http-status": failed - 1, "timeout": 1}))
     text = (
         f"search: {failed} of 1,000 requests that clean up failed ({failed - 1} × http-status, "
         "1 × timeout): scrolls, cursors or other state of operations stay in the engine: see the log "
         "of the engine"
     )
-    assert found == ((text,) if is_suspect else ())
+    assert texts == ((text,) if is_suspect else ())
 
 
 def test_data_that_no_request_asked_for_makes_a_race_suspect():

@@ -274,9 +274,9 @@ def test_signs_of_saturation_are_told_of_the_tasks_that_show_them():
     race = record(tasks=tasks, targets={each.task: TargetRate(50.0, operations=50.0) for each in tasks})
     busy, queued = TaskObservation(used_share=0.97), TaskObservation(used_share=0.12, queued={"search": 7.0})
     race = with_observations(race, {"busy": busy, "queued": queued, "busy-too": busy})
-    found = {finding.tasks: finding.text for finding in determine_verdict(race).findings}
-    assert "queued" not in found["busy", "busy-too"]
-    assert found["queued",] == "33.3 of 50 ops/s: the engine is saturated: requests queued for its threads"
+    texts = {finding.tasks: finding.text for finding in determine_verdict(race).findings}
+    assert "queued" not in texts["busy", "busy-too"]
+    assert texts["queued",] == "33.3 of 50 ops/s: the engine is saturated: requests queued for its threads"
 
 
 @pytest.mark.parametrize(
@@ -353,8 +353,8 @@ def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():
         (1, "parameter sources or schedulers of"),
     ):
         half = saturated(accounting=counts, failed_sources=failed_sources)
-        found, *_ = determine_verdict(record(tasks=(half,), targets=targets)).findings
-        assert found.text.startswith(f"117 of 5,000 ops/s: {why}")
+        finding, *_ = determine_verdict(record(tasks=(half,), targets=targets)).findings
+        assert finding.text.startswith(f"117 of 5,000 ops/s: {why}")
 
 
 def test_a_missed_target_rate_is_blamed_on_the_machine_if_the_driver_did_not_run():

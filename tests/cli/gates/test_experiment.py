@@ -85,16 +85,16 @@ def test_a_gate_speaks_of_each_contender(found, code, told):
 
 
 def test_junit_has_a_suite_for_each_contender():
-    found = result(VariantResult("2g", 6, FASTER), VariantResult("4g", 6, SLOWER), VariantResult("<8g>", 0))
+    outcome = result(VariantResult("2g", 6, FASTER), VariantResult("4g", 6, SLOWER), VariantResult("<8g>", 0))
     for given in (options(), options("worse")):
-        suites = ET.fromstring(result_junit(found, given))
+        suites = ET.fromstring(result_junit(outcome, given))
         counts = [(each.get("name"), each.get("failures"), each.get("errors")) for each in suites]
         assert counts == [("heap-1: 2g", "0", "0"), ("heap-1: 4g", "1", "0"), ("heap-1: <8g>", "0", "1")]
 
 
 def test_junit_says_why_there_is_nothing_to_compare():
-    found = result(VariantResult("2g", 0, failure="too little memory"))
-    assert "no races to compare; 2g failed: too little memory" in result_junit(found, options())
+    outcome = result(VariantResult("2g", 0, failure="too little memory"))
+    assert "no races to compare; 2g failed: too little memory" in result_junit(outcome, options())
 
 
 def test_junit_has_a_suite_for_each_step_if_none_could_be_compared():

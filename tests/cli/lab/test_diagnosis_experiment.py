@@ -32,24 +32,24 @@ RACE = record(
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.options])
 def test_the_experiment_of_a_rule_is_accepted(name: str) -> None:
-    found = answer(RULES[name], CASES[name].fires)
-    text = experiment_text(found, found.advice[0], RACE)
+    finding = answer(RULES[name], CASES[name].fires)
+    text = experiment_text(finding, finding.advice[0], RACE)
     check = RaceOptionCheck(Console(io.StringIO(), io.StringIO()))
     read = read_experiment(text, name, f"{name}.toml", check)
     assert [each.name for each in read.variants] == ["as-raced", name]
-    assert tomllib.loads(text)["primary"] == [found.metric]
+    assert tomllib.loads(text)["primary"] == [finding.metric]
 
 
 def test_counts_in_options_are_whole_numbers_without_separators() -> None:
     for rule, clients, expected in (("I5", 1_000, "2000"), ("I6", 7, "3"), ("I6", 5_000, "2500")):
         more = {"task.clients": clients, "node.write_threads": 4_000}
-        found = answer(RULES[rule], {**CASES[rule].fires, **more})
-        assert found.advice[0].options == {"track-params": {"bulk_indexing_clients": expected}}
+        finding = answer(RULES[rule], {**CASES[rule].fires, **more})
+        assert finding.advice[0].options == {"track-params": {"bulk_indexing_clients": expected}}
 
 
 def test_a_search_is_not_repeated_by_an_experiment() -> None:
     """Its options are not those of races."""
     search = replace(RACE, saturation=RecordedSaturation("index-append", "at least 5 ops/s"))
-    found = answer(RULES["I5"], CASES["I5"].fires)
+    finding = answer(RULES["I5"], CASES["I5"].fires)
     with pytest.raises(UsageError, match="race race-a is a search by `saturate`"):
-        experiment_text(found, found.advice[0], search)
+        experiment_text(finding, finding.advice[0], search)

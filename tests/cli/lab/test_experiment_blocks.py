@@ -25,12 +25,12 @@ def noise(monkeypatch):
     """Returns a function that sets the measured noise of a block."""
 
     def measured(spread, races=10, high=1.0):
-        found = (
+        stored_noise = (
             None
             if spread is None
             else StoredNoise("throughput", races, spread, (0.0, high), has_same_options=True)
         )
-        monkeypatch.setattr(experiment_blocks, "known_noise", lambda _experiment: found)
+        monkeypatch.setattr(experiment_blocks, "known_noise", lambda _experiment: stored_noise)
 
     return measured
 
@@ -79,8 +79,8 @@ def test_the_upper_end_of_a_noise_from_few_races_is_planned_with(run, tmp_path, 
     blocks, (warning,) = planned(40)
     assert blocks == 7
     assert "was measured with only 3 races, so that the upper end of its interval is planned with" in warning
-    found = experiment_blocks.known_noise(None)
-    monkeypatch.setattr(experiment_dry_run, "known_noise", lambda _experiment: found)
+    stored_noise = experiment_blocks.known_noise(None)
+    monkeypatch.setattr(experiment_dry_run, "known_noise", lambda _experiment: stored_noise)
     file = tmp_path / "ab.toml"
     file.write_text(FILE.format(more=""))
     out = run("experiment", "run", file, "--dry-run")[1]

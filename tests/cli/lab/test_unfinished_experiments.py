@@ -97,15 +97,15 @@ def test_races_of_an_unfinished_experiment_have_the_intervals_of_its_looks(run, 
     experiment(ended)
     expected = 1 - error_level(definition(), blocks)(0.05)
     assert expected > 0.99
-    found, notes = confidences(run)
-    assert found == {round(expected, 9)}
+    levels, notes = confidences(run)
+    assert levels == {round(expected, 9)}
     assert f"experiment heap-1 has not ended ({blocks} of 10 blocks)" in notes
 
 
 def test_races_of_an_experiment_that_has_ended_have_plain_intervals(run, experiment):
     experiment(20)
-    found, notes = confidences(run)
-    assert (found, "has not ended" in notes) == ({0.95}, False)
+    levels, notes = confidences(run)
+    assert (levels, "has not ended" in notes) == ({0.95}, False)
 
 
 def test_a_journal_that_cannot_be_read_is_said(run, experiment):
@@ -117,8 +117,8 @@ def test_a_journal_that_cannot_be_read_is_said(run, experiment):
 def test_without_its_file_each_block_may_be_a_look(run, experiment):
     plan = experiment(10)
     ExperimentStore().exact_folder(plan.experiment_id).toml.write_text("changed")
-    found, notes = confidences(run)
-    assert found == {0.995}
+    levels, notes = confidences(run)
+    assert levels == {0.995}
     assert "has not ended" in notes
 
 

@@ -18,8 +18,8 @@ def test_tracks_of_a_folder_are_listed(run, books):
         "All Challenges",
     ]
     assert line.split() == ["books", "Books.", "10", "fast", "fast,slow"]
-    (found,) = json.loads(run(*arguments, "--format=json")[1])
-    assert (found["name"], found["documents"], found["challenges"]) == ("books", 10, ["fast", "slow"])
+    (track,) = json.loads(run(*arguments, "--format=json")[1])
+    assert (track["name"], track["documents"], track["challenges"]) == ("books", 10, ["fast", "slow"])
 
 
 def test_the_folder_or_file_of_one_track_lists_that_track(run, books):

@@ -22,11 +22,11 @@ from support.records import BEGAN, record
 def races(home, metrics_store):
     """Three races: here, in the store, and in both."""
     later = {name: BEGAN + timedelta(days=day) for day, name in enumerate(("here", "both", "store"))}
-    found = {name: structs.replace(record(name), timestamp=moment) for name, moment in later.items()}
+    records = {name: structs.replace(record(name), timestamp=moment) for name, moment in later.items()}
     for name in ("here", "both"):
-        RaceStore(home).create(found[name]).finish(found[name])
+        RaceStore(home).create(records[name]).finish(records[name])
     for name in ("both", "store"):
-        MetricsStore(metrics_store.client()).write(found[name], MetricSources())
+        MetricsStore(metrics_store.client()).write(records[name], MetricSources())
     return metrics_store
 
 
@@ -109,15 +109,15 @@ def test_annotations_of_the_store_are_listed(run, metrics_store):
     own = out.split()[2]
     theirs = Annotation(annotation_id="t1", race_timestamp="20260302T000000Z", message="theirs")
     other = replace(theirs, annotation_id="t2", environment="ci")
-    for one in (theirs, other):
-        StoreAnnotations(metrics_store.client()).add(one)
+    for annotation in (theirs, other):
+        StoreAnnotations(metrics_store.client()).add(annotation)
     rows = [line.split() for line in run("list", "annotations")[1].splitlines()[2:]]
     assert rows == [
         ["t1", "20260302T000000Z", "store", "theirs"],
         [own, "20260301T000000Z", "here,", "store", "mine"],
     ]
-    found = json.loads(run("list", "annotations", "--format=json")[1])
-    assert [one["stored_in"] for one in found] == [["store"], ["here", "store"]]
+    listed = json.loads(run("list", "annotations", "--format=json")[1])
+    assert [one["stored_in"] for one in listed] == [["store"], ["here", "store"]]
 
 
 def test_an_annotation_is_kept_if_the_store_refuses_it(run, metrics_store):

@@ -21,11 +21,11 @@ def race(run, fake_race):
     """Runs a race that leaves a folder with samples."""
 
     def races(request, listener):
-        found = replace(record(request.race_id), tasks=(task("t", samples=SampleCounts(kept=2)),), **changes)
-        folder = RaceStore(request.home).create(found)
+        raced = replace(record(request.race_id), tasks=(task("t", samples=SampleCounts(kept=2)),), **changes)
+        folder = RaceStore(request.home).create(raced)
         write(folder.samples, [SAMPLE, SAMPLE._replace(sample_type="warmup")])
-        folder.finish(found)
-        return found
+        folder.finish(raced)
+        return raced
 
     changes = {}
     fake_race(races)
@@ -49,8 +49,8 @@ def test_a_race_is_in_the_store_when_it_has_ended(race, metrics_store):
     assert lines(err).startswith(f"metrics store {metrics_store.url}: {sum(counts.values())} documents in ")
     (stored,) = metrics_store.documents("rally-races-v1")
     assert (stored["race-id"], stored["track"]) == ("r1", "http_logs")
-    found = metrics_store.documents("rally-metrics-v1")
-    latencies = [one["sample-type"] for one in found if one["name"] == "latency"]
+    metrics = metrics_store.documents("rally-metrics-v1")
+    latencies = [one["sample-type"] for one in metrics if one["name"] == "latency"]
     assert latencies == ["normal", "warmup"]
 
 

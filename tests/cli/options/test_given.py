@@ -178,11 +178,11 @@ def test_secrets_that_are_short_and_headers_of_any_name_are_not_stored() -> None
     ]
     client = {"headers": {"X-Pin": "4711"}, "opaque_id": "me", "create_api_key_per_client": True}
     given = given_options(parser().parse(arguments)) | {"client-options": {"default": client}}
-    found: dict[str, Any] = redact_given_options(given)
-    assert found["env"] == [f"DB_PASSWORD={REDACTED}", f"LOGIN_SECRET={REDACTED}", "A=1"]
-    assert found["set"] == [f"engine.some.password={REDACTED}"]
-    assert found["target-hosts"] == {"default": [f"{REDACTED}@a:1"]}
-    assert found["client-options"] == {
+    redacted: dict[str, Any] = redact_given_options(given)
+    assert redacted["env"] == [f"DB_PASSWORD={REDACTED}", f"LOGIN_SECRET={REDACTED}", "A=1"]
+    assert redacted["set"] == [f"engine.some.password={REDACTED}"]
+    assert redacted["target-hosts"] == {"default": [f"{REDACTED}@a:1"]}
+    assert redacted["client-options"] == {
         "default": {**client, "headers": {"X-Pin": REDACTED}, "opaque_id": REDACTED}
     }
 
@@ -191,12 +191,12 @@ def test_files_are_named_by_absolute_paths(tmp_path: Path) -> None:
     """The race can be repeated from another folder."""
     (tmp_path / "ca.pem").touch()
     arguments = ["--track=t", "--elasticsearch-plugins=analysis-icu,./mine.zip,https://example.org/p.zip"]
-    found = given_options(parser().parse(arguments))
+    given = given_options(parser().parse(arguments))
     expected = ["analysis-icu", str(tmp_path / "mine.zip"), "https://example.org/p.zip"]
-    assert found["elasticsearch-plugins"] == expected
+    assert given["elasticsearch-plugins"] == expected
     arguments = ["--track=t", "--target-hosts=https://a:1", "--client-options=ca_certs:ca.pem"]
-    found = given_options(parser().parse(arguments))
-    assert found["client-options"] == {"ca_certs": str(tmp_path / "ca.pem")}
+    given = given_options(parser().parse(arguments))
+    assert given["client-options"] == {"ca_certs": str(tmp_path / "ca.pem")}
 
 
 def test_a_simple_table_is_not_read_from_a_file_of_its_name(tmp_path: Path) -> None:

@@ -68,9 +68,9 @@ def region_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shown]:
     monkeypatch.delenv("NO_COLOR", raising=False)
     controller, side = os.openpty()
     with CountedStream(os.fdopen(side, "wb"), encoding="utf-8") as stream:
-        found = Shown(stream, controller)
-        yield found
-        found.region.close()
+        shown = Shown(stream, controller)
+        yield shown
+        shown.region.close()
     os.close(controller)
 
 

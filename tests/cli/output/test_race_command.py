@@ -69,9 +69,9 @@ def test_notes_say_what_the_command_does_not_repeat():
 
 def test_races_that_cannot_be_repeated_say_why():
     imported = replace(PLAIN, imported=ImportedResults("rally", "race", "race.json", "0" * 64))
-    found = RecordedSaturation(task="search", answer="100/s", stable=100.0, unstable=120.0)
+    answer = RecordedSaturation(task="search", answer="100/s", stable=100.0, unstable=120.0)
     for race, reason in (
         (imported, "Not known: race race-1 was imported: the options to repeat it are not known."),
-        (replace(PLAIN, saturation=found), "Not known: it is a search for the highest rate, by `saturate`."),
+        (replace(PLAIN, saturation=answer), "Not known: it is a search for the highest rate, by `saturate`."),
     ):
         assert race_command(race, "pacenote") == ("", (reason,))

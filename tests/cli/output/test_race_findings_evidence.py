@@ -32,17 +32,17 @@ def read(race: RaceRecord, folder: RaceFolder) -> tuple[RaceEvidence, str]:
 def test_a_race_without_series_is_diagnosed_from_what_there_is(race: RaceRecord) -> None:
     folder = RaceStore().create(race)
     folder.write_snapshot(RaceSnapshot(Snapshot({"setting.a": "1"})))
-    found, printed = read(race, folder)
+    evidence, printed = read(race, folder)
     assert printed == ""
-    assert found.observed.timeline is None
-    assert any("There is no timeline: " in text for text in found.observed.missing)
-    assert found.diagnosis is not None
+    assert evidence.observed.timeline is None
+    assert any("There is no timeline: " in text for text in evidence.observed.missing)
+    assert evidence.diagnosis is not None
 
 
 def test_a_race_that_is_not_complete_is_not_diagnosed(race: RaceRecord) -> None:
     interrupted = replace(race, complete=False, interrupted=True)
-    found, printed = read(interrupted, RaceStore().create(interrupted))
-    assert (found.diagnosis, printed) == (None, "")
+    evidence, printed = read(interrupted, RaceStore().create(interrupted))
+    assert (evidence.diagnosis, printed) == (None, "")
 
 
 def test_nothing_is_read_of_an_imported_race_or_of_one_that_could_not_be_stored(race: RaceRecord) -> None:
@@ -57,8 +57,8 @@ def test_files_that_are_not_those_of_a_race_are_named(race: RaceRecord) -> None:
     folder = RaceStore().create(race)
     for file in (folder.series, folder.samples, folder.telemetry):
         file.write_bytes(b"PAR1 not a table")
-    found, _ = read(race, folder)
-    assert any("There is no timeline: " in text for text in found.observed.missing)
+    evidence, _ = read(race, folder)
+    assert any("There is no timeline: " in text for text in evidence.observed.missing)
 
 
 def test_a_defect_does_not_hide_the_results(race: RaceRecord, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +66,6 @@ def test_a_defect_does_not_hide_the_results(race: RaceRecord, monkeypatch: pytes
         raise StopIteration
 
     monkeypatch.setattr("pacenote.cli.output.race_findings.race_diagnosis", broken)
-    found, printed = read(race, RaceStore().create(race))
-    assert found.diagnosis is None
+    evidence, printed = read(race, RaceStore().create(race))
+    assert evidence.diagnosis is None
     assert "warning: the race cannot be diagnosed: a defect of Pacenote: StopIteration" in printed

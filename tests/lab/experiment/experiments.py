@@ -198,15 +198,15 @@ def evaluated(
     )
     progress, evaluation = ExperimentProgress(plan), Evaluation(experiment, RaceStore(Path("/nonexistent")))
     while race := next(iter(progress.left()), None):
-        found, race_id = race_of(race), f"e-1-{race.number:03}"
+        outcome, race_id = race_of(race), f"e-1-{race.number:03}"
         entry = {"event": "ended", "at": "", "race": race.number, "race_id": race_id}
-        if isinstance(found, str):
-            entry |= {"outcome": "failed", "text": found}
+        if isinstance(outcome, str):
+            entry |= {"outcome": "failed", "text": outcome}
         else:
             own = replace(
-                found,
+                outcome,
                 race_id=race_id,
-                timestamp=found.timestamp + timedelta(minutes=10 * race.number),
+                timestamp=outcome.timestamp + timedelta(minutes=10 * race.number),
                 user_tags={"experiment": "e-1", "block": str(race.block), "variant": race.variant},
             )
             evaluation.read[race_id] = ComparedRace(own)

@@ -109,15 +109,15 @@ def test_all_contenders_and_looks_share_the_probability_of_a_false_alarm(variant
     names = tuple(Variant(name) for name in "abcd"[:variants])
     given = {"blocks": 5, "variants": names, "primary": ("throughput:index-append",)} | changes
     evaluation, progress = evaluated(pair(**given), lambda race: raced(1e4, race.number))
-    found = evaluation.result(progress).variants[1].comparison.primary[0].change
-    assert 1 - found.confidence == pytest.approx(level)
+    change = evaluation.result(progress).variants[1].comparison.primary[0].change
+    assert 1 - change.confidence == pytest.approx(level)
 
 
 def test_the_words_of_a_sweep_allow_for_its_number_of_levels():
     sweep = Experiment(name="s", design="sweep", blocks=5, factors=factors(heap="1g 2g 4g"))
     evaluation, progress = evaluated(sweep, lambda race: raced(1e4, race.number))
-    found = evaluation.result(progress).variants[1].comparison.primary
-    assert max(each.change.confidence for each in found if each.change) > 1 - 0.05 / 2 - 1e-9
+    primary = evaluation.result(progress).variants[1].comparison.primary
+    assert max(each.change.confidence for each in primary if each.change) > 1 - 0.05 / 2 - 1e-9
 
 
 def after(races, progress):

@@ -43,13 +43,13 @@ def compared(blocks, race_of, primary=THROUGHPUT):
 
 @pytest.mark.parametrize(("doubtful", "answer", "left"), [((2,), "better", 9), ((2, 7), "better", 8)])
 def test_a_doubtful_race_costs_its_block(doubtful, answer, left):
-    found = compared(10, of_blocks(doubtful, {"b": 12_000.0}))
-    (metric,) = found.primary
-    assert (found.answer, len(metric.baseline), len(metric.contender)) == (answer, left, left)
+    comparison = compared(10, of_blocks(doubtful, {"b": 12_000.0}))
+    (metric,) = comparison.primary
+    assert (comparison.answer, len(metric.baseline), len(metric.contender)) == (answer, left, left)
     assert metric.change.value == pytest.approx(0.2, abs=0.01)
     assert metric.lost_blocks == tuple(f"e-1/{block}" for block in doubtful)
-    assert not any(each.makes_doubtful for each in found.findings)
-    texts = [each.text for each in found.findings]
+    assert not any(each.makes_doubtful for each in comparison.findings)
+    texts = [each.text for each in comparison.findings]
     assert any(text.startswith(f"{BUSY.text} (in {len(doubtful)} of 20 races") for text in texts)
     blocks = " and ".join(metric.lost_blocks)
     assert (
@@ -59,13 +59,13 @@ def test_a_doubtful_race_costs_its_block(doubtful, answer, left):
 
 
 def test_more_than_a_fifth_of_doubtful_blocks_voids_the_metric():
-    found = compared(10, of_blocks((2, 5, 8), {"b": 12_000.0}))
-    assert (found.answer, found.primary[0].word, found.primary[0].lost_blocks) == ("void", "void", ())
-    assert found.findings[0].makes_doubtful
+    outcome = compared(10, of_blocks((2, 5, 8), {"b": 12_000.0}))
+    assert (outcome.answer, outcome.primary[0].word, outcome.primary[0].lost_blocks) == ("void", "void", ())
+    assert outcome.findings[0].makes_doubtful
     assert (
         "3 of 10 blocks do not count for throughput:index-append: a race of e-1/2, e-1/5 and e-1/8 is "
         "doubtful; at most 2 may be lost"
-    ) in [each.text for each in found.findings]
+    ) in [each.text for each in outcome.findings]
 
 
 def test_doubtful_and_void_races_count_together():
@@ -78,10 +78,10 @@ def test_doubtful_and_void_races_count_together():
 
 
 def test_a_doubtful_percentile_costs_no_block_of_the_throughput():
-    found = compared(5, of_blocks((1, 2, 3), {"b": 12_000.0}, LATE), (*THROUGHPUT, "p99-service-time:term"))
-    words = {each.metric.key: each.word for each in found.primary}
+    outcome = compared(5, of_blocks((1, 2, 3), {"b": 12_000.0}, LATE), (*THROUGHPUT, "p99-service-time:term"))
+    words = {each.metric.key: each.word for each in outcome.primary}
     assert words["p99-service-time"] == "void"
-    throughput = next(each for each in found.primary if each.metric.key == "throughput")
+    throughput = next(each for each in outcome.primary if each.metric.key == "throughput")
     assert throughput.lost_blocks == ()
     assert throughput.change is not None
 
@@ -91,9 +91,9 @@ def test_a_race_with_many_errors_costs_its_block():
         failed = {"error_rate": 0.05} if (race.variant, race.block) == ("b", 3) else {}
         return raced(1e4, race.number, tasks=(index(1e4 + race.number, **failed), search()))
 
-    found = compared(5, race_of)
-    assert found.answer != "void"
-    assert found.primary[0].lost_blocks == ("e-1/3",)
+    comparison = compared(5, race_of)
+    assert comparison.answer != "void"
+    assert comparison.primary[0].lost_blocks == ("e-1/3",)
 
 
 @pytest.mark.parametrize(("rate", "answer"), [(8_000.0, "worse"), (12_000.0, "partly void")])
@@ -105,10 +105,10 @@ def test_a_race_of_a_spared_block_voids_only_metrics_that_lost_too_many(rate, an
         finding = doubtful.get((race.variant, race.block))
         return replace(own, verdict=Verdict("suspect", (finding,))) if finding else own
 
-    found = compared(10, race_of, (*THROUGHPUT, "p99-service-time:term"))
-    throughput = next(each for each in found.primary if each.metric.key == "throughput")
-    assert (found.answer, throughput.lost_blocks) == (answer, ("e-1/3",))
-    stolen = next(each for each in found.findings if each.text.startswith(STOLEN.text))
+    comparison = compared(10, race_of, (*THROUGHPUT, "p99-service-time:term"))
+    throughput = next(each for each in comparison.primary if each.metric.key == "throughput")
+    assert (comparison.answer, throughput.lost_blocks) == (answer, ("e-1/3",))
+    stolen = next(each for each in comparison.findings if each.text.startswith(STOLEN.text))
     assert (stolen.tasks, stolen.makes_doubtful) == (("term",), True)
 
 
@@ -118,10 +118,10 @@ def test_errors_are_not_hidden_by_leaving_out_their_blocks():
         rate = 12_000.0 if race.variant == "b" else 10_000.0
         return raced(rate, race.number, tasks=(index(rate + race.number, **failed), search()))
 
-    found = compared(10, race_of, (*THROUGHPUT, "error-rate:index-append"))
-    words = {each.metric.key: (each.word, len(each.lost_blocks)) for each in found.primary}
+    comparison = compared(10, race_of, (*THROUGHPUT, "error-rate:index-append"))
+    words = {each.metric.key: (each.word, len(each.lost_blocks)) for each in comparison.primary}
     assert words == {"throughput": ("better", 2), "error-rate": ("void", 0)}
-    assert found.answer == "partly void"
+    assert comparison.answer == "partly void"
 
 
 def test_what_voids_only_the_blocks_that_count_is_shown():
@@ -134,12 +134,12 @@ def test_what_voids_only_the_blocks_that_count_is_shown():
         is_doubtful = race.variant == "b" and race.block in (2, 7)
         return replace(own, verdict=Verdict("suspect", (BUSY,))) if is_doubtful else own
 
-    found = compared(10, race_of)
-    assert found.answer == "void"
+    comparison = compared(10, race_of)
+    assert comparison.answer == "void"
     assert (
         "still became faster while it was measured (in 0 of 8 races of the baseline, 8 of 8 of the "
         "contender) (of the blocks that count for throughput:index-append)"
-    ) in [each.text for each in found.findings if each.makes_doubtful]
+    ) in [each.text for each in comparison.findings if each.makes_doubtful]
 
 
 @pytest.mark.parametrize(("done", "doubtful", "ends"), [(3, (2,), ""), (3, (1, 3), ""), (5, (2,), "")])
@@ -164,9 +164,9 @@ def test_doubtful_races_do_not_make_a_level_the_best(doubtful, best):
     rates = {"1g": 9_000.0, "2g": 10_000.0, "4g": 12_000.0}
     evaluation, progress = evaluated(sweep(), of_blocks(doubtful, rates, variants="4g"))
     result = evaluation.result(progress)
-    found = {cell.name: cell for cell in result.cells}
-    assert [name for name, cell in found.items() if cell.is_best] == [best]
-    assert (found["4g"].lost, found["4g"].is_void) == (len(doubtful), best != "4g")
+    cells = {cell.name: cell for cell in result.cells}
+    assert [name for name, cell in cells.items() if cell.is_best] == [best]
+    assert (cells["4g"].lost, cells["4g"].is_void) == (len(doubtful), best != "4g")
     assert not result.is_void
 
 
@@ -188,8 +188,8 @@ def test_a_sweep_without_a_level_that_counts_is_void():
 
 def test_races_in_test_mode_decide_no_sweep():
     def race_of(race):
-        found = raced(1e4, race.number)
-        return replace(found, options=replace(found.options, test_mode=True))
+        record = raced(1e4, race.number)
+        return replace(record, options=replace(record.options, test_mode=True))
 
     evaluation, progress = evaluated(sweep(3), race_of)
     assert evaluation.result(progress).is_void

@@ -31,8 +31,8 @@ def cells(evaluation, progress):
     return {cell.name: cell for cell in evaluation.result(progress).cells}
 
 
-def best_of(found):
-    return [name for name, cell in found.items() if cell.is_best]
+def best_of(by_level):
+    return [name for name, cell in by_level.items() if cell.is_best]
 
 
 @pytest.mark.parametrize("lost", ["void", "failed"])
@@ -44,10 +44,10 @@ def test_a_level_whose_races_are_lost_is_not_the_best(lost):
         figures = {"1g": 9_000.0, "2g": 10_000.0, "4g": 20_000.0}
         return raced(figures[race.variant], race.number, "void" if is_lost else "valid")
 
-    found = cells(*evaluated(sweep(), race_of))
-    assert best_of(found) == ["2g"]
-    assert (found["4g"].is_void, found["4g"].lost, found["4g"].in_best_region) == (True, 3, False)
-    assert not found["2g"].is_void
+    by_level = cells(*evaluated(sweep(), race_of))
+    assert best_of(by_level) == ["2g"]
+    assert (by_level["4g"].is_void, by_level["4g"].lost, by_level["4g"].in_best_region) == (True, 3, False)
+    assert not by_level["2g"].is_void
 
 
 def test_one_lost_race_does_not_void_its_level():
@@ -56,10 +56,10 @@ def test_one_lost_race_does_not_void_its_level():
         rate = {"1g": 9_000.0, "2g": 10_000.0, "4g": 12_000.0}[race.variant]
         return raced(50_000.0 if is_lost else rate, race.number, "void" if is_lost else "valid")
 
-    found = cells(*evaluated(sweep(), race_of))
-    assert best_of(found) == ["4g"]
-    assert (found["4g"].races, found["4g"].lost) == (4, 1)
-    assert found["4g"].value == pytest.approx(12_000, rel=0.01)
+    by_level = cells(*evaluated(sweep(), race_of))
+    assert best_of(by_level) == ["4g"]
+    assert (by_level["4g"].races, by_level["4g"].lost) == (4, 1)
+    assert by_level["4g"].value == pytest.approx(12_000, rel=0.01)
 
 
 @pytest.mark.process  # It compares many races.
@@ -69,10 +69,10 @@ def test_a_level_that_is_left_out_is_not_the_best():
             return "out of memory"
         return raced({"1g": 9_000.0, "2g": 10_000.0, "4g": 12_000.0}[race.variant], race.number)
 
-    found = cells(*evaluated(sweep(blocks=10), race_of))
-    assert (found["4g"].is_void, found["4g"].is_left_out) == (False, True)
-    assert best_of(found) == ["2g"]
-    assert [name for name, cell in found.items() if cell.in_best_region] == ["2g"]
+    by_level = cells(*evaluated(sweep(blocks=10), race_of))
+    assert (by_level["4g"].is_void, by_level["4g"].is_left_out) == (False, True)
+    assert best_of(by_level) == ["2g"]
+    assert [name for name, cell in by_level.items() if cell.in_best_region] == ["2g"]
 
 
 def test_the_best_level_belongs_to_its_region_although_another_one_ran_in_better_blocks():
@@ -82,10 +82,10 @@ def test_the_best_level_belongs_to_its_region_although_another_one_ran_in_better
             return "the disk was full"
         return raced((10_300.0 if race.variant == "2g" else 10_000.0) * 1.2**race.block, race.number)
 
-    found = cells(*evaluated(sweep(levels="1g 2g"), race_of))
-    assert best_of(found) == ["2g"]
-    assert found["2g"].in_best_region
-    assert found["2g"].value > found["1g"].value
+    by_level = cells(*evaluated(sweep(levels="1g 2g"), race_of))
+    assert best_of(by_level) == ["2g"]
+    assert by_level["2g"].in_best_region
+    assert by_level["2g"].value > by_level["1g"].value
 
 
 def test_void_races_are_not_noise():
@@ -122,8 +122,8 @@ def test_suspect_races_of_designs_without_comparisons_are_named():
     suspect = Verdict("suspect", (Finding("the CPU was throttled"),))
 
     def race_of(race):
-        found = raced(1e4, race.number)
-        return structs.replace(found, verdict=suspect) if race.block == 2 else found
+        record = raced(1e4, race.number)
+        return structs.replace(record, verdict=suspect) if race.block == 2 else record
 
     experiment = Experiment(name="n", design="noise", blocks=3, variants=(Variant("one"),))
     evaluation, progress = evaluated(experiment, race_of)
@@ -185,8 +185,8 @@ def test_a_metric_that_no_race_has_becomes_a_note():
 
 def test_a_metric_that_one_race_lacks_does_not_decide():
     def race_of(race):
-        found = raced(12_000.0 if race.variant == "b" else 10_000.0, race.number)
-        return structs.replace(found, tasks=found.tasks[:1]) if race.number == 3 else found
+        record = raced(12_000.0 if race.variant == "b" else 10_000.0, race.number)
+        return structs.replace(record, tasks=record.tasks[:1]) if race.number == 3 else record
 
     evaluation, progress = evaluated(pair(primary=(*THROUGHPUT, "p99:term")), race_of)
     result = evaluation.result(progress)
@@ -196,12 +196,12 @@ def test_a_metric_that_one_race_lacks_does_not_decide():
 
 def test_a_metric_that_no_pair_has_in_common_decides_nothing():
     def race_of(race):
-        found = raced(12_000.0 if race.variant == "b" else 10_000.0, race.number)
-        return structs.replace(found, tasks=found.tasks[:1]) if race.variant == "b" else found
+        record = raced(12_000.0 if race.variant == "b" else 10_000.0, race.number)
+        return structs.replace(record, tasks=record.tasks[:1]) if race.variant == "b" else record
 
     evaluation, progress = evaluated(pair(primary=("p99:term",)), race_of)
-    found = evaluation.result(progress).variants[1].comparison
-    assert (found.answer, found.primary) == ("no verdict", ())
+    comparison = evaluation.result(progress).variants[1].comparison
+    assert (comparison.answer, comparison.primary) == ("no verdict", ())
 
 
 @pytest.mark.process  # It compares many races.

@@ -57,8 +57,8 @@ def test_without_options_the_file_is_kept():
     ("blocks", "looks"), [(20, [5, 10, 20]), (10, [5, 10]), (7, [5, 7]), (5, None), (3, None)]
 )
 def test_looks_end_with_the_last_block(given, blocks, looks):
-    found = given(blocks)
-    assert (found["blocks"], found.get("looks")) == (blocks, looks)
+    options = given(blocks)
+    assert (options["blocks"], options.get("looks")) == (blocks, looks)
 
 
 def test_parameters_of_the_track_are_added(given):

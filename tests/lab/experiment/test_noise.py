@@ -49,8 +49,8 @@ def test_what_few_races_allow_to_see_is_that_of_the_upper_end_of_their_noise(cou
     planned = value.block_spread if count == 10 else value.block_interval[1]
     assert dict(value.detectable)[10] == pytest.approx(detectable_effect(planned, 10))
     document = noise_document({}, records, [value], "noise-1", OPTIONS)
-    found = stored_noise(document, OPTIONS, ("throughput",), records[0].environment.host_name or "")
-    assert (found.races, found.planned_with) == (count, planned)
+    noise = stored_noise(document, OPTIONS, ("throughput",), records[0].environment.host_name or "")
+    assert (noise.races, noise.planned_with) == (count, planned)
 
 
 def test_more_blocks_see_smaller_effects():
@@ -77,9 +77,9 @@ def test_a_noise_experiment_is_stored_for_its_workload_and_host(tmp_path):
     assert lab.evaluation.result(progress).noise[0].races == 4
     store = ExperimentStore(tmp_path)
     lab.evaluation.store_noise(progress, store)
-    found = stored_noise(store.noise(), OPTIONS, (), "")
-    assert (found.label, found.races, found.has_same_options) == ("throughput:index-append", 4, True)
-    assert 0 < found.block_interval[0] < found.block_spread < found.block_interval[1] < 0.1
+    noise = stored_noise(store.noise(), OPTIONS, (), "")
+    assert (noise.label, noise.races, noise.has_same_options) == ("throughput:index-append", 4, True)
+    assert 0 < noise.block_interval[0] < noise.block_spread < noise.block_interval[1] < 0.1
     assert stored_noise(store.noise(), OPTIONS, (), "another") is None
     assert stored_noise(store.noise(), OPTIONS | {"challenge": "other"}, (), "") is None
     assert stored_noise(store.noise(), OPTIONS | {"track-params": {"docs": 5}}, (), "") is None
@@ -112,9 +112,9 @@ def test_the_noise_is_that_of_the_primary_metric_that_varies_most(primary, label
         if metric.label in spreads
     ]
     document = noise_document({}, [record], values, "noise-1", OPTIONS)
-    found = stored_noise(document, OPTIONS, primary, record.environment.host_name or "")
-    assert (found and found.label) == label
-    assert found is None or found.block_spread == spreads[label]
+    noise = stored_noise(document, OPTIONS, primary, record.environment.host_name or "")
+    assert (noise and noise.label) == label
+    assert noise is None or noise.block_spread == spreads[label]
 
 
 def test_a_spread_is_not_replaced_by_one_of_fewer_races(tmp_path):
@@ -149,15 +149,15 @@ def test_processes_that_store_a_spread_wait_for_each_other(tmp_path):
 
 
 def test_races_of_another_engine_or_with_other_data_have_another_key():
-    one = race("a")
+    record = race("a")
     others = (
-        replace(one, car_params={"heap_size": "2g"}),
-        replace(one, track=replace(one.track, params={"docs": 5})),
-        replace(one, cluster=replace(one.cluster, version="9.9.9")),
-        replace(one, options=replace(one.options, settings={"index.codec": "default"})),
+        replace(record, car_params={"heap_size": "2g"}),
+        replace(record, track=replace(record.track, params={"docs": 5})),
+        replace(record, cluster=replace(record.cluster, version="9.9.9")),
+        replace(record, options=replace(record.options, settings={"index.codec": "default"})),
     )
-    assert len({noise_key(one), *map(noise_key, others)}) == 5
-    assert noise_key(race("b", 3, seed=7)) == noise_key(one)
+    assert len({noise_key(record), *map(noise_key, others)}) == 5
+    assert noise_key(race("b", 3, seed=7)) == noise_key(record)
 
 
 def test_other_experiments_store_no_noise(tmp_path):

@@ -57,8 +57,8 @@ def test_a_screening_sees_what_it_is_planned_to_see(blocks):
     effects = []
     for seed in range(60):
         values, positions = drawn(blocks, 16, seed)
-        found = screening_effects(design, values, positions)
-        effects += [effect.at(1 - 0.05 / 7) for effect in found]
+        estimated = screening_effects(design, values, positions)
+        effects += [effect.at(1 - 0.05 / 7) for effect in estimated]
     assert planned_effect(experiment, NOISE) == pytest.approx(typical(effects), rel=0.15)
 
 

@@ -40,22 +40,22 @@ VARIANTS = '[variants.a]\n[variants.b]\ncar = "2gheap"\n'
 
 
 def test_a_file_is_read_completely():
-    found = read(
+    experiment = read(
         'question = "Is it?"\nblocks = 15\nlooks = true\nprecision = "1.5 %"\nsmallest-effect = "2%"\n'
         'primary = ["throughput:index"]\nseed = 7\nbudget = "1.5 h"\ncool-down = "30s"\nwarm-up = 2\n'
         + RACE
         + VARIANTS
     )
-    assert (found.name, found.question, found.design) == ("heap", "Is it?", "pair")
-    assert (found.blocks, found.looks, found.precision, found.smallest_effect) == (
+    assert (experiment.name, experiment.question, experiment.design) == ("heap", "Is it?", "pair")
+    assert (experiment.blocks, experiment.looks, experiment.precision, experiment.smallest_effect) == (
         15,
         (5, 10, 15),
         0.015,
         0.02,
     )
-    assert (found.primary, found.seed, found.warm_up) == (("throughput:index",), 7, 2)
-    assert (found.budget_s, found.cool_down_s) == (5400.0, 30.0)
-    assert found.variants == (Variant("a", {}, 13), Variant("b", {"car": "2gheap"}, 14))
+    assert (experiment.primary, experiment.seed, experiment.warm_up) == (("throughput:index",), 7, 2)
+    assert (experiment.budget_s, experiment.cool_down_s) == (5400.0, 30.0)
+    assert experiment.variants == (Variant("a", {}, 13), Variant("b", {"car": "2gheap"}, 14))
 
 
 def test_factors_keep_the_order_of_their_levels():

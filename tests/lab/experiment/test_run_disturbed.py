@@ -228,8 +228,8 @@ def test_a_comparison_of_the_races_leaves_the_disturbed_one_out(tmp_path):
     for call in lab.runner.calls:
         race = RaceFolder(lab.races.races / call.race_id).read()
         sides[race.user_tags["variant"]].append(ComparedRace(race))
-    found = compare_groups(sides["a"], sides["b"])
-    assert found.design == "paired"
-    compared = {race.race_id for side in (found.baseline, found.contender) for race in side.races}
+    comparison = compare_groups(sides["a"], sides["b"])
+    assert comparison.design == "paired"
+    compared = {race.race_id for side in (comparison.baseline, comparison.contender) for race in side.races}
     assert compared == {f"heap-1-{number}" for number in ("001", "002.2", "003", "004", "005", "006")}
-    assert "not compared, because their experiment repeated them: heap-1-002" in found.notes
+    assert "not compared, because their experiment repeated them: heap-1-002" in comparison.notes

@@ -281,10 +281,10 @@ def test_races_of_a_tag_can_be_compared_although_one_was_killed_and_others_warme
     assert lab.run().progress.left() == ()
     groups = [find_group(lab.races, [f"tag:variant={name}"]).races for name in ("a", "b")]
     assert sorted(map(len, groups)) == [3, 4]
-    found = compare_groups(*groups, ComparisonOptions())
-    assert (found.design, len(found.baseline.races), len(found.contender.races)) == ("paired", 3, 3)
-    assert found.answer != "void"
-    assert "no partner" not in str(found.findings)
+    outcome = compare_groups(*groups, ComparisonOptions())
+    assert (outcome.design, len(outcome.baseline.races), len(outcome.contender.races)) == ("paired", 3, 3)
+    assert outcome.answer != "void"
+    assert "no partner" not in str(outcome.findings)
 
 
 def test_a_race_that_was_deleted_does_not_keep_an_experiment_from_going_on(tmp_path):

@@ -124,8 +124,8 @@ class FakeRunner:
 
 def _times(p99: float) -> DurationSummary:
     """Returns a distribution with a 99th percentile."""
-    found = [structs.replace(each, ms=p99) if each.q == 99 else each for each in TIMES.percentiles]
-    return structs.replace(TIMES, percentiles=tuple(found))
+    percentiles = [structs.replace(each, ms=p99) if each.q == 99 else each for each in TIMES.percentiles]
+    return structs.replace(TIMES, percentiles=tuple(percentiles))
 
 
 TIMES = times()

@@ -27,8 +27,8 @@ def test_what_is_doubtful_answers_nothing(tmp_path):
     """A part of the metrics may be void, and the others decide alone."""
     search = Search.of(tmp_path, PLAN, effect=lambda params: 1.08 if params.get("a") == 2 else 1.0)
     search.run()
-    found = search.result()
-    assert (found.answer, [one.word for one in found.limits]) == ("better", ["kept"])
+    result = search.result()
+    assert (result.answer, [one.word for one in result.limits]) == ("better", ["kept"])
     stored = dict(RECORDS)
     for doubtful, answer, word in (("index-append", "void", "kept"), ("term", "not shown", "unclear")):
         verdict = Verdict("suspect", (Finding("late", "machine", "", (doubtful,), 0.0),))
@@ -37,9 +37,9 @@ def test_what_is_doubtful_answers_nothing(tmp_path):
             for folder, race in stored.items()
             if "experiment" in race.user_tags
         })
-        found = search.result()
-        assert found.confirmation.variants[1].comparison.answer == "partly void"
-        assert (found.answer, [one.word for one in found.limits]) == (answer, [word])
+        result = search.result()
+        assert result.confirmation.variants[1].comparison.answer == "partly void"
+        assert (result.answer, [one.word for one in result.limits]) == (answer, [word])
 
 
 def test_the_objective_is_not_another_metric_whose_name_begins_alike():
@@ -111,8 +111,8 @@ def test_a_journal_that_no_search_has_is_refused(events: list[TuneEvent], proble
 
 def test_the_largest_and_the_smallest_numbers_are_compared(tmp_path: Path) -> None:
     journal = [SUGGESTED, *(ended(one, block, (5e-324, 1e75)[one]) for block in (1, 2) for one in (0, 1))]
-    found = tune_result(TuneProgress.of(PLAN, journal), RaceStore(tmp_path))
-    assert found.candidates[0].change > 1e80
+    result = tune_result(TuneProgress.of(PLAN, journal), RaceStore(tmp_path))
+    assert result.candidates[0].change > 1e80
 
 
 @pytest.mark.parametrize("name", ["../../races/r", "/etc", "a\0b", "x" * 5_000])
@@ -122,5 +122,5 @@ def test_a_confirmation_is_an_experiment_of_the_store(tmp_path: Path, name: str)
         TuneEvent(event="chosen", at=AT, candidate=1),
         TuneEvent(event="confirming", at=AT, experiment_id=name),
     ]
-    found = tune_result(TuneProgress.of(PLAN, journal), RaceStore(tmp_path))
-    assert (found.answer, found.confirmation) == ("none yet", None)
+    result = tune_result(TuneProgress.of(PLAN, journal), RaceStore(tmp_path))
+    assert (result.answer, result.confirmation) == ("none yet", None)

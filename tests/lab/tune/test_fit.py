@@ -26,9 +26,9 @@ def fit(knob, **changes):
 
 
 def test_heaps_beyond_half_of_the_memory_are_left_out():
-    found = fit(HEAP)
-    assert found.knobs[0].values == ("1g", "4g")
-    assert found.left_out == ("heap 8g: more than half of the memory of this machine",)
+    usable = fit(HEAP)
+    assert usable.knobs[0].values == ("1g", "4g")
+    assert usable.left_out == ("heap 8g: more than half of the memory of this machine",)
     assert fit(HEAP, memory_bytes=None).knobs[0].values == HEAP.values
     assert fit(HEAP, memory_bytes=2 << 30).knobs == ()
 
@@ -59,8 +59,8 @@ def test_the_default_is_that_of_the_races():
     assert fit(structs.replace(own, values=(100, 5000), default=5000)).left_out == ()
     texts = Knob("mode", "track-params.mode", ("a", "b"))
     assert fit(texts).knobs[0].default is None
-    found = fit(texts, parameters={"mode": "c"}).knobs[0]
-    assert (found.values, found.default) == (("a", "b", "c"), "c")
+    knob = fit(texts, parameters={"mode": "c"}).knobs[0]
+    assert (knob.values, knob.default) == (("a", "b", "c"), "c")
     # A car may set anything.
     assert fit(HEAP, race={"car": "4gheap"}).knobs[0].default is None
     assert fit(HEAP).knobs[0].default == "1g"
@@ -71,8 +71,8 @@ def test_the_default_is_that_of_the_races():
 
 def test_options_that_are_given_are_the_defaults_of_their_knobs():
     car = Knob("car", "car", ("1gheap", "2gheap"), "1gheap")
-    found = fit(car, race={"car": "4gheap"}).knobs[0]
-    assert (found.values, found.default) == (("1gheap", "2gheap", "4gheap"), "4gheap")
+    knob = fit(car, race={"car": "4gheap"}).knobs[0]
+    assert (knob.values, knob.default) == (("1gheap", "2gheap", "4gheap"), "4gheap")
     assert fit(car).knobs[0].default == "1gheap"
     flag = Knob("flag", "on-error", (True, False))
     assert fit(flag, race={"on-error": "true"}).knobs[0].default is True

@@ -34,12 +34,12 @@ def mistakes(text):
 
 
 def test_a_file_is_read_completely():
-    (found,) = read(HEAP + 'ordered = true\ndefault = "1g"\nsource = "manual"\ndurability = true\n')
-    assert found == Knob(
+    (knob,) = read(HEAP + 'ordered = true\ndefault = "1g"\nsource = "manual"\ndurability = true\n')
+    assert knob == Knob(
         "heap", "car-params.heap_size", ("1g", "2g"), "1g", True, "manual", durability=True, line=1
     )
     # The default leaves the option alone.
-    assert found.levels == (None, "2g")
+    assert knob.levels == (None, "2g")
     assert read(HEAP)[0].levels == (None, "1g", "2g")
 
 
@@ -48,8 +48,8 @@ def test_a_range_has_steps():
     assert read(text.format(1, 5))[0].values == (1, 2, 3, 4, 5)
     assert read(text.format(100, 10000) + "log = true\nsteps = 3\n")[0].values == (100, 1000, 10000)
     assert read(text.format(0.5, 1.5) + "steps = 3\n")[0].values == (0.5, 1.0, 1.5)
-    found = read(text.format(10, 30) + 'steps = 3\nunit = "%"\ndefault = "20%"\n')[0]
-    assert (found.values, found.default, found.is_ordered) == (("10%", "20%", "30%"), "20%", True)
+    knob = read(text.format(10, 30) + 'steps = 3\nunit = "%"\ndefault = "20%"\n')[0]
+    assert (knob.values, knob.default, knob.is_ordered) == (("10%", "20%", "30%"), "20%", True)
     # A default between the steps is one more value.
     assert read(text.format(100, 300) + "steps = 2\ndefault = 250\n")[0].values == (100, 250, 300)
 
@@ -108,8 +108,8 @@ def test_every_bundled_knob_has_a_source_and_only_async_translogs_change_the_dur
 
 
 def test_settings_of_the_durability_are_recognised_without_a_word():
-    (found,) = read('[knobs.d]\noption = "set:index.translog.durability"\nvalues = ["request", "async"]\n')
-    assert found.durability
+    (knob,) = read('[knobs.d]\noption = "set:index.translog.durability"\nvalues = ["request", "async"]\n')
+    assert knob.durability
 
 
 def test_sizes_of_heaps():

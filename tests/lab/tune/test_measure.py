@@ -57,15 +57,15 @@ def test_objectives():
 
 def test_a_race_has_the_objective_and_the_limits():
     name = search().task
-    found = measured(race("a"), THROUGHPUT, [Constraint(f"p99:{name}", "<", 50.0)])
-    assert (found.objective, found.limits, found.problem) == (10_000.0, (8.0,), "")
+    measurement = measured(race("a"), THROUGHPUT, [Constraint(f"p99:{name}", "<", 50.0)])
+    assert (measurement.objective, measurement.limits, measurement.problem) == (10_000.0, (8.0,), "")
 
 
 def test_races_that_do_not_count_say_why():
-    found = race("a")
-    assert "no metric 'throughput:index'" in measured(found, TuneObjective("throughput:index"), []).problem
-    assert "throughput:index-append" in measured(found, TuneObjective("nonsense:x"), []).problem
-    several = measured(found, TuneObjective("error-rate"), [])
+    record = race("a")
+    assert "no metric 'throughput:index'" in measured(record, TuneObjective("throughput:index"), []).problem
+    assert "throughput:index-append" in measured(record, TuneObjective("nonsense:x"), []).problem
+    several = measured(record, TuneObjective("error-rate"), [])
     assert "error-rate is a metric of several tasks: choose one, such as error-rate:" in several.problem
     few = race("a", tasks=(index(), search(latency=times(100), service_time=times(100))))
     assert (
@@ -83,7 +83,7 @@ def test_races_that_do_not_count_say_why():
         "percentile of latency is theirs"
     )
     assert not measured(hung, TuneObjective("p50-latency:term"), []).problem
-    void = replace(found, verdict=replace(found.verdict, state="void"))
+    void = replace(record, verdict=replace(record.verdict, state="void"))
     assert measured(void, THROUGHPUT, []).problem.startswith("race a is void")
 
 
@@ -104,9 +104,9 @@ def test_a_quality_limits_a_search_and_may_be_its_objective():
         ("higher", None, "its higher values are better, and `tune` would search for lower ones"),
     ):
         declared = replace(record, task_meta={"knn": {"quality-metrics": {"distance": direction}}})
-        found = measured(declared, distance, [])
-        assert found.objective == objective
-        assert problem in found.problem
+        measurement = measured(declared, distance, [])
+        assert measurement.objective == objective
+        assert problem in measurement.problem
     with pytest.raises(UsageError, match="--constraint must be a metric and its limit"):
         parse_constraint("recall:knn>0.9ms")
 
@@ -132,5 +132,5 @@ def test_an_option_says_the_direction_of_an_objective(quality, objective, higher
 
 def test_a_direction_of_no_metric_ends_a_search():
     given = (QualityDirection.parse("recal=higher"),)
-    found = measured(race("a"), THROUGHPUT, [], given)
-    assert found.problem == "--quality=recal=higher: the races have no metric 'recal'"
+    measurement = measured(race("a"), THROUGHPUT, [], given)
+    assert measurement.problem == "--quality=recal=higher: the races have no metric 'recal'"

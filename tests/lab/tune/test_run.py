@@ -225,9 +225,9 @@ def test_a_winner_must_keep_its_limits(tmp_path):
     )
     assert search.result().answer in ("default", "not shown")
     kept = finished(tmp_path / "kept", plan, effect=good)
-    found = kept.result()
-    assert found.answer == "better"
-    assert [(one.word, round(one.value)) for one in found.limits] == [("kept", 8)]
+    result = kept.result()
+    assert result.answer == "better"
+    assert [(one.word, round(one.value)) for one in result.limits] == [("kept", 8)]
 
 
 def test_an_engine_that_does_not_start_drops_only_its_candidate(tmp_path):
@@ -249,9 +249,9 @@ def test_generated_data_is_removed_when_the_search_is_over(tmp_path, monkeypatch
 
     def store_data(call):
         folder = kept.with_name(f"generated-5-seed-{call.options['seed']}-aa")
-        for each in (folder, kept):
-            each.mkdir(parents=True, exist_ok=True)
-            (each / "generated.json").touch()
+        for path in (folder, kept):
+            path.mkdir(parents=True, exist_ok=True)
+            (path / "generated.json").touch()
 
     search.runner.before = store_data
     search.confirm = lambda _folder, _experiment: RunEnd(None, "later")

@@ -100,12 +100,12 @@ def test_the_budget_decides_how_many_candidates_race():
 
 
 def test_first_candidates_differ_and_are_spread_over_the_levels():
-    found = next_step(begun(knobs=(knob("a", 3), knob("b", 4)), budget_s=1e6)).candidates
-    levels = [one.levels for one in found]
+    candidates = next_step(begun(knobs=(knob("a", 3), knob("b", 4)), budget_s=1e6)).candidates
+    levels = [one.levels for one in candidates]
     assert len({*levels, (0, 0)}) == 12
     assert {one[0] for one in levels} == {0, 1, 2}
     assert {one[1] for one in levels} == {0, 1, 2, 3}
-    assert [one.number for one in found] == list(range(1, 12))
+    assert [one.number for one in candidates] == list(range(1, 12))
 
 
 def test_each_block_races_every_candidate_once_with_one_seed_in_its_own_order():
@@ -174,8 +174,8 @@ def test_candidates_that_cannot_win_drop_out(event, reason):
 def test_what_meets_the_default_too_drops_no_candidate():
     state = begun(knobs=(knob("a", 4),))
     apply(state, next_step(state))
-    for one in state.active:
-        state.apply(ended(one, 1, None, outcome="failed", text="port in use"))
+    for candidate in state.active:
+        state.apply(ended(candidate, 1, None, outcome="failed", text="port in use"))
     assert next_step(state) == EndBlock(1, ())
 
 
@@ -183,9 +183,9 @@ def test_a_candidate_that_perhaps_breaks_a_limit_drops_no_other():
     state = begun(knobs=(knob("a", 3),), constraints=(limit("p99:s", 50.0),))
     apply(state, next_step(state))
     for block, p99 in ((1, 30.0), (2, 60.0), (3, 90.0)):
-        for one, value in ((0, 100.0), (1, 150.0), (2, 120.0)):
-            noise = 1 + 0.001 * math.sin(7 * one + 3 * block)
-            state.apply(ended(one, block, value * noise, limits=(p99 if one == 1 else 10.0,)))
+        for candidate, value in ((0, 100.0), (1, 150.0), (2, 120.0)):
+            noise = 1 + 0.001 * math.sin(7 * candidate + 3 * block)
+            state.apply(ended(candidate, block, value * noise, limits=(p99 if candidate == 1 else 10.0,)))
         step = next_step(state)
         apply(state, step)
     # The default is weaker than both, and never drops out.
@@ -205,8 +205,8 @@ def test_no_block_begins_that_needs_the_reserve():
 def test_a_slow_winner_reserves_more():
     state = begun(knobs=(knob("a", 4),))
     apply(state, next_step(state))
-    for one in range(4):
-        state.apply(ended(one, 1, 100.0 + one, seconds=(1 + one) * RACE_S))
+    for candidate in range(4):
+        state.apply(ended(candidate, 1, 100.0 + candidate, seconds=(1 + candidate) * RACE_S))
     assert reserved_seconds(state) == pytest.approx(4 * 24 * RACE_S)
 
 
@@ -224,18 +224,18 @@ def test_of_nearly_equal_candidates_that_with_the_fewest_changes_wins():
     state = begun(knobs=(knob("a", 2), knob("b", 2)))
     apply(state, next_step(state))
     levels = {one.levels: one.number for one in state.candidates.values()}
-    both, one = levels[1, 1], levels[0, 1]
-    values = {both: 120.0, one: 119.5, levels[1, 0]: 100.0, DEFAULT: 100.0}
+    both, single = levels[1, 1], levels[0, 1]
+    values = {both: 120.0, single: 119.5, levels[1, 0]: 100.0, DEFAULT: 100.0}
     raced(state, 2, lambda candidate, _block: values[candidate])
-    assert best_candidate(state) == one
+    assert best_candidate(state) == single
 
 
 def test_a_winner_that_breaks_a_limit_is_not_chosen():
     state = begun(knobs=(knob("a", 3),), constraints=(limit("p99:s", 50.0),))
     apply(state, next_step(state))
     for block in (1, 2):
-        for one, value, p99 in ((0, 100.0, 10.0), (1, 150.0, 60.0), (2, 120.0, 40.0)):
-            state.apply(ended(one, block, value, limits=(p99,)))
+        for candidate, value, p99 in ((0, 100.0, 10.0), (1, 150.0, 60.0), (2, 120.0, 40.0)):
+            state.apply(ended(candidate, block, value, limits=(p99,)))
     assert best_candidate(state) == 2
 
 
@@ -271,9 +271,9 @@ def test_one_failure_drops_no_candidate_and_two_in_a_row_do():
 
     apply(state, next_step(state))
     for block in (1, 2):
-        found = race_block(block)
-        assert found == EndBlock(block, ())
-        apply(state, found)
+        step = race_block(block)
+        assert step == EndBlock(block, ())
+        apply(state, step)
     apply(state, race_block(3))
     assert state.dropped[2].text == "2 races failed or void"
     state = begun(knobs=(knob("a", 4),), budget_s=1e6)
@@ -296,9 +296,9 @@ def test_data_that_each_block_of_the_confirmation_generates_is_reserved():
     state = begun(knobs=(knob("a", 3),), budget_s=1e6)
     apply(state, next_step(state))
     for block in (1, 2, 3, 4):
-        for at, one in enumerate(range(3)):
+        for at, candidate in enumerate(range(3)):
             generates = at == 0 and block < 4
-            state.apply(ended(one, block, seconds=(4 if generates else 1) * RACE_S))
+            state.apply(ended(candidate, block, seconds=(4 if generates else 1) * RACE_S))
     means = sum((4, 4, 4, 1)) / 4
     assert reserved_seconds(state) == pytest.approx((24 * means + 10 * 3) * RACE_S)
 

@@ -47,14 +47,14 @@ def remaining(cache: Path) -> list[str]:
 def test_an_archive_is_downloaded_verified_and_kept(server: ScriptedServer, tmp_path: Path) -> None:
     put(server)
     source = source_at(server.url.replace("http://", "http://user:secret@"), checked=True)
-    found = fetch_archive(source, tmp_path, FAST)
-    assert found.path.read_bytes() == CONTENT
-    assert found.path == cached_path(source, tmp_path)
-    assert found.origin.sha512 == hashlib.sha512(CONTENT).hexdigest()
-    assert found.origin.verified
-    assert found.origin.address == f"{server.url}/{NAME}"
-    assert found.path.stat().st_mode & 0o777 == 0o644
-    assert fetch_archive(source, tmp_path, FAST) == found
+    archive = fetch_archive(source, tmp_path, FAST)
+    assert archive.path.read_bytes() == CONTENT
+    assert archive.path == cached_path(source, tmp_path)
+    assert archive.origin.sha512 == hashlib.sha512(CONTENT).hexdigest()
+    assert archive.origin.verified
+    assert archive.origin.address == f"{server.url}/{NAME}"
+    assert archive.path.stat().st_mode & 0o777 == 0o644
+    assert fetch_archive(source, tmp_path, FAST) == archive
     assert len(server.requests) == 2
     assert is_available_offline(source, tmp_path)
 
@@ -72,9 +72,9 @@ def test_a_changed_snapshot_is_downloaded_again_and_an_unchanged_one_is_not(tmp_
         fetch_archive(source, tmp_path, FAST)
         assert server.count(f"GET /{NAME}") == 1
         content = b"new"
-        found = fetch_archive(source, tmp_path, FAST)
-    assert found.path.read_bytes() == b"new"
-    assert fetch_archive(source, tmp_path, FetchSettings(offline=True)) == found
+        archive = fetch_archive(source, tmp_path, FAST)
+    assert archive.path.read_bytes() == b"new"
+    assert fetch_archive(source, tmp_path, FetchSettings(offline=True)) == archive
 
 
 def test_an_archive_with_a_wrong_checksum_is_removed(server: ScriptedServer, tmp_path: Path) -> None:
@@ -90,11 +90,11 @@ def test_an_archive_of_a_vendor_needs_a_checksum(server: ScriptedServer, tmp_pat
     with pytest.raises(DownloadError, match="the checksum of its archive cannot be read") as caught:
         fetch_archive(source_at(server.url, checked=True), tmp_path, FAST)
     assert "\n" not in caught.value.message
-    found = fetch_archive(source_at(server.url), tmp_path, FAST)
-    assert not found.origin.verified
-    assert found.origin.sha512 == hashlib.sha512(CONTENT).hexdigest()
+    archive = fetch_archive(source_at(server.url), tmp_path, FAST)
+    assert not archive.origin.verified
+    assert archive.origin.sha512 == hashlib.sha512(CONTENT).hexdigest()
     # What was not compared is not taken for verified later.
-    assert fetch_archive(source_at(server.url), tmp_path, FAST) == found
+    assert fetch_archive(source_at(server.url), tmp_path, FAST) == archive
 
 
 def test_a_version_that_does_not_exist_is_reported(server: ScriptedServer, tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def test_an_interrupted_download_is_continued(tmp_path: Path) -> None:
         with pytest.raises(DownloadError):
             fetch_archive(source_at(server.url), tmp_path, settings)
         server.cut_after = []
-        found = fetch_archive(source_at(server.url), tmp_path, settings)
-        assert found.origin.verified
-        assert found.path.read_bytes() == content
+        archive = fetch_archive(source_at(server.url), tmp_path, settings)
+        assert archive.origin.verified
+        assert archive.path.read_bytes() == content
         assert not server.requested_ranges()[-1].startswith("bytes=0-")
 
 
@@ -122,9 +122,9 @@ def test_a_mirror_is_tried_before_the_address_of_the_vendor(server: ScriptedServ
     put(server, path="/downloads/elasticsearch")
     source = source_at("http://127.0.0.1:1/downloads/elasticsearch", checked=True)
     settings = FetchSettings(mirrors=(server.url,), options=FAST.options)
-    found = fetch_archive(source, tmp_path, settings)
-    assert found.path.read_bytes() == CONTENT
-    assert found.origin.address == source.address
+    archive = fetch_archive(source, tmp_path, settings)
+    assert archive.path.read_bytes() == CONTENT
+    assert archive.origin.address == source.address
 
 
 def test_offline_nothing_is_downloaded(server: ScriptedServer, tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_a_local_archive_is_used_where_it_is(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         fetch_archive(source, tmp_path / "cache")
     file.write_bytes(CONTENT)
-    found = fetch_archive(source, tmp_path / "cache", FetchSettings(offline=True))
-    assert (found.path, found.origin.address, found.origin.verified) == (file, str(file), False)
+    archive = fetch_archive(source, tmp_path / "cache", FetchSettings(offline=True))
+    assert (archive.path, archive.origin.address, archive.origin.verified) == (file, str(file), False)
     assert not (tmp_path / "cache").exists()
     Path(f"{file}.sha512").write_bytes(sha512_line(CONTENT, NAME))
     assert fetch_archive(source, tmp_path / "cache").origin.verified

@@ -58,14 +58,14 @@ def test_a_version_that_cannot_be_assembled_is_installed_from_its_archive(
     assert check_engine_request(request) == request
     assert expected_absent_modules(request) == ()
     said: list[str] = []
-    found = install_engine(request, lambda text, *_: said.append(text))
+    installation = install_engine(request, lambda text, *_: said.append(text))
     assert said[0] == "elasticsearch 8.17.0 cannot be assembled: using its official archive"
-    assert isinstance(found.program, ArchiveProgram)
-    assert found.java.home == found.program.home / "jdk"
-    assert found.archive is not None
-    assert found.archive.origin.address == f"{server.url}/{NAME}"
-    assert found.file.name == NAME
-    assert install_engine(replace(request, offline=True)).program == found.program
+    assert isinstance(installation.program, ArchiveProgram)
+    assert installation.java.home == installation.program.home / "jdk"
+    assert installation.archive is not None
+    assert installation.archive.origin.address == f"{server.url}/{NAME}"
+    assert installation.file.name == NAME
+    assert install_engine(replace(request, offline=True)).program == installation.program
     assert server.count(f"/{NAME}") == 1
 
 
@@ -76,8 +76,8 @@ def test_an_archive_without_java_runs_on_the_one_that_is_chosen(
     (tmp_path / NAME).write_bytes(pack(official_files()))
     request = replace(request_, archive=ArchiveOptions(location=str(tmp_path / NAME)))
     said: list[str] = []
-    found = install_engine(request, lambda text, *_: said.append(text))
-    assert found.java.major >= 17
+    installation = install_engine(request, lambda text, *_: said.append(text))
+    assert installation.java.major >= 17
     assert f"{NAME} has no checksum beside it: it is used as it is" in said
     assert not any("cannot be assembled" in text for text in said)
     with pytest.raises(EngineError, match="no Java in /no/jdk"):

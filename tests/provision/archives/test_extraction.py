@@ -16,16 +16,16 @@ from support.official_archive import official_files, pack
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", text: str = "") -> tarfile.TarInfo:
-    found = tarfile.TarInfo(name)
-    found.type, found.linkname, found.size = kind, link, len(text)
-    found.mode = 0o755 if kind == tarfile.DIRTYPE else 0o644
-    return found
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname, entry.size = kind, link, len(text)
+    entry.mode = 0o755 if kind == tarfile.DIRTYPE else 0o644
+    return entry
 
 
 def archive_of(path: Path, *members: tarfile.TarInfo) -> Path:
     with tarfile.open(path, "w:gz") as archive:
-        for each in members:
-            archive.addfile(each, io.BytesIO(b"x" * each.size))
+        for entry in members:
+            archive.addfile(entry, io.BytesIO(b"x" * entry.size))
     return path
 
 

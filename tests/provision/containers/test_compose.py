@@ -54,9 +54,9 @@ def test_settings_and_environment_override_the_defaults() -> None:
         settings={"http.port": 7, "a.b": [1, True], "c.d": "$x"},
         environment={"DISABLE_SECURITY_PLUGIN": "false"},
     )
-    found = compose_document(spec)["services"]["engine"]["environment"]
-    assert (found["http.port"], found["a.b"], found["c.d"]) == ("9200", "1,true", "$$x")
-    assert (found["DISABLE_SECURITY_PLUGIN"], found["OPENSEARCH_JAVA_OPTS"]) == ("false", "-Xms1g -Xmx1g")
+    values = compose_document(spec)["services"]["engine"]["environment"]
+    assert (values["http.port"], values["a.b"], values["c.d"]) == ("9200", "1,true", "$$x")
+    assert (values["DISABLE_SECURITY_PLUGIN"], values["OPENSEARCH_JAVA_OPTS"]) == ("false", "-Xms1g -Xmx1g")
 
 
 @pytest.mark.parametrize(

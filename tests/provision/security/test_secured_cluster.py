@@ -68,8 +68,8 @@ def test_both_layers_get_certificates_and_clients_the_authority(tmp_path: Path) 
     program, access, setup = secured_in(tmp_path, asked())
     settings, certs = program.settings(setup), setup.paths.config / "certs"
     for prefix in (HTTP, TRANSPORT):
-        found = {name.removeprefix(prefix): settings[name] for name in settings if name.startswith(prefix)}
-        assert found == {
+        layer = {name.removeprefix(prefix): settings[name] for name in settings if name.startswith(prefix)}
+        assert layer == {
             "enabled": True,
             "key": str(certs / "node.key"),
             "certificate": str(certs / "node.crt"),
@@ -208,7 +208,7 @@ def test_another_certificate_is_that_of_another_engine_unless_the_user_gives_it(
     spec = NodeSpec("elasticsearch", "8.17.0")
     with engine() as running:
         client = RestClient([HttpHost("https", "127.0.0.1", running.port)])
-        found = fleet._health(cast(Node, NodeAt(spec)), client, 1)
-        assert found.problem == "another engine answers at its port"
+        health = fleet._health(cast(Node, NodeAt(spec)), client, 1)
+        assert health.problem == "another engine answers at its port"
         with pytest.raises(UntrustedCertificate, match="its TLS certificate is not trusted"):
             fleet._health(cast(Node, NodeAt(replace(spec, access=given))), client, 1)

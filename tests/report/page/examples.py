@@ -69,10 +69,10 @@ def void_comparison() -> Comparison:
 
 def hostile_comparison() -> Comparison:
     """Returns a comparison in which all names and messages are markup."""
-    found = comparison(count=5)
+    plain = comparison(count=5)
     metrics = tuple(
         replace(each, metric=replace(each.metric, task=HOSTILE, unit=HOSTILE), reason=HOSTILE)
-        for each in found.metrics
+        for each in plain.metrics
     )
     sides = [
         replace(
@@ -86,10 +86,10 @@ def hostile_comparison() -> Comparison:
             car=HOSTILE,
             tags={HOSTILE: HOSTILE},
         )
-        for group in (found.baseline, found.contender)
+        for group in (plain.baseline, plain.contender)
     ]
     return replace(
-        found,
+        plain,
         baseline=sides[0],
         contender=sides[1],
         metrics=metrics,
@@ -109,10 +109,10 @@ def hostile_pair_page() -> ExperimentPageSources:
     return replace(page, result=result, races=races, settings=options, common=HOSTILE, commands=options)
 
 
-def comparison_page(found: Comparison | None = None) -> ComparisonPageSources:
+def comparison_page(given: Comparison | None = None) -> ComparisonPageSources:
     """Returns what the page of a comparison is built from."""
     commands = (("pacenote compare --baseline=tag:variant=a --contender=tag:variant=b", "compare again"),)
-    return ComparisonPageSources(found or comparison(), commands, "0.1")
+    return ComparisonPageSources(given or comparison(), commands, "0.1")
 
 
 def experiment_page(experiment: Experiment, rates: dict[str, float], **changes: Any) -> ExperimentPageSources:
@@ -215,16 +215,16 @@ def tune_page() -> TunePageSources:
     draw = random.Random(5)
     number = 0
     for block in range(1, 7):
-        for one in (3, 0, 4, 7):
-            if (one == 4 and block > 4) or (one == 7 and block > 2):
+        for candidate in (3, 0, 4, 7):
+            if (candidate == 4 and block > 4) or (candidate == 7 and block > 2):
                 continue
             number += 1
-            failed = one == 7
+            failed = candidate == 7
             journal.append(
                 TuneEvent(
                     event="ended",
                     at="",
-                    candidate=one,
+                    candidate=candidate,
                     block=block,
                     race=number,
                     race_id=f"tune-1-{number:03}",
@@ -323,7 +323,7 @@ def saturation_page() -> SaturationPageSources:
     measured: dict[int, list[float]] = {}
     for level in levels:
         measured.setdefault(level.clients, []).append(level.work)
-    found = SaturationResult(
+    result = SaturationResult(
         race_id="r-1",
         task="term",
         operation="term",
@@ -344,7 +344,7 @@ def saturation_page() -> SaturationPageSources:
     )
     race_record = record("r-1", track=RecordedTrack("geonames"))
     commands = (("pacenote saturate --track=geonames --task=term", "search again"),)
-    return SaturationPageSources(found, race_record, fitted_curve(found), commands, "0.1")
+    return SaturationPageSources(result, race_record, fitted_curve(result), commands, "0.1")
 
 
 def hostile_saturation_page() -> SaturationPageSources:

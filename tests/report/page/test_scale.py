@@ -48,9 +48,9 @@ WIDE = (
 @pytest.mark.parametrize("values", [(), (5.0,), (0.0, 0.0), (1.0, 2.0, float("inf")), (1e75, -1e75), *WIDE])
 @pytest.mark.parametrize("is_logarithmic", [False, True])
 def test_a_scale_has_room_for_any_values(values, is_logarithmic):
-    found = scale_of(values, is_logarithmic=is_logarithmic)
-    assert found.low < found.high
-    assert found.steps()
+    scale = scale_of(values, is_logarithmic=is_logarithmic)
+    assert scale.low < scale.high
+    assert scale.steps()
 
 
 @pytest.mark.parametrize("high", TINY)

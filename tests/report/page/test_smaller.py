@@ -47,9 +47,9 @@ def _many_tasks(metrics: tuple[MetricComparison, ...]) -> tuple[MetricComparison
 
 def many_races() -> ReportPage:
     """Returns the page of a comparison of 150 races on each side, with 80 tasks."""
-    found: Comparison = examples.comparison(count=10)
-    sides = {"baseline": _many_races(found.baseline), "contender": _many_races(found.contender)}
-    many = replace(found, **sides, metrics=_many_tasks(found.metrics))
+    comparison: Comparison = examples.comparison(count=10)
+    sides = {"baseline": _many_races(comparison.baseline), "contender": _many_races(comparison.contender)}
+    many = replace(comparison, **sides, metrics=_many_tasks(comparison.metrics))
     return build_comparison_page(examples.comparison_page(many))
 
 
@@ -75,10 +75,10 @@ def test_a_page_that_would_be_too_large_is_smaller_and_says_so(make, monkeypatch
     text = render_small_page(page)
     assert len(text.encode()) <= limit
     assert "So that the page stays small" in text
-    found = Page(text).elements
-    ids = [each["id"] for _, each in found if "id" in each]
+    elements = Page(text).elements
+    ids = [each["id"] for _, each in elements if "id" in each]
     assert len(set(ids)) == len(ids)
-    links = {each["href"][1:] for _, each in found if "href" in each}
+    links = {each["href"][1:] for _, each in elements if "href" in each}
     assert links <= set(ids)
 
 

@@ -35,8 +35,8 @@ def tables(recording, baseline=None, chosen=ALL):
 
 def gauges(recording, baseline=None, chosen=ALL):
     """Returns the heads and rows of the tables of gauges by name."""
-    found = build_recording_report(recording, baseline, chosen).gauges
-    return {table.name: [heads, *rows] for table in found for heads, rows in [gauge_texts(table, 0)]}
+    gauge_tables = build_recording_report(recording, baseline, chosen).gauges
+    return {table.name: [heads, *rows] for table in gauge_tables for heads, rows in [gauge_texts(table, 0)]}
 
 
 def texts(table, limit=0):
@@ -71,21 +71,21 @@ def test_allocations_in_new_tlabs_and_outside_are_separate():
     made.allocate("in_new_tlab", ("int[]", "t-2"), stack, 1, 1000)
     made.allocate("outside_tlab", ("byte[]", "t-1"), stack, 2, 15_000)
     made.allocate("sampled", ("byte[]", "t-1"), stack, 9, 9)
-    found = tables(made.build())
-    assert texts(found["allocation"]) == [
+    by_name = tables(made.build())
+    assert texts(by_name["allocation"]) == [
         ("Where", "Events", "Total size", "Smallest", "Average", "Largest", "Pressure"),
         ("Allocation outside TLABs", "2", "14.6 KiB", "7.3 KiB", "7.3 KiB", "7.3 KiB", "75.00 %"),
         ("Allocation in new TLABs", "5", "4.9 KiB", "1000 B", "1000 B", "1000 B", "25.00 %"),
     ]
-    assert texts(found["allocation-in-new-tlab-by-class"])[1:] == [
+    assert texts(by_name["allocation-in-new-tlab-by-class"])[1:] == [
         ("byte[]", "4", "3.9 KiB", "80.00 %"),
         ("int[]", "1", "1000 B", "20.00 %"),
     ]
-    assert texts(found["allocation-in-new-tlab-by-thread"])[1:] == [
+    assert texts(by_name["allocation-in-new-tlab-by-thread"])[1:] == [
         ("t-1", "4", "3.9 KiB", "80.00 %"),
         ("t-2", "1", "1000 B", "20.00 %"),
     ]
-    assert "allocation-sample-by-class" not in found
+    assert "allocation-sample-by-class" not in by_name
 
 
 def test_samples_of_allocations_are_used_if_tlabs_were_not_recorded():
@@ -115,24 +115,24 @@ def test_methods_locks_and_files_are_summed_up():
     made.pause("GC Pause", 5 * MS)
     made.pause("GC Pause", 7 * MS)
     made.operation("G1CollectForAllocation", [6 * MS])
-    found = tables(made.build())
-    assert texts(found["cpu-by-method"]) == [
+    by_name = tables(made.build())
+    assert texts(by_name["cpu-by-method"]) == [
         ("Method", "Samples", "Share"),
         ("a.B.hot", "3", "75.00 %"),
         ("a.B.cold", "1", "25.00 %"),
     ]
-    assert texts(found["lock-by-class"])[1:] == [("a.Lock", "2", "50 ms", "100.00 %")]
-    assert texts(found["park-by-class"])[1:] == [("(no object)", "1", "1 s", "100.00 %")]
-    assert texts(found["file-io-by-operation"]) == [
+    assert texts(by_name["lock-by-class"])[1:] == [("a.Lock", "2", "50 ms", "100.00 %")]
+    assert texts(by_name["park-by-class"])[1:] == [("(no object)", "1", "1 s", "100.00 %")]
+    assert texts(by_name["file-io-by-operation"]) == [
         ("Operation", "Operations", "Total time", "Bytes", "Share"),
         ("force /data/translog", "1", "8 ms", "", "80.00 %"),
         ("write /data/translog", "1", "2 ms", "4.0 KiB", "20.00 %"),
     ]
-    assert texts(found["gc-pauses"])[1:] == [
+    assert texts(by_name["gc-pauses"])[1:] == [
         ("GC Pause", "2", "12 ms", "5 ms", "6 ms", "7 ms", "100.00 %"),
     ]
-    assert texts(found["vm-operations"])[1][:3] == ("G1CollectForAllocation", "yes", "1")
-    assert not {"wait-by-class", "native-by-method"} & found.keys()
+    assert texts(by_name["vm-operations"])[1][:3] == ("G1CollectForAllocation", "yes", "1")
+    assert not {"wait-by-class", "native-by-method"} & by_name.keys()
     waits = tables(made.build(), chosen=RecordingFilter(("wait",)))
     assert list(waits) == ["wait-by-class", "wait-by-thread"]
 
@@ -282,10 +282,10 @@ def test_callers_end_where_no_caller_has_half_of_the_method():
         stack = made.stack("a.B.c", "a.B.d", f"a.E.e{number}")
         made.allocate("outside_tlab", ("byte[]", "t"), stack, 1, 330)
     made.allocate("outside_tlab", ("byte[]", "t"), made.stack("a.B.rare"), 1, 9)
-    found = tables(made.build())
-    assert [row[0] for row in texts(found["allocation-outside-tlab-stack-1"])[1:]] == ["a.B.c", "a.B.d"]
+    by_name = tables(made.build())
+    assert [row[0] for row in texts(by_name["allocation-outside-tlab-stack-1"])[1:]] == ["a.B.c", "a.B.d"]
     # A method with less than 1 % is left out.
-    assert "allocation-outside-tlab-stack-2" not in found
+    assert "allocation-outside-tlab-stack-2" not in by_name
 
 
 def test_repeated_chunks_and_several_jvms_are_named():
@@ -312,14 +312,14 @@ def test_threads_that_wait_are_not_running():
     recording = made.build()
     for kind in (SampleKind.JAVA, SampleKind.WALL):
         waiting = SampleGroup(kind, 0, stack, 94, ThreadState.WAITING)
-        found = tables(replace(recording, stacks=made.build().stacks, samples=(*recording.samples, waiting)))
-        assert texts(found["cpu-by-method"])[1:] == [("a.B.hot", "6", "100.00 %")]
+        shown = tables(replace(recording, stacks=made.build().stacks, samples=(*recording.samples, waiting)))
+        assert texts(shown["cpu-by-method"])[1:] == [("a.B.hot", "6", "100.00 %")]
         running = [("running", "6", "6.00 %")] if kind is SampleKind.JAVA else []
-        assert [row[:2] for row in texts(found["wall-by-state"])[1:]] == [
+        assert [row[:2] for row in texts(shown["wall-by-state"])[1:]] == [
             ("waiting", "94"),
             *(row[:2] for row in running),
         ]
-        assert texts(found["wall-by-method"])[1][0] == "libc.so.6.__futex_wait"
+        assert texts(shown["wall-by-method"])[1][0] == "libc.so.6.__futex_wait"
 
 
 def test_recordings_with_other_periods_are_not_compared_by_counts():

@@ -25,8 +25,8 @@ SECOND = 1_000_000_000
 
 def rows(recording: Recording, name: str) -> list[tuple[str, ...]]:
     """Returns the rows of a table with the share of each in percent."""
-    found = {table.name: table for table in node_profile("", recording).tables}
-    table = found[name]
+    tables = {table.name: table for table in node_profile("", recording).tables}
+    table = tables[name]
     return [(*row.keys, f"{100 * row.figures.total / table.whole.total:.0f}") for row in table.rows]
 
 
@@ -124,8 +124,8 @@ def test_recordings_of_many_nodes_are_named_but_not_kept() -> None:
     collector.miss("n0", "n0.jfr: it is\nno recording")
     for number in range(1, MOST_NODES + 2):
         collector.add(f"n{number}", RecordingBuilder().build())
-    found = collector.profiles()
+    profiles = collector.profiles()
     assert not collector.is_empty
-    assert [profile.node for profile in found] == ["n0", "n1", "n2", "n3"]
-    assert found[0].problem == "n0.jfr: it is no recording"
-    assert found[-1].notes[-1] == "Not shown: n4, n5"
+    assert [profile.node for profile in profiles] == ["n0", "n1", "n2", "n3"]
+    assert profiles[0].problem == "n0.jfr: it is no recording"
+    assert profiles[-1].notes[-1] == "Not shown: n4, n5"

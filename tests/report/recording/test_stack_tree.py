@@ -65,8 +65,8 @@ def test_a_baseline_has_its_own_weights():
     new.sample("t", new.stack("a.new", "a.run"), 4)
     tree = tree_of(new.build(), events.CPU, baseline=old.build())
     assert tree.has_baseline
-    found = {node.frame.name: (node.total, node.baseline, node.own_baseline) for _, node in tree.walk()}
-    assert found == {"all": (4, 3, 0), "a.run": (4, 3, 0), "a.new": (4, 0, 0), "a.old": (0, 3, 3)}
+    weights = {node.frame.name: (node.total, node.baseline, node.own_baseline) for _, node in tree.walk()}
+    assert weights == {"all": (4, 3, 0), "a.run": (4, 3, 0), "a.new": (4, 0, 0), "a.old": (0, 3, 3)}
 
 
 def test_hidden_classes_have_the_same_name_in_every_recording():
@@ -83,8 +83,8 @@ def test_hidden_classes_have_the_same_name_in_every_recording():
     ):
         made.sample("t", made.stack(*names), 1)
     tree = tree_of(new.build(), events.CPU, baseline=old.build())
-    found = [(node.frame.name, node.total, node.baseline) for _, node in tree.walk()]
-    assert found == [
+    weights = [(node.frame.name, node.total, node.baseline) for _, node in tree.walk()]
+    assert weights == [
         ("all", 1, 1),
         ("a.m0x", 1, 1),
         ("c.LambdaForm$MH.invoke", 1, 1),

@@ -55,13 +55,13 @@ def known_tags() -> frozenset[str]:
 def test_links_lead_to_tables_and_nothing_is_loaded(name):
     text = rendered(name)
     assert len(text.encode()) <= MAX_BYTES
-    found = page(name).elements
-    ids = [each["id"] for _, each in found if "id" in each]
+    elements = page(name).elements
+    ids = [each["id"] for _, each in elements if "id" in each]
     assert len(set(ids)) == len(ids)
-    links = {each["href"] for _, each in found if "href" in each}
+    links = {each["href"] for _, each in elements if "href" in each}
     assert all(link.startswith("#") for link in links)
     assert {link[1:] for link in links} <= set(ids)
-    assert not any({"style", "src", "onclick", "fill"} & each.keys() for _, each in found)
+    assert not any({"style", "src", "onclick", "fill"} & each.keys() for _, each in elements)
     assert "uPlot" not in text
 
 

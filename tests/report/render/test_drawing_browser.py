@@ -85,12 +85,12 @@ def test_pages_are_accessible_at_every_width_and_obey_their_policy(tmp_path, axe
     assert console == []
     logged = re.search(r'<pre id="log">(.*?)</pre>', dom, re.DOTALL)
     assert logged, "the scripts did not end"
-    found = json.loads(unescape(logged[1]))
-    assert found.keys() == expected
+    results = json.loads(unescape(logged[1]))
+    assert results.keys() == expected
     serious = {
         name: own
-        for name, each in found.items()
+        for name, each in results.items()
         if (own := [one for one in each["found"] if one["impact"] in _SERIOUS])
     }
     assert serious == {}
-    assert [name for name, each in found.items() if each["isWide"]] == []
+    assert [name for name, each in results.items() if each["isWide"]] == []

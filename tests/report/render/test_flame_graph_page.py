@@ -61,8 +61,8 @@ def drive(tmp_path):
         file = tmp_path / "page.html"
         file.write_text(page)
         dom = _dump(file, tmp_path)
-        found = re.search(r'<pre id="log">(.*?)</pre>', dom, re.DOTALL)
-        return json.loads(html.unescape(found[1])) if found else dom
+        match = re.search(r'<pre id="log">(.*?)</pre>', dom, re.DOTALL)
+        return json.loads(html.unescape(match[1])) if match else dom
 
     return drive
 

@@ -87,12 +87,12 @@ def page(text: str = "text") -> ReportPage:
 
 def test_a_page_without_charts_over_time_has_no_script_for_them():
     text = render_page(page())
-    found = Page(text)
-    assert [tag for tag, _ in found.elements].count("script") == 1
+    parsed = Page(text)
+    assert [tag for tag, _ in parsed.elements].count("script") == 1
     assert "uPlot" not in text
     assert len(text.encode()) < 20_000
-    (policy,) = [each["content"] for _, each in found.elements if "http-equiv" in each]
-    digest = base64.b64encode(hashlib.sha256(found.texts["script"][0].encode()).digest()).decode()
+    (policy,) = [each["content"] for _, each in parsed.elements if "http-equiv" in each]
+    digest = base64.b64encode(hashlib.sha256(parsed.texts["script"][0].encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy
 
 
@@ -113,26 +113,26 @@ def test_no_element_has_a_style_of_its_own():
 
 
 def test_marks_keep_their_places_at_any_width():
-    found = Page(render_page(page())).elements
-    circle, ring, _of_the_key = [each for tag, each in found if tag == "circle"]
+    elements = Page(render_page(page())).elements
+    circle, ring, _of_the_key = [each for tag, each in elements if tag == "circle"]
     assert (circle["cx"], circle["cy"], circle["class"]) == ("25.00%", "14.0", "dot accent")
     assert ring["class"] == "dot accent ring"
-    (bar,) = [each for tag, each in found if tag == "rect"]
+    (bar,) = [each for tag, each in elements if tag == "rect"]
     assert (bar["x"], bar["width"], bar["height"]) == ("10.00%", "30.00%", "28.0")
-    (line,) = [each for tag, each in found if tag == "polyline"]
+    (line,) = [each for tag, each in elements if tag == "polyline"]
     assert line["points"] == "0.00,10.00 100.00,90.00"
     # The labels at the edges of the axis stay within the drawing.
-    labels = [each["class"] for tag, each in found if tag == "text" and each.get("y") == "16"]
+    labels = [each["class"] for tag, each in elements if tag == "text" and each.get("y") == "16"]
     assert labels == ["tick start", "tick middle", "tick end"]
 
 
 def test_a_drawing_has_its_values_as_a_table_and_a_description():
-    found = Page(render_page(page())).elements
-    ids = {each["id"] for _, each in found if "id" in each}
-    links = {each["href"] for _, each in found if "href" in each}
+    elements = Page(render_page(page())).elements
+    ids = {each["id"] for _, each in elements if "id" in each}
+    links = {each["href"] for _, each in elements if "href" in each}
     assert links == {"#data-values", "#one"}
     assert {link[1:] for link in links} <= ids
-    (drawn,) = [each for _, each in found if each.get("class") == "drawing"]
+    (drawn,) = [each for _, each in elements if each.get("class") == "drawing"]
     assert (drawn["role"], drawn["aria-label"]) == ("img", "text. text")
 
 

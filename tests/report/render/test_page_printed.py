@@ -46,11 +46,11 @@ def test_printed_pages_have_all_sections_and_charts(tmp_path):
                 dark = {"name": "prefers-color-scheme", "value": "dark"}
                 await browser.call("Emulation.setEmulatedMedia", media="print", features=[dark])
                 await browser.go(file.as_uri())
-                found = await browser.value(_SHOWN)
-                assert found["sections"] >= 2, name
-                assert found["missing"] == [], name
-                assert not found["isWide"], name
-                assert found["colour"] == "#fff", name
-                assert found["canvases"] == found["places"], name
+                shown = await browser.value(_SHOWN)
+                assert shown["sections"] >= 2, name
+                assert shown["missing"] == [], name
+                assert not shown["isWide"], name
+                assert shown["colour"] == "#fff", name
+                assert shown["canvases"] == shown["places"], name
 
     asyncio.run(run())

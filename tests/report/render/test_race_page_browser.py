@@ -122,9 +122,9 @@ def browse(tmp_path):
 
 def logged(dom: str):
     """Returns what the script of a test noted."""
-    found = re.search(r'<pre id="log">(.*?)</pre>', dom, re.DOTALL)
-    assert found, "the script did not end"
-    return json.loads(html.unescape(found[1]))
+    match = re.search(r'<pre id="log">(.*?)</pre>', dom, re.DOTALL)
+    assert match, "the script did not end"
+    return json.loads(html.unescape(match[1]))
 
 
 @pytest.fixture(scope="session")
@@ -183,5 +183,5 @@ def test_charts_outside_the_window_are_drawn_later_in_their_places(browse):
 @pytest.mark.parametrize("scheme", [LIGHT, DARK])
 def test_the_page_is_accessible(browse, axe, size, scheme):
     dom, _ = browse(render_race_page(sources()), f"{axe}\n{RUN_AXE}", size, scheme)
-    found = logged(dom)
-    assert [each for each in found if each["impact"] in _SERIOUS] == []
+    violations = logged(dom)
+    assert [each for each in violations if each["impact"] in _SERIOUS] == []

@@ -47,8 +47,8 @@ def test_names_cannot_break_a_table():
 
 def test_csv_has_every_row_of_both_sides():
     rows = list(csv.DictReader(io.StringIO(render_recording_csv(report(small(30), small(10))))))
-    found = [row for row in rows if row["Table"] == "allocation-outside-tlab-by-class"]
-    assert [(row["Name"], row["Side"], row["Total"], row["Unit"], row["Share"]) for row in found] == [
+    outside = [row for row in rows if row["Table"] == "allocation-outside-tlab-by-class"]
+    assert [(row["Name"], row["Side"], row["Total"], row["Unit"], row["Share"]) for row in outside] == [
         ("a|B<b>", "baseline", "10", "bytes", "1.0"),
         ("a|B<b>", "contender", "30", "bytes", "1.0"),
     ]
@@ -60,18 +60,18 @@ def test_gauges_are_in_all_formats():
     for number in range(3):
         made.gauge(GaugeKind.CPU_THREAD, [0.5, 0.25], f"t|{number}")
     made.gauge(GaugeKind.HEAP_COMMITTED, [1024.0])
-    found, other = report(made.build()), report(made.build(), RecordingBuilder().build())
-    text = render_recording(found, 2)
+    alone, other = report(made.build()), report(made.build(), RecordingBuilder().build())
+    text = render_recording(alone, 2)
     assert "\n## CPU load by thread\n" in text
     assert "| t\\|0 " in text
     assert "1 more row (`--limit=0` shows all)" in text
-    rows = {row["Name"]: row for row in csv.DictReader(io.StringIO(render_recording_csv(found)))}
+    rows = {row["Name"]: row for row in csv.DictReader(io.StringIO(render_recording_csv(alone)))}
     assert rows["t|2"] == {
         **dict.fromkeys(("Detail", "Total", "Share", "Bytes"), ""),
         **{"Table": "thread-cpu-load", "Name": "t|2", "Side": "recording", "Unit": "fraction"},
         **{"Count": "2", "Min": "0.25", "Max": "0.5", "Average": "0.375"},
     }
-    document = json.loads(render_recording_json(found))
+    document = json.loads(render_recording_json(alone))
     assert document["gauges"][0] == {
         **{"name": "heap", "title": "Heap", "head": "Reading", "unit": "bytes"},
         "rows": [

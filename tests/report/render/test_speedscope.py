@@ -34,5 +34,5 @@ def test_a_baseline_is_a_second_profile():
     made = tree()
     made.add([TreeFrame("old", "method")], 1, 4, is_baseline=True)
     document = json.loads(render_speedscope(made, "CPU", "samples"))
-    found = [(each["name"], each["endValue"], len(each["samples"])) for each in document["profiles"]]
-    assert found == [("contender", 14, 3), ("baseline", 4, 1)]
+    profiles = [(each["name"], each["endValue"], len(each["samples"])) for each in document["profiles"]]
+    assert profiles == [("contender", 14, 3), ("baseline", 4, 1)]

@@ -198,7 +198,7 @@ def evidence() -> RaceEvidence:
         "default": line([50] * 10),
         "term": line([50] * 10, points=tuple(slow)),
     }
-    found = RuleAnswer(
+    first = RuleAnswer(
         id="H1",
         title="the heap is too small for the load",
         state="fired",
@@ -214,5 +214,5 @@ def evidence() -> RaceEvidence:
         observed(
             timeline(**tasks), telemetry=series, pauses=(pause(2.0, 85.0), pause(3.0, 12.0)), has_gc_log=True
         ),
-        Diagnosis(races=("race",), findings=(found, second), time=(cores,)),
+        Diagnosis(races=("race",), findings=(first, second), time=(cores,)),
     )

@@ -241,10 +241,10 @@ def test_an_administrative_task_of_a_reason_is_called_so():
 def test_a_rate_of_zero_is_not_called_extrapolated():
     short = indexing(window_s=0.5)
     none = indexing(window_s=0.5, throughput=Throughput(0.0, 0.0, 0.0, 0.0))
-    for found, text in ((short, "6,242†"), (none, "0")):
-        shown = screen(structs.replace(valid_race(), tasks=(found,)))
+    for task_result, text in ((short, "6,242†"), (none, "0")):
+        shown = screen(structs.replace(valid_race(), tasks=(task_result,)))
         assert shown.tables[0].lines[0].cells[0].text == text
-        assert any(note.startswith("†") for note in shown.footnotes) == (found is short)
+        assert any(note.startswith("†") for note in shown.footnotes) == (task_result is short)
 
 
 @pytest.mark.parametrize(("service_ms", "is_marked"), [(50.0, True), (60.0, False)])
@@ -281,10 +281,10 @@ def test_texts_of_tracks_and_engines_keep_the_columns_and_have_no_effect():
     evil = "\x1b[2J\u202e日本[red]\x9b"
     race, seen = suspect_race(), evidence()
     renamed = tuple(structs.replace(one, task=f"{one.task}{evil}") for one in race.tasks)
-    found = tuple(replace(one, title=f"{one.title}{evil}") for one in seen.diagnosis.findings)
+    findings = tuple(replace(one, title=f"{one.title}{evil}") for one in seen.diagnosis.findings)
     cores = tuple(replace(one, task=evil, node=evil) for one in seen.diagnosis.time)
     race = structs.replace(race, tasks=renamed, challenge=evil, car=(evil,), user_tags={evil: evil})
-    diagnosis = replace(seen.diagnosis, findings=found, time=cores)
+    diagnosis = replace(seen.diagnosis, findings=findings, time=cores)
     file = io.StringIO()
     shown = screen(race, replace(seen, diagnosis=diagnosis))
     render_screen(shown, Console(file=file, width=80, highlight=False))
@@ -336,9 +336,9 @@ def test_merges_of_different_nodes_at_different_moments_are_not_added_up():
         groups = engine_paragraph(record(), RaceObservations(telemetry=lines)).groups
         return [text for group in groups for text in group if text.startswith("merges")]
 
-    one = merges("a", 4.0, 4.0, 0.0)
-    assert said(one) == ["merges: up to 4 at the same time"]
-    assert said(merges("b", 0.0, 3.0, 5.0), one) == ["merges: up to 5 at the same time on b"]
+    on_a = merges("a", 4.0, 4.0, 0.0)
+    assert said(on_a) == ["merges: up to 4 at the same time"]
+    assert said(merges("b", 0.0, 3.0, 5.0), on_a) == ["merges: up to 5 at the same time on b"]
     assert said(merges("a", 1.0), merges("b", 1.0)) == []
 
 

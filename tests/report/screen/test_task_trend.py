@@ -21,15 +21,15 @@ def test_bars_are_from_0_to_the_largest_value():
 
 def test_a_task_that_indexes_has_its_throughput_in_equal_parts():
     indexing = bulk(duration_s=14.0)
-    found = trend(indexing, timeline(**{indexing.task: line([100] * 6 + [0] * 4 + [50] * 4)}))
-    assert found == (100, 100, 100, 0, 0, 50, 50)
+    values = trend(indexing, timeline(**{indexing.task: line([100] * 6 + [0] * 4 + [50] * 4)}))
+    assert values == (100, 100, 100, 0, 0, 50, 50)
 
 
 @pytest.mark.parametrize(("duration_s", "last"), [(4.4, 100.0), (4.5, 60.0)])
 def test_the_last_part_counts_if_most_of_it_belongs_to_the_task(duration_s, last):
     indexing = bulk(duration_s=duration_s)
-    found = trend(indexing, timeline(**{indexing.task: line([100, 100, 100, 100, 30])}))
-    assert found[-1] == last
+    values = trend(indexing, timeline(**{indexing.task: line([100, 100, 100, 100, 30])}))
+    assert values[-1] == last
 
 
 def test_other_tasks_have_the_ninetieth_percentile_of_their_durations():
@@ -37,10 +37,10 @@ def test_other_tasks_have_the_ninetieth_percentile_of_their_durations():
     parts[2] = point(2, levels=((FAST, 40), (SLOW, 10)))
     parts[3] = point(3, levels=())
     search = task(duration_s=4.0)
-    found = trend(search, timeline(search=line([50] * 4, points=tuple(parts))))
-    assert found[0] == found[1] == pytest.approx(10 ** (FAST / 5))
-    assert found[2] == pytest.approx(10 ** (SLOW / 5))
-    assert found[3] is None, "nothing succeeded"
+    values = trend(search, timeline(search=line([50] * 4, points=tuple(parts))))
+    assert values[0] == values[1] == pytest.approx(10 ** (FAST / 5))
+    assert values[2] == pytest.approx(10 ** (SLOW / 5))
+    assert values[3] is None, "nothing succeeded"
 
 
 def test_the_warm_up_is_left_out_and_what_is_too_short_has_no_trend():

@@ -38,8 +38,8 @@ def page_of(race=None, seen=None, **changes) -> ReportPage:
 
 def answer(page: ReportPage, question: str) -> str:
     """Returns the answer to the question that contains a word."""
-    (found,) = [each for each in page.questions if question in each.question]
-    return " ".join(block.text for block in found.blocks)
+    (answered,) = [each for each in page.questions if question in each.question]
+    return " ".join(block.text for block in answered.blocks)
 
 
 def blocks(page: ReportPage, kind: type):
@@ -47,14 +47,14 @@ def blocks(page: ReportPage, kind: type):
 
 
 def table(page: ReportPage, name: str) -> PageTable:
-    (found,) = [each for each in blocks(page, PageTable) if each.id == name]
-    return found
+    (page_table,) = [each for each in blocks(page, PageTable) if each.id == name]
+    return page_table
 
 
-def cells(found: PageTable) -> list[list[str]]:
+def cells(page_table: PageTable) -> list[list[str]]:
     return [
         [cell.text if isinstance(cell, PageCell) else cell for cell in row]
-        for group in found.groups
+        for group in page_table.groups
         for row in group.rows
     ]
 
@@ -108,13 +108,13 @@ def test_the_diagnosis_answers_what_limited_the_race():
     fired = RuleAnswer(id="H2", title="the heap is resized", state="fired", text="it grows", severe=True)
     silent = RuleAnswer(id="D1", title="the disk is slow", state="ruled out", text="it is not")
     share = TimeShare("indexing", 0.6, "threads")
-    found = Diagnosis(
+    diagnosis = Diagnosis(
         races=("race-1",),
         findings=(fired,),
         ruled_out=(silent,),
         time=(TaskTime("search", "", (share,), 0.4),),
     )
-    page = page_of(diagnosis=found)
+    page = page_of(diagnosis=diagnosis)
     assert answer(page, "limited") == (
         "H2: the heap is resized: it grows. During search, the time of all cores went to: 60.0 % indexing."
     )
@@ -122,7 +122,7 @@ def test_the_diagnosis_answers_what_limited_the_race():
     assert [(each.title, each.is_folded) for each in listed[-1:]] == [("Ruled out: 1 rule", True)]
     (item,) = next(each for each in listed if each.title.startswith("Findings")).items
     assert (item.title, item.tone) == ("H2: the heap is resized", "wrong")
-    nothing = page_of(diagnosis=replace(found, findings=(), time=()))
+    nothing = page_of(diagnosis=replace(diagnosis, findings=(), time=()))
     assert answer(nothing, "limited").startswith(
         "No cause was found: 1 cause is ruled out, 0 cannot be checked"
     )
@@ -233,9 +233,9 @@ def test_the_heap_of_several_nodes_is_no_sum_of_maxima_of_different_moments():
         (chart,) = [each for each in blocks(page, Chart) if each.id == "heap"]
         return [row[1] for row in cells(table(page, "data-machine"))], chart.summary
 
-    one = heap("a", 8 * 2.0**20, 4 * 2.0**20)
-    assert shown(one) == (["8", "4"], "Largest use in each part.")
-    both = shown(one, heap("b", 4 * 2.0**20, 8 * 2.0**20))
+    first = heap("a", 8 * 2.0**20, 4 * 2.0**20)
+    assert shown(first) == (["8", "4"], "Largest use in each part.")
+    both = shown(first, heap("b", 4 * 2.0**20, 8 * 2.0**20))
     assert both == (["6", "6"], "Mean use of all nodes together in each part.")
 
 
@@ -271,12 +271,12 @@ def test_telemetry_becomes_charts_and_what_was_not_sampled_has_none():
         has_gc_log=True,
     )
     page = page_of(race, seen)
-    found = table(page, "data-machine")
-    assert [column.heading for column in found.columns] == [
+    page_table = table(page, "data-machine")
+    assert [column.heading for column in page_table.columns] == [
         *("Time (s)", "GC pauses (ms/s)", "Longest pause (ms)"),
         *("All CPUs busy (%)", "Engine (%)", "Driver (%)", "Written (MiB/s)"),
     ]
-    assert cells(found) == [
+    assert cells(page_table) == [
         ["0", "0", "0", "25", "20", "10", "1"],
         ["1", "30", "30", "50", "40", "10", "0"],
         ["2", "0", "0", "100", "90", "", "2"],
@@ -322,18 +322,18 @@ def test_many_tasks_without_a_stall_are_not_listed():
 
 def test_durations_are_counted_by_time_and_level():
     page = page_of()
-    found = table(page, "data-durations")
-    assert [column.heading for column in found.columns] == ["Time (s)", "from 15.8 ms"]
-    assert cells(found)[:2] == [["0", "50"], ["1", "50"]]
+    page_table = table(page, "data-durations")
+    assert [column.heading for column in page_table.columns] == ["Time (s)", "from 15.8 ms"]
+    assert cells(page_table)[:2] == [["0", "50"], ["1", "50"]]
 
 
 def test_the_table_of_tasks_sorts_by_numbers_and_leaves_out_empty_columns():
     errors = (FailureGroup("timeout", "slow", 0, 3, 1.0, 2.0),)
     page = page_of(record(tasks=(task(), paced(errors=errors))))
-    found = table(page, "data-tasks")
-    headings = [column.heading for column in found.columns]
+    page_table = table(page, "data-tasks")
+    headings = [column.heading for column in page_table.columns]
     assert {"Task", "p99", "Late p99"} <= set(headings)
-    row = found.groups[0].rows[1]
+    row = page_table.groups[0].rows[1]
     assert row[headings.index("p99")] == PageCell("8 ms", 8.0)
     assert "Late p99" not in [column.heading for column in table(page_of(), "data-tasks").columns]
     assert cells(table(page, "data-errors")) == [["term", "timeout", "3 operations", "1 s to 2 s", "slow"]]
@@ -435,8 +435,8 @@ def test_what_cannot_be_read_is_said():
 
 def test_a_curve_that_ends_below_the_median_is_shown():
     short = line(STEADY, curve=(MergedPercentile(25.0, 20.0),))
-    (found,) = blocks(page_of(seen=observed(timeline(search=short))), CurveChart)
-    assert found.summary == "The slowest is search, with 20 ms at p25."
+    (chart,) = blocks(page_of(seen=observed(timeline(search=short))), CurveChart)
+    assert chart.summary == "The slowest is search, with 20 ms at p25."
 
 
 def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest():

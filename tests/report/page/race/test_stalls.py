@@ -31,10 +31,10 @@ class Counted(tuple[Any, ...]):
 def test_many_stalls_do_not_each_look_at_all_pauses() -> None:
     pauses = Counted(pause(each, 10.0) for each in range(1_000))
     seen = observed(timeline(search=line([*USUAL * 300, 100, 100])), pauses=pauses, has_gc_log=True)
-    found = find_stalls([task(duration_s=602.0)], seen)
-    assert len(found) == 300
+    many = find_stalls([task(duration_s=602.0)], seen)
+    assert len(many) == 300
     assert Counted.iterations <= 1
-    assert [stall.gc_ms for stall in found[:2]] == [10.0, 10.0]
+    assert [stall.gc_ms for stall in many[:2]] == [10.0, 10.0]
 
 
 def test_pauses_that_overlap_all_count() -> None:
@@ -42,8 +42,8 @@ def test_pauses_that_overlap_all_count() -> None:
     pauses = [pause(draw.uniform(0, 40), draw.choice([0.0, 5.0, 300.0, 9_000.0])) for _ in range(200)]
     seen = observed(timeline(search=line([*USUAL * 20, 100, 100])), pauses=tuple(pauses), has_gc_log=True)
 
-    def overlap_ms(each: GcPause, from_s: float, to_s: float) -> float:
-        return max(0.0, min(to_s, each.at_s + each.ms / 1000) - max(from_s, each.at_s)) * 1000
+    def overlap_ms(gc_pause: GcPause, from_s: float, to_s: float) -> float:
+        return max(0.0, min(to_s, gc_pause.at_s + gc_pause.ms / 1000) - max(from_s, gc_pause.at_s)) * 1000
 
     for stall in find_stalls([task(duration_s=42.0)], seen):
         expected = sum(overlap_ms(each, stall.from_s, stall.to_s) for each in pauses)
@@ -63,5 +63,5 @@ def test_the_longest_of_many_stalls_are_found(monkeypatch: pytest.MonkeyPatch) -
     operations = [100, 0, 100, 0, 0, 0, 100, 0, 100, 0, 0, *[100] * 9]
     points = tuple(point(second, count) for second, count in enumerate(operations) if count)
     seen = observed(timeline(search=line(operations, points=points)))
-    found = find_stalls([task(duration_s=20.0)], seen)
-    assert [(stall.from_s, stall.to_s) for stall in found] == [(3.0, 6.0), (9.0, 11.0)]
+    longest = find_stalls([task(duration_s=20.0)], seen)
+    assert [(stall.from_s, stall.to_s) for stall in longest] == [(3.0, 6.0), (9.0, 11.0)]

@@ -40,9 +40,9 @@ def test_the_history_shows_who_raced_and_who_dropped_out_when():
     assert rows[2].note.endswith("out")
     assert {dot.form for dot in dots(rows[3])} == {"cross"}
     assert captions(rows[3]) == []
-    found = {row[0]: row for row in cells(tables(page)["data-candidates"])}
-    assert found["4"][-2:] == ["4", "worse than the best (p = 0.01)"]
-    assert found["3"][-1] == "winner"
+    candidates = {row[0]: row for row in cells(tables(page)["data-candidates"])}
+    assert candidates["4"][-2:] == ["4", "worse than the best (p = 0.01)"]
+    assert candidates["3"][-1] == "winner"
     assert len(cells(tables(page)["data-search-races"])) == 18
 
 
@@ -52,8 +52,8 @@ def test_a_block_that_was_raced_again_counts_once():
     )
     again = TuneEvent(event="repeated", at="", block=1)
     killed = structs.replace(ended, outcome="killed", objective=None)
-    found = tune_history((ended, again, killed, structs.replace(ended, objective=2.0)))
-    assert [end.objective for end in found.ends] == [2.0]
+    history = tune_history((ended, again, killed, structs.replace(ended, objective=2.0)))
+    assert [end.objective for end in history.ends] == [2.0]
 
 
 def test_a_candidate_that_never_raced_says_so():
