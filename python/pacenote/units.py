@@ -95,9 +95,11 @@ def format_rate(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
 
 
-def format_count(count: int, one: str, many: str = "") -> str:
-    """Formats a count with its noun: 1 document, 1,000,000 documents. `many` defaults to `one` with an s."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """Formats a count with its noun: 1 document, 1,000,000 documents. `plural` is `noun` with an s if it is
+    empty.
+    """
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def format_range(values: Iterable[float], text_of: Callable[[float], str]) -> str:

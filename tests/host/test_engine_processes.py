@@ -44,7 +44,7 @@ def machine(root: Path, *processes: tuple[int, str, float]) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("processes", "found"),
+    ("processes", "pid"),
     [
         ([(7, "7", 100.0)], 7),
         # In a container, whose first process has another number outside.
@@ -58,11 +58,11 @@ def machine(root: Path, *processes: tuple[int, str, float]) -> Path:
     ],
 )
 def test_the_process_has_the_id_and_the_start_of_the_node(
-    processes: list[tuple[int, str, float]], found: int | None, tmp_path: Path
+    processes: list[tuple[int, str, float]], pid: int | None, tmp_path: Path
 ) -> None:
     result = find_processes([NODE], machine(tmp_path, *processes))
-    assert result.pids == ({} if found is None else {"node-0": found})
-    assert set(result.missing) == (set() if found else {"node-0"})
+    assert result.pids == ({} if pid is None else {"node-0": pid})
+    assert set(result.missing) == (set() if pid else {"node-0"})
 
 
 def test_the_process_has_the_address_of_the_node(tmp_path: Path) -> None:

@@ -68,12 +68,12 @@ def test_the_error_about_an_unknown_challenge_names_the_known_ones() -> None:
 
 
 def test_the_sole_target_is_the_only_index_or_data_stream() -> None:
-    one, two = Index("i"), Index("j")
+    first, second = Index("i"), Index("j")
     assert track().sole_target() is None
-    assert track(indices=(one,)).sole_target() == "i"
-    assert track(indices=(one, two)).sole_target() is None
+    assert track(indices=(first,)).sole_target() == "i"
+    assert track(indices=(first, second)).sole_target() is None
     assert track(data_streams=(DataStream("s"),)).sole_target() == "s"
-    assert track(indices=(one, two)).targets() == ("i", "j")
+    assert track(indices=(first, second)).targets() == ("i", "j")
 
 
 def test_metadata_of_the_innermost_element_takes_precedence() -> None:

@@ -102,15 +102,15 @@ def raced(
 
 def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_path: Path) -> None:
     client = ClientOptions(timeout_s=7.0, authorization=ME, headers=(("x-key", "sesame-sesame"),))
-    with engine(None, authorization=ME) as one, engine(None, authorization=ME) as two:
-        record, warnings, contents = raced(tmp_path, client, one.address, two.address)
+    with engine(None, authorization=ME) as first, engine(None, authorization=ME) as second:
+        record, warnings, contents = raced(tmp_path, client, first.address, second.address)
         assert (record.tasks[0].error_rate, warnings) == (0.0, [])
         # The clients are distributed across the hosts.
-        assert (one.count("GET /hit"), two.count("GET /hit")) == (8, 8)
-        assert {request.headers["x-key"] for request in one.requests + two.requests} == {"sesame-sesame"}
-        hits = [request for request in one.requests + two.requests if request.line == "GET /hit"]
+        assert (first.count("GET /hit"), second.count("GET /hit")) == (8, 8)
+        assert {request.headers["x-key"] for request in first.requests + second.requests} == {"sesame-sesame"}
+        hits = [request for request in first.requests + second.requests if request.line == "GET /hit"]
         assert {request.headers["accept-encoding"] for request in hits} == {"gzip"}
-        hosts = (f"http://{one.address}", f"http://{two.address}")
+        hosts = (f"http://{first.address}", f"http://{second.address}")
     expected = RecordedClient(
         hosts, authentication="basic", accept_encoding="gzip", timeout_s=7.0, headers=("x-key",)
     )
@@ -157,12 +157,12 @@ def test_credentials_prefixes_and_ipv6_addresses_can_be_combined(tmp_path: Path)
             return json_response({}, 403)
         return json_response(engine_document(request.target.removeprefix("/es")))
 
-    with http_server(respond, host="::1") as one, http_server(respond) as two:
-        hosts = [f"http://me:hunter2hunter2@{each.address}/es/" for each in (one, two)]
+    with http_server(respond, host="::1") as first, http_server(respond) as second:
+        hosts = [f"http://me:hunter2hunter2@{each.address}/es/" for each in (first, second)]
         record, warnings, contents = raced(tmp_path, ClientOptions(), *hosts)
         assert (record.tasks[0].error_rate, warnings) == (0.0, [])
-        assert (one.count("GET /es/hit"), two.count("GET /es/hit")) == (8, 8)
-        assert record.client.hosts == (f"http://{one.address}/es", f"http://{two.address}/es")
+        assert (first.count("GET /es/hit"), second.count("GET /es/hit")) == (8, 8)
+        assert record.client.hosts == (f"http://{first.address}/es", f"http://{second.address}/es")
         assert "hunter2hunter2" not in contents
 
 

@@ -111,8 +111,8 @@ def test_a_peak_is_shown_only_if_there_is_one():
 
 
 def test_a_peak_beyond_the_sweep_is_not_stated():
-    one = Estimate(1.0, 0.5, 2.0)
-    text = render_saturation(replace(FOUND, fit=UslFit(one, one, one, None, None, 0.01, peak_beyond=32)))
+    same = Estimate(1.0, 0.5, 2.0)
+    text = render_saturation(replace(FOUND, fit=UslFit(same, same, same, None, None, 0.01, peak_beyond=32)))
     assert "- peak: not located: it may lie beyond the 32 clients measured;" in text
 
 

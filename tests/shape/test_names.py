@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shape.imports import without_tests
-from shape.sources import CRATES, PACKAGE, RUST_TEXT, blank, label, parse, product_sources
+from shape.sources import CRATES, PACKAGE, RUST_TEXT, blank, files, label, parse, product_sources
 
 RALLY_API = PACKAGE / "plugins" / "rally_api"
 """Rally dictates the names in this package: plug-ins import them."""
@@ -228,3 +228,40 @@ def test_public_rust_types_are_found(tmp_path, code, names):
 
 def test_items_of_all_kinds_are_found():
     assert _RUST_ITEM.findall("fn hire() { fn stir() {} }\nmod leftovers;") == ["hire", "stir", "leftovers"]
+
+
+VAGUE = {"each", "found", "one"}
+"""Names that do not say what a value is: only the variable of a comprehension or a lambda may be so short."""
+
+
+def vaguely_named(tree: ast.AST) -> Iterator[str]:
+    """Yields the variables and parameters with vague names, with their lines."""
+    short = {
+        id(name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.comprehension | ast.Lambda)
+        for name in ast.walk(node.target if isinstance(node, ast.comprehension) else node.args)
+    }
+    for node in ast.walk(tree):
+        if id(node) in short:
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE:
+            yield f"{node.lineno}: {node.id}"
+        if isinstance(node, ast.arg) and node.arg in VAGUE:
+            yield f"{node.lineno}: {node.arg}"
+
+
+def test_values_are_called_what_they_are() -> None:
+    paths = files(".py")
+    assert len(paths) > 1_000
+    assert [f"{label(path)}:{name}" for path in paths for name in vaguely_named(parse(path))] == []
+
+
+def test_vague_names_are_found_but_in_comprehensions_and_lambdas() -> None:
+    text = """
+def total(found, key=lambda each: each):
+    one = [each for each in found]
+    for each in one:
+        print(each, key)
+"""
+    assert list(vaguely_named(ast.parse(text))) == ["2: found", "3: one", "4: each"]

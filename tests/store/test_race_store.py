@@ -96,15 +96,26 @@ def test_a_race_is_found_by_a_unique_prefix(store):
 
 
 def test_short_ids_are_unique_among_stored_and_shortened_races(store):
-    one, two, three = (f"01234567-89ab-4def-8123-4567{end}" for end in ("00000000", "00001000", "a0000000"))
+    first, second, third = (
+        f"01234567-89ab-4def-8123-4567{end}" for end in ("00000000", "00001000", "a0000000")
+    )
     other = "01234568-89ab-4def-8123-456700000000"
-    store.create(record(one))
+    store.create(record(first))
     store.create(record("chosen"))
-    assert store.short_ids([one, other, "chosen"]) == {one: one[:8], other: other[:8], "chosen": "chosen"}
+    assert store.short_ids([first, other, "chosen"]) == {
+        first: first[:8],
+        other: other[:8],
+        "chosen": "chosen",
+    }
     short = store.short_id_maker()
-    assert [short(race_id) for race_id in (one, two, three, one)] == [one[:8], two[:33], three[:29], one[:33]]
-    store.create(record(two))
-    assert store.folder(store.short_ids([one])[one]).path.name == one
+    assert [short(race_id) for race_id in (first, second, third, first)] == [
+        first[:8],
+        second[:33],
+        third[:29],
+        first[:33],
+    ]
+    store.create(record(second))
+    assert store.folder(store.short_ids([first])[first]).path.name == first
 
 
 def test_latest_is_the_newest_race(store):

@@ -59,7 +59,7 @@ def ladder(*adopted, compared=SLOWER, **changes):
 
 
 @pytest.mark.parametrize(
-    ("found", "code", "told"),
+    ("outcome", "code", "told"),
     [
         (result(VariantResult("2g", 6, FASTER)), 0, []),
         (
@@ -78,9 +78,9 @@ def ladder(*adopted, compared=SLOWER, **changes):
         (ladder(None, state="unfinished"), 3, ["--fail-on: best has no races to compare"]),
     ],
 )
-def test_a_gate_speaks_of_each_contender(found, code, told):
+def test_a_gate_speaks_of_each_contender(outcome, code, told):
     console = Warnings()
-    assert gated_exit_code(found, options("worse:primary"), console) == code
+    assert gated_exit_code(outcome, options("worse:primary"), console) == code
     assert console.told == told
 
 

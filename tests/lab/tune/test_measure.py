@@ -16,7 +16,7 @@ THROUGHPUT = TuneObjective("throughput:index-append")
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "constraint"),
     [
         ("p99:search<50ms", Constraint("p99:search", "<", 50.0)),
         ("p99.9-latency:my search < 0.5 s", None),
@@ -31,9 +31,9 @@ THROUGHPUT = TuneObjective("throughput:index-append")
         ("<5", None),
     ],
 )
-def test_constraints(text, found):
-    if found is not None:
-        assert parse_constraint(text) == found
+def test_constraints(text, constraint):
+    if constraint is not None:
+        assert parse_constraint(text) == constraint
         return
     with pytest.raises(UsageError, match="--constraint must be a metric and its limit"):
         parse_constraint(text)
