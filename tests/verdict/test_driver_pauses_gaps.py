@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import TargetRate
-from pacenote.verdict.driver_pauses import gap_findings, stopped_s
+from pacenote.report.summary import build_report
+from pacenote.verdict.determine import determine_verdict
+from pacenote.verdict.driver_pauses import gap_findings, gaps_between_tasks_text, stopped_s
 from pacenote.verdict.schedule_rules import Delays, missed_targets
-from support.records import paced
+from support.records import paced, record
 
 FIRST = paced(task="first", started_s=0.0, duration_s=400.0, window_s=395.0)
 SECOND = paced(task="second", started_s=401.0, duration_s=600.0, window_s=595.0)
@@ -67,16 +69,23 @@ def findings_of(*gaps: Mapping[str, float]) -> list[tuple[tuple[str, ...], bool]
 
 
 def test_no_measured_time_includes_a_gap_between_tasks() -> None:
-    assert findings_of(gap(400.9)) == [((), False)]
-    assert findings_of(gap(0.0)) == [((), False)]
+    assert findings_of(gap(400.9)) == findings_of(gap(0.0)) == []
     assert findings_of(gap(401.1)) == [(("second",), True)]
-    inside, outside = gap_findings(clock(gap(50.0), gap(400.9), gap(402.0)), (FIRST, SECOND))
+    of_both = clock(gap(50.0), gap(400.9), gap(402.0))
+    (inside,) = gap_findings(of_both, (FIRST, SECOND))
     assert inside.text.startswith("the driver did not run 2 times, 1.2 s in total, the first time for 0.6 s,")
-    assert outside.text == (
-        "the driver did not run for 0.6 s, 401.3 s after its start, while no task ran, so that no measured "
-        "time includes it: its process was stopped, its virtual machine was paused, or it had no core"
+    assert gaps_between_tasks_text(of_both, (FIRST, SECOND)) == (
+        "the driver did not run for 0.6 s, 401.3 s after its start, while no task ran: measured times are "
+        "not affected"
     )
-    assert (outside.tasks, outside.doubtful_from) == ((), None)
+    assert not gaps_between_tasks_text(clock(gap(50.0)), (FIRST, SECOND))
+
+
+def test_a_gap_between_tasks_is_mentioned_and_does_not_make_a_race_suspect() -> None:
+    race = record(tasks=(FIRST, SECOND), driver={"clock": clock(gap(400.9))})
+    assert determine_verdict(race).state == "valid"
+    (text,) = [note.text for note in build_report(race).notes if "did not run" in note.text]
+    assert text.endswith("while no task ran: measured times are not affected")
 
 
 def test_races_of_earlier_versions_listed_the_first_gaps_without_beginnings() -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments
+from pacenote.model.driver_facts import part
 from pacenote.model.driver_scheduling import demotion_texts
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
@@ -43,6 +44,7 @@ from pacenote.verdict.driver_health import (
     is_shorter_than_ticks,
     unmeasured,
 )
+from pacenote.verdict.driver_pauses import gaps_between_tasks_text
 from pacenote.verdict.overhead_rules import failed_cleanup_text
 
 _TOP_ERRORS = 3
@@ -153,6 +155,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
         *(Note("Documents", _unchecked_text(unchecked)) for unchecked in record.unchecked_documents),
         *(Note("Driver", text) for text in demotion_texts(record.driver, record.tasks)),
         *(_clock_note(step) for step in clock_steps(record.driver)),
+        *_gaps_note(record),
         *_unmeasured_note(unmeasured(record.driver)),
         *_short_race_note(record.driver),
         *(() if record.options.default_telemetry else (Note("Telemetry missing", _NO_TELEMETRY),)),
@@ -390,6 +393,11 @@ def _clock_note(step: ClockStep) -> Note:
         f"the wall clock was changed by {step.by_s:+.3g} s at {step.at_s:.1f} s: measured times are not "
         "affected, but timestamps in the engine's log are",
     )
+
+
+def _gaps_note(record: RaceRecord) -> Iterator[Note]:
+    if text := gaps_between_tasks_text(part(record.driver, "clock"), record.tasks):
+        yield Note("Driver", text)
 
 
 def _unmeasured_note(missing: Sequence[str]) -> Iterator[Note]:

@@ -47,13 +47,15 @@ MIN_PAUSED_IN_TASK_S = 0.05
 
 def gap_findings(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     """Reports times for which the driver did not run: all measured times that include one are too long. Those
-    in which no task ran, which are in no measured time, have a finding of their own.
+    in which no task ran are in no measured time, and have no finding (`gaps_between_tasks_text`).
     """
     gaps, ran = tuple(_gaps(clock)), tuple(tasks)
-    outside = [gap for gap in gaps if gap.to_s is not None and not any(gap.within_s(task) for task in ran)]
+    outside = _gaps_between(gaps, ran)
     inside = [gap for gap in gaps if gap not in outside]
     # An earlier version listed 32 gaps at most, but added up all.
-    unlisted_s = max(0.0, number(clock, "gaps_s") - sum(gap.length_s for gap in gaps))
+    unlisted_s = number(clock, "gaps_s") - sum(gap.length_s for gap in gaps)
+    if unlisted_s < _SHORTEST_S:
+        unlisted_s = 0.0
     if inside:
         finding = _gap_finding(inside, unlisted_s, ", and measured times include this")
         shares = {task.task: _gaps_s(gaps, task) / max(task.duration_s, 1e-9) for task in ran}
@@ -62,15 +64,28 @@ def gap_findings(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> It
             yield finding
         for names, doubtful_from in by_doubt(interrupted):
             yield replace(finding, tasks=names, doubtful_from=doubtful_from)
-    if outside:
-        further_s = 0.0 if inside else unlisted_s
+    elif outside and unlisted_s:
         # It is not known what ran in those that are not listed.
-        where = "" if further_s else ", while no task ran, so that no measured time includes it"
-        yield _gap_finding(outside, further_s, where)
+        yield _gap_finding(outside, unlisted_s, "")
 
 
-def _gap_finding(gaps: Sequence[_Gap], unlisted_s: float, where: str) -> Finding:
-    """Returns the finding of these gaps, and of more that are not listed, without tasks."""
+def gaps_between_tasks_text(clock: Mapping[str, object], tasks: Sequence[TaskResult]) -> str:
+    """Returns how often the driver did not run while no task ran; empty if it always did."""
+    outside = _gaps_between(tuple(_gaps(clock)), tasks)
+    if not outside:
+        return ""
+    return f"{_times_text(outside)}, while no task ran: measured times are not affected"
+
+
+def _gaps_between(gaps: Sequence[_Gap], tasks: Sequence[TaskResult]) -> list[_Gap]:
+    """Returns the gaps in which no task ran."""
+    return [gap for gap in gaps if gap.to_s is not None and not any(gap.within_s(task) for task in tasks)]
+
+
+def _times_text(gaps: Sequence[_Gap], unlisted_s: float = 0.0) -> str:
+    """Returns for how long, how often and when the driver did not run: in these gaps, and in more that are
+    not listed.
+    """
     first, count = gaps[0], sum(gap.count for gap in gaps)
     times = f"{first.at_s:.1f} s after its start"
     if first.count == 1:
@@ -79,9 +94,14 @@ def _gap_finding(gaps: Sequence[_Gap], unlisted_s: float, where: str) -> Finding
         total_s = sum(gap.length_s for gap in gaps) + unlisted_s
         at_least = "at least " if unlisted_s else ""
         times = f"{at_least}{count} times, {format_rate(total_s)} s in total, the first time {times}"
+    return f"the driver did not run {times}"
+
+
+def _gap_finding(gaps: Sequence[_Gap], unlisted_s: float, where: str) -> Finding:
+    """Returns the finding of these gaps, and of more that are not listed, without tasks."""
     return Finding(
-        f"the driver did not run {times}{where}: its process was stopped, its virtual machine was paused, or "
-        "it had no core",
+        f"{_times_text(gaps, unlisted_s)}{where}: its process was stopped, its virtual machine was paused, "
+        "or it had no core",
         "machine",
         REPEAT_IDLE,
     )
