@@ -9,7 +9,7 @@ import pytest
 from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
-from pacenote.diagnose.node_facts import SOURCES, NodeSettings, add_node_figures
+from pacenote.diagnose.node_facts import SOURCES, UNEVEN, NodeSettings, add_node_figures
 from pacenote.diagnose.rules_file import bundled_rules
 
 NODE = {"node": "a"}
@@ -112,6 +112,15 @@ def test_a_figure_without_its_counters_is_missing(name: str) -> None:
     assert only_cpu == 0.8 if name == "node.cpu_share" else not isinstance(only_cpu, float)
 
 
+@pytest.mark.parametrize(("busy", "named"), [((130, 100, 70), False), ((140, 100, 60), True)])
+def test_only_a_node_that_rule_o2_calls_uneven_is_named(busy: tuple[float, ...], named: bool) -> None:
+    uneven = next(rule for rule in bundled_rules() if rule.id == "O2").parameters["uneven"]
+    assert uneven.value == UNEVEN
+    counters = [counter("process.cpu.total", busy[at], node=f"n{at}") for at in range(len(busy))]
+    node = evidence(*counters).value(Window(TASK), "cluster.cpu_node")
+    assert (node == "n0") == named
+
+
 def test_nodes_are_compared_with_each_other() -> None:
     both = [counter("process.cpu.total", busy, node=node) for node, busy in (("a", 300), ("b", 100))]
     heap = [gauge("jvm.mem.heap_used", used, 9e9, node=node) for node, used in (("a", 5), ("b", 5))]
@@ -119,8 +128,15 @@ def test_nodes_are_compared_with_each_other() -> None:
     assert observed.value(Window(TASK), "cluster.cpu_imbalance") == 1.5
     assert observed.value(Window(TASK), "cluster.cpu_node") == "a"
     assert observed.value(Window(TASK), "cluster.heap_imbalance") == 1.0
+    assert not isinstance(observed.value(Window(TASK), "cluster.heap_node"), str)
     assert not isinstance(observed.value(Window(TASK), "cluster.write_node"), str)
     assert not isinstance(observed.value(Window(TASK), "cluster.write_imbalance"), float)
+
+
+def test_the_node_with_the_fullest_heap_is_named() -> None:
+    heap = [gauge("jvm.mem.heap_used", used, 9e9, node=node) for node, used in (("a", 5e9), ("b", 2e9))]
+    busy = [counter("process.cpu.total", 100, node=node) for node in ("a", "b")]
+    assert evidence(*busy, *heap).value(Window(TASK), "cluster.heap_node") == "a"
 
 
 def test_the_node_that_has_all_writes_is_named_and_no_other() -> None:

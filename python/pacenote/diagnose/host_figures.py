@@ -83,9 +83,15 @@ NODE_COUNTERS: FigureTable = {
     "cluster.cpu_imbalance": ("ratio", "CPU time of the busiest node / mean of the nodes"),
     "cluster.heap_imbalance": ("ratio", "heap after collections of the fullest node / mean of the nodes"),
     "cluster.write_imbalance": ("ratio", "documents indexed by the node with the most / mean of the nodes"),
-    "cluster.cpu_node": ("text", "the node with the most CPU time"),
-    "cluster.heap_node": ("text", "the node with the fullest heap after collections"),
-    "cluster.write_node": ("text", "the node that indexed the most documents"),
+    "cluster.cpu_node": ("text", "the node with the most CPU time, above 1.3 times the mean"),
+    "cluster.heap_node": (
+        "text",
+        "the node with the fullest heap, above 1.3 times the mean",
+    ),
+    "cluster.write_node": (
+        "text",
+        "the node that indexed the most, above 1.3 times the mean",
+    ),
 }
 """Figures of the engine's counters, sampled."""
 

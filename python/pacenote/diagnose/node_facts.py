@@ -37,6 +37,11 @@ _UPDATES = (
 )
 """Counters of changes of the cluster's state, with those of their time: of Elasticsearch and OpenSearch."""
 
+UNEVEN = 1.3
+"""Largest value of a node / mean of the nodes from which that node is named, as in rule O2: below, it has the
+most by chance.
+"""
+
 _Figures = Iterator[tuple[str, float | str | None]]
 
 
@@ -203,7 +208,7 @@ def _update_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:
 
 
 def _cluster_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:
-    """Yields how unevenly the nodes are used, if there are several, and which has the most."""
+    """Yields how unevenly the nodes are used, if there are several, and which has so much that it matters."""
     if len(nodes) < 2:
         return
     heap = {node: series.gauge("jvm.mem.heap_used", node=node) for node in nodes}
@@ -216,7 +221,7 @@ def _cluster_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:
         known = {node: value for node, value in by_node.items() if value is not None}
         if len(known) == len(by_node):
             yield f"cluster.{name}_imbalance", ratio(max(known.values()) * len(known), sum(known.values()))
-            if sum(known.values()):
+            if max(known.values()) * len(known) > UNEVEN * sum(known.values()):
                 yield f"cluster.{name}_node", max(known, key=lambda node: known[node])
 
 
