@@ -4,14 +4,14 @@
     python scripts/injected_faults.py --only=heavy-script,healthy --times=1
 
 Each fault is a track of its own with options of `pacenote race`. What counts is the first finding about the
-task of the fault; that about an uneven cluster must name the node that has the documents. A race that other
+task of the fault; that about an uneven cluster must name the node that indexes. A race that other
 programs disturbed is repeated once; if they disturb it again, findings about the machine are left out. A
 race without a fault must have no finding. The exit code is 1 if a fault is not found first each time. A run
 takes about half a minute for each fault: the machine should do nothing else. A fault with a slow disk needs
 root and control groups of version 1, and is left out without them. tests/e2e/test_diagnosis.py has the
-other faults, which CI injects. With `--store`, the table is also written to
-benchmarks/results/injected_faults.json, with the commit, the machine and the counts of each fault: the
-table of docs/reference/rules.md is the printed one of that run.
+other faults, which CI injects. With `--store`, the counts of each fault are also
+written to benchmarks/results/injected_faults.json, with the commit and the machine, in the place of earlier
+ones of that fault: the table of docs/reference/rules.md has the same rows.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class FaultRace:
     """Whether other programs disturbed it."""
 
     node: str = ""
-    """The node with the most documents at the end, of several; empty if it is not known."""
+    """The node that spends the most time on indexing, of several; empty if it is not known."""
 
     def holds(self, fault: Fault) -> bool:
         """Returns whether it has found what it must: the rule, and the node that the fault is on."""
@@ -254,7 +254,7 @@ class FaultRace:
 
     @property
     def names_node(self) -> bool:
-        """Whether the first finding names the node with the most documents."""
+        """Whether the first finding names the node that indexes."""
         return bool(self.node) and self.node in re.findall(r"[\w.-]+", self.text)
 
 
@@ -310,13 +310,15 @@ def raced(fault: Fault, home: Path, suffix: str = "") -> FaultRace:
     (evidence,) = read_evidence(find_group(RaceStore(home), [race_id]))
     own = tuple(task for task in evidence.tasks if task.name == _TASK)
     race_of_fault = read_race(race_id, diagnose(replace(evidence, tasks=own), bundled_rules()))
-    return replace(race_of_fault, node=fullest_node(evidence))
+    return replace(race_of_fault, node=indexing_node(evidence))
 
 
-def fullest_node(evidence: Evidence) -> str:
-    """Returns the node with the most documents at the end of the task of a fault; empty if not known."""
-    documents = {node: evidence.number(Window(_TASK, node), "node.documents") for node in evidence.nodes}
-    known = {node: count for node, count in documents.items() if count is not None}
+def indexing_node(evidence: Evidence) -> str:
+    """Returns the node that spent the most time on indexing in the task of a fault; empty if none did, or if
+    it is not known. Until the index is refreshed, no node counts its documents.
+    """
+    times = {node: evidence.number(Window(_TASK, node), "node.indexing_share") for node in evidence.nodes}
+    known = {node: share for node, share in times.items() if share}
     return max(known, key=lambda node: known[node], default="")
 
 
@@ -349,14 +351,19 @@ def race_of(fault: Fault, home: Path) -> FaultRace:
 
 def row(fault: Fault, races: Sequence[FaultRace]) -> str:
     """Returns the line of the table about a fault."""
-    expected = " or ".join(sorted(fault.rules)) or "none"
-    first = ", ".join(race.rules[0] if race.rules else "none" for race in races)
-    held = sum(race.holds(fault) for race in races)
-    disturbed = sum(race.disturbed for race in races)
-    elsewhere = sum(fault.on_one_node and not race.names_node for race in races)
+    return table_line(stored_row(fault, races))
+
+
+def table_line(row: Mapping[str, Any]) -> str:
+    """Returns the line of the table about the stored counts of a fault."""
+    expected = " or ".join(row["expected"]) or "none"
+    if "left_out" in row:
+        return f"| {row['fault']} | {expected} | | | left out: {row['left_out']} |"
+    first = ", ".join(rule or "none" for rule in row["first"])
+    elsewhere = 0 if row["named_node"] is None else row["races"] - row["named_node"]
     notes = [f"{elsewhere} without the node"] if elsewhere else []
-    notes += [f"{disturbed} disturbed"] if disturbed else []
-    return f"| {fault.name} | {expected} | {first} | {held} of {len(races)} | {', '.join(notes)} |"
+    notes += [f"{row['disturbed']} disturbed"] if row["disturbed"] else []
+    return f"| {row['fault']} | {expected} | {first} | {row['held']} of {row['races']} | {', '.join(notes)} |"
 
 
 def stored_row(fault: Fault, races: Sequence[FaultRace]) -> dict[str, Any]:
@@ -373,9 +380,15 @@ def stored_row(fault: Fault, races: Sequence[FaultRace]) -> dict[str, Any]:
 
 
 def store(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
-    """Writes the counts of all faults with the commit and the machine."""
-    document = {"environment": describe(REPOSITORY), "faults": list(rows)}
-    file.write_text(json.dumps(document, indent=1) + "\n")
+    """Writes the counts of faults, each with the commit and the machine, in the place of earlier ones of the
+    same faults.
+    """
+    environment = describe(REPOSITORY)
+    stored = json.loads(file.read_text())["faults"] if file.exists() else []
+    by_fault = {row["fault"]: row for row in stored}
+    by_fault |= {row["fault"]: {**row, "environment": environment} for row in rows}
+    faults = [by_fault[fault.name] for fault in FAULTS if fault.name in by_fault]
+    file.write_text(json.dumps({"faults": faults}, indent=1) + "\n")
 
 
 def selected(names: str) -> tuple[Fault, ...]:
@@ -397,8 +410,8 @@ def run(faults: Iterable[Fault], times: int, home: Path, results: Path | None = 
     all_hold, details, rows = True, [], list[dict[str, Any]]()
     for fault in faults:
         if fault.writes_per_s and (reason := why_writes_cannot_be_limited(home)):
-            _print(f"| {fault.name} | {' or '.join(sorted(fault.rules))} | | | left out: {reason} |")
             rows.append({"fault": fault.name, "expected": sorted(fault.rules), "left_out": reason})
+            _print(table_line(rows[-1]))
             continue
         races = [race_of(fault, home) for _ in range(times)]
         _print(row(fault, races))

@@ -81,27 +81,38 @@ def test_a_fault_of_one_node_is_found_only_if_that_node_is_named(name: str) -> N
     assert injected.row(FAULTS[name], races) == line
 
 
-def test_the_node_of_a_fault_is_that_with_the_documents() -> None:
+def test_the_node_of_a_fault_is_that_which_indexes() -> None:
     builder = EvidenceBuilder("r1", [TaskFacts("fault", "indexing")])
-    assert injected.fullest_node(builder.build()) == ""
-    for node, documents in (("n0", 0), ("n1", 900), ("n2", 0)):
-        builder.set(Window("fault", node), "node.documents", documents)
-    assert injected.fullest_node(builder.build()) == "n1"
+    assert injected.indexing_node(builder.build()) == ""
+    for node, share in (("n0", 0.0), ("n1", 0.0), ("n2", 0.0)):
+        builder.set(Window("fault", node), "node.indexing_share", share)
+    assert injected.indexing_node(builder.build()) == ""
+    builder.set(Window("fault", "n1"), "node.indexing_share", 0.7)
+    assert injected.indexing_node(builder.build()) == "n1"
 
 
 def test_the_stored_table_has_the_commit_the_machine_and_the_counts(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     fault = FAULTS["hot-shard"]
     named = injected.FaultRace("id", ("O2",), "n1 used", False, "n1")
+    injected.store([injected.stored_row(fault, [named])], file)
+    injected.store([injected.stored_row(FAULTS["healthy"], [race()])], file)
     injected.store([injected.stored_row(fault, [named, race("I7", disturbed=True)])], file)
-    document = json.loads(file.read_text())
-    assert {"commit", "pacenote"} <= document["environment"].keys()
-    assert document["faults"] == [
-        {
-            **{"fault": "hot-shard", "expected": ["O2"], "first": ["O2", "I7"]},
-            **{"held": 1, "races": 2, "named_node": 1, "disturbed": 1},
-        }
-    ]
+    healthy, hot = json.loads(file.read_text())["faults"]
+    for row in (healthy, hot):
+        assert {"commit", "pacenote"} <= row.pop("environment").keys()
+    assert (healthy["fault"], healthy["held"], healthy["races"]) == ("healthy", 1, 1)
+    assert hot == {
+        **{"fault": "hot-shard", "expected": ["O2"], "first": ["O2", "I7"]},
+        **{"held": 1, "races": 2, "named_node": 1, "disturbed": 1},
+    }
+
+
+def test_the_table_of_the_rules_has_the_stored_rows() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "rules.md").read_text()
+    lines = [line for line in page.splitlines() if line.count("|") == 6]
+    for row in json.loads(injected.RESULTS.read_text())["faults"]:
+        assert injected.table_line(row) in lines
 
 
 def test_a_fault_that_does_not_exist_is_named() -> None:
