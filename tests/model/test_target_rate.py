@@ -7,8 +7,16 @@ from msgspec.structs import replace
 
 from pacenote.model.driver_facts import LateJoins
 from pacenote.model.result import Throughput, WorkTotals
-from pacenote.model.target_rate import TargetRate, achieved_rate, keeps_target, late_share, misses_target
-from support.records import bulk, paced, task, times
+from pacenote.model.target_rate import (
+    TargetRate,
+    achieved_rate,
+    has_other_work,
+    keeps_target,
+    late_share,
+    misses_target,
+)
+from pacenote.verdict.determine import determine_verdict, targets_not_kept
+from support.records import bulk, paced, record, task, times
 
 HUNDRED = TargetRate(100.0, operations=100.0)
 
@@ -100,6 +108,47 @@ def test_the_achieved_rate_has_the_unit_of_the_target():
     assert achieved_rate(indexed, asked) == 15_000.0
     assert achieved_rate(indexed, TargetRate(4.0, operations=4.0)) == 3.0
     assert achieved_rate(task(throughput=None), asked) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("docs_per_s", "kept", "as_asked"),
+    [
+        (20_000.0, True, True),
+        (19_000.0, True, True),
+        (18_400.0, False, False),
+        (10_000.0, False, False),
+        (21_000.0, True, True),
+        (32_000.0, True, False),
+    ],
+)
+def test_a_rate_of_work_is_kept_only_if_the_operations_have_that_work(docs_per_s, kept, as_asked):
+    """All bulks were sent when they were due, but may have been shorter than the rate takes for granted."""
+    asked = TargetRate(20_000.0, "docs", operations=4.0)
+    indexed = bulk(
+        **{"window_operations": 400, "window_s": 100.0, "error_rate": 0.0, "window_succeeded": 400},
+        accounting=replace(task().accounting, waited=0, unsent=0),
+        throughput=Throughput(1.0, docs_per_s, docs_per_s, docs_per_s),
+    )
+    assert keeps_target(indexed, asked, 0.05) == kept
+    assert has_other_work(indexed, asked, 0.05) == (not as_asked)
+    assert not has_other_work(indexed, TargetRate(4.0, operations=4.0), 0.05)
+    race = record(tasks=(indexed,), targets={indexed.task: asked})
+    findings = [
+        finding for finding in determine_verdict(race).findings if "kept their schedule" in finding.text
+    ]
+    assert [(finding.cause, finding.tasks) for finding in findings] == [("track", (indexed.task,))] * (
+        not as_asked
+    )
+    assert len(targets_not_kept(race)) == (not kept)
+
+
+def test_a_short_bulk_at_the_end_does_not_miss_a_rate_of_work():
+    asked = TargetRate(20_000.0, "docs", operations=4.0)
+    few = bulk(
+        **{"window_operations": 3, "window_s": 1.0, "error_rate": 0.0, "window_succeeded": 3},
+        throughput=Throughput(1.0, 10_500.0, 10_500.0, 10_500.0),
+    )
+    assert not has_other_work(few, asked, 0.05)
 
 
 def test_the_achieved_rate_of_a_runner_that_reports_its_time_is_that_of_the_window():

@@ -29,7 +29,7 @@ DOCUMENTS = {"target_throughput": Rate(100.0, "docs")}
         (BULK, DOCUMENTS, 10.0),
         (Operation("half", "bulk", {"bulk-size": 100, "ingest-percentage": 50}), DOCUMENTS, 5.0),
         # Each of the 8 clients has 125 documents, and sends two bulks: 100 and 25.
-        (BULK, {"clients": 8, **DOCUMENTS}, 16.0),
+        (BULK, {"clients": 8, **DOCUMENTS}, 10.0),
         (BULK, {"clients": 8, "iterations": 1, **DOCUMENTS}, 8.0),
         (BULK, {"iterations": 50, **DOCUMENTS}, 10.0),
         (LOOPED, {"iterations": 50, **DOCUMENTS}, 50.0),

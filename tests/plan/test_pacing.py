@@ -10,9 +10,10 @@ import pytest
 from pacenote.errors import TrackError
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.plugin_names import PluginNames
-from pacenote.model.track import Operation, Task
-from pacenote.model.work import PythonSource
+from pacenote.model.track import Corpus, Documents, Operation, Task
+from pacenote.model.work import BulkWork, PythonSource
 from pacenote.plan.build import PlanContext, build_plan
+from pacenote.plan.client_documents import client_documents, count_bulks
 from pacenote.plan.document import (
     Deterministic,
     PlannedTask,
@@ -55,7 +56,9 @@ def with_plugins(given: Task) -> PlannedTask:
         (SEARCH, {"schedule": "poisson"}, Unpaced()),
         (BULK, {"target_throughput": Rate(1000, "docs")}, Deterministic(0.1)),
         (BULK, {"target_throughput": Rate(10)}, Deterministic(0.1)),
-        (BULK, {"target_throughput": Rate(1000, "docs"), "clients": 4}, Deterministic(0.1)),
+        # Of its 250 documents, each client sends 100, 100 and 50, or only the first 100.
+        (BULK, {"target_throughput": Rate(1000, "docs"), "clients": 4}, Deterministic(1 / 12)),
+        (BULK, {"target_throughput": Rate(1000, "docs"), "clients": 4, "iterations": 1}, Deterministic(0.1)),
         (NAP, {"target_throughput": Rate(2, "ops")}, Deterministic(0.5)),
     ],
 )
@@ -127,3 +130,35 @@ def test_a_source_runs_about_a_second_ahead() -> None:
 def test_tasks_use_the_schedulers_of_plugins() -> None:
     assert with_plugins(task("a", schedule="daily")).pacing == PythonScheduler()
     assert with_plugins(task("a", schedule="daily", target_throughput=Rate(5.0))).pacing == PythonScheduler()
+
+
+@pytest.mark.parametrize("clients", [1, 3, 4, 64])
+@pytest.mark.parametrize("bulk_size", [1, 90, 100, 5_000])
+def test_a_rate_in_documents_sends_all_documents_in_the_time_that_it_asks_for(
+    clients: int, bulk_size: int
+) -> None:
+    """The clients have short bulks at the end of their ranges of each file."""
+    counts = (1_000, 70, 470)
+    files = tuple(
+        Documents(f"{at}.json", document_count=count, target_index="books") for at, count in enumerate(counts)
+    )
+    append = Operation("append", "bulk", {"bulk-size": bulk_size})
+    loading = task("t", append, clients=clients, target_throughput=Rate(1_000.0, "docs"))
+    many = replace(track(loading), corpora=(Corpus("library", files),), operations=(append,))
+    (planned_task,) = build_plan(many, None, SETTINGS, PlanContext()).tasks
+    assert isinstance(planned_task.work, BulkWork)
+    assert isinstance(planned_task.pacing, Deterministic)
+    bulks = sum(
+        count_bulks(documents, bulk_size)
+        for client in range(clients)
+        for documents in client_documents(planned_task.work, client, clients)
+    )
+    assert bulks * planned_task.pacing.interval_s == pytest.approx(sum(counts) / 1_000.0)
+
+
+def test_a_rate_in_documents_counts_on_full_bulks_if_their_number_is_not_known() -> None:
+    unknown = (Documents("books.json", target_index="books"),)
+    loading = task("t", BULK, clients=7, target_throughput=Rate(1_000.0, "docs"))
+    subject = replace(track(loading), corpora=(Corpus("library", unknown),))
+    (planned_task,) = build_plan(subject, None, SETTINGS, PlanContext()).tasks
+    assert planned_task.pacing == Deterministic(0.1)

@@ -73,7 +73,39 @@ def keeps_target(task: TaskResult, target: TargetRate, max_shortfall: float) -> 
     schedule. One that missed it because operations failed is not blamed for its rate: another rule reports
     the failures.
     """
-    return not leaves_unsent(task) and not _falls_short(task, target, max_shortfall, _succeeded(task))
+    if leaves_unsent(task):
+        return False
+    if has_other_work(task, target, max_shortfall) and achieved_rate(task, target) < target.value:
+        return False
+    return not _falls_short(task, target, max_shortfall, _succeeded(task))
+
+
+def has_other_work(task: TaskResult, target: TargetRate, max_shortfall: float) -> bool:
+    """Returns whether the operations of a task that succeeded in its window had significantly less or more
+    work than its target rate takes for granted, such as short bulks: at its rate of operations, it then does
+    other work per second than was asked. `max_shortfall` of it, and the work of an operation, are tolerated.
+    """
+    expected, had = work_per_operation(target), mean_work(task, target)
+    if expected is None or had is None:
+        return False
+    return abs(expected - had) * _succeeded(task) > max_shortfall * expected * _succeeded(task) + expected
+
+
+def mean_work(task: TaskResult, target: TargetRate) -> float | None:
+    """Returns the mean work, in the unit of a target rate, of the operations that succeeded in the window of
+    a task; None if none did.
+    """
+    succeeded = _succeeded(task)
+    return achieved_rate(task, target) * task.window_s / succeeded if succeeded else None
+
+
+def work_per_operation(target: TargetRate) -> float | None:
+    """Returns the work of an operation, in the unit of a target rate, that this rate takes for granted; None
+    if it counts operations, or if their work is only known while the race runs.
+    """
+    if target.unit == OPS or not target.operations:
+        return None
+    return target.value / target.operations
 
 
 def leaves_unsent(task: TaskResult) -> bool:

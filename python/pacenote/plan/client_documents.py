@@ -56,6 +56,22 @@ def count_bulks(documents: int, bulk_size: int) -> int:
     return -(-documents // bulk_size)
 
 
+def documents_per_bulk(work: BulkWork, clients: int, iterations: int | None = None) -> float:
+    """Returns how many documents a bulk has in the mean, over all that the clients of a task send once or
+    over the first `iterations` of each: `bulk_size` or less, because the last bulk of each client and file
+    has the rest of its documents. It is `bulk_size` if a number of documents is not known.
+    """
+    documents = bulks = 0
+    if all(file.documents for file in work.files):
+        for client in range(clients):
+            parts = client_documents(work, client, clients)
+            own = sum(count_bulks(part, work.bulk_size) for part in parts)
+            sent = own if iterations is None else min(own, iterations)
+            documents += documents_in_bulks(parts, sent, work.bulk_size)
+            bulks += sent
+    return documents / bulks if bulks else work.bulk_size
+
+
 def documents_in_bulks(parts: Sequence[int], bulks: int, bulk_size: int) -> int:
     """Returns the number of documents in the first bulks of these parts."""
     sent = 0

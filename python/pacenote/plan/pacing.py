@@ -15,8 +15,9 @@ from pacenote.model.field_reader import MAX_NUMBER, FieldReader
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.problems import Problems
 from pacenote.model.track import Operation, Task
-from pacenote.model.work import PythonRunner, PythonSource
+from pacenote.model.work import BulkWork, PythonRunner, PythonSource
 from pacenote.operations.base import CompiledOperation
+from pacenote.plan.client_documents import documents_per_bulk
 from pacenote.plan.document import Deterministic, Poisson, PythonScheduler, TaskPacing, Uniform, Unpaced
 from pacenote.units import OPS
 
@@ -33,12 +34,22 @@ def target_interval_s(task: Task, compiled: CompiledOperation) -> float | None:
     """Returns the seconds between two operations over all clients of a task, or None if there is no target
     rate.
 
-    A rate in the unit of the operation is divided by its weight; any other rate counts operations.
+    A rate in the unit of the operation is divided by its weight, which of bulks is the mean over those of the
+    task; any other rate counts operations.
     """
     rate = task.target_throughput
     if rate is None:
         return task.target_interval or None
-    return (compiled.weight if rate.unit == compiled.unit else 1) / rate.value
+    return (_weight(task, compiled) if rate.unit == compiled.unit else 1) / rate.value
+
+
+def _weight(task: Task, compiled: CompiledOperation) -> float:
+    """Returns the work of an operation of a task in its unit."""
+    if isinstance(compiled.work, BulkWork):
+        bounded = not task.is_time_based and task.iterations is not None
+        iterations = (task.warmup_iterations or 0) + (task.iterations or 0) if bounded else None
+        return documents_per_bulk(compiled.work, task.clients, iterations)
+    return compiled.weight
 
 
 def plan_pacing(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from pacenote.model.race_record import RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.recorded_options import recorded_profilers
 from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
-from pacenote.model.target_rate import keeps_target, misses_target
+from pacenote.model.target_rate import has_other_work, keeps_target, misses_target
 from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.model.task_observations import lacked_shares, possible_lacked_shares, signs_of_saturation
 from pacenote.model.warmup_backlog import warmup_backlogs
@@ -37,7 +37,8 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     failed to execute too many operations, if the driver's counts do not add up, if acknowledged documents are
     missing, or if the machine was suspended.
 
-    It is suspect if a task missed its target rate, in test mode, if the engine was profiled, and after late
+    It is suspect if a task missed its target rate, or had other work in its operations than this takes for
+    granted, in test mode, if the engine was profiled, and after late
     or unsent requests, failures of plug-ins, slow parameter sources, lost samples, a driver that was
     saturated or waited for a core, an unreliable clock or machine, a host that was set aside, clients that
     were busy with connections and cleaning up, or joined a task late, failures of requests that clean up,
@@ -137,6 +138,18 @@ def schedule_findings(record: RaceRecord) -> ScheduleFindings:
     )
 
 
+def _with_other_work(record: RaceRecord, missed: Collection[TaskResult]) -> Iterator[TaskResult]:
+    """Yields the tasks whose operations had other work than their target rates take for granted, without
+    those that missed these for another reason.
+    """
+    for task in record.tasks:
+        target = record.targets.get(task.task)
+        if target is None or task in missed or task.ended_by == "aborted":
+            continue
+        if has_other_work(task, target, record.max_shortfall):
+            yield task
+
+
 def _delays(record: RaceRecord) -> schedule_rules.Delays:
     return schedule_rules.Delays(
         record.driver,
@@ -153,6 +166,7 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     if record.options.test_mode:
         yield _test_mode(record.corpora)
     yield from _profiled(record)
+    yield from schedule_rules.other_work(_with_other_work(record, missed), record.targets)
     yield from schedules.unsent
     yield from schedule_rules.uncounted_backlogs(record.tasks)
     reported = (task for task in record.tasks if task.task not in record.unreported)

@@ -18,8 +18,10 @@ from pacenote.model.target_rate import (
     achieved_rate,
     late_share,
     mean_service_s,
+    mean_work,
     missing_share,
     operations_per_s,
+    work_per_operation,
 )
 from pacenote.model.task_kinds import indexes, searches
 from pacenote.model.task_observations import POOLS, TaskObservation
@@ -217,6 +219,25 @@ def unsent(tasks: Iterable[TaskResult], delays: Delays) -> Iterator[Finding]:
             names(group),
             slowness.doubtful_from,
         )
+
+
+def other_work(tasks: Iterable[TaskResult], targets: Mapping[str, TargetRate]) -> Iterator[Finding]:
+    """Yields findings about tasks whose operations had other work than their target rates take for
+    granted.
+    """
+    for task in tasks:
+        target = targets[task.task]
+        expected, had = work_per_operation(target), mean_work(task, target)
+        if expected is not None and had is not None:
+            yield Finding(
+                f"{format_rate(achieved_rate(task, target))} of {format_rate(target.value)} {target.unit}/s, "
+                f"although its operations kept their schedule: they had {format_rate(had)} {target.unit} "
+                f"each instead of {format_rate(expected)}",
+                "track",
+                "state the rate in ops/s, or let the task send all of its data: bulks of small files, and "
+                "the last one of a file, are shorter than others",
+                names([task]),
+            )
 
 
 def uncounted_backlogs(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
