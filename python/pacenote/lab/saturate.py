@@ -69,6 +69,7 @@ from pacenote.model.saturation_answer import outcome_text, outcome_word, recorde
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.model.work import BulkWork
+from pacenote.plan.client_documents import changed_bulk_size
 from pacenote.plan.document import Plan, Step
 from pacenote.plan.duration import expected_duration
 from pacenote.plan.preparation import needed_steps
@@ -177,8 +178,9 @@ class _Search:
         # `--arrivals` does not change tasks that have no target rate in the track.
         arrivals = request.race.pacing.arrivals
         task = task if arrivals is None else replace(task, schedule=arrivals)
-        self._sends_files = _sends_files(context.plan, task)
-        self._task = looped(task) if self._sends_files else task
+        self._bulks = _bulks(context.plan, task)
+        self._track_clients = task.clients
+        self._task = looped(task) if self._bulks is not None else task
         self._within = within
         self._runs = 0
         self._wrong_clocks = 0
@@ -271,9 +273,18 @@ class _Search:
         if left_out := self._left_out():
             names = quoted_list([step.name for step in left_out])
             notes.append(f"tasks that only read were not run before the search (--prepare=needed): {names}")
-        if self._sends_files:
+        if self._bulks is not None:
             notes.append("the data is sent repeatedly, so the index grows from probe to probe")
+            if change := self._changed_bulks(self._request.connections):
+                notes.append(
+                    f"the probes send {change}, because each connection has its own range of every file: the "
+                    "limit is that of such bulks; use fewer connections (--max-connections) or more documents"
+                )
         return notes
+
+    def _changed_bulks(self, clients: int) -> str:
+        """Returns how many documents bulks have with so many clients; empty if as many as in the track."""
+        return "" if self._bulks is None else changed_bulk_size(self._bulks, clients, self._track_clients)
 
     def _left_out(self) -> list[Step]:
         """Returns the steps before the task that are not part of the preparation."""
@@ -422,6 +433,8 @@ class _Search:
     def _level(self, run: _SoloRun, clients: int, name: str) -> ConcurrencyLevel:
         work = run.result.throughput.mean if run.result.throughput else 0.0
         left_out = level_left_out(run.result, self._request.objective, run.evidence)
+        if change := self._changed_bulks(clients):
+            left_out = (f"it sends {change}", *left_out)
         why = f"; not used for the scalability law: {'; '.join(left_out)}" if left_out else ""
         self._context.listener.info(f"{name}: {format_rate(work)} {run.result.unit}/s{why}")
         return ConcurrencyLevel(self._runs, clients, work, run.result.error_rate, left_out)
@@ -521,9 +534,10 @@ def _check_native(plan: Plan, task: Task) -> None:
         )
 
 
-def _sends_files(plan: Plan, task: Task) -> bool:
-    """Returns whether a task sends data files, which end before a search has ended."""
-    return any(isinstance(planned.work, BulkWork) for planned in plan.tasks if planned.name == task.name)
+def _bulks(plan: Plan, task: Task) -> BulkWork | None:
+    """Returns the bulks of a task that sends data files, which end before a search has ended."""
+    works = (planned.work for planned in plan.tasks if planned.name == task.name)
+    return next((work for work in works if isinstance(work, BulkWork)), None)
 
 
 def _work_by_clients(levels: tuple[ConcurrencyLevel, ...]) -> dict[int, list[float]]:

@@ -8,9 +8,13 @@ import math
 from collections.abc import Sequence
 
 from pacenote.model.work import BulkWork, IngestDocuments
+from pacenote.units import format_count, format_rate
 
 _ROUNDING = 1e-12
 """Relative excess of a share of bulks that is due to the binary representation of a percentage."""
+
+_MAX_SIZE_CHANGE = 0.05
+"""Largest change of the mean number of documents of a bulk that is not worth a word, as a fraction of it."""
 
 
 def client_documents(work: BulkWork, client: int, clients: int) -> list[int]:
@@ -70,6 +74,20 @@ def documents_per_bulk(work: BulkWork, clients: int, iterations: int | None = No
             documents += documents_in_bulks(parts, sent, work.bulk_size)
             bulks += sent
     return documents / bulks if bulks else work.bulk_size
+
+
+def changed_bulk_size(work: BulkWork, clients: int, in_track: int) -> str:
+    """Returns how many documents the bulks of a task have with so many clients, and with those of the track,
+    if these numbers differ by more than they may; empty if not. Each client has its own range of every file,
+    so that more clients send shorter bulks.
+    """
+    mean, expected = documents_per_bulk(work, clients), documents_per_bulk(work, in_track)
+    if abs(mean - expected) <= _MAX_SIZE_CHANGE * expected:
+        return ""
+    return (
+        f"bulks of {format_rate(mean)} documents in the mean with {format_count(clients, 'client')} instead "
+        f"of {format_rate(expected)} with {in_track:,}"
+    )
 
 
 def documents_in_bulks(parts: Sequence[int], bulks: int, bulk_size: int) -> int:

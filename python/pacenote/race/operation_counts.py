@@ -1,4 +1,4 @@
-"""Tasks whose number of operations is not that of the track, because of `--max-connections`."""
+"""Tasks whose operations are not those of the track in number or size, because of `--max-connections`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from pacenote.model.messages import list_with_rest, quoted
 from pacenote.model.track import Task
+from pacenote.model.work import BulkWork
+from pacenote.plan.client_documents import changed_bulk_size
 from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, Plan
 
 _NAMED = 3
@@ -13,18 +15,34 @@ _NAMED = 3
 
 
 def operation_count_notes(unpaced: Iterable[Task], plan: Plan) -> tuple[str, ...]:
-    """Returns a note about the tasks of a plan whose number of operations is not that of `unpaced`, the tasks
-    of the track; empty if all have the same. The data of a task may end before its iterations do.
+    """Returns notes about the tasks of a plan whose number of operations, or of documents in a bulk, is not
+    that of `unpaced`, the tasks of the track; empty if all have the same. The data of a task may end before
+    its iterations do.
     """
     counts = sorted(_changed_counts(unpaced, plan), key=lambda count: min(count[1:]) / max(count[1:]))
     changes = [
         f"{quoted(name)} ({in_track:,} in the track, at most {planned:,} in this race)"
         for name, in_track, planned in counts
     ]
-    if not changes:
-        return ()
-    reason = "each of the clients of --max-connections has whole iterations"
-    return (f"{reason}, which changes the number of operations: {list_with_rest(changes, _NAMED)}",)
+    notes = []
+    if changes:
+        reason = "each of the clients of --max-connections has whole iterations"
+        notes.append(f"{reason}, which changes the number of operations: {list_with_rest(changes, _NAMED)}")
+    if sizes := list(_changed_sizes(unpaced, plan)):
+        reason = "each of the clients of --max-connections has its own range of every file"
+        notes.append(f"{reason}: {list_with_rest(sizes, _NAMED)}")
+    return tuple(notes)
+
+
+def _changed_sizes(unpaced: Iterable[Task], plan: Plan) -> Iterator[str]:
+    """Yields each task whose bulks have another size than in the track, with both."""
+    in_track = {task.name: task for task in unpaced}
+    for planned in plan.tasks:
+        task, work = in_track.get(planned.name), planned.work
+        if task is None or not isinstance(work, BulkWork):
+            continue
+        if change := changed_bulk_size(work, planned.clients, task.clients):
+            yield f"{quoted(planned.name)} sends {change}"
 
 
 def _changed_counts(unpaced: Iterable[Task], plan: Plan) -> Iterator[tuple[str, int, int]]:
