@@ -110,9 +110,9 @@ def test_what_an_engine_lacked_is_unknown_if_time_was_idle_unless_others_had_lit
     missing = evidence(*SERIES).value(window, "cpu.lacked_share")
     assert isinstance(missing, Unknown)
     assert missing.reasons[0][1] == "the engine does not report for how long its threads wait for a processor"
-    busy, quiet = (counter("process.cpu.total", used, **NODE) for used in (2_920, 200))
-    little = evidence(busy, gauge("os.cpu.percent", 75, 75, **NODE))
-    assert little.number(window, "cpu.lacked_share") == pytest.approx(0.02 / 0.75)
+    busy, quiet = (counter("process.cpu.total", used, **NODE) for used in (3_320, 200))
+    little = evidence(busy, gauge("os.cpu.percent", 85, 85, **NODE))
+    assert little.number(window, "cpu.lacked_share") == pytest.approx(0.02 / 0.85)
     assert isinstance(little.value(window, "cpu.lacked_possible_share"), Unknown)
     # An engine that does little has little more than others, without lacking anything.
     idle = evidence(quiet, gauge("os.cpu.percent", 8, 8, **NODE))

@@ -12,6 +12,7 @@ from pacenote.diagnose.catalogue import FIGURES
 from pacenote.model.telemetry_cuts import CounterCut, GaugeCut, TaskTelemetry, TaskTimes
 from pacenote.stats.device_history import DeviceInterval
 from pacenote.stats.host_figures import HostHistory, SampledHost, host_figures, node_cpu_figures
+from support.cpu_counters import busy_first
 
 SECONDS = 100.0
 TASK = TaskTimes("index", 0, int(SECONDS * 1e9))
@@ -183,6 +184,7 @@ def seconds(busy: float, count: int, first: int) -> list[DeviceInterval]:
 HISTORY = HostHistory(
     {"dm-0": [*seconds(0.3, 50, 0), *seconds(0.9, 50, 50)]},
     {"0": [(at * 10**9, 3e9 if at <= 25 else 2.4e9) for at in range(0, 101, 5)]},
+    busy_first(COUNTERS, SECONDS),
 )
 
 
@@ -326,11 +328,12 @@ def test_a_node_of_a_further_cluster_is_no_other_program() -> None:
     engine = {"process.user[process=far: node-0]": 10_000, "process.system[process=far: node-0]": 0}
     children = {"process.children_cpu[process=far: node-0]": 2_000}
     host = replace(HOST, further_engines=("far: node-0",))
-    values = telemetry({**COUNTERS, **engine, **children}, GAUGES)
-    figures = host_figures(values, TASK, host, HostHistory())
+    counters = {**COUNTERS, **engine, **children}
+    history = HostHistory(cpu_times=busy_first(counters, SECONDS))
+    figures = host_figures(telemetry(counters, GAUGES), TASK, host, history)
     assert figures["cpu.further_engines_share"] == pytest.approx(0.06)
     assert figures["cpu.other_share"] == pytest.approx(0.03)
-    alone = host_figures(values, TASK, HOST, HostHistory())
+    alone = host_figures(telemetry(counters, GAUGES), TASK, HOST, history)
     assert (figures["cpu.engine_share"], figures["cpu.driver_share"]) == (
         alone["cpu.engine_share"],
         alone["cpu.driver_share"],
@@ -376,8 +379,8 @@ def test_the_time_of_a_driver_that_may_use_other_cpus_is_not_taken_from_other_pr
         assert figures["cpu.lacked_least_share"] == pytest.approx(0.25 / 0.75)
         assert not unknown & set(figures)
         # It waited for 40 % of the time, of which it may have waited for the driver in 30 %.
-        figures = pinned(30_000, 30_000, **allowed)
-        assert figures["cpu.lacked_least_share"] == pytest.approx(0.1 / 0.4)
+        figures = pinned(45_000, 30_000, **allowed)
+        assert figures["cpu.lacked_least_share"] == pytest.approx(0.1 / 0.55)
         # So little time does not matter.
         figures = pinned(50_000, 1_000, **allowed)
         assert figures["cpu.driver_share"] == pytest.approx(0.01)
@@ -547,13 +550,13 @@ def test_interrupts_are_not_other_programs() -> None:
 
 
 def beside_interrupts(exact: bool | None, driver: frozenset[int] | None = None) -> dict[str, float | str]:
-    """The figures of CPU 0, where the engine has 40 % of the time, the driver 10 %, other programs 26 % and
-    nothing 24 %. Interrupts stopped these programs for 18 % of the time, which a kernel without exact times
+    """The figures of CPU 0, where the engine has 50 % of the time, the driver 10 %, other programs 26 % and
+    nothing 14 %. Interrupts stopped these programs for 18 % of the time, which a kernel without exact times
     counts for them; the driver may use CPU 0 or, if stated, these.
     """
     counters = {
-        **{"cpu.user[cpu=0]": 58_000, "cpu.idle[cpu=0]": 24_000, "cpu.softirq[cpu=0]": 18_000},
-        **{"process.user[process=node-0]": 35_000, "process.system[process=node-0]": 5_000},
+        **{"cpu.user[cpu=0]": 68_000, "cpu.idle[cpu=0]": 14_000, "cpu.softirq[cpu=0]": 18_000},
+        **{"process.user[process=node-0]": 45_000, "process.system[process=node-0]": 5_000},
         **{"process.user[process=driver]": 2_000, "process.system[process=driver]": 8_000},
         "process.run_queue_wait[process=node-0,threads=other]": 50_000,
     }
@@ -565,14 +568,14 @@ def beside_interrupts(exact: bool | None, driver: frozenset[int] | None = None) 
 def test_interrupts_in_the_times_of_processes_are_not_subtracted_again() -> None:
     inexact, exact, unknown = beside_interrupts(False), beside_interrupts(True), beside_interrupts(None)
     assert inexact["cpu.other_share"] == pytest.approx(0.26)
-    assert inexact["cpu.lacked_share"] == pytest.approx(0.26 / 0.66)
+    assert inexact["cpu.lacked_share"] == pytest.approx(0.26 / 0.76)
     # With exact times, the same counters are those of other programs with less time.
     assert exact["cpu.other_share"] == pytest.approx(0.08)
-    assert exact["cpu.lacked_share"] == pytest.approx(0.08 / 0.48)
+    assert exact["cpu.lacked_share"] == pytest.approx(0.08 / 0.58)
     # Others are blamed for what is certain; the engine is excused by what is possible.
     assert "cpu.other_share" not in unknown
     assert unknown["cpu.other_least_share"] == pytest.approx(0.08)
-    assert unknown["cpu.lacked_share"] == pytest.approx(0.26 / 0.66)
+    assert unknown["cpu.lacked_share"] == pytest.approx(0.26 / 0.76)
     assert not {"cpu.lacked_least_share"} & {*inexact, *exact, *unknown}
 
 

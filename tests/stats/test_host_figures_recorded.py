@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pacenote.report.page.race.machine import WANTED
-from pacenote.stats import cpu_figures, cpu_frequency, device_history, host_figures, host_limits
+from pacenote.stats import cpu_figures, cpu_frequency, cpu_history, device_history, host_figures, host_limits
 from stats.test_host_figures import COUNTERS, GAUGES, HISTORY, HOST, TASK, split, telemetry
 
 DOCS = Path(__file__).parents[2] / "docs/reference/host-telemetry.md"
-MODULES = (cpu_figures, cpu_frequency, device_history, host_figures, host_limits)
+MODULES = (cpu_figures, cpu_frequency, cpu_history, device_history, host_figures, host_limits)
 
 _LISTED: Mapping[str, str] = {
     "shows the quota behind the throttling that K2 finds": (

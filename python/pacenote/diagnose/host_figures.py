@@ -118,12 +118,13 @@ HOST_SAMPLER: FigureTable = {
     "cpu.engine_waiting": ("count", "threads of the engine that waited for a core, mean"),
     "cpu.lacked_share": (
         "share",
-        "time of those cores that others had while the engine waited, at most / time that it could have used",
+        "time of those cores that others had while the engine waited and hardly any of them was idle, at "
+        "most / time that it could have used",
     ),
     "cpu.lacked_possible_share": (
         "share",
-        "time of those cores that others had / time that the engine could have used, if it is not known "
-        "whether it waited for any of it",
+        "time of those cores that others had while hardly any of them was idle / time that the engine could "
+        "have used, if it is not known whether it waited for any of it",
     ),
     "cpu.lacked_least_share": (
         "share",

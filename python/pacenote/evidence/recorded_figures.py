@@ -56,13 +56,13 @@ def add_recorded_figures(
     try:
         cuts = telemetry_cuts(file)
         hosts = host_figures_by_task(file, cuts, record.telemetry, driver_cpus)
+        of_nodes = node_figures_by_task(file, cuts, record.telemetry, driver_cpus)
     except PacenoteError as error:
         for source in ("node counters", "host sampler"):
             builder.miss(source, error.message)
         if exists(file):
             builder.damaged(error.message)
     else:
-        of_nodes = node_figures_by_task(cuts, record.telemetry, driver_cpus)
         sampler = sampler_facts(record.telemetry) or SamplerFacts()
         add_host_figures(builder, hosts, sampler, of_nodes)
         nodes = {series.labels["node"] for series in cuts.series if "node" in series.labels}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace as replace_fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from pacenote.model.task_observations import TaskObservation, task_observations,
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_sample import TelemetrySample
 from pacenote.stats.cpu_frequency import SERIES as FREQUENCY
+from pacenote.stats.cpu_history import SERIES as CPU_TIMES
+from pacenote.stats.cpu_history import Counters
 from pacenote.stats.device_history import SERIES, Point, device_history
 from pacenote.stats.host_figures import Figures, HostHistory, SampledHost, host_figures, node_cpu_figures
 
@@ -97,6 +100,24 @@ def host_history(file: Path) -> HostHistory:
     return HostHistory(devices, frequencies)
 
 
+def _cpu_times(file: Path, wanted: Iterable[frozenset[int]]) -> Counters:
+    """Returns the times of processes and of these CPUs, an empty set for all of them together, from sample to
+    sample. Raises StoreError.
+    """
+    from pacenote import _core
+
+    numbers = {number for cpus in wanted for number in (map(str, cpus) if cpus else ("",))}
+    try:
+        series = _core.telemetry_points(str(file), HOST, list(CPU_TIMES))
+    except _core.CoreError as error:
+        raise StoreError(str(error)) from None
+    return {
+        (name, labels.get("process", labels.get("cpu", ""))): points
+        for name, _, labels, points in series
+        if "process" in labels or labels.get("cpu", "") in numbers
+    }
+
+
 def host_figures_by_task(
     file: Path, cuts: TelemetryCuts, telemetry: Mapping[str, Any], driver_cpus: str | None = None
 ) -> dict[str, Figures]:
@@ -105,22 +126,26 @@ def host_figures_by_task(
 
     Raises StoreError if the file does not exist or cannot be read.
     """
-    history = host_history(file)
     host = SampledHost.from_record(telemetry, driver_cpus)
+    history = replace_fields(host_history(file), cpu_times=_cpu_times(file, [host.node_cpus]))
     return {
         task.task: host_figures(cuts.of_source(HOST, task.task), task, host, history) for task in cuts.tasks
     }
 
 
 def node_figures_by_task(
-    cuts: TelemetryCuts, telemetry: Mapping[str, Any], driver_cpus: str | None = None
+    file: Path, cuts: TelemetryCuts, telemetry: Mapping[str, Any], driver_cpus: str | None = None
 ) -> dict[str, dict[str, Figures]]:
     """Returns, by task and node, the figures of the CPUs of nodes that may not use the same ones as all nodes
-    of the sampled host; `telemetry` is that of the race record, and `driver_cpus` are the CPUs that were
-    selected for the driver.
+    of the sampled host; the parameters are those of `host_figures_by_task`. Raises StoreError.
     """
     host = SampledHost.from_record(telemetry, driver_cpus)
-    return {task.task: node_cpu_figures(cuts.of_source(HOST, task.task), task, host) for task in cuts.tasks}
+    own_cpus = host.own_cpus().values()
+    history = HostHistory(cpu_times=_cpu_times(file, own_cpus)) if own_cpus else HostHistory()
+    return {
+        task.task: node_cpu_figures(cuts.of_source(HOST, task.task), task, host, history)
+        for task in cuts.tasks
+    }
 
 
 def sampled_nodes(telemetry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -148,7 +173,7 @@ def _observations(
     driver_cpus = record.options.driver_cpus
     hosts = host_figures_by_task(file, cuts, record.telemetry, driver_cpus)
     nodes = sampled_nodes(record.telemetry)
-    of_nodes = node_figures_by_task(cuts, record.telemetry, driver_cpus)
+    of_nodes = node_figures_by_task(file, cuts, record.telemetry, driver_cpus)
     sampled = {task: (figures, *of_nodes[task].values()) for task, figures in hosts.items()}
     facts = snapshot.before.facts if snapshot is not None else {}
     places = node_places(record.cluster.nodes, facts, nodes)

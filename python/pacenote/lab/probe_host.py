@@ -50,9 +50,9 @@ class ProbeHost:
         try:
             cuts = telemetry_cuts(self._file)
             hosts = host_figures_by_task(self._file, cuts, values)
+            of_nodes = node_figures_by_task(self._file, cuts, values)
         except StoreError:
             return TaskObservation()
-        of_nodes = node_figures_by_task(cuts, values)
         sampled = {name: (figures, *of_nodes[name].values()) for name, figures in hosts.items()}
         return task_observations(cuts, {}, sampled, sampled_nodes(values)).get(task, TaskObservation())
 

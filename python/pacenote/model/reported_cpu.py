@@ -19,8 +19,11 @@ from pacenote.model.telemetry_series import TaskSeries, ratio, total
 NO_IDLE_SHARE = 0.1
 """Share of idle time below which the processors count as fully used."""
 
-MUCH_IDLE_SHARE = 0.3
-"""Share of idle time from which on the threads of an engine are taken not to wait for what others have."""
+SOME_IDLE_SHARE = 0.2
+"""Share of idle time up to which the threads of an engine may wait for all that others have."""
+
+MUCH_IDLE_SHARE = 0.4
+"""Share of idle time from which on they are taken to wait for nothing of it."""
 
 LITTLE_LACKED_SHARE = 0.05
 """What an engine may have lacked at most of the processor time that it could have used, so that it does not
@@ -54,11 +57,13 @@ def lacked_share(engine: float, taken: float) -> float | None:
     return taken / (engine + taken) if engine + taken > 0 else None
 
 
-def taken_without_waits(idle: float, others: float) -> float:
-    """Returns what others took from an engine at most if it is not known whether its threads waited: nothing
-    if much time was idle, and otherwise all that they had.
+def contended_part(idle: float) -> float:
+    """Returns for which part of what others had the threads of an engine may have waited while this share of
+    the time was idle: a thread that waits is moved to an idle processor. The part falls evenly, so that a
+    little more idle time does not change what was the cause.
     """
-    return 0.0 if idle >= MUCH_IDLE_SHARE else others
+    part = (MUCH_IDLE_SHARE - idle) / (MUCH_IDLE_SHARE - SOME_IDLE_SHARE)
+    return min(max(part, 0.0), 1.0)
 
 
 def is_bound_without_waits(idle: float, lacked: float | None) -> bool:
@@ -97,8 +102,9 @@ class ReportedCpu:
 
     @property
     def lacked_share(self) -> float | None:
-        """What processes of no node had, as a share of the processor time that the engine could have used, if
-        the engine may have lacked it: it does not report whether its threads waited.
+        """What processes of no node had while hardly any processor was idle, as a share of the processor time
+        that the engine could have used, if it may have lacked it: it does not report whether its threads
+        waited.
         """
         lacked = self._taken()
         return (
@@ -135,7 +141,7 @@ class ReportedCpu:
     def _taken(self) -> float | None:
         if self.other_share is None or self.idle_share is None:
             return None
-        return self._had_by(taken_without_waits(self.idle_share, self.other_share))
+        return self._had_by(self.other_share * contended_part(self.idle_share))
 
     def _had_by(self, others: float | None) -> float | None:
         if self.engine_share is None or others is None or self.idle_share is None:

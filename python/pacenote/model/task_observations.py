@@ -50,8 +50,9 @@ class TaskObservation:
     """The worst state of the cluster."""
 
     lacked_share: float | None = None
-    """What other programs and guests of the host had at most while the engine waited for a core, as a share
-    of the processor time that the engine could have used, of the node that lacked most.
+    """What others had at most while the engine waited for a core, as a share of the processor time that it
+    could have used, of the node that lacked most: guests of the host, and other programs while hardly any
+    core was idle.
     """
 
     lacked_least_share: float | None = None

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 
 from pacenote.model.reported_cpu import (
     NEGLIGIBLE_SHARE,
+    contended_part,
     is_bound_without_waits,
     lacked_share,
-    taken_without_waits,
 )
 from pacenote.model.sampler_facts import CHILDREN
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry
+from pacenote.stats.cpu_history import CpuHistory
 
 DRIVER = "driver"
 """Name of the process of the driver."""
@@ -74,8 +75,12 @@ class CpuSet:
         return bool(self.cpus and allowed) and not allowed & self.cpus
 
 
-def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
-    """Returns the figures of the CPUs, without those that the kernel does not count for them."""
+def cpu_figures(
+    telemetry: TaskTelemetry, wanted: CpuSet, history: CpuHistory | None = None
+) -> dict[str, float]:
+    """Returns the figures of the CPUs, without those that the kernel does not count for them. `history` says
+    when they were idle during the task; without it, they are taken to have been so evenly.
+    """
     times = cpu_times(telemetry, wanted.cpus)
     total = sum(times.values())
     if total <= 0:
@@ -109,6 +114,7 @@ def cpu_figures(telemetry: TaskTelemetry, wanted: CpuSet) -> dict[str, float]:
     if engine is not None and most is not None:
         interrupts_ms = sum(times.get(state, 0.0) for state in _INTERRUPTS)
         others = _Others.of(busy_ms - engine - most, interrupts_ms, wanted.exact_interrupts).divided_by(total)
+        others = others.bounded_by(_contended(history, wanted, total), figures.get("cpu.idle_share", 0.0))
         if beside is not None and others.most - others.least <= NEGLIGIBLE_SHARE:
             figures["cpu.other_share"] = others.least
         elif others.least > 0:
@@ -140,6 +146,9 @@ class _Others:
     most: float
     """What they had at most."""
 
+    contended: float = 0.0
+    """What they had at most while hardly any of the CPUs was idle: for the rest, the engine did not wait."""
+
     @classmethod
     def of(cls, left: float, interrupts: float, exact: bool | None) -> _Others:
         """Returns it from the busy time that engines and driver left. A kernel with exact times of interrupts
@@ -153,6 +162,23 @@ class _Others:
     def divided_by(self, total: float) -> _Others:
         """Returns both as shares of a time."""
         return _Others(self.least / total, self.most / total)
+
+    def bounded_by(self, contended: float | None, idle: float) -> _Others:
+        """Returns them with what they had while hardly any CPU was idle; if that is not known, with what it
+        was if the CPUs were idle for the share `idle` in each second.
+        """
+        if contended is None:
+            contended = self.most * contended_part(idle)
+        return _Others(self.least, self.most, min(self.most, contended))
+
+
+def _contended(history: CpuHistory | None, wanted: CpuSet, total_ms: float) -> float | None:
+    """Returns what other programs had at most while hardly any CPU was idle, as a share of the time of all,
+    which is `total_ms` per second; None if that is not known.
+    """
+    processes = [name for name in (*wanted.nodes, *wanted.beside) if not wanted.is_outside(name)]
+    ms = None if history is None else history.contended_ms(wanted.cpus, processes, total_ms)
+    return None if ms is None else ms / total_ms
 
 
 def cpu_times(telemetry: TaskTelemetry, cpus: frozenset[int] = frozenset()) -> dict[str, float]:
@@ -231,9 +257,11 @@ class _Waits:
     """For how long threads of the engine waited for CPUs, and what others had of these meanwhile.
 
     The threads also wait for driver and further engines, whose time comes first, and for each other, which
-    takes nothing from the engine; of what other guests of the host had, the engine lacked its part of the
-    busy time. While its CPU quota stops it, it could not have used more, although the kernel counts that its
-    threads wait. It is not known for which CPUs a node waited that may use others, too.
+    takes nothing from the engine and is not counted apart: even while most CPUs are idle, threads that wake
+    each other wait. They do not wait for others then, so that only what these had without idle time counts.
+    Of what other guests of the host had, the engine lacked its part of the busy time. While its CPU quota
+    stops it, it could not have used more, although the kernel counts that its threads wait. It is not known
+    for which CPUs a node waited that may use others, too.
     """
 
     def __init__(self, telemetry: TaskTelemetry, wanted: CpuSet, total_ms: float) -> None:
@@ -258,11 +286,11 @@ class _Waits:
         if engine is None or others is None:
             return figures
         if beside.share is None:
-            least = self._taken_at_least(others.least, beside.most)
+            least = self._taken_at_least(min(others.least, others.contended), beside.most)
             if least > 0 and (share := lacked_share(engine, least)) is not None:
                 figures["cpu.lacked_least_share"] = share
-        elif (share := lacked_share(engine, self._taken(shares, beside.share, others.most))) is not None:
-            if self._is_bound(shares, others.most):
+        elif (share := lacked_share(engine, self._taken(shares, beside.share, others.contended))) is not None:
+            if self._is_bound(shares, others.contended):
                 return {**figures, "cpu.lacked_share": share}
             figures["cpu.lacked_possible_share"] = share
             # What guests of the host had is counted without waits.
@@ -277,7 +305,7 @@ class _Waits:
         if self._share is not None:
             return True
         idle = shares.get("cpu.idle_share", 1.0)
-        taken = taken_without_waits(idle, others) * self._free_of_quota
+        taken = others * self._free_of_quota
         return is_bound_without_waits(idle, lacked_share(shares["cpu.engine_share"], taken))
 
     @property
@@ -286,13 +314,12 @@ class _Waits:
         return 1.0 - min(self._stopped, default=0.0)
 
     def _taken(self, shares: Mapping[str, float], beside: float, others: float) -> float:
-        """Returns what others had at most while the engine waited, which may have been whenever another
-        program ran if that is not known; driver and further engines had the share `beside`.
+        """Returns what others had at most while the engine waited; driver and further engines had the share
+        `beside`. If it is not known when it waited, it may have done so for all that others had without idle
+        time.
         """
-        if self._share is None:
-            taken = taken_without_waits(shares.get("cpu.idle_share", 1.0), others)
-        else:
-            taken = min(max(self._share - beside, 0.0), others)
+        waited = others if self._share is None else max(self._share - beside, 0.0)
+        taken = min(waited, others)
         return taken * self._free_of_quota + self._stolen(shares)
 
     def _stolen(self, shares: Mapping[str, float]) -> float:

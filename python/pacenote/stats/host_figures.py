@@ -15,6 +15,7 @@ from pacenote.model.sampler_facts import sampler_facts
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry, TaskTimes
 from pacenote.stats.cpu_figures import DRIVER, CpuSet, cpu_figures, cpu_times, started_share, total_or_none
 from pacenote.stats.cpu_frequency import frequency_figures
+from pacenote.stats.cpu_history import Counters, CpuHistory
 from pacenote.stats.device_history import (
     DeviceInterval,
     Point,
@@ -115,6 +116,10 @@ class SampledHost:
         """Returns the CPUs that a node may use; empty for all."""
         return (self.process_cpus or {}).get(node, frozenset())
 
+    def own_cpus(self) -> dict[str, frozenset[int]]:
+        """Returns the CPUs of each node that may not use the same ones as all nodes together."""
+        return {node: self.cpus_of(node) for node in self.nodes if self.cpus_of(node) != self.node_cpus}
+
 
 @dataclass(frozen=True, slots=True)
 class HostHistory:
@@ -126,6 +131,9 @@ class HostHistory:
     frequencies: Mapping[str, Sequence[Point]] = field(default_factory=dict)
     """The frequencies of CPUs in Hz, by number."""
 
+    cpu_times: Counters = field(default_factory=dict)
+    """The times of CPUs and processes."""
+
 
 def host_figures(
     telemetry: TaskTelemetry, task: TaskTimes, host: SampledHost, history: HostHistory
@@ -133,7 +141,7 @@ def host_figures(
     """Returns the figures of a host while a task ran."""
     telemetry = with_groups(well_covered(telemetry, task), host.group_readers)
     figures = {
-        **_cpu(telemetry, host),
+        **_cpu(telemetry, host, CpuHistory(history.cpu_times, task)),
         **_migrations(telemetry, host),
         **_memory(telemetry, host),
         **frequency_figures(history.frequencies, host.node_cpus, task),
@@ -144,14 +152,17 @@ def host_figures(
     return figures
 
 
-def node_cpu_figures(telemetry: TaskTelemetry, task: TaskTimes, host: SampledHost) -> dict[str, Figures]:
+def node_cpu_figures(
+    telemetry: TaskTelemetry, task: TaskTimes, host: SampledHost, history: HostHistory | None = None
+) -> dict[str, Figures]:
     """Returns the figures of the CPUs of each node that may not use the same ones as all nodes together, and,
     of each of several nodes, those of its CPU quotas, and the time of the processes that it has started.
     """
     telemetry = with_groups(well_covered(telemetry, task), host.group_readers)
-    cpus_by_node = {node: host.cpus_of(node) for node in host.nodes if host.cpus_of(node) != host.node_cpus}
+    of_cpus = None if history is None else CpuHistory(history.cpu_times, task)
     figures: dict[str, Figures] = {
-        node: {**cpu_figures(telemetry, host.cpu_set(cpus))} for node, cpus in cpus_by_node.items()
+        node: {**cpu_figures(telemetry, host.cpu_set(cpus), of_cpus)}
+        for node, cpus in host.own_cpus().items()
     }
     quotas = {node: _quota_figures(telemetry, (node,), host.cpus_of(node)) for node in host.nodes}
     if len(host.nodes) > 1 and (names := {name for quota in quotas.values() for name in quota}):
@@ -164,8 +175,8 @@ def node_cpu_figures(telemetry: TaskTelemetry, task: TaskTimes, host: SampledHos
     return figures
 
 
-def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
-    figures: Figures = {**cpu_figures(telemetry, host.cpu_set(host.node_cpus))}
+def _cpu(telemetry: TaskTelemetry, host: SampledHost, history: CpuHistory) -> Figures:
+    figures: Figures = {**cpu_figures(telemetry, host.cpu_set(host.node_cpus), history)}
     # The kernel counts these for all CPUs together.
     if not host.node_cpus:
         if (runnable := telemetry.gauge("cpu.runnable")) is not None:
