@@ -12,6 +12,7 @@ import pytest
 
 from pacenote.system.ownership import (
     create_folder,
+    exchangeable_folder,
     is_writable_by_others,
     open_shared_lock,
     replaceable_file,
@@ -111,6 +112,34 @@ def test_the_folder_to_which_two_dots_lead_is_shared(tmp_path: Path, give: Give,
     # The same of a group that trusts its members elsewhere.
     give(evil, OTHER, GROUP, 0o775)
     assert replaceable_folder(path).startswith(f"{evil} belongs to user {OTHER}")
+
+
+def test_a_folder_that_is_missing_is_exchangeable(inner: Path) -> None:
+    assert exchangeable_folder(inner) == ""
+    missing = inner / "c"
+    assert exchangeable_folder(missing) == f"{missing} is replaced or removed"
+    missing.write_text("a file")
+    assert exchangeable_folder(missing) == f"{missing} is replaced or removed"
+    too_long = inner / ("x" * 300)
+    assert (
+        exchangeable_folder(too_long) == f"{too_long} cannot be looked at ({os.strerror(errno.ENAMETOOLONG)})"
+    )
+
+
+def test_a_folder_in_which_all_may_create_files_is_exchangeable_but_not_one_in_it(inner: Path) -> None:
+    inner.parent.chmod(0o1777)
+    assert exchangeable_folder(inner) == ""
+    assert exchangeable_folder(inner.parent).endswith("is a folder in which all users may create files")
+    inner.chmod(0o777)
+    assert exchangeable_folder(inner) == f"{inner} can be written by other users"
+
+
+def test_a_default_list_does_not_make_a_folder_exchangeable(inner: Path) -> None:
+    let_write_new(inner, users={OTHER})
+    assert replaceable_folder(inner)
+    assert exchangeable_folder(inner) == ""
+    let_write(inner, users={OTHER})
+    assert exchangeable_folder(inner).startswith(f"{inner} can be written by user {OTHER}")
 
 
 def test_a_loop_of_links_ends(tmp_path: Path) -> None:

@@ -5,6 +5,10 @@ size and inode of `race.json`), and deletes rows without a folder. A race theref
 index, folders may be copied and deleted by hand, and a damaged or missing index is rebuilt. Several processes
 may query at the same time (WAL and a busy timeout). If the index cannot be written, it is built in memory.
 
+So it is where another user could exchange the file, or what is beside it, and where the folder of races is a
+link: SQLite opens, creates and deletes files by their names, and a journal may name any other file. There,
+the file is neither opened nor removed.
+
 What is in the file is not trusted: it is only used if it has no tables, views and triggers but those of this
 version, and if its rows have the right types; otherwise, it is replaced. A link or a pipe is left as it is.
 A rollback journal that names another file is deleted before SQLite reads it: SQLite would delete that file.
@@ -33,7 +37,8 @@ from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.model.user_tags import tag_texts
 from pacenote.store.atomic_files import PRIVATE_FILE
 from pacenote.store.json_file import parse_stored
-from pacenote.system.paths import open_place
+from pacenote.system.ownership import exchangeable_folder
+from pacenote.system.paths import is_link, open_place
 from pacenote.system.regular_files import is_regular_file, read_stored_file
 
 INDEX_FILE = "index.sqlite"
@@ -246,7 +251,12 @@ class RaceIndex:
         return answer
 
     def _is_usable(self) -> bool:
-        """Returns whether the files of the index are regular files, or do not exist."""
+        """Returns whether the files of the index are regular files, or do not exist, in a folder in which
+        only trusted users can change that.
+        """
+        # What is a link is looked at last: then, no other user can make the folder one any more.
+        if exchangeable_folder(self._races) or is_link(self._races):
+            return False
         for name in INDEX_FILES:
             try:
                 if not is_regular_file((self._races / name).lstat()):

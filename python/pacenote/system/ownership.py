@@ -33,18 +33,48 @@ def replaceable_folder(folder: Path, *, trusts_owner: bool = False, must_exist: 
     trusted = _trusted_users()
     if trusts_owner and folder.exists():
         trusted |= {folder.stat().st_uid}
+    problem, last, shared = _way_to(folder, trusted)
+    if problem:
+        return problem
+    if must_exist and not (folder.is_dir() and folder.samefile(last)):
+        return f"{folder} is replaced or removed"
+    if others := _writers_of_new(last):
+        return f"{last} lets {others} write to what is created in it, by its default access control list"
+    return _open_to_all(folder) if trusts_owner and shared else ""
+
+
+def exchangeable_folder(folder: Path) -> str:
+    """Returns why another user could exchange a folder, or what is in it, for something else between two
+    looks at it; empty if none can. In one that is missing or cannot be looked at, anything may be next.
+
+    Unlike for `replaceable_folder`, a default access control list does not matter: it is for folders whose
+    files only their owner may write to, such as those of races.
+    """
+    try:
+        problem, last, shared = _way_to(folder, _trusted_users())
+        if not problem and not (folder.is_dir() and folder.samefile(last)):
+            problem = f"{folder} is replaced or removed"
+    except OSError as error:
+        return f"{folder} cannot be looked at ({error.strerror})"
+    return problem or (_open_to_all(folder) if shared else "")
+
+
+def _way_to(folder: Path, trusted: frozenset[int]) -> tuple[str, Path, bool]:
+    """Returns which folder or link on the way to a folder another user could replace, or the folder itself;
+    the last one that was looked at; and whether all users may create files in that.
+    """
     shared, last = False, Path("/")
     for current, status in _steps(folder.absolute()):
         # In a folder such as /tmp, whoever was first has created it.
         owners = _trusted_users() if shared else trusted
         if problem := _problem(current, status, owners, by_group=not shared):
-            return f"{current} {problem}"
+            return f"{current} {problem}", current, False
         shared, last = _is_shared(current, status, owners), current
-    if must_exist and not (folder.is_dir() and folder.samefile(last)):
-        return f"{folder} is replaced or removed"
-    if others := _writers_of_new(last):
-        return f"{last} lets {others} write to what is created in it, by its default access control list"
-    return f"{folder} is a folder in which all users may create files" if trusts_owner and shared else ""
+    return "", last, shared
+
+
+def _open_to_all(folder: Path) -> str:
+    return f"{folder} is a folder in which all users may create files"
 
 
 def create_folder(folder: Path) -> str:
