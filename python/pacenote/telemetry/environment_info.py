@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pacenote.model.codec import as_text
 from pacenote.model.engine import SERVERLESS
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
+from pacenote.telemetry.short_names import ShortNames, values_by_key
 
 _HOSTED = (".elastic-cloud.com", ".elastic.cloud", ".found.io", ".elastic.co")
 """Ends of the names of hosts of Elastic's cloud."""
@@ -65,12 +66,17 @@ class NodeEnvironmentInfo(TelemetryDevice):
         """Reads what each node states about itself. Raises EngineError."""
         reply = self._cluster.get("/_nodes/os,jvm,plugins")
         with expected_form('"nodes" with their "os" and "jvm"'):
-            reported = reply["nodes"].items()
-            nodes = {as_text(node.get("name", node_id)): _node(node) for node_id, node in reported}
-        values: dict[str, object] = {}
-        for name, facts in nodes.items():
-            values |= {f"node.{name}.{key}": value for key, value in facts.items() if value is not None}
-        return DeviceReading(values=values)
+            return DeviceReading(values=values_by_key(_nodes(reply["nodes"])))
+
+
+def _nodes(nodes: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    names = ShortNames()
+    named = {names.of(node.get("name", node_id)): node for node_id, node in nodes.items()}
+    for name, node in named.items():
+        keys = ShortNames()
+        for key, value in _node(node).items():
+            if value is not None:
+                yield f"node.{name}.{keys.of(key)}", value
 
 
 def _node(node: Mapping[str, Any]) -> dict[str, object]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
+from pacenote.telemetry.short_names import ShortNames, values_by_key
 
 _KEYS = ("count", "hits", "misses", "evictions", "hits_time_in_millis", "misses_time_in_millis")
 
@@ -21,11 +25,13 @@ class GeoIpStats(TelemetryDevice):
         """Reads the caches. Raises EngineError."""
         reply = self._cluster.get("/_ingest/geoip/stats")
         with expected_form('"nodes" with their "cache_stats"'):
-            values = {
-                f"node.{node_id}.geoip_cache_{key}": node["cache_stats"][key]
-                for node_id, node in reply["nodes"].items()
-                if "cache_stats" in node
-                for key in _KEYS
-                if key in node["cache_stats"]
-            }
-        return DeviceReading(values=values)
+            return DeviceReading(values=values_by_key(_caches(reply["nodes"])))
+
+
+def _caches(nodes: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    names = ShortNames()
+    for node_id, node in nodes.items():
+        cache, name = node.get("cache_stats", {}), names.of(node_id)
+        for key in _KEYS:
+            if key in cache:
+                yield f"node.{name}.geoip_cache_{key}", cache[key]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pacenote.model.codec import as_integer, as_text
-from pacenote.telemetry.device import DeviceReading
+from pacenote.model.codec import as_integer
+from pacenote.telemetry.device import DeviceReading, ObservedCluster
 from pacenote.telemetry.node_changes import ComparedNode, NodeCountersDevice
+from pacenote.telemetry.short_names import KeyRoom, values_by_key
 
 _FIELDS = "nodes.*.name,nodes.*.jvm.uptime_in_millis,nodes.*.ingest"
 _COUNTERS = {"count": "count", "time": "time_in_millis", "failed": "failed"}
@@ -25,18 +27,33 @@ class IngestStats(NodeCountersDevice[int]):
     expected = '"jvm" with its uptime and "ingest" with its totals for each node'
     totals = "total counts and times of ingest pipelines"
 
-    def counters(self, node: Mapping[str, Any]) -> Mapping[str, int]:
-        """Returns the counters of a node: of all pipelines, of each pipeline and of its processors."""
+    def __init__(self, cluster: ObservedCluster, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns seconds."""
+        super().__init__(cluster, clock)
+        self._is_incomplete = False
+
+    def counters(self, node: Mapping[str, Any], room: KeyRoom) -> Mapping[str, int]:
+        """Returns the counters of a node: of all pipelines and, as far as there is room, of each pipeline and
+        of its processors.
+        """
         ingest = node["ingest"]
         counters = {key: as_integer(ingest["total"][name]) for key, name in _COUNTERS.items()}
-        for pipeline, stats in ingest.get("pipelines", {}).items():
-            counters |= _named(("pipeline", pipeline), stats)
+        for key, count in self._details(ingest.get("pipelines", {})):
+            if not room.has(key):
+                self._is_incomplete = True
+                break
+            counters[key] = count
+        return counters
+
+    def _details(self, pipelines: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+        for name, stats in pipelines.items():
+            pipeline = self.names.of(name)
+            yield from _named(("pipeline", pipeline), stats).items()
             for position, processors in enumerate(stats.get("processors", ())):
                 for processor, details in processors.items():
-                    kind = as_text(details.get("type", ""))
-                    parts = ("processor", pipeline, str(position), processor, kind)
-                    counters |= _named(parts, details.get("stats", {}))
-        return counters
+                    kind = self.names.of(details.get("type", ""))
+                    parts = ("processor", pipeline, str(position), self.names.of(processor), kind)
+                    yield from _named(parts, details.get("stats", {})).items()
 
     def went_down(self, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
         """Returns whether a counter of all pipelines of a node went down; those of one pipeline go down if it
@@ -47,11 +64,11 @@ class IngestStats(NodeCountersDevice[int]):
     def reading(self, nodes: Sequence[ComparedNode[int]], problems: tuple[str, ...]) -> DeviceReading:
         """Returns what pipelines did on each node and, without problems, the totals."""
         during = {node.name: _during(node) for node in nodes}
-        values: dict[str, object] = {
-            f"node.{name}.ingest_pipeline_node_{key}": counts[key]
+        values = values_by_key(
+            (f"node.{name}.ingest_pipeline_node_{key}", counts[key])
             for name, counts in during.items()
             for key in _COUNTERS
-        }
+        )
         if problems or not nodes:
             return DeviceReading(values=values, problems=problems)
         replaced = {name for counts in during.values() for name in _replaced(counts)}
@@ -60,13 +77,18 @@ class IngestStats(NodeCountersDevice[int]):
             for key, count in counts.items():
                 if _pipeline_of(key) not in replaced:
                     sums[key] = sums.get(key, 0) + count
+        system = {f"ingest_pipeline_cluster_{key}": sums[key] for key in _COUNTERS}
+        if self._is_incomplete:
+            reason = (
+                "more pipelines and processors are reported than are read: the figures of each are missing"
+            )
+            return DeviceReading(system, values, (reason,))
         if pipelines := list(_pipelines(sums)):
             values["ingest_pipelines"] = pipelines
         reasons = tuple(
             f"the counters of pipeline '{name}' went down during the race: its figures are missing"
             for name in sorted(replaced)
         )
-        system = {f"ingest_pipeline_cluster_{key}": sums[key] for key in _COUNTERS}
         return DeviceReading(system, values, reasons)
 
 

@@ -8,13 +8,15 @@ separately, because it is not a pause.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pacenote.errors import EngineError
 from pacenote.model.codec import as_integer
 from pacenote.telemetry.device import DeviceReading
 from pacenote.telemetry.node_changes import ComparedNode, NodeCountersDevice
+from pacenote.telemetry.short_names import KeyRoom, values_by_key
 
 _REPORTED = ("young", "old", "zgc_cycles", "zgc_pauses")
 
@@ -45,14 +47,19 @@ class JvmStats(NodeCountersDevice[_Collections]):
     expected = '"jvm" with its uptime and garbage collectors for each node'
     totals = "total GC counts and times"
 
-    def counters(self, node: Mapping[str, Any]) -> Mapping[str, _Collections]:
-        """Returns the collections of a node by kind; several collectors of one kind are added up."""
+    def counters(self, node: Mapping[str, Any], room: KeyRoom) -> Mapping[str, _Collections]:
+        """Returns the collections of a node by kind; several collectors of one kind are added up. Raises
+        EngineError if there are too many kinds.
+        """
         sums: dict[str, _Collections] = {}
         for name, stats in node["jvm"]["gc"]["collectors"].items():
             collections = _Collections(
                 as_integer(stats["collection_count"]), as_integer(stats["collection_time_in_millis"])
             )
-            sums[_kind(name)] = sums.get(_kind(name), _Collections()) + collections
+            kind = self.names.of(_kind(name))
+            if kind not in sums and not room.has(kind):
+                raise EngineError("the engine reports more kinds of garbage collectors than are read")
+            sums[kind] = sums.get(kind, _Collections()) + collections
         return sums
 
     def went_down(self, before: Mapping[str, _Collections], after: Mapping[str, _Collections]) -> bool:
@@ -65,12 +72,7 @@ class JvmStats(NodeCountersDevice[_Collections]):
     ) -> DeviceReading:
         """Returns the collections of each node and, without problems, the totals."""
         totals: dict[str, _Collections] = {}
-        values: dict[str, object] = {}
-        for node in nodes:
-            for kind, collections in node.after.items():
-                during = collections - node.before.get(kind, _Collections())
-                values |= _named(f"node.{node.name}.{kind}", during)
-                totals[kind] = totals.get(kind, _Collections()) + during
+        values = values_by_key(_of_nodes(nodes, totals))
         if problems:
             return DeviceReading({}, values, problems)
         system: dict[str, int] = {}
@@ -80,6 +82,17 @@ class JvmStats(NodeCountersDevice[_Collections]):
             else:
                 values |= _named(f"cluster.{kind}", total)
         return DeviceReading(system, values, ())
+
+
+def _of_nodes(
+    nodes: Iterable[ComparedNode[_Collections]], totals: dict[str, _Collections]
+) -> Iterator[tuple[str, int]]:
+    """Yields the values of each node, and adds them to `totals`."""
+    for node in nodes:
+        for kind, collections in node.after.items():
+            during = collections - node.before.get(kind, _Collections())
+            totals[kind] = totals.get(kind, _Collections()) + during
+            yield from _named(f"node.{node.name}.{kind}", during).items()
 
 
 def _named(prefix: str, collections: _Collections) -> dict[str, int]:

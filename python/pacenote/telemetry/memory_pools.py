@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from pacenote.model.codec import as_integer
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
+from pacenote.telemetry.short_names import ShortNames, values_by_key
 
 _PATH = "/_nodes/stats/jvm?filter_path=nodes.*.name,nodes.*.jvm.mem.pools"
 
@@ -21,12 +25,17 @@ class MemoryPools(TelemetryDevice):
         """Returns the peaks in bytes by pool, for each node. Raises EngineError."""
         reply = self._cluster.get(_PATH)
         with expected_form('"jvm.mem.pools" with "peak_used_in_bytes" for each node'):
-            values = {
-                f"node.{node.get('name', node_id)}.jvm_memory_pool_stats": {
-                    pool: as_integer(stats["peak_used_in_bytes"])
+            return DeviceReading(values=values_by_key(_peaks(reply.get("nodes", {}))))
+
+
+def _peaks(nodes: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    names, pools = ShortNames(), ShortNames()
+    for node_id, node in nodes.items():
+        if "mem" in node.get("jvm", {}):
+            yield (
+                f"node.{names.of(node.get('name', node_id))}.jvm_memory_pool_stats",
+                {
+                    pools.of(pool): as_integer(stats["peak_used_in_bytes"])
                     for pool, stats in node["jvm"]["mem"]["pools"].items()
-                }
-                for node_id, node in reply.get("nodes", {}).items()
-                if "mem" in node.get("jvm", {})
-            }
-        return DeviceReading(values=values)
+                },
+            )

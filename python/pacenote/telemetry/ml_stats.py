@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.model.codec import as_number, as_text
+from pacenote.model.codec import as_number
 from pacenote.model.system_metrics import MlProcessingTime
 from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
 from pacenote.telemetry.short_names import ShortNames
@@ -64,7 +64,7 @@ class MlProcessingTimes(TelemetryDevice):
 
 def _times(bucket: Mapping[str, Any], names: ShortNames) -> MlProcessingTime:
     return MlProcessingTime(
-        job=names.of(as_text(bucket["key"])),
+        job=names.of(bucket["key"]),
         min=as_number(bucket["min"]["value"]),
         mean=as_number(bucket["mean"]["value"]),
         median=as_number(bucket["median"]["values"]["50.0"]),

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pacenote.model.codec import as_integer, as_text
+from pacenote.model.codec import as_integer
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
+from pacenote.telemetry.short_names import KeyRoom, ShortNames
 
 _C = TypeVar("_C")
 
@@ -21,6 +22,10 @@ _TOLERATED_SHARE = 0.001
 """By how much less than the time between its readings the uptime of a node may grow, in seconds and as a
 share of that time: the clocks of two machines do not run alike.
 """
+
+
+_MAX_CHARACTERS = 8 << 20
+"""Characters of the names of all nodes' counters in one reading, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class NodeCountersDevice(TelemetryDevice, Generic[_C]):
         self._clock = clock
         self._before: dict[str, NodeCounters[_C]] = {}
         self._read_at_s = 0.0
+        self.names = ShortNames()
+        """The names of the engine, the same in both readings."""
 
     def start(self) -> None:
         """Reads the counters before the first task. Raises EngineError."""
@@ -104,8 +111,10 @@ class NodeCountersDevice(TelemetryDevice, Generic[_C]):
         return self.reading(compared, problems)
 
     @abstractmethod
-    def counters(self, node: Mapping[str, Any]) -> Mapping[str, _C]:
-        """Returns the counters of a node in the reply; errors are those of the reply."""
+    def counters(self, node: Mapping[str, Any], room: KeyRoom) -> Mapping[str, _C]:
+        """Returns the counters of a node in the reply; errors are those of the reply. Names of the engine are
+        shortened with `names`, and the counters of all nodes need `room`.
+        """
 
     @abstractmethod
     def went_down(self, before: Mapping[str, _C], after: Mapping[str, _C]) -> bool:
@@ -116,13 +125,13 @@ class NodeCountersDevice(TelemetryDevice, Generic[_C]):
         """Returns what has changed on the nodes, and the problems; with any, the totals are not known."""
 
     def _read(self) -> dict[str, NodeCounters[_C]]:
-        reply = self._cluster.get(self.path)
+        reply, room = self._cluster.get(self.path), KeyRoom(_MAX_CHARACTERS)
         with expected_form(self.expected):
             return {
                 node_id: NodeCounters(
-                    name=as_text(node.get("name", node_id)),
+                    name=self.names.of(node.get("name", node_id)),
                     uptime_ms=as_integer(node["jvm"]["uptime_in_millis"]),
-                    counters=self.counters(node),
+                    counters=self.counters(node, room),
                 )
                 for node_id, node in reply["nodes"].items()
             }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from pacenote.model.codec import as_number, as_text
+from pacenote.model.codec import as_number
 from pacenote.model.system_metrics import TransformFigure
 from pacenote.telemetry.device import ControlConnection, DeviceReading, expected_form
 from pacenote.telemetry.parameters import DeviceParameter
@@ -74,7 +74,7 @@ class TransformStats(SampledDevice):
                            if not isinstance(stats.get(key), int | float)]  # fmt: skip
                 if missing:
                     raise ValueError(f"{missing[0]} is missing")
-                yield short.of(as_text(transform["id"])), stats
+                yield short.of(transform["id"]), stats
 
 
 def _figures(prefix: str, name: str, stats: Mapping[str, Any]) -> Iterator[SampledValue]:
