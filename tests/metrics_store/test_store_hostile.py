@@ -96,3 +96,18 @@ def test_one_document_of_another_form_hides_no_other(damaged: object) -> None:
         assert note.message == "new disks"
         (race,) = MetricsStore(store.client()).races(StoreQuery())
         assert race["race-id"] == "race-1"
+
+
+@pytest.mark.parametrize("race_id", [None, "", [], ["race-1"], {"a": 1}])
+def test_a_document_of_a_race_without_an_id_is_left_out(race_id: object) -> None:
+    documents = ({**RACE, "race-id": race_id}, {key: RACE[key] for key in RACE if key != "race-id"})
+    with fake_store() as store:
+        hits: list[object] = []
+        store.answer = lambda _request: json_response({"hits": {"hits": hits}})
+        races = MetricsStore(store.client())
+        for document in documents:
+            hits[:] = [{"_id": "1", "_source": document}]
+            assert races.race("race-1") is None
+            hits.append({"_id": "2", "_source": RACE})
+            assert races.race("race-1") == RACE
+            assert races.races(StoreQuery()) == [RACE]

@@ -31,7 +31,7 @@ from pacenote.metrics_store.templates import (
     index_pattern,
     probe_features,
 )
-from pacenote.model.codec import as_integer
+from pacenote.model.codec import as_integer, as_text
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.user_tags import tag_texts
 from pacenote.net.rest import Params
@@ -101,7 +101,9 @@ class MetricsStore:
         return writer.written
 
     def races(self, query: StoreQuery) -> list[dict[str, Any]]:
-        """Returns the documents of the races that match, newest first. Raises StoreUnavailable."""
+        """Returns the documents of the races that match and have an id, newest first. Raises
+        StoreUnavailable.
+        """
         body = {
             "query": {"bool": {"filter": list(_filters(query))}},
             "size": min(query.limit, _MOST_RACES),
@@ -110,19 +112,20 @@ class MetricsStore:
         return self._search("races", body)
 
     def race(self, reference: str) -> dict[str, Any] | None:
-        """Returns the document of a race, by its id or a unique prefix of it, or None if there is none.
+        """Returns the document of a race, by its id or a unique prefix of it, or None if there is none: those
+        without an id are left out.
 
         Raises StoreUnavailable, and StoreError if several ids begin with it, or several races have the id.
         """
         term = {"bool": {"should": [{"term": {"race-id": reference}}, {"prefix": {"race-id": reference}}]}}
         documents = self._search("races", {"query": term, "size": 100})
         # Backing indices that were rolled over may have a race twice.
-        races = {(str(one.get("race-id")), str(one.get("race-timestamp"))): one for one in documents}
+        races = {(one["race-id"], str(one.get("race-timestamp"))): one for one in documents}
         exact = [one for (race_id, _), one in races.items() if race_id == reference]
         matching = exact or list(races.values())
         if len(matching) < 2:
             return matching[0] if matching else None
-        ids = {str(one.get("race-id")) for one in matching}
+        ids = {one["race-id"] for one in matching}
         if len(ids) == 1:
             raise StoreError(
                 f"{len(matching)} races in the metrics store have the id '{ids.pop()}'",
@@ -180,16 +183,22 @@ class MetricsStore:
         reply = self._client.request("POST", path, body, _IGNORED)
         with self._client.expected_form(f"POST {path}"):
             sources = (hit.get("_source") for hit in reply["hits"]["hits"] if isinstance(hit, dict))
-            return [_with_names(source) for source in sources if isinstance(source, dict)]
+            return [
+                _with_names(source)
+                for source in sources
+                if isinstance(source, dict) and _is_name(source.get("race-id"))
+            ]
+
+
+def _is_name(value: object) -> bool:
+    """Returns whether a value identifies a race: a race without an id cannot be read or deleted."""
+    return isinstance(value, str | int | float) and value != ""
 
 
 def _with_names(document: Mapping[str, object]) -> dict[str, Any]:
-    """Returns the document of a race without an id or a time that is neither a text nor a number."""
-    return {
-        key: value
-        for key, value in document.items()
-        if key not in ("race-id", "race-timestamp") or isinstance(value, str | int | float)
-    }
+    """Returns the document of a race with its id as text, and without a time that is no text or number."""
+    kept = {key: value for key, value in document.items() if key != "race-timestamp" or _is_name(value)}
+    return {**kept, "race-id": as_text(kept["race-id"])}
 
 
 def _results(record: RaceRecord) -> Iterator[Document]:

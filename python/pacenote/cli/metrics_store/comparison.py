@@ -101,7 +101,7 @@ def _as_stored(race: ComparedRace, url: str) -> ComparedRace:
 
 def _record(document: Mapping[str, Any], url: str) -> RaceRecord:
     """Returns the record of a race with the figures of its document. Raises StoreError."""
-    race_id = str(document.get("race-id"))
+    race_id = document["race-id"]
     text = json.dumps(document, sort_keys=True, default=str)
     file = ImportedFile(f"{url}/{race_id}", hashlib.sha256(text.encode()).hexdigest(), datetime.now(UTC))
     try:

@@ -121,7 +121,7 @@ def _find(reference: str, store: RaceStore, stored: MetricsStore) -> _FoundRace:
             return _FoundRace(reference, None, in_store=True)
         document = stored.race(reference)
         if document is not None:
-            return _FoundRace(str(document["race-id"]), None, in_store=True)
+            return _FoundRace(document["race-id"], None, in_store=True)
         raise StoreError(f"{error.message}, nor in the metrics store", hint=error.hint) from None
     race_id = folder.path.name
     try:

@@ -54,8 +54,7 @@ def stored_races(
     documents = _answer(options, console, lambda client: _documents(client, options, criteria))
     if documents is None:
         return None
-    listed = (one for one in documents if one.get("race-id"))
-    return [ListedRace(_summary(str(one["race-id"]), one), STORE, one) for one in listed]
+    return [ListedRace(_summary(one["race-id"], one), STORE, one) for one in documents]
 
 
 def merged_races(own: Sequence[RaceSummary], stored: Sequence[ListedRace], limit: int) -> list[ListedRace]:
