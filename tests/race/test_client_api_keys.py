@@ -51,6 +51,8 @@ class Engine:
     creation_status: int = 200
     interrupts: bool = False
     deletes: bool = True
+    id: object = None
+    """The id of each key, or None for a number."""
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         if request.path != "/_security/api_key":
@@ -69,7 +71,8 @@ class Engine:
         if self.interrupts and number == 1:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.1)
-        return json_response({"id": f"id{number}", "name": body["name"], "api_key": f"hunter2-{number}"})
+        key_id = f"id{number}" if self.id is None else self.id
+        return json_response({"id": key_id, "name": body["name"], "api_key": f"hunter2-{number}"})
 
 
 RUNNER = """
@@ -172,3 +175,9 @@ def test_keys_need_a_user_of_the_tested_cluster(tmp_path: Path, more: dict[str, 
     with pytest.raises(UsageError, match=message):
         raced(tmp_path, engine, {"operation-type": "raw-request", "path": "/hit"}, **more)
     assert (engine.created, engine.credentials) == ([], [])
+
+
+@pytest.mark.parametrize("key_id", [["\x7f" * 1000], {"id": 1}, "i" * 1001])
+def test_a_key_whose_id_is_none_is_of_an_unexpected_form(tmp_path: Path, key_id: object) -> None:
+    with pytest.raises(EngineError, match="the cluster's reply about a new API key has an unexpected form"):
+        raced(tmp_path, Engine(id=key_id), {"operation-type": "raw-request", "path": "/hit"})

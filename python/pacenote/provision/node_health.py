@@ -55,7 +55,7 @@ def node_health(client: RestClient, session: int, cluster_size: int) -> NodeHeal
     if status not in ("green", "yellow"):
         return NodeHealth(shown_value(status))
     if cluster_size > 1 and joined != cluster_size:
-        return NodeHealth(f"{joined} of {cluster_size} nodes joined")
+        return NodeHealth(f"{shown_value(joined)} of {cluster_size} nodes joined")
     return NodeHealth("", own_pids[0])
 
 

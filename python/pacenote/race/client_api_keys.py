@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from pacenote.errors import EngineError, PacenoteError
+from pacenote.model.codec import as_text
 from pacenote.net.reply import FailedStatus, expected_form
 from pacenote.net.rest import RestClient
 from pacenote.plan.document import Plan
@@ -15,6 +16,9 @@ from pacenote.race.stop_signals import postponed
 from pacenote.units import format_count
 
 _PATH = "/_security/api_key"
+
+_MAX_CHARACTERS = 1_000
+"""Characters of the id or the secret of a key, at most; engines make those of 22."""
 
 _HINT = (
     "it needs Elasticsearch with security enabled, and a user that may manage API keys; without "
@@ -64,8 +68,19 @@ def _create(rest: RestClient, name: str) -> _ApiKey:
             f"the cluster does not create API keys for the clients: {error.message}", hint=_HINT
         ) from None
     with expected_form("a new API key"):
-        secret = base64.b64encode(f"{created['id']}:{created['api_key']}".encode()).decode("ascii")
-        return _ApiKey(created["id"], f"ApiKey {secret}")
+        key_id, key = _short(created["id"]), _short(created["api_key"])
+        secret = base64.b64encode(f"{key_id}:{key}".encode()).decode("ascii")
+        return _ApiKey(key_id, f"ApiKey {secret}")
+
+
+def _short(value: object) -> str:
+    """Returns a part of a key. Raises TypeError and ValueError if it is none: each client sends it with each
+    request.
+    """
+    text = as_text(value)
+    if len(text) > _MAX_CHARACTERS:
+        raise ValueError("a text that is longer than a part of an API key")
+    return text
 
 
 def _delete(rest: RestClient, ids: Sequence[str], prefix: str, warn: Callable[[str], None]) -> None:
