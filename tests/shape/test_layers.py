@@ -52,7 +52,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     | {"model", "operations", "track", "plan", "host", "net", "fetch", "provision", "cluster", "plugins"}
     | {"sources", "teams", "verdict", "evidence"}
     | {"python_tasks", "telemetry", "store", "stats", "_core"},
-    "lab": OPEN_TO_ALL | {"model", "verdict", "evidence", "plan", "store", "stats", "race", "compare"},
+    "lab": OPEN_TO_ALL
+    | {"model", "track", "plan", "verdict", "evidence", "store", "stats", "race", "compare"},
     "cli": OPEN_TO_ALL
     | {
         "model",

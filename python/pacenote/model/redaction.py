@@ -32,8 +32,8 @@ from pacenote.model.secrets import (
 from pacenote.model.snapshot import RaceSnapshot, RecordedSnapshot, Snapshot
 from pacenote.model.unique_names import UniqueNames
 
-_NAMED_ITEMS = ("set", "env")
-"""Options that are lists of `NAME=VALUE`."""
+_NAMED_ITEMS = ("set", "env", "jvm")
+"""Options that are `NAME=VALUE`, or lists of them."""
 
 _PARAMETERS = ("track-params", "car-params", "user-tags")
 """The parts of a stored race that may contain secrets."""
@@ -159,13 +159,12 @@ def redact_given_options(options: Mapping[str, object]) -> dict[str, object]:
     """
     public = redact_params(options)
     for name in _NAMED_ITEMS:
-        if isinstance(items := public.get(name), list):
-            public[name] = [_redact_item(item) if isinstance(item, str) else item for item in items]
-    if isinstance(clusters := public.get(_HOSTS), Mapping):
-        public[_HOSTS] = {
-            cluster: list(map(_redact_host, hosts)) if isinstance(hosts, list) else hosts
-            for cluster, hosts in clusters.items()
-        }
+        if isinstance(item := public.get(name), str):
+            public[name] = _redact_item(item)
+        elif isinstance(item, list | tuple):
+            public[name] = [_redact_item(part) if isinstance(part, str) else part for part in item]
+    if _HOSTS in public:
+        public[_HOSTS] = _redact_hosts(public[_HOSTS])
     if isinstance(client := options.get(_CLIENT), Mapping):
         public[_CLIENT] = _redact_client(client)
     return public
@@ -176,8 +175,19 @@ def _redact_item(item: str) -> str:
     return f"{name}{equals}{REDACTED}" if is_secret(name) else item
 
 
+def _redact_hosts(hosts: object) -> object:
+    """Removes users and passwords of a list of addresses, which may be text, or be nested in tables."""
+    if isinstance(hosts, str):
+        return ",".join(str(_redact_host(host)) for host in hosts.split(","))
+    return _redact_host(hosts)
+
+
 def _redact_host(host: object) -> object:
-    """Removes user and password of an address, which may have no scheme."""
+    """Removes user and password of each address in a value; they may have no scheme."""
+    if isinstance(host, Mapping):
+        return {name: _redact_host(part) for name, part in host.items()}
+    if isinstance(host, list | tuple):
+        return list(map(_redact_host, host))
     return redact_before_at(host) if isinstance(host, str) and "://" not in host else host
 
 

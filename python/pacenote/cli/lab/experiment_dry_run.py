@@ -37,8 +37,8 @@ def budget_warning(experiment: Experiment) -> str:
 
 def _lines(experiment: Experiment) -> Iterator[str]:
     from pacenote.lab.experiment.design import all_variants, plan_races, race_names
-    from pacenote.lab.experiment.options import arguments
     from pacenote.lab.experiment.progress import max_repeats
+    from pacenote.lab.experiment.public_options import public_text
     from pacenote.lab.experiment.start import with_seed
 
     drawn = with_seed(experiment)
@@ -55,9 +55,9 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     yield f"{repeats} at most, if other programs or virtual machines disturb some so that they do not count"
     if text := _power(experiment):
         yield text
-    yield f"every race: {' '.join(arguments(experiment.race))}"
+    yield f"every race: {public_text(experiment.race)}"
     for variant in all_variants(experiment):
-        yield f"  {variant.name}: {' '.join(arguments(variant.options)) or 'nothing else'}"
+        yield f"  {variant.name}: {public_text(variant.options) or 'nothing else'}"
     if experiment.seed is None:
         yield f"order: drawn for each run; that of `seed = {drawn.seed}` is:"
     if experiment.design == "duet":

@@ -89,8 +89,7 @@ def _settings(experiment: Experiment) -> Iterator[tuple[str, str]]:
 
 
 def option_text(options: Options) -> str:
-    """Returns options as arguments of a race, without secrets."""
-    from pacenote.lab.experiment.options import arguments
-    from pacenote.model.secrets import redact, redact_params, redact_urls
+    """Returns options as a shell reads them as arguments of a race, without secrets."""
+    from pacenote.lab.experiment.public_options import public_arguments
 
-    return redact_urls(redact(shlex.join(arguments(redact_params(options))), ()))
+    return shlex.join(public_arguments(options))

@@ -62,12 +62,12 @@ def tune_sources(folder: TuneFolder) -> TunePageSources:
         tune_history(journal),
         plan.knobs,
         _confirmation(state.confirmation),
-        ((" ".join(_words(plan)), f"search again, in the folder {plan.folder}, with the same knobs"),),
+        ((" ".join(command_words(plan)), f"search again, in the folder {plan.folder}, with the same knobs"),),
         pacenote_version() or "",
     )
 
 
-def _words(plan: TunePlan) -> Iterator[str]:
+def command_words(plan: TunePlan) -> Iterator[str]:
     """Yields the command of a search, without secrets."""
     from pacenote.cli.lab.experiment_page import option_text
 

@@ -17,7 +17,8 @@ from pacenote.cli.lab.experiment_plan_check import check_plans
 from pacenote.errors import PacenoteError, StoreError, UsageError
 from pacenote.lab.experiment.kept_engine import starts_engine
 from pacenote.lab.experiment.machine import read_machine
-from pacenote.lab.experiment.options import arguments, joined
+from pacenote.lab.experiment.options import joined
+from pacenote.lab.experiment.public_options import public_text
 from pacenote.lab.experiment.read_file import parse_duration, read_experiment
 from pacenote.lab.tune.candidates import combinations, knob_options
 from pacenote.lab.tune.confirm import confirmation, experiment_text
@@ -202,7 +203,7 @@ def plan_lines(planned: NewPlan) -> Iterator[str]:
         f"budget: {format_seconds(plan.budget_s)}; {plan.confirm_blocks} blocks of default and winner "
         "are reserved for the confirmation, and the first races show how many are left for the search"
     )
-    yield f"every race: {' '.join(arguments(plan.race))}"
+    yield f"every race: {public_text(plan.race)}"
     yield f"{format_count(len(plan.knobs), 'knob')}, {format_count(combinations(plan.knobs), 'combination')}:"
     for knob in plan.knobs:
         values = ", ".join(map(_value_text, knob.values))

@@ -9,8 +9,9 @@ from statistics import fmean, median
 
 from pacenote.compare.metrics import expanded_primary
 from pacenote.lab.experiment.evaluate import Evaluation
-from pacenote.lab.experiment.options import arguments, joined
+from pacenote.lab.experiment.options import joined
 from pacenote.lab.experiment.progress import ExperimentProgress
+from pacenote.lab.experiment.public_options import public_arguments
 from pacenote.lab.tune.candidates import candidate_options, settings
 from pacenote.lab.tune.confirm import WINNER_NAME, confirmation
 from pacenote.lab.tune.progress import TuneProgress
@@ -56,7 +57,7 @@ def tune_result(
         reason=reason or _reason(state, answer, result),
         winner=winner,
         settings=settings(plan.knobs, levels) if levels else {},
-        options=_options(state, levels),
+        options=candidate_arguments(state, levels),
         limits=limits,
         confirmation=result,
         candidates=_tried(state),
@@ -102,11 +103,13 @@ def _reason(state: TuneProgress, answer: TuneAnswer, result: ExperimentResult | 
     return next(filter(None, (*failures, result.reason, *causes)), unsaid)
 
 
-def _options(state: TuneProgress, levels: Sequence[int]) -> tuple[str, ...]:
-    """Returns the arguments that set what a candidate changes, with what else the same options set."""
+def candidate_arguments(state: TuneProgress, levels: Sequence[int]) -> tuple[str, ...]:
+    """Returns the arguments that set what a candidate changes, with what else the same options set, without
+    secrets.
+    """
     changed = candidate_options(state.plan.knobs, levels) if levels else {}
     whole = joined(state.plan.race, changed)
-    return tuple(arguments({name: whole[name] for name in changed}))
+    return tuple(public_arguments({name: whole[name] for name in changed}))
 
 
 def _confirmation(state: TuneProgress, races: RaceStore) -> ExperimentResult | None:
