@@ -79,7 +79,7 @@ def test_the_text_shows_the_objective_every_probe_and_the_levels():
     assert "objective: p99 of latency at most 50 ms (upper bound of its 95 % interval), error rate" in text
     assert "open loop: operations are sent when they are due, on at most 8 connections" in text
     row = next(line for line in text.splitlines() if line.startswith("| 1 | 100 "))
-    assert row == "| 1 | 100 | 99.5 |  | none * | 2 | 3 | failed: error rate / 2 % |"
+    assert row == "| 1 | 100 | 99.5 |  | none * | 2 | 3 | failed: error rate \\| 2 % |"
     assert "| 1 | 55 | 50 | 60 | 1 of 2: error rate 20 % |" in text
     assert "too few, or too scattered" in text
     assert "\n- *: too few samples for an interval\n" in text
@@ -177,7 +177,7 @@ def test_the_reason_why_a_search_ended_early_and_the_verdict_are_shown():
     text = render_saturation(
         early, Verdict("void", (Finding("aborted: x"), Finding("error rate", tasks=("index",))))
     )
-    assert "- the search ended early (connection | refused): the interval is the result so far" in text
+    assert r"- the search ended early (connection \| refused): the interval is the result so far" in text
     assert "the tasks before the search: void\n  - aborted: x\n  - index: error rate\n" in text
     assert "verdict" not in render_saturation(FOUND, Verdict("valid"))
 

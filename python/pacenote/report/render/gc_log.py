@@ -31,7 +31,7 @@ def gc_cells(report: GcReport) -> Iterator[tuple[str, ...]]:
 def render_gc_markdown(report: GcReport) -> str:
     """Returns the report as Markdown that ends in a newline."""
     values = range(1, len(report.names) + 1)
-    text = pipe_table([escape(name) for name in gc_headers(report)], list(gc_cells(report)), "right", values)
+    text = pipe_table(gc_headers(report), list(gc_cells(report)), "right", values)
     notes = "".join(f"- {escape(note)}\n" for note in report.notes)
     return f"{text}\n\n{notes}" if notes else f"{text}\n"
 

@@ -46,13 +46,14 @@ def pipe_table(
     align: Alignment,
     numbers: Collection[int] = _VALUES,
 ) -> str:
-    """Returns a Markdown table that is padded to be readable as text. Texts are right-aligned as in Rally;
-    `align` applies to the columns with the indices `numbers`.
+    """Returns a Markdown table that is padded to be readable as text. Heads and cells are escaped, and
+    right-aligned as in Rally; `align` applies to the columns with the indices `numbers`.
     """
-    columns = [[escape(row[index]) for row in rows] for index in range(len(headers))]
+    titles = [escape(header) for header in headers]
+    columns = [[escape(row[index]) for row in rows] for index in range(len(titles))]
     cells: list[list[str]] = []
     rules: list[str] = []
-    for index, (title, column) in enumerate(zip(headers, columns, strict=True)):
+    for index, (title, column) in enumerate(zip(titles, columns, strict=True)):
         how = align if index in numbers else "right"
         padded = pad_decimals(column) if how == "decimal" else column
         width = max([3, len(title), *(len(cell) for cell in padded)])

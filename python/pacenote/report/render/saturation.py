@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from pacenote.report.render.markdown import escape
 from pacenote.report.saturation import Remark, SaturationReport, SaturationTable
 
 if TYPE_CHECKING:  # Markdown does not need rich.
@@ -25,9 +26,10 @@ _OUTCOME = 24
 
 def render_saturation(report: SaturationReport) -> str:
     """Returns the answer, all probes and the closed-loop sweep as Markdown that ends in a newline."""
-    lines = [f"# Saturation of task {report.task}", "", f"**{report.answer}**", ""]
+    lines = [f"# Saturation of task {escape(report.task)}", "", f"**{escape(report.answer)}**", ""]
     lines += (
-        f"{'  ' if remark.detail else ''}- {remark.text}" for remark in (*report.method, *report.remarks)
+        f"{'  ' if remark.detail else ''}- {escape(remark.text)}"
+        for remark in (*report.method, *report.remarks)
     )
     if report.probes is not None:
         lines += ["", *_pipe_table(report.probes)]
@@ -65,16 +67,16 @@ def print_saturation(
 
 def _law_lines(law: Sequence[Remark]) -> Iterator[str]:
     for remark in law:
-        yield f"- {remark.text}" if remark.detail else remark.text
+        yield f"{'- ' if remark.detail else ''}{escape(remark.text)}"
         if not remark.detail and len(law) > 1:
             yield ""
 
 
 def _pipe_table(table: SaturationTable) -> Iterator[str]:
-    yield f"| {' | '.join(table.heads)} |"
+    yield f"| {' | '.join(map(escape, table.heads))} |"
     yield f"|{'|'.join(' --- ' for _ in table.heads)}|"
     for row in table.rows:
-        yield f"| {' | '.join(cell.replace('|', '/') for cell in row)} |"
+        yield f"| {' | '.join(map(escape, row))} |"
 
 
 def _print_remarks(remarks: Iterable[Remark], console: Console) -> None:
@@ -121,7 +123,8 @@ def _table(table: SaturationTable) -> Table:
     shown = Table(show_edge=False, pad_edge=False)
     for number, head in enumerate(table.heads, 1):
         last = number == len(table.heads)
-        shown.add_column(head, justify="left" if last else "right", no_wrap=not last, overflow="fold")
+        # A head that is no Text would be markup.
+        shown.add_column(Text(head), justify="left" if last else "right", no_wrap=not last, overflow="fold")
     for row in table.rows:
         shown.add_row(*(Text(cell) for cell in row))
     return shown
