@@ -209,7 +209,11 @@ def test_a_threshold_without_a_task_is_for_each():
 
 
 @pytest.mark.parametrize(
-    "text", ["p99:term", "p99<1%", "errors<1ms", "errors>1%", "p99<x", "p98<1ms", "p100<1s", "p9.9.9<1s", ""]
+    "text",
+    [
+        *("p99:term", "p99<1%", "errors<1ms", "errors>1%", "p99<x", "p98<1ms", "p100<1s", "p9.9.9<1s", ""),
+        *("p99 :a<1ms", "recall:a<b<1", "recall : a<1", "p99:a<", "<1"),
+    ],
 )
 def test_other_forms_are_refused(text):
     with pytest.raises(UsageError, match="--threshold"):
@@ -253,3 +257,21 @@ def test_a_custom_metric_has_a_limit_on_its_interval():
 def test_what_is_no_threshold_of_a_custom_metric_is_refused(text):
     with pytest.raises(UsageError, match="--threshold cannot be"):
         parse_threshold(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "limit"),
+    [
+        ("p99<100ms", "", 100.0),
+        (" p99 <\t100 ms ", "", 100.0),
+        ("p99: a b\n<1s", "a b", 1000.0),
+        ("p99:a<b<100us", "a<b", 0.1),
+        ("errors:a<b < 5 %", "a<b", 0.05),
+        ("recall < 0.9", "", 0.9),
+        ("recall: a b >0.9 ", "a b", 0.9),
+        ("recall:a:b>-1", "a:b", -1.0),
+    ],
+)
+def test_blanks_and_characters_of_names_may_be_anywhere(text: str, task: str, limit: float) -> None:
+    threshold = parse_threshold(text)
+    assert (threshold.task, threshold.limit) == (task, pytest.approx(limit))

@@ -39,12 +39,13 @@ from pacenote.stats.binomial import most_failures, upper_bound
 from pacenote.units import format_number
 
 _FORM = re.compile(
-    r"\s*(?:p(?P<q>[0-9.]+)|(?P<errors>errors|error-rate))(?::(?P<task>.*?))?"
-    r"\s*<\s*(?P<limit>[0-9.]+)\s*(?P<unit>us|µs|ms|s|%)\s*"
+    # A task may have a < in its name.
+    r"\s*+(?:p(?P<q>[0-9.]++)|(?P<errors>errors|error-rate))(?::(?P<task>(?s:.*))|\s*+)"
+    r"<\s*+(?P<limit>[0-9.]++)\s*+(?P<unit>us|µs|ms|s|%)\s*+"
 )
 
 _CUSTOM = re.compile(
-    r"\s*(?P<key>[^\s:<>]+)(?::(?P<task>[^<>]*?))?\s*(?P<relation>[<>])\s*(?P<limit>-?[0-9.]+)\s*"
+    r"\s*+(?P<key>[^\s:<>]++)(?::(?P<task>[^<>]*+)|\s*+)(?P<relation>[<>])\s*+(?P<limit>-?[0-9.]++)\s*+"
 )
 
 _UNITS_MS = {"us": 0.001, "µs": 0.001, "ms": 1.0, "s": 1000.0}

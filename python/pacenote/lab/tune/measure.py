@@ -21,7 +21,7 @@ from pacenote.model.unserved import ENDLESS_REASON
 from pacenote.model.warmup_backlog import BACKLOG_REASON
 from pacenote.verdict.outside_disturbances import outside_disturbance
 
-_CONSTRAINT = re.compile(r"\s*([^<>\s]+)\s*([<>]=?)\s*(\d+(?:\.\d+)?)\s*([^\s\d]*)\s*")
+_CONSTRAINT = re.compile(r"\s*+([^<>\s]++)\s*+([<>]=?)\s*+(\d++(?:\.\d++)?)\s*+([^\s\d]*+)\s*+")
 _MS = {"ms": 1.0, "s": 1000.0, "us": 0.001, "µs": 0.001}
 _TIME = re.compile(r"p\d+(\.\d+)?(-|:|$)")
 _NAME = re.compile(r"[^\s:<>]+(:.+)?")
