@@ -257,3 +257,32 @@ def test_a_recall_of_another_tool_that_falls_is_said_first(run, tmp_path):
     for wrong in ("recall", "recall=up", "=higher", ",", "recal@k=higher", "recall@k:term=higher"):
         code, _, err = run("compare", *sides, f"--quality={wrong}")
         assert (code, "--quality" in err) == (2, True)
+
+
+@pytest.mark.parametrize("taken", ["{", "", "[]", None, "link", "file"])
+def test_a_race_in_the_way_that_cannot_be_read_does_not_prevent_the_others(run, tmp_path, home, taken):
+    """Its file is damaged or missing, or it is no folder of a race at all."""
+    files = tmp_path / "files"
+    ids = [f"00000000-0000-4000-8000-00000000000{number}" for number in range(3)]
+    for race_id in ids:
+        (files / race_id).mkdir(parents=True)
+        (files / race_id / "race.json").write_text(
+            json.dumps(race_document() | {"race-id": race_id}), "utf-8"
+        )
+    races = home / "races"
+    races.mkdir(parents=True)
+    if taken == "link":
+        (races / ids[1]).symlink_to(tmp_path / "none")
+    elif taken == "file":
+        (races / ids[1]).touch()
+    else:
+        (races / ids[1]).mkdir()
+        if taken is not None:
+            (races / ids[1] / "race.json").write_text(taken)
+    code, out, err = run("import", files)
+    assert code == 0
+    assert out.count("imported ") == 2
+    assert "00000000-0000-4000-8000-000000000001 is in the store, and cannot be read: " in err
+    assert "1 file of 3 not imported" in err
+    assert run("import", files / ids[1] / "race.json")[0] == 64
+    assert (races / ids[2] / "race.json").is_file()

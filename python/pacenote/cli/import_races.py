@@ -20,13 +20,13 @@ from pacenote.cli.reading_limit import file_limit
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.printable import shortened, single_line
 from pacenote.model.user_tags import tag_texts
+from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore, is_race_id
-from pacenote.system.paths import is_dir
+from pacenote.system.paths import exists, is_dir, is_link
 from pacenote.units import format_count
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.importers.records import NewRace
-    from pacenote.model.race_record import RaceRecord
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
@@ -163,11 +163,10 @@ def _import_file(path: Path, target: _Target, console: Console) -> list[_Importe
     conflicts = []
     for race in races:
         short_id = target.short(race.record.race_id)
-        stored = _stored(target.store, race.record)
-        if stored is None:
+        if not _is_taken(target.store.races / race.record.race_id):
             target.store.create(race.record).finish(race.record)
             console.result(f"{_stored_line(race, short_id, target.told)}\n")
-        elif conflict := _conflict(race, stored, short_id):
+        elif conflict := _conflict(race, target.store, short_id):
             conflicts.append(conflict)
         else:
             console.result(f"already imported: {short_id}{_side(race)}\n")
@@ -180,9 +179,9 @@ def _import_file(path: Path, target: _Target, console: Console) -> list[_Importe
     return [_Imported(race.record.race_id, race.side, tag_texts(race.record.user_tags)) for race in races]
 
 
-def _stored(store: RaceStore, record: RaceRecord) -> RaceRecord | None:
-    """Returns the race that is stored under the id of a record, or None. Raises StoreError."""
-    return store.load(record.race_id) if is_dir(store.races / record.race_id) else None
+def _is_taken(folder: Path) -> bool:
+    """Returns whether a race cannot be stored in a folder, because there is one, or something else."""
+    return exists(folder) or is_link(folder)
 
 
 def _stored_line(race: NewRace, short_id: str, told: dict[str, str]) -> str:
@@ -200,11 +199,16 @@ def _stored_line(race: NewRace, short_id: str, told: dict[str, str]) -> str:
     return single_line(f"imported {short_id}{described}: {record.verdict.state}{why}")
 
 
-def _conflict(race: NewRace, stored: RaceRecord, short_id: str) -> str:
-    """Returns how the race that is stored under the id of an imported one differs; empty text if it is the
-    same.
+def _conflict(race: NewRace, store: RaceStore, short_id: str) -> str:
+    """Returns how the race that is stored under the id of an imported one differs, or why it cannot be read;
+    empty text if it is the same.
     """
-    new, old = race.record.imported, stored.imported
+    try:
+        new, old = race.record.imported, RaceFolder(store.races / race.record.race_id).read().imported
+    except StoreError as error:
+        return (
+            f"race {short_id}{_side(race)} is in the store, and cannot be read: {single_line(error.message)}"
+        )
     if old is None or new is None:
         return f"race {short_id}{_side(race)} is in the store, and was run with Pacenote"
     if old.sha256 == new.sha256:
