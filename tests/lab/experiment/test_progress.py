@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from pacenote.lab.experiment.design import plan_races
 from pacenote.lab.experiment.evaluate import Evaluation
 from pacenote.lab.experiment.progress import MAX_RACES, MAX_RESUMED, ExperimentProgress
 from pacenote.lab.machine_changes import MAX_CHANGES
-from pacenote.model.experiment import ExperimentPlan, JournalEntry
+from pacenote.model.experiment import ExperimentPlan, JournalEntry, PlannedRace
 from pacenote.store.race_store import RaceStore
 from support.records import record
 
@@ -60,3 +61,27 @@ def test_a_disturbed_race_that_no_plan_has_is_not_told(tmp_path: Path) -> None:
     unknown = JournalEntry(event="ended", at=AT, race=99, race_id="heap-1-099", outcome="disturbed", text="x")
     result = Evaluation(EXPERIMENT, RaceStore(tmp_path)).result(ExperimentProgress.of(PLAN, [unknown]))
     assert result.repeated == ()
+
+
+@pytest.mark.parametrize("steps", [1, 100, MAX_RACES])
+@pytest.mark.parametrize("is_left_out", [False, True])
+def test_work_does_not_grow_with_the_square_of_a_plan(steps: int, is_left_out: bool) -> None:
+    """Steps of a ladder that have as many variants as races, or few of them, of which one failed or none."""
+    races = tuple(
+        PlannedRace(number, 1, "best" if number < steps else f"v{number}", 1, stage=1 + number % steps)
+        for number in range(MAX_RACES - 2)
+    )
+    races = (*races, *(PlannedRace(MAX_RACES + at, 2, "last", 1) for at in range(2)))
+    failed = (
+        JournalEntry(event="ended", at=AT, race=race.number, race_id="r", outcome="failed")
+        for race in races[-2:]
+        if is_left_out
+    )
+    adopted = (JournalEntry(event="adopted", at=AT, stage=2 + at) for at in range(50))
+    journal = [*failed, *adopted, JournalEntry(event="retried", at=AT)]
+    before = time.process_time()
+    progress = ExperimentProgress.of(replace(PLAN, races=races), journal)
+    progress.left()
+    progress.blocks_done()
+    progress.blocks_done(None)
+    assert time.process_time() - before < 2.0

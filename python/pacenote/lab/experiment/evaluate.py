@@ -254,7 +254,7 @@ class Evaluation:
             baseline=self.baseline(progress),
             races_done=len(progress.ends),
             races_planned=len(planned),
-            blocks=sum(len(progress.blocks_done(stage)) for stage in {race.stage for race in planned}),
+            blocks=len(progress.blocks_done(None)),
             seconds=progress.seconds,
             order=tuple(progress.ran(block) for block in begun),
             main_metric=main,

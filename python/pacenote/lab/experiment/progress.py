@@ -87,6 +87,21 @@ class BlockRaces:
         return BlockRaces(kept, self.failed, self.void, len(self.blocks) - len(kept))
 
 
+@dataclass(frozen=True, slots=True)
+class _Dropped:
+    """Which races are not run any more; asked for each race of a plan."""
+
+    variants: Container[tuple[int, str]]
+    """Stages and names of variants."""
+
+    stages: Container[int]
+    """Stages of which no race is run."""
+
+    def has(self, race: PlannedRace) -> bool:
+        """Returns whether a race is one of them."""
+        return race.stage in self.stages or (race.stage, race.variant) in self.variants
+
+
 @dataclass
 class ExperimentProgress:
     """The state of an experiment, which each entry of the journal changes."""
@@ -196,11 +211,11 @@ class ExperimentProgress:
         """Races variants again that were left out, from the next block on: a block keeps what it has, because
         a race of another day is no neighbour of its others.
         """
-        out = self._left_out()
+        dropped = self._dropped()
         begun = {race.block for race in self.plan.races if race.number in self.ends}
         for race in self.plan.races:
             is_past = race.block in begun or race.stage in self.adopted
-            if self._is_dropped(race, out) and race.number not in self.ends and is_past:
+            if race.number not in self.ends and is_past and dropped.has(race):
                 self.ends[race.number] = replace(entry, event="ended", race=race.number, outcome="skipped")
         self._forgiven.update(race.number for race in self.failed)
         self.stopped = ""
@@ -265,11 +280,9 @@ class ExperimentProgress:
         """Returns the races that are still to run, in their order."""
         if self.stopped:
             return ()
-        out = self._left_out()
+        dropped = self._dropped()
         return tuple(
-            race
-            for race in self.plan.races
-            if race.number not in self.ends and not self._is_dropped(race, out)
+            race for race in self.plan.races if race.number not in self.ends and not dropped.has(race)
         )
 
     def next_races(self) -> tuple[PlannedRace, ...]:
@@ -296,27 +309,26 @@ class ExperimentProgress:
         ended = (race for race in self.blocks[block] if race.number in self.ends)
         return tuple(race.variant for race in ended if not self._has(race, "skipped"))
 
-    def blocks_done(self, stage: int = 1) -> tuple[int, ...]:
-        """Returns the blocks of a stage in which every variant that is not left out has ended."""
-        out = self._left_out()
+    def blocks_done(self, stage: int | None = 1) -> tuple[int, ...]:
+        """Returns the blocks of a stage, or of all, in which every variant that is not left out has ended."""
+        dropped = self._dropped()
         return tuple(
             number
             for number, races in self.blocks.items()
-            if races[0].stage == stage
-            and all(race.number in self.ends or self._is_dropped(race, out) for race in races)
+            if stage in (None, races[0].stage)
+            and all(race.number in self.ends or dropped.has(race) for race in races)
         )
 
-    def _is_dropped(self, race: PlannedRace, out: Container[tuple[int, str]]) -> bool:
-        """Returns whether a race is not run any more: its variant is left out, or the other one of the same
-        step of a ladder; or no step was adopted, so that the best is the start.
+    def _dropped(self) -> _Dropped:
+        """Returns which races are not run any more: those of a variant that is left out, and of the other one
+        of the same step of a ladder; if no step was adopted, those of the last one, whose best is the start.
         """
-        if (race.stage, race.variant) in out:
-            return True
-        is_last = race.stage > 1 and race.stage == max(self._ladder, default=0)
-        if is_last and len(self.adopted) == race.stage - 1 and not self.adopted_steps:
-            return True
-        step = self._ladder.get(race.stage, ())
-        return any((race.stage, name) in out for name in step)
+        out = self._left_out()
+        stages = {stage for stage, name in out if name in self._ladder.get(stage, ())}
+        last = max(self._ladder, default=0)
+        if last > 1 and len(self.adopted) == last - 1 and not self.adopted_steps:
+            stages.add(last)
+        return _Dropped(out, stages)
 
     @cached_property
     def _ladder(self) -> Mapping[int, frozenset[str]]:
