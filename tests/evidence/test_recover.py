@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet
@@ -21,6 +22,9 @@ from support.http_server import HttpResponse, http_server
 from support.records import record
 
 pytestmark = pytest.mark.process
+
+OTHER = 54321
+"""Another user."""
 
 TASKS = 12
 """Finished tasks of the killed race, each with a row group."""
@@ -95,6 +99,58 @@ def test_a_killed_race_is_completed(killed: Path, tmp_path: Path) -> None:
     folder = copy(killed, tmp_path / "race")
     assert len(folder.unfinished_files()) == 2
     assert is_recovered(folder)
+
+
+def _given(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give folders to other users")
+    os.chown(path, OTHER, OTHER)
+
+
+def _linked(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+    path.symlink_to("moved")
+
+
+@pytest.mark.parametrize(
+    ("exchangeable", "reason"),
+    [
+        (lambda path: _given(path), f"could exchange it, because {{path}} belongs to user {OTHER}"),
+        (
+            lambda path: _given(path.parent),
+            f"could exchange it, because {{path.parent}} belongs to user {OTHER}",
+        ),
+        (lambda path: path.parent.chmod(0o777), "because {path.parent} can be written by other users"),
+        (lambda path: path.chmod(0o1777), "because {path} is a folder in which all users may create files"),
+        (_linked, "it is a symbolic link"),
+    ],
+)
+def test_nothing_is_written_where_another_user_could_exchange_the_folder(
+    killed: Path, tmp_path: Path, exchangeable: Callable[[Path], None], reason: str
+) -> None:
+    folder = copy(killed, tmp_path / "races" / "race")
+    (folder.path / ".race.json.reserved").write_bytes(b"{")
+    (folder.path / ".race.json.1000000000.tmp").write_bytes(b"{")
+    before = {path.name: path.read_bytes() for path in folder.path.iterdir()}
+    exchangeable(folder.path)
+    (problem,) = recover(folder)
+    assert problem.startswith(f"samples, statistics or telemetry in {folder.path} are not completed: ")
+    assert reason.format(path=folder.path) in problem
+    assert {path.name: path.read_bytes() for path in folder.path.iterdir()} == before
+    # A copy of this user's is completed.
+    own = copy(folder.path, tmp_path / "copy")
+    own.path.chmod(0o700)
+    assert is_recovered(own)
+
+
+def test_a_probe_that_another_user_could_exchange_is_left_as_it_is(killed: Path, tmp_path: Path) -> None:
+    probes = [copy(killed, tmp_path / "race" / "probes" / name) for name in ("001", "002")]
+    probes[0].path.chmod(0o777)
+    before = {path.name: path.read_bytes() for path in probes[0].path.iterdir()}
+    (problem,) = recover(RaceFolder(tmp_path / "race"))
+    assert f"in {probes[0].path} are not completed: " in problem
+    assert {path.name: path.read_bytes() for path in probes[0].path.iterdir()} == before
+    assert is_recovered(probes[1])
 
 
 def test_a_recovery_on_a_full_disk_destroys_nothing(killed: Path, tmp_path: Path) -> None:

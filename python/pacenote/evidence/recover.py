@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.model.race_record import RaceRecord
+from pacenote.store.own_folder import not_own
 from pacenote.store.race_folder import RaceFolder
 from pacenote.system.regular_files import is_regular_file
 
@@ -19,9 +20,10 @@ def recover(folder: RaceFolder) -> tuple[str, ...]:
 
     Returns a sentence for everything that was lost, now or earlier, and for every file that cannot be
     completed, for example because the folder is not writable. The files of a race that is still running are
-    not changed.
+    not changed, nor are those in a folder that another user could exchange.
     """
-    folder.release_abandoned_room()
+    if not not_own(folder.path):
+        folder.release_abandoned_room()
     return (*_complete(folder), *_unreadable_samples(folder), *folder.losses())
 
 
@@ -43,16 +45,28 @@ def _complete(folder: RaceFolder) -> tuple[str, ...]:
     incomplete = {path.parent for path in folder.unfinished_files()}
     if not incomplete:
         return ()
+    if reason := not_own(folder.path):
+        return () if folder.is_in_use() else (_left_as_it_is(folder.path, reason),)
     # Imported only if a file is incomplete, which is rare.
     from pacenote import _core
 
     problems = []
     for path in sorted(incomplete):
+        if reason := not_own(path):
+            problems.append(_left_as_it_is(path, reason))
+            continue
         try:
             _core.recover_files(str(path))
         except _core.CoreError as error:
             problems.append(f"samples, statistics or telemetry could not be completed: {error}")
     return tuple(problems)
+
+
+def _left_as_it_is(folder: Path, reason: str) -> str:
+    return (
+        f"samples, statistics or telemetry in {folder} are not completed: {reason}; copy the race to a home "
+        "of yours to complete them"
+    )
 
 
 def _unreadable_samples(folder: RaceFolder) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pacenote.cli.console import Console
 from pacenote.cli.output.page_file import add_page_file, write_page_file
 from pacenote.cli.program import NAME
+from pacenote.store.own_folder import check_page_folder
 from pacenote.version import pacenote_version
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -25,6 +26,8 @@ def write_experiment_page(
     """Writes the page of an experiment to a file, or to its folder, prints the path, and returns what the
     page shows. Raises StoreError.
     """
+    if not file:
+        check_page_folder(folder.path)
     sources = experiment_sources(folder, experiment)
     path = Path(file) if file else folder.page
     if file:

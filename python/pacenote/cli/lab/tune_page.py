@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pacenote.cli.console import Console
 from pacenote.cli.output.page_file import add_page_file, write_page_file
 from pacenote.cli.program import NAME
+from pacenote.store.own_folder import check_page_folder
 from pacenote.version import pacenote_version
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -21,6 +22,8 @@ if TYPE_CHECKING:  # Not needed for --help.
 
 def write_tune_page(folder: TuneFolder, file: str, console: Console) -> None:
     """Writes the page of a search to a file, or to its folder, and prints the path. Raises StoreError."""
+    if not file:
+        check_page_folder(folder.path)
     text = _text(folder)
     path = Path(file) if file else folder.files.page
     if file:

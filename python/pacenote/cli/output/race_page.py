@@ -12,6 +12,7 @@ from pacenote.cli.output.page_file import add_page_file, write_page_file
 from pacenote.errors import PacenoteError, StoreError, UsageError
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
+from pacenote.store.own_folder import check_page_folder
 from pacenote.store.race_folder import RaceFolder
 from pacenote.system.paths import is_file
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:  # Not needed for --help.
 
 def write_page(record: RaceRecord, folder: RaceFolder, file: str, console: Console) -> None:
     """Writes the page of a race or a saturation, and prints its path. Raises StoreError."""
+    if not file:
+        check_page_folder(folder.path)
     text = page_text(record, folder, None, is_running=folder.is_in_use())
     path = Path(file) if file else folder.page
     if file:
