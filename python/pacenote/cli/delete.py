@@ -13,6 +13,7 @@ from pacenote.errors import StoreError, UsageError
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.home import default_home
 from pacenote.store.race_store import RaceStore
+from pacenote.system.paths import is_link
 from pacenote.track.params import parse_list
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
@@ -64,7 +65,7 @@ def _delete_experiments(ids: Sequence[str], options: argparse.Namespace, console
     from pacenote.store.experiment_store import ExperimentStore
 
     store = ExperimentStore()
-    folders = {folder.path: folder for folder in map(store.exact_folder, ids)}
+    folders = {folder.path: folder for folder in map(store.folder_or_link, ids)}
     for folder in folders.values():
         if folder.is_running():
             raise StoreError(
@@ -73,6 +74,8 @@ def _delete_experiments(ids: Sequence[str], options: argparse.Namespace, console
     for folder in folders.values():
         kept = "its races and its confirmation" if folder.is_search else "its races"
         text = f"{_verb(options)} {folder.kind} {folder.experiment_id}; {kept} are kept\n"
+        if is_link(folder.path):
+            text = f"{_verb(options)} the link {folder.experiment_id}; what it leads to is kept\n"
         if not options.dry_run:
             store.delete(folder)
         console.result(text)

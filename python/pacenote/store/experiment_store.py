@@ -22,6 +22,7 @@ import contextlib
 import hashlib
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -36,7 +37,7 @@ from pacenote.store.installation_store import InstallationStore
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
 from pacenote.system.folder_trees import delete_tree, discard_tree
-from pacenote.system.paths import exists, is_dir, is_file, paths_in
+from pacenote.system.paths import exists, is_dir, is_file, is_link, paths_in
 from pacenote.system.regular_files import read_stored_file
 
 EXPERIMENTS = "experiments"
@@ -70,8 +71,8 @@ class ExperimentFolder:
 
     @property
     def is_search(self) -> bool:
-        """Whether it is the folder of a search."""
-        return exists(self.path / TUNE_PLAN)
+        """Whether it is the folder of a search; a link is not."""
+        return not is_link(self.path) and exists(self.path / TUNE_PLAN)
 
     @property
     def kind(self) -> str:
@@ -163,7 +164,10 @@ class ExperimentFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None, None, None]:
-        """Keeps other processes from running the experiment. Raises StoreError if one does."""
+        """Keeps other processes from running the experiment. Raises StoreError if one does, and for a link
+        to a folder.
+        """
+        check_no_link(self)
         busy = StoreError(
             f"{self.kind} '{self.experiment_id}' is running", hint="wait until it has ended, or stop it"
         )
@@ -173,8 +177,8 @@ class ExperimentFolder:
             yield
 
     def is_running(self) -> bool:
-        """Returns whether a process runs the experiment."""
-        return is_file_locked(self._lock)
+        """Returns whether a process runs the experiment; of a link, none does."""
+        return not is_link(self.path) and is_file_locked(self._lock)
 
     @property
     def _lock(self) -> Path:
@@ -228,7 +232,7 @@ class ExperimentStore:
         """Removes folders of an hour ago that contain only what an experiment or a search has before it has a
         plan: their process was killed. Any other folder may be damaged, or not be ours.
         """
-        for path in paths_in(self.experiments):
+        for path in _real_folders(self.experiments):
             # Another process may have removed it.
             with contextlib.suppress(OSError):
                 is_old = path.lstat().st_mtime < time.time() - _ABANDONED_S
@@ -237,9 +241,15 @@ class ExperimentStore:
                     _remove_empty(path)
 
     def delete(self, folder: ExperimentFolder) -> None:
-        """Deletes an experiment or a search, but not its races. Raises StoreError, also if it is running, or
-        if a killed process has left its engine.
+        """Deletes an experiment or a search, but not its races, or the link in its place, but not what that
+        leads to. Raises StoreError, also if it is running, or if a killed process has left its engine.
         """
+        if is_link(folder.path):
+            try:
+                folder.path.unlink()
+            except OSError as error:
+                raise store_error("delete", folder.path, error) from error
+            return
         with folder.locked():
             if engine := self._left_engine(folder):
                 raise StoreError(
@@ -277,8 +287,8 @@ class ExperimentStore:
             raise
 
     def list(self) -> list[ExperimentFolder]:
-        """Returns all experiments, newest first, and last those without a plan; no searches."""
-        paths = filter(is_dir, paths_in(self.experiments))
+        """Returns all experiments, newest first, and last those without a plan; no searches, and no links."""
+        paths = _real_folders(self.experiments)
         folders = [folder for folder in map(ExperimentFolder, paths) if not folder.is_search]
         dated = [(_created(folder), folder) for folder in folders]
         return [folder for _, folder in sorted(dated, key=lambda pair: pair[0], reverse=True)]
@@ -290,6 +300,7 @@ class ExperimentStore:
         if reference == LATEST and (newest := next(planned, None)) is not None:
             return newest
         if (exact := self._exact(reference)) is not None:
+            check_no_link(exact)
             if exact.is_search:
                 hint = f"see `pacenote tune report {reference}`"
                 raise StoreError(f"{reference} is a search, not an experiment", hint=hint)
@@ -303,16 +314,24 @@ class ExperimentStore:
         raise StoreError(f"'{reference}' matches {len(matches)} experiments: {names}")
 
     def exact_folder(self, experiment_id: str) -> ExperimentFolder:
-        """Returns an experiment or a search by its whole id. Raises StoreError."""
+        """Returns an experiment or a search by its whole id. Raises StoreError, also for a link."""
+        folder = self.folder_or_link(experiment_id)
+        check_no_link(folder)
+        return folder
+
+    def folder_or_link(self, experiment_id: str) -> ExperimentFolder:
+        """Returns an experiment or a search by its whole id, or the link in its place, which only `delete`
+        removes. Raises StoreError.
+        """
         folder = self._exact(experiment_id)
         if folder is None:
             raise self._unknown(experiment_id)
         return folder
 
     def _exact(self, experiment_id: str) -> ExperimentFolder | None:
-        """Returns the experiment or the search with an id."""
-        known = filter(is_dir, paths_in(self.experiments))
-        return next((ExperimentFolder(path) for path in known if path.name == experiment_id), None)
+        """Returns the experiment or the search with an id, or the link in its place, wherever it leads."""
+        known = (path for path in paths_in(self.experiments) if path.name == experiment_id)
+        return next((ExperimentFolder(path) for path in known if is_link(path) or is_dir(path)), None)
 
     def _unknown(self, reference: str) -> StoreError:
         return StoreError(
@@ -340,6 +359,21 @@ class ExperimentStore:
             remove_abandoned(self.home)
             text = json.dumps(change(self.noise()), ensure_ascii=False, indent=1)
             write_atomically(self.home / NOISE, text.encode())
+
+
+def check_no_link(folder: ExperimentFolder) -> None:
+    """Raises StoreError for a link to a folder, which may be that of a race, or any other of the user."""
+    if is_link(folder.path):
+        raise StoreError(
+            f"{folder.path} is a symbolic link, which is not followed",
+            hint="move the folder there, or remove the link: pacenote delete experiment "
+            f"--id={shlex.quote(folder.experiment_id)}",
+        )
+
+
+def _real_folders(experiments: Path) -> list[Path]:
+    """Returns the sorted paths of the folders in one; no links, which are not followed."""
+    return [path for path in paths_in(experiments) if is_dir(path) and not is_link(path)]
 
 
 def file_digest(text: str) -> str:

@@ -21,11 +21,17 @@ from pathlib import Path
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.tune import TUNE_FORMAT, TuneEvent, TunePlan
 from pacenote.store.atomic_files import remove_abandoned, store_error, write_atomically
-from pacenote.store.experiment_store import LATEST, TUNE_PLAN, ExperimentFolder, ExperimentStore
+from pacenote.store.experiment_store import (
+    LATEST,
+    TUNE_PLAN,
+    ExperimentFolder,
+    ExperimentStore,
+    check_no_link,
+)
 from pacenote.store.file_lock import file_locked
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
-from pacenote.system.paths import is_file, paths_in
+from pacenote.system.paths import is_file, is_link, paths_in
 
 _NAME = "tune"
 
@@ -68,7 +74,10 @@ class TuneFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None, None, None]:
-        """Keeps other processes from running the search. Raises StoreError if one does."""
+        """Keeps other processes from running the search. Raises StoreError if one does, and for a link to a
+        folder.
+        """
+        check_no_link(self.files)
         busy = StoreError(f"search '{self.tune_id}' is running", hint="wait until it has ended, or stop it")
         with file_locked(self.path / ".lock", busy):
             remove_abandoned(self.path)
@@ -100,14 +109,17 @@ def find_tune(store: ExperimentStore, reference: str) -> TuneFolder:
     if reference in (folder.experiment_id for folder in store.list()):
         hint = f"see `pacenote experiment report {reference}`"
         raise StoreError(f"{reference} is an experiment, not a search", hint=hint)
+    for path in paths_in(store.experiments):
+        if path.name == reference:
+            check_no_link(ExperimentFolder(path))
     hint = "see `pacenote tune list`" if known else "`pacenote tune --objective=…` begins one"
     raise StoreError(f"no search '{reference}' in {store.experiments}", hint=hint)
 
 
 def list_tunes(store: ExperimentStore) -> list[TuneFolder]:
-    """Returns all searches, newest first."""
+    """Returns all searches, newest first; no links to folders."""
     known = []
-    for path in (folder / TUNE_PLAN for folder in paths_in(store.experiments)):
+    for path in (folder / TUNE_PLAN for folder in paths_in(store.experiments) if not is_link(folder)):
         # One that cannot be looked at hides no other one.
         with contextlib.suppress(OSError):
             if is_file(path):
