@@ -548,3 +548,28 @@ def test_the_deletion_of_another_index_explains_no_difference(path, explains):
 def test_the_deletion_of_an_index_may_explain_the_difference_of_an_alias():
     replies = {"/a/_settings": settings("a-2"), "/a-2/_count": 4}
     assert with_another_task(replies, "DELETE", "/a-1").difference_expected
+
+
+@pytest.mark.parametrize("character", ["i", "é", "\ud800", "😀"])
+def test_an_index_with_a_name_that_engines_refuse_is_not_counted(character: str) -> None:
+    name = character * 300_000
+    engine = FakeEngine({"/logs/_settings": settings(name)})
+    work = bulk(file("logs", 10))
+    (check,) = check_documents(plan(DELETE, ("bulk", work)), [result(1, 10)], engine.get)
+    assert check.count_problem == "logs: the engine names an index of more than 255 bytes"
+    assert check.problem_cause == "pacenote"
+    assert check.counted is None
+
+
+def test_a_problem_of_any_length_is_stored_short() -> None:
+    replies = {"/logs/_settings": settings("logs"), "/logs/_count": EngineError("x" * 300_000)}
+    (check,) = checks_of(replies, bulk(file("logs", 10)))
+    assert len(check.count_problem) == 2_000
+
+
+@pytest.mark.parametrize("name", ["p" * 300_000, "{{" * 300_000])
+def test_a_pipeline_with_a_long_name_is_not_requested_and_shown_short(name: str) -> None:
+    replies = {"/logs/_settings": settings("logs", default_pipeline=name), "/logs/_count": 4}
+    (check,) = checks_of(replies, bulk(file("logs", 10)))
+    assert check.difference_expected.endswith("…' may drop documents or send them to another index")
+    assert len(check.difference_expected) < 400

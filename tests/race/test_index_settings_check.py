@@ -36,3 +36,8 @@ def test_an_engine_that_does_not_answer_is_reported() -> None:
 
     (warning,) = check_index_settings(CODEC, fail)
     assert warning == "whether all indices have index.codec is not known: it has ended"
+
+
+def test_a_long_name_is_shown_short() -> None:
+    (warning,) = check_index_settings(CODEC, lambda _: answer(**{"i" * 300_000: None}))
+    assert len(warning) < 500

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, unquote
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, index_label
 from pacenote.model.engine import GetJson
 from pacenote.model.finding import Cause
+from pacenote.model.printable import shortened
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes
 from pacenote.model.work import (
@@ -46,6 +47,9 @@ _NAMES_OTHER_INDICES = frozenset({"_bulk", "_reindex", "_restore"})
 """Parts of the paths of requests whose bodies may name the indices."""
 
 _READING_METHODS = ("GET", "HEAD")
+
+_MAX_TEXT = 2_000
+"""Characters of a problem or an explanation: `race.json` has each several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +253,7 @@ def _check_of(
     cause: Cause = "engine",
 ) -> DocumentCheck:
     label = index_label(group.names)
+    problem, expected = shortened(problem, _MAX_TEXT), shortened(expected, _MAX_TEXT)
     return DocumentCheck(label, group.documents, counted, expected, problem, cause, group.unknown)
 
 

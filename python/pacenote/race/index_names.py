@@ -18,6 +18,9 @@ _PIPELINE_SETTINGS = ("index.default_pipeline", "index.final_pipeline")
 _MAX_INDICES = 1_000
 """Indices of a name, at most: each is counted with requests of its own."""
 
+_MAX_NAME_BYTES = 255
+"""Bytes of the name of an index, at most, as in the engines."""
+
 NO_PIPELINE = "_none"
 """The name in requests and settings that stands for no pipeline."""
 
@@ -69,11 +72,24 @@ def _resolve(get: GetJson, name: str) -> ResolvedName:
         return ResolvedName(frozenset((name,)), is_known=is_missing)
     values = (setting.get(key) for setting in settings.values() for key in _PIPELINE_SETTINGS)
     pipelines = {value for value in values if isinstance(value, str)} - {"", NO_PIPELINE}
-    if len(settings) > _MAX_INDICES:
-        indices = format_count(len(settings), "index", "indices")
-        problem = f"it refers to {indices}, and Pacenote counts at most {_MAX_INDICES:,}"
+    if problem := _limit_problem(settings):
         return ResolvedName(frozenset((name,)), frozenset(pipelines), problem=problem)
     return ResolvedName(frozenset(settings) or frozenset((name,)), frozenset(pipelines), bool(settings))
+
+
+def _limit_problem(indices: Mapping[str, object]) -> str:
+    """Returns why indices are not counted; empty if they are."""
+    if len(indices) > _MAX_INDICES:
+        number = format_count(len(indices), "index", "indices")
+        return f"it refers to {number}, and Pacenote counts at most {_MAX_INDICES:,}"
+    if any(_is_too_long(index) for index in indices):
+        return f"the engine names an index of more than {_MAX_NAME_BYTES} bytes"
+    return ""
+
+
+def _is_too_long(name: str) -> bool:
+    # Each character has at least one byte.
+    return len(name[: _MAX_NAME_BYTES + 1].encode("utf-8", "surrogatepass")) > _MAX_NAME_BYTES
 
 
 def _settings(reply: object) -> dict[str, Mapping[str, Any]]:

@@ -11,10 +11,14 @@ from typing import Any
 
 from pacenote.errors import EngineError
 from pacenote.model.messages import list_with_rest
+from pacenote.model.printable import shortened
 from pacenote.net.reply import expected_form
 
 _PATH = "/_all/_settings?flat_settings=true&expand_wildcards=open"
 _MAX_NAMED = 3
+
+_MAX_SHOWN = 300
+"""Characters of the name of an index that are shown; engines accept names of 255 bytes."""
 
 
 def check_index_settings(wanted: Mapping[str, object], get: Callable[[str], Any]) -> tuple[str, ...]:
@@ -31,6 +35,7 @@ def check_index_settings(wanted: Mapping[str, object], get: Callable[[str], Any]
     for setting, value in wanted.items():
         lacking = [name for name, settings in by_index.items() if settings.get(setting) != value]
         if lacking:
-            named = list_with_rest(lacking, _MAX_NAMED)
+            # A server may report names of any length.
+            named = list_with_rest([shortened(name, _MAX_SHOWN) for name in lacking], _MAX_NAMED)
             warnings.append(f"{setting} is not {value} in {named}: no operation of the track created it")
     return tuple(warnings)

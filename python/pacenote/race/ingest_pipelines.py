@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from pacenote.errors import PacenoteError
 from pacenote.model.engine import GetJson
+from pacenote.model.printable import shortened
 from pacenote.net.reply import FailedStatus
 from pacenote.race.document_counts import CheckStopped
 
@@ -26,19 +27,25 @@ _DESTINATION_IN_SCRIPT = re.compile(r"\b(?:_index|_id|op)\b")
 """Names with which a script changes where a document is stored, or drops it (`ctx.op = 'noop'`)."""
 
 
+_MAX_NAME = 1_000
+"""Characters of the name of a pipeline that is read."""
+
+_MAX_SHOWN = 300
+"""Characters of the name of a pipeline that are shown."""
+
 _MAX_PIPELINES = 100
 """Pipelines that are followed, at most: the engine names those that others call."""
 
 
 def removing_pipeline(get: GetJson, names: Iterable[str]) -> str:
-    """Returns the first of the pipelines that may drop documents or send them to another index, or an empty
-    string if none does.
+    """Returns the first of the pipelines that may drop documents or send them to another index, shortened for
+    messages, or an empty string if none does.
 
     Follows the pipelines that they call. A pipeline that cannot be read may do it, also because there are too
-    many; one that does not exist does not. Raises CheckStopped.
+    many or because its name is too long; one that does not exist does not. Raises CheckStopped.
     """
     read: dict[str, _Pipeline] = {}
-    return next((name for name in sorted(names) if _removes(get, name, read)), "")
+    return next((shortened(name, _MAX_SHOWN) for name in sorted(names) if _removes(get, name, read)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ def _removes(get: GetJson, name: str, read: dict[str, _Pipeline]) -> bool:
 
 
 def _read(get: GetJson, name: str) -> _Pipeline:
-    if "{{" in name:
+    if "{{" in name or len(name) > _MAX_NAME:
         return _Pipeline(removes=True)  # Each document determines the name.
     try:
         definition = get(f"/_ingest/pipeline/{quote(name, safe='')}").get(name)
