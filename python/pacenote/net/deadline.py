@@ -15,6 +15,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from pacenote.net.reply_limits import MIN_BYTES_PER_S, ReplyLimits
+from pacenote.net.tls_watch import unwatch, watched_reads
 
 
 def pool_classes(reply_limits: ReplyLimits) -> dict[str, type[HTTPConnectionPool]]:
@@ -188,6 +189,7 @@ class _TimedStream(io.RawIOBase):
         self._silence_s = math.inf if silence_s is None else silence_s
         # Keeps the socket open until the response is closed.
         self._raw = sock.makefile("rb", buffering=0)
+        self._watched = watched_reads(sock)
 
     def readable(self) -> bool:
         return True
@@ -200,15 +202,35 @@ class _TimedStream(io.RawIOBase):
             wait_s = min(self._pace.left_s(), silent_s)
             self._sock.settimeout(None if wait_s == math.inf else wait_s)
             try:
-                received: int = self._sock.recv_into(buffer)
+                received = self._receive(buffer, wait_s)
             except TimeoutError:
-                if time.monotonic() >= begin_s + self._silence_s:
+                is_over = self._watched is not None and self._watched.is_ended
+                if is_over or time.monotonic() >= begin_s + self._silence_s:
                     raise
             else:
                 if self._pace.reads_body:
                     self._pace.receive(received)
                 return received
 
+    def _receive(self, buffer: Any, wait_s: float) -> int:
+        """Returns the number of bytes that were received. Raises TimeoutError."""
+        if self._watched is None:
+            return int(self._sock.recv_into(buffer))
+        self._watched.begin(wait_s)
+        try:
+            received = int(self._sock.recv_into(buffer))
+        except OSError:
+            if self._watched.is_ended:
+                raise TimeoutError("the server sends messages of TLS without data") from None
+            raise
+        finally:
+            self._watched.end()
+        if self._watched.is_ended:
+            raise TimeoutError("the server sends messages of TLS without data")
+        return received
+
     def close(self) -> None:
+        if self._watched is not None:
+            unwatch(self._watched)
         self._raw.close()
         super().close()
