@@ -15,6 +15,11 @@ OPS = "ops"
 BYTES = "byte"
 """The unit of work of operations that copy data."""
 
+LONGEST_S = 1_000_000_000
+"""The longest time in seconds that an option or a file may state, 31 years: any time of today can be moved by
+it, and nanoseconds since 1970 are still numbers of 64 bits.
+"""
+
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _LEAST_PERCENT, _MORE_DECIMALS = 0.005, range(3, 7)
 """Percentages below it have as many of these decimals as they need not to look like none."""

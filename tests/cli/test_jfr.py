@@ -202,6 +202,10 @@ REFUSED = (
     ("--event=gpu", 2, "--event cannot be 'gpu'"),
     ("--folded=- --speedscope=-", 2, "--speedscope and --folded are both -"),
     ("--folded=race.jfr", 2, "--folded would replace the recording race.jfr"),
+    *((f"--{bound}=1000000001", 2, "must be seconds of at most 1,000,000,000") for bound in ("from", "to")),
+    ("--to=1970-01-01T00:00:00+00:01", 2, "must be a time from 1970 to 2261"),
+    ("--from=0001-01-01T00:00:00+23:59", 2, "must be a time from 1970 to 2261"),
+    ("--to=9999-12-31T23:59:59-23:59", 2, "must be a time from 1970 to 2261"),
     ("--folded=missing/file", 64, "missing/file cannot be written: No such file or directory"),
     ("--folded=- --thread=nobody", 64, "race.jfr: no event of jdk.ExecutionSample is within the time"),
     ("--folded=- --event=lock", 64, "race.jfr: no event of jdk.JavaMonitorEnter is within"),
@@ -244,3 +248,15 @@ def test_recordings_of_two_jvms_are_not_added_up(run, reader):
     assert (code, out) == (64, "")
     assert "recordings of 2 JVMs: JVM with pid 7; JVM with pid 8" in err
     assert "--baseline=FILE" in err
+
+
+@pytest.mark.parametrize("option", ["--to=1000000000", "--from=1", "--from=1970-01-01T00:00:00"])
+def test_no_time_is_after_the_last_one_of_a_recording(run, reader, option):
+    """A recording of others may end at the last time that 64 bits have."""
+    recordings, reads = reader
+    last = (1 << 63) - 1
+    recordings["race.jfr"] = replace(recordings["race.jfr"], start_ns=last - 5 * SECOND, end_ns=last)
+    run("jfr", "race.jfr", option)
+    windows = [window for _, window in reads if window is not None]
+    assert windows
+    assert all(0 <= first < end <= last for first, end in windows)

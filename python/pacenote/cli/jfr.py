@@ -11,6 +11,7 @@ from pacenote.cli.options import values
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.output.report_file import check_report_file, write_report_file
 from pacenote.cli.parser import Parser, Several
+from pacenote.units import LONGEST_S
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.cli.recordings import Moment
@@ -26,6 +27,9 @@ _EVENTS = (
 """The names of `report.recording.events`, which --help need not import."""
 
 _ROWS = 12
+
+_FIRST, _END = datetime(1970, 1, 1, tzinfo=UTC), datetime(2262, 1, 1, tzinfo=UTC)
+"""Between these times, nanoseconds since 1970 are numbers of 64 bits."""
 
 
 def add_options(parser: Parser) -> None:
@@ -166,8 +170,8 @@ def _moment(text: str) -> Moment:
     except ValueError:
         pass
     else:
-        if not 0.0 <= seconds <= values.MOST:
-            limits = f"at most {values.MOST:,}" if seconds > 0 else "at least 0"
+        if not 0.0 <= seconds <= LONGEST_S:
+            limits = f"at most {LONGEST_S:,}" if seconds > 0 else "at least 0"
             raise argparse.ArgumentTypeError(f"must be seconds of {limits}, or a time, not '{text}'")
         return seconds
     try:
@@ -176,7 +180,12 @@ def _moment(text: str) -> Moment:
         raise argparse.ArgumentTypeError(
             f"must be seconds, or a time such as 2025-01-31T23:59:59, not '{text}'"
         ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if not _FIRST <= moment < _END:
+        raise argparse.ArgumentTypeError(
+            f"must be a time from {_FIRST.year} to {_END.year - 1}, not '{text}'"
+        )
+    return moment
 
 
 def _show_tables(

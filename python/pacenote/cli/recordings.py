@@ -17,6 +17,9 @@ from pacenote.store.race_store import RaceStore
 
 _NS = 1_000_000_000
 
+_LAST_NS = (1 << 63) - 1
+"""The last time of a recording: times are numbers of 64 bits."""
+
 Moment = float | datetime
 """A time in a recording: seconds since its start, or a time in UTC."""
 
@@ -136,6 +139,7 @@ def read(files: RecordingFiles, options: argparse.Namespace) -> Recording:
         return whole
     first = whole.start_ns if options.window_from is None else _ns(options.window_from, whole.start_ns)
     last = whole.end_ns + 1 if options.window_to is None else _ns(options.window_to, whole.start_ns)
+    last = min(last, _LAST_NS)
     if first >= last:
         raise UsageError(
             "--from and --to leave no time of the recording", hint=f"it begins at {_utc(whole.start_ns)}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from pacenote.cli.options.data import data, duration
 from pacenote.errors import UsageError
+from pacenote.lab.experiment.read_file import parse_duration
 from pacenote.model.data_options import DataOptions
 
 
@@ -50,3 +52,14 @@ def test_times_are_parsed(text: str, seconds: float) -> None:
 def test_other_times_are_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be a time such as 30s, 2m or 1h"):
         duration(text)
+
+
+@pytest.mark.parametrize("text", ["999999999h", "277778h", "16666667m", "999999999 m"])
+def test_a_time_that_no_date_can_be_moved_by_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r"must be at most 1,000,000,000 s, not"):
+        duration(text)
+    assert parse_duration(text.replace(" ", "")) is None
+    assert parse_duration("9" * 400 + "d") is None
+    longest = duration("277777h")
+    assert parse_duration("277777h") == longest
+    assert datetime.now(UTC) - timedelta(seconds=longest) < datetime.now(UTC) + timedelta(seconds=longest)

@@ -14,6 +14,7 @@ from pacenote.model.data_options import (
     DataOptions,
     StartConditions,
 )
+from pacenote.units import LONGEST_S
 
 if TYPE_CHECKING:
     from pacenote.cli.parser import Parser
@@ -74,11 +75,14 @@ def data(text: str) -> DataOptions:
 
 
 def duration(text: str) -> float:
-    """Parses a time below 10^9 of its unit: seconds, or a number with `s`, `m` or `h`.
+    """Parses a time of at most `LONGEST_S`: seconds, or a number with `s`, `m` or `h`.
 
     Raises ArgumentTypeError.
     """
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise argparse.ArgumentTypeError(f"must be a time such as 30s, 2m or 1h, not '{text}'")
-    return float(match[1]) * _SECONDS[match[2] or "s"]
+    seconds = float(match[1]) * _SECONDS[match[2] or "s"]
+    if seconds > LONGEST_S:
+        raise argparse.ArgumentTypeError(f"must be at most {LONGEST_S:,} s, not '{text}'")
+    return seconds

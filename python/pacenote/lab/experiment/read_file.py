@@ -33,6 +33,7 @@ from pacenote.model.experiment import BEST, PAIRED, DesignKind, EngineUse, Exper
 from pacenote.model.messages import did_you_mean
 from pacenote.model.problems import TooManyProblems, check_count, count_text, preview
 from pacenote.stats.screening import MOST_FACTORS, screening_design
+from pacenote.units import LONGEST_S
 
 MAX_RACES = 10_000
 """Largest number of races of an experiment."""
@@ -77,9 +78,12 @@ _KEYS = (
 
 
 def parse_duration(text: str) -> float | None:
-    """Returns the seconds of a time such as `30s`, `10 min` or `2h`, or None for any other text."""
+    """Returns the seconds of a time such as `30s`, `10 min` or `2h` of at most `LONGEST_S`, or None for any
+    other text.
+    """
     match = _DURATION.fullmatch(text.strip())
-    return float(match[1]) * _SECONDS[match[2]] if match else None
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else None
+    return None if seconds is None or seconds > LONGEST_S else seconds
 
 
 class ExperimentFileError(UsageError):
