@@ -134,7 +134,9 @@ def test_a_rate_of_work_is_kept_only_if_the_operations_have_that_work(docs_per_s
     assert not has_other_work(indexed, TargetRate(4.0, operations=4.0), 0.05)
     race = record(tasks=(indexed,), targets={indexed.task: asked})
     findings = [
-        finding for finding in determine_verdict(race).findings if "kept their schedule" in finding.text
+        finding
+        for finding in determine_verdict(race).findings
+        if "of its measured window had" in finding.text
     ]
     assert [(finding.cause, finding.tasks) for finding in findings] == [("track", (indexed.task,))] * (
         not as_asked

@@ -278,7 +278,7 @@ class _Search:
             if change := self._changed_bulks(self._request.connections):
                 notes.append(
                     f"the probes send {change}, because each connection has its own range of every file: the "
-                    "limit is that of such bulks; use fewer connections (--max-connections) or more documents"
+                    f"limit is that of such bulks; --max-connections={self._track_clients} keeps their size"
                 )
         return notes
 

@@ -62,6 +62,8 @@ def misses_target(
     free for every operation when it was due, the task ran at its rate, however long they took, unless clients
     that joined late skipped operations.
     """
+    if target.unit != OPS and achieved_rate(task, target) >= target.value:
+        return False
     skipped = joins is not None and late_share(task, joins) > 0
     if not task.accounting.unsent and not task.accounting.waited and not skipped:
         return False
@@ -81,12 +83,16 @@ def keeps_target(task: TaskResult, target: TargetRate, max_shortfall: float) -> 
 
 
 def has_other_work(task: TaskResult, target: TargetRate, max_shortfall: float) -> bool:
-    """Returns whether the operations of a task that succeeded in its window had significantly less or more
-    work than its target rate takes for granted, such as short bulks: at its rate of operations, it then does
-    other work per second than was asked. `max_shortfall` of it, and the work of an operation, are tolerated.
+    """Returns whether the operations of a task that succeeded in its window had significantly fewer or more
+    documents than its target rate takes for granted, such as short bulks: at its rate of operations, it then
+    sends other documents per second than was asked. `max_shortfall` of these, and those of an operation, are
+    tolerated. It is not judged if many operations failed.
     """
     expected, had = work_per_operation(target), mean_work(task, target)
-    if expected is None or had is None:
+    if expected is None or had is None or target.unit != "docs":
+        return False
+    # Documents of operations that failed in part count as work, but these operations do not count.
+    if task.window_operations - _succeeded(task) > UNSENT_SHARE * task.window_operations:
         return False
     return abs(expected - had) * _succeeded(task) > max_shortfall * expected * _succeeded(task) + expected
 

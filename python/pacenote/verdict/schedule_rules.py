@@ -230,9 +230,9 @@ def other_work(tasks: Iterable[TaskResult], targets: Mapping[str, TargetRate]) -
         expected, had = work_per_operation(target), mean_work(task, target)
         if expected is not None and had is not None:
             yield Finding(
-                f"{format_rate(achieved_rate(task, target))} of {format_rate(target.value)} {target.unit}/s, "
-                f"although its operations kept their schedule: they had {format_rate(had)} {target.unit} "
-                f"each instead of {format_rate(expected)}",
+                f"{format_rate(achieved_rate(task, target))} of {format_rate(target.value)} {target.unit}/s: "
+                f"the operations of its measured window had {format_rate(had)} {target.unit} each, and those "
+                f"of the whole task {format_rate(expected)}",
                 "track",
                 "state the rate in ops/s, or let the task send all of its data: bulks of small files, and "
                 "the last one of a file, are shorter than others",
