@@ -179,6 +179,16 @@ def test_the_seconds_are_those_of_the_cpus_that_a_node_may_use(tmp_path: Path) -
     assert lacked(figures) > 2 * LACKED_SHARE
 
 
+def test_there_is_no_idle_cpu_to_move_to_if_there_is_only_one(tmp_path: Path) -> None:
+    """An agent that runs while the engine wants its only CPU is in its way, however idle that is later."""
+    # The process has 0.2 of a CPU.
+    seconds = [(0.1, 0.0, 0.28)] * 20
+    alone = sampled(tmp_path / "one", seconds, 0.12, own_cpus=(0,))
+    assert float(alone["cpu.idle_share"]) > 0.6
+    assert lacked(alone) > 0.2
+    assert lacked(sampled(tmp_path / "two", seconds, 0.12, own_cpus=(0, 1))) == 0.0
+
+
 def test_what_an_engine_lacked_at_least_is_nothing_beside_idle_cpus(tmp_path: Path) -> None:
     """What the driver had of these CPUs is not known: it may use others. The engine waits for itself."""
     idle, busy = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -57,11 +58,13 @@ def lacked_share(engine: float, taken: float) -> float | None:
     return taken / (engine + taken) if engine + taken > 0 else None
 
 
-def contended_part(idle: float) -> float:
+def contended_part(idle: float, processors: float = math.inf) -> float:
     """Returns for which part of what others had the threads of an engine may have waited while this share of
-    the time was idle: a thread that waits is moved to an idle processor. The part falls evenly, so that a
-    little more idle time does not change what was the cause.
+    the time of so many processors was idle: a thread that waits is moved to an idle processor, if there is
+    another one. The part falls evenly, so that a little more idle time does not change what was the cause.
     """
+    if processors <= 1:
+        return 1.0
     part = (MUCH_IDLE_SHARE - idle) / (MUCH_IDLE_SHARE - SOME_IDLE_SHARE)
     return min(max(part, 0.0), 1.0)
 

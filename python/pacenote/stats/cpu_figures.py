@@ -114,7 +114,10 @@ def cpu_figures(
     if engine is not None and most is not None:
         interrupts_ms = sum(times.get(state, 0.0) for state in _INTERRUPTS)
         others = _Others.of(busy_ms - engine - most, interrupts_ms, wanted.exact_interrupts).divided_by(total)
-        others = others.bounded_by(_contended(history, wanted, total), figures.get("cpu.idle_share", 0.0))
+        others = others.bounded_by(
+            _contended(history, wanted, total),
+            contended_part(figures.get("cpu.idle_share", 0.0), total / 1_000),
+        )
         if beside is not None and others.most - others.least <= NEGLIGIBLE_SHARE:
             figures["cpu.other_share"] = others.least
         elif others.least > 0:
@@ -163,12 +166,12 @@ class _Others:
         """Returns both as shares of a time."""
         return _Others(self.least / total, self.most / total)
 
-    def bounded_by(self, contended: float | None, idle: float) -> _Others:
-        """Returns them with what they had while hardly any CPU was idle; if that is not known, with what it
-        was if the CPUs were idle for the share `idle` in each second.
+    def bounded_by(self, contended: float | None, part: float) -> _Others:
+        """Returns them with what they had while hardly any CPU was idle; if that is not known, with this part
+        of all.
         """
         if contended is None:
-            contended = self.most * contended_part(idle)
+            contended = self.most * part
         return _Others(self.least, self.most, min(self.most, contended))
 
 

@@ -62,7 +62,7 @@ class CpuHistory:
             # What a process had that has begun again is not known.
             if own_ms >= 0:
                 known_s += length_s
-                contended += others * contended_part(idle / of_all)
+                contended += others * contended_part(idle / of_all, total_ms / 1_000)
         enough = known_s > 0 and known_s >= _LEAST_KNOWN * self.task.duration_s
         return contended / known_s if enough else None
 
