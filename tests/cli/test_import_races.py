@@ -282,7 +282,7 @@ def test_a_race_in_the_way_that_cannot_be_read_does_not_prevent_the_others(run, 
     code, out, err = run("import", files)
     assert code == 0
     assert out.count("imported ") == 2
-    assert "00000000-0000-4000-8000-000000000001 is in the store, and cannot be read: " in err
+    assert "00000000-0000-4000-8000-000000000001 is in the store, and cannot be read:" in err
     assert "1 file of 3 not imported" in err
     assert run("import", files / ids[1] / "race.json")[0] == 64
     assert (races / ids[2] / "race.json").is_file()
