@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.model.work import BulkWork, IngestDocuments, IngestShare, Sleep
+from pacenote.plan.client_documents import bulks_in_turns
 from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, Plan, TaskBound, TimePeriod
 from pacenote.race.unsent_documents import unsent_documents
 from race.test_document_check import bulk, file, plan
@@ -58,11 +59,34 @@ def test_tasks_that_send_what_they_are_to_send_are_not(work: BulkWork | Sleep, b
     assert list(unsent_documents(bounded(work, bound), test_mode=False)) == []
 
 
-def test_clients_of_an_open_loop_share_their_iterations() -> None:
-    """Which client sends how many of the 18 bulks is not known: they have at most 180 documents."""
-    shared = bounded(WORK, Iterations(0, 9))
+@pytest.mark.parametrize(
+    ("work", "iterations", "sent"),
+    [
+        # Of the nine bulks of each client, the last one of the first file has 5 documents.
+        (WORK, 9, "170 of 200"),
+        # All bulks have 5 documents, although they may have 10.
+        (SMALL_FILES, 1, "10 of 30"),
+        (SMALL_FILES, 2, "20 of 30"),
+        # The first client has 3 bulks of 10 documents, the second 6 of 10 and 1 in turn: it sends 5 of them.
+        (bulk(file("a", 21), file("b", 21), file("c", 21)), 4, "62 of 63"),
+        (bulk(file("a", 21), file("b", 21), file("c", 21)), 5, None),
+    ],
+)
+def test_clients_of_an_open_loop_share_their_iterations(
+    work: BulkWork, iterations: int, sent: str | None
+) -> None:
+    shared = bounded(work, Iterations(0, iterations))
     shared = replace(shared, tasks=tuple(replace(task, open_loop=True) for task in shared.tasks))
-    assert [task.sent for task in unsent_documents(shared, test_mode=False)] == [180]
+    text = f"sends about {sent} documents, because its iterations end it; omit `iterations` to send all"
+    expected = [] if sent is None else [text]
+    assert [task.text for task in unsent_documents(shared, test_mode=False)] == expected
+
+
+def test_clients_that_have_sent_their_bulks_leave_their_turns_to_others() -> None:
+    assert bulks_in_turns([2, 9, 4], 9) == [2, 4, 3]
+    assert bulks_in_turns([2, 9, 4], 12) == [2, 6, 4]
+    assert bulks_in_turns([2, 9, 4], 20) == [2, 9, 4]
+    assert bulks_in_turns([0, 1], 1) == [0, 1]
 
 
 def test_a_client_that_begins_with_a_small_corpus_sends_fewer_documents() -> None:

@@ -134,15 +134,21 @@ class UnsentDocuments(Stored, frozen=True):
     """Name of the task."""
 
     sent: Integer
-    """Documents that its iterations send; in an open loop, the most that they can send."""
+    """Documents that its iterations send; in an open loop, if its clients send their bulks in turns."""
 
     intended: Integer
     """Number of documents of its operation."""
 
+    is_estimate: bool = False
+    """Whether it depends on the engine how many documents are sent: in an open loop, clients share their
+    iterations, and their bulks may differ in size.
+    """
+
     @property
     def text(self) -> str:
         """What the task does, as a phrase that follows its name."""
+        about = "about " if self.is_estimate else ""
         return (
-            f"sends {self.sent:,} of {format_count(self.intended, 'document')}, because its iterations end "
-            "it; omit `iterations` to send all"
+            f"sends {about}{self.sent:,} of {format_count(self.intended, 'document')}, because its "
+            "iterations end it; omit `iterations` to send all"
         )

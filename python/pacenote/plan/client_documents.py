@@ -25,7 +25,7 @@ def client_documents(work: BulkWork, client: int, clients: int) -> list[int]:
     if isinstance(work.limit, IngestDocuments):
         left = _range(work.limit.documents, client, clients)
     else:
-        bulks = sum(count_bulks(documents, work.bulk_size) for documents in shares) * work.limit.share
+        bulks = bulks_of(shares, work.bulk_size) * work.limit.share
         left = documents_in_bulks(shares, math.ceil(bulks - bulks * _ROUNDING), work.bulk_size)
     limited = []
     for documents in shares:
@@ -69,7 +69,7 @@ def documents_per_bulk(work: BulkWork, clients: int, iterations: int | None = No
     if all(file.documents for file in work.files):
         for client in range(clients):
             parts = client_documents(work, client, clients)
-            own = sum(count_bulks(part, work.bulk_size) for part in parts)
+            own = bulks_of(parts, work.bulk_size)
             sent = own if iterations is None else min(own, iterations)
             documents += documents_in_bulks(parts, sent, work.bulk_size)
             bulks += sent
@@ -88,6 +88,23 @@ def changed_bulk_size(work: BulkWork, clients: int, in_track: int) -> str:
         f"bulks of {format_rate(mean)} documents in the mean with {format_count(clients, 'client')} instead "
         f"of {format_rate(expected)} with {in_track:,}"
     )
+
+
+def bulks_of(parts: Sequence[int], bulk_size: int) -> int:
+    """Returns the number of bulks that the documents of these parts, each of one file, fill."""
+    return sum(count_bulks(documents, bulk_size) for documents in parts)
+
+
+def bulks_in_turns(bulks: Sequence[int], total: int) -> list[int]:
+    """Returns how many bulks each client sends if clients with these numbers of bulks share `total`
+    iterations in turns, as in an open loop whose replies take about equally long: the turns of a client that
+    has sent all its bulks are left to the others.
+    """
+    shares = [0] * len(bulks)
+    for done, client in enumerate(sorted(range(len(bulks)), key=bulks.__getitem__)):
+        shares[client] = min(bulks[client], total // (len(bulks) - done))
+        total -= shares[client]
+    return shares
 
 
 def documents_in_bulks(parts: Sequence[int], bulks: int, bulk_size: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pacenote.model.work import BulkWork, CallSequence, IngestShare, Sleep, TaskWork, Wait
-from pacenote.plan.client_documents import client_documents, count_bulks
+from pacenote.plan.client_documents import bulks_of, client_documents
 from pacenote.plan.document import (
     UNTIL_EXHAUSTED,
     CompletedByTask,
@@ -128,10 +128,7 @@ def _intervals(task: PlannedTask, iterations: int | None) -> int:
     work, clients = task.work, task.clients
     if not isinstance(work, BulkWork) or work.looped or documents_sent(work) is None:
         return (iterations or 0) * clients
-    bulks = [
-        sum(count_bulks(documents, work.bulk_size) for documents in client_documents(work, client, clients))
-        for client in range(clients)
-    ]
+    bulks = [bulks_of(client_documents(work, client, clients), work.bulk_size) for client in range(clients)]
     if task.open_loop:
         return sum(bulks) if iterations is None else min(sum(bulks), iterations * clients)
     # Each client has the schedule of its share of the rate.

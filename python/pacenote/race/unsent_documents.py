@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pacenote.model.document_checks import UnsentDocuments
 from pacenote.model.work import BulkWork
-from pacenote.plan.client_documents import client_documents, documents_in_bulks
+from pacenote.plan.client_documents import bulks_in_turns, bulks_of, client_documents, documents_in_bulks
 from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, Plan, PlannedTask
 
 
@@ -23,17 +23,20 @@ def unsent_documents(plan: Plan, *, test_mode: bool) -> Iterator[UnsentDocuments
         work = task.work
         parts = [client_documents(work, client, task.clients) for client in range(task.clients)]
         intended = sum(map(sum, parts))
+        shares = [bulks] * task.clients
         if task.open_loop:
-            # The clients share their iterations: those of one that has sent its documents are left to others.
-            sent = min(intended, bulks * task.clients * work.bulk_size)
-        else:
-            sent = sum(documents_in_bulks(part, bulks, work.bulk_size) for part in parts)
+            shares = bulks_in_turns([bulks_of(part, work.bulk_size) for part in parts], bulks * task.clients)
+        sent = sum(
+            documents_in_bulks(part, share, work.bulk_size) for part, share in zip(parts, shares, strict=True)
+        )
         if sent < intended:
-            yield UnsentDocuments(task.name, sent, intended)
+            yield UnsentDocuments(task.name, sent, intended, is_estimate=task.open_loop)
 
 
 def _most_bulks(task: PlannedTask) -> int | None:
-    """Returns the number of bulks after which a client ends, or None if its data or a time ends it."""
+    """Returns the number of bulks after which a client ends, in an open loop on average, or None if its data
+    or a time ends it.
+    """
     bound = task.bound
     if not isinstance(bound, Iterations) or bound.measured == UNTIL_EXHAUSTED:
         return None
