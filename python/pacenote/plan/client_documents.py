@@ -95,6 +95,11 @@ def bulks_of(parts: Sequence[int], bulk_size: int) -> int:
     return sum(count_bulks(documents, bulk_size) for documents in parts)
 
 
+def largest_bulk(parts: Sequence[int], bulk_size: int) -> int:
+    """Returns the number of documents in the largest bulk of these parts."""
+    return min(bulk_size, max(parts, default=0))
+
+
 def bulks_in_turns(bulks: Sequence[int], total: int) -> list[int]:
     """Returns how many bulks each client sends if clients with these numbers of bulks share `total`
     iterations in turns, as in an open loop whose replies take about equally long: the turns of a client that

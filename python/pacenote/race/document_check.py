@@ -28,6 +28,7 @@ from pacenote.model.work import (
 )
 from pacenote.operations.base import OperationType
 from pacenote.operations.registry import find_type
+from pacenote.plan.client_documents import client_documents, largest_bulk
 from pacenote.plan.document import Plan, PlannedTask
 from pacenote.race.document_counts import CheckStopped, DocumentCounts, LimitedReads, count_documents
 from pacenote.race.index_names import NO_PIPELINE, ResolvedName, depends_on_date, resolve_names
@@ -294,7 +295,7 @@ def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknow
             for name, file in zip(names, task.work.files, strict=True):
                 yield _Acknowledged((name,), file.documents, pipelines)
         else:
-            unknown = _unknown_documents(task.work, result)
+            unknown = _unknown_documents(task.work, task.clients, result)
             yield _Acknowledged(tuple(dict.fromkeys(names)), result.work.done, pipelines, unknown)
 
 
@@ -303,12 +304,17 @@ def _sent_everything(work: BulkWork, result: TaskResult) -> bool:
     return not work.looped and result.work.failed == 0 and result.work.done == planned
 
 
-def _unknown_documents(work: BulkWork, result: TaskResult) -> int:
+def _unknown_documents(work: BulkWork, clients: int, result: TaskResult) -> int:
     """Returns how many documents of a task were sent, at most, without a reply that says what became of them:
-    those of failed bulks, and those of bulks that the end of the task or of the race cut off.
+    those of failed bulks, and those of bulks that the end of the task or of the race cut off, of which a
+    client has one.
     """
     failed = sum(group.count for group in result.errors if group.has_unknown_outcome)
-    return failed + result.accounting.unanswered * work.bulk_size
+    if not result.accounting.unanswered:
+        return failed
+    parts = (client_documents(work, client, clients) for client in range(clients))
+    largest = sorted((largest_bulk(part, work.bulk_size) for part in parts), reverse=True)
+    return failed + sum(largest[: result.accounting.unanswered])
 
 
 def _has_own_actions(work: TaskWork) -> bool:
