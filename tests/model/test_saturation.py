@@ -38,6 +38,8 @@ def test_a_result_of_a_search_is_read() -> None:
         ({"levels": [{**LEVEL, "work": -5.0}]}, "levels\\[0\\].work must be a number from 0"),
         ({"fit": {**FIT, "contention": {**ONE, "value": -1.0}}}, "fit.contention must be"),
         ({"probes": [{**PROBE, "rate": 5e-324}]}, "probes\\[0\\].rate must be"),
+        ({"probes": [{**PROBE, "achieved": 5e-324}]}, "probes\\[0\\].work_per_operation must be"),
+        ({"varying": {"low": 0.0, "high": 1.0}}, "varying.low must be"),
         ({"stable": 1e75}, "stable must be"),
         (
             {"objective": {"latency": [{"q": 99.0, "ms": -1.0}], "error_rate": 0.0}},

@@ -17,6 +17,7 @@ from pacenote.model.saturation import (
     Probe,
     SaturationResult,
     UslFit,
+    VaryingLimit,
 )
 from pacenote.model.saturation_answer import answer, outcome_text
 from pacenote.report.render.saturation import LEVELS_TITLE, print_saturation
@@ -72,6 +73,31 @@ def test_the_answer_is_an_interval_in_both_units():
     assert answer(replace(FOUND, unstable=None)) == "at least 80 ops/s (80,000 docs/s)"
     assert answer(replace(FOUND, stable=None)).startswith("below 82 ops/s (82,000 docs/s): no rate")
     assert answer(replace(FOUND, stable=None, unstable=None)) == "no probe was completed"
+
+
+def test_the_work_of_a_rate_is_that_of_its_own_probes():
+    """The window of a fast probe ends with other bulks, whose numbers of documents differ."""
+    slow = replace(PROBE, number=2, rate=80.0, work_per_operation=500.0)
+    probes = (
+        replace(PROBE, rate=82.0, work_per_operation=700.0),
+        slow,
+        # Nothing was answered.
+        replace(slow, number=3, work_per_operation=None),
+        replace(slow, number=4, work_per_operation=600.0),
+    )
+    probed = replace(FOUND, probes=probes)
+    assert answer(probed) == "between 80 ops/s (44,000 docs/s) and 82 ops/s (57,400 docs/s)"
+    # Rates between the probed ones have the work of the nearest one.
+    varying = replace(probed, varying=VaryingLimit(70.0, 81.5))
+    assert answer(varying).startswith("between 70 ops/s (38,500 docs/s) and 81.5 ops/s (57,050 docs/s);")
+
+
+def test_the_work_of_a_probe_of_older_versions_is_known_if_nothing_failed():
+    """`work_per_operation` of the result includes the warm-up, whose operations had other work."""
+    older = replace(PROBE, rate=80.0, achieved=80.0, work=40_000.0, error_rate=0.0)
+    assert answer(replace(FOUND, unstable=None, probes=(older,))) == "at least 80 ops/s (40,000 docs/s)"
+    failed = replace(older, error_rate=0.5)
+    assert answer(replace(FOUND, unstable=None, probes=(failed,))) == "at least 80 ops/s (80,000 docs/s)"
 
 
 def test_the_text_shows_the_objective_every_probe_and_the_levels():

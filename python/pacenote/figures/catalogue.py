@@ -223,9 +223,9 @@ TASK = (
         row=MetricRow("achieved rate", None, group="race", decimals=2),
     ),
     Metric(
-        *("saturation_stable", "rate", "gauge", "highest rate at which all probes of `saturate` passed"),
+        *("saturation_stable", "rate", "gauge", "highest ops/s at which all probes of `saturate` passed"),
     ),
-    Metric("saturation_unstable", "rate", "gauge", "lowest rate at which no probe of `saturate` passed"),
+    Metric("saturation_unstable", "rate", "gauge", "lowest ops/s at which no probe of `saturate` passed"),
 )
 """The metrics of tasks."""
 

@@ -145,16 +145,20 @@ def _samples_to_decide(objective: Objective) -> int:
     return max((operations_to_decide(share) for share in objective.limited_shares()), default=0)
 
 
-def work_per_operation(result: TaskResult, before: float) -> float:
-    """Returns the work of one operation in the task's unit, or that of the probes `before` if none succeeded:
-    it is not known how much work is in an operation that was not answered.
+def work_per_operation(result: TaskResult) -> float | None:
+    """Returns the work of one operation of the measured window in the task's unit, or None if no work was
+    done in it: it is not known how much work is in an operation that was not answered.
 
     Bulks that fail count the work that failed, so they are included; other operations that fail have none.
+    How much of it failed in the window is not recorded: as large a share as in the whole probe is taken.
     """
-    accounting, work = result.accounting, result.work
-    operations = accounting.succeeded + (accounting.failed if work.failed else 0)
-    attempted = work.done + work.failed
-    return attempted / operations if accounting.succeeded and attempted else before
+    work = result.work
+    operations = result.window_operations if work.failed else result.window_succeeded
+    if not operations or not work.done or result.throughput is None or not result.throughput.mean:
+        return None
+    seconds = result.window_s if result.reported_s is None else result.reported_s
+    attempted = result.throughput.mean * seconds * (1.0 + work.failed / work.done)
+    return attempted / operations
 
 
 def lower_service_ms(probes: Iterable[Probe], rate: float) -> float | None:
@@ -194,6 +198,7 @@ def evaluate_probe(
         rate=rate,
         achieved=result.window_operations / result.window_s if result.window_s else 0.0,
         work=result.throughput.mean if result.throughput else 0.0,
+        work_per_operation=work_per_operation(result),
         error_rate=result.error_rate,
         latency=times.percentiles if times else (),
         latency_with_failures=result.latency_with_failures,

@@ -27,7 +27,6 @@ from pacenote.lab.probe import (
     lowest_decided_rate,
     lowest_rate,
     window_s,
-    work_per_operation,
 )
 from pacenote.lab.probe_host import ProbeHost
 from pacenote.lab.progress import ActivityListener, level_name, probe_name
@@ -356,7 +355,7 @@ class _Search:
             self.result,
             probes=(*self.result.probes, probe),
             unit=run.result.unit,
-            work_per_operation=work_per_operation(run.result, self.result.work_per_operation),
+            work_per_operation=probe.work_per_operation or self.result.work_per_operation,
         )
         self._store()
         self._context.listener.info(

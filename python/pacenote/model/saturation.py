@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from statistics import fmean
 from typing import Any, Literal
 
 from pacenote.errors import PacenoteError, UsageError
@@ -134,6 +135,20 @@ class Probe(Stored, frozen=True):
     operations: Integer | None = None
     """Operations that were sent, warm-up included; None in documents of older versions."""
 
+    work_per_operation: Number | None = None
+    """Mean work of the operations that ended in the measured window, in the task's unit, with the work of
+    bulks that failed; None if no work was done in it, and in documents of older versions.
+    """
+
+    @property
+    def known_work(self) -> float | None:
+        """The work of one operation in the measured window, or None if it is not known: in documents of older
+        versions, only that of a probe without failures is.
+        """
+        if self.work_per_operation is not None or self.error_rate != 0.0:
+            return self.work_per_operation
+        return self.work / self.achieved if self.work and self.achieved else None
+
     def at(self, q: float) -> CensoredPercentile | None:
         """Returns the latency, with failures, at percentile `q` (0 to 100), or None if it was not computed;
         that of successes for documents of format 1.
@@ -248,7 +263,9 @@ class SaturationResult(Stored, frozen=True, kw_only=True):
     """The task's unit of work."""
 
     work_per_operation: Number
-    """Work of one operation; converts operations per second to the task's unit."""
+    """Work of one operation in the task's unit, by the last probe that shows it: it may differ from rate to
+    rate (`work_at`).
+    """
 
     connections: Integer
     """The maximum number of open connections."""
@@ -316,6 +333,19 @@ class SaturationResult(Stored, frozen=True, kw_only=True):
     format: Integer = FORMAT_VERSION
     """Version of the document."""
 
+    def work_at(self, rate: float) -> float:
+        """Returns the mean work of one operation at a rate, by its probes, or by those of the rate nearest to
+        it whose work is known: bulks of other data may have fewer documents, and a probe at another rate ends
+        with other data.
+        """
+        works: dict[float, list[float]] = {}
+        for probe in self.probes:
+            if probe.known_work is not None:
+                works.setdefault(probe.rate, []).append(probe.known_work)
+        if not works:
+            return self.work_per_operation
+        return fmean(works[min(works, key=lambda probed: abs(math.log(probed / rate)))])
+
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready `saturation.json`."""
         document: dict[str, Any] = encode(self)
@@ -346,7 +376,14 @@ def _problems(result: SaturationResult) -> Iterator[tuple[str, str]]:
     ]
     positive += [("disputed", rate) for rate in (*result.disputed, *result.passed_above)]
     positive += [("stable", rate) for rate in (result.stable, result.unstable) if rate is not None]
+    if result.varying is not None:
+        positive += [("varying.low", result.varying.low), ("varying.high", result.varying.high)]
     other = [(f"levels[{at}].work", level.work) for at, level in enumerate(result.levels)]
+    other += [
+        (f"probes[{at}].work_per_operation", probe.known_work)
+        for at, probe in enumerate(result.probes)
+        if probe.known_work is not None
+    ]
     if result.fit is not None:
         positive.append(("fit.rate_alone", result.fit.rate_alone.value))
         other += [

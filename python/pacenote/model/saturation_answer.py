@@ -96,7 +96,7 @@ def rate_text(rate: float | None, result: SaturationResult) -> str:
     text = f"{format_number(rate)} {OPS}/s"
     if result.unit in ("", OPS):
         return text
-    return f"{text} ({format_number(rate * result.work_per_operation)} {single_line(result.unit)}/s)"
+    return f"{text} ({format_number(rate * result.work_at(rate))} {single_line(result.unit)}/s)"
 
 
 def _rates(rates: Sequence[float], result: SaturationResult) -> str:
