@@ -14,7 +14,8 @@ CONNECTIONS = 8
 def probe(rate: float, service_ms: float, *, outcome: str = "failed", capacity: float = 0.0) -> Probe:
     """Returns a probe of 10 s; beyond `capacity` operations per second, operations wait for a connection."""
     achieved = min(rate, capacity or rate)
-    waits = 0 < capacity < rate
+    sent, unsent = round(achieved * 10), round((rate - achieved) * 10)
+    waited = sent if 0 < capacity < rate else 0
     return Probe(
         number=1,
         rate=rate,
@@ -22,12 +23,14 @@ def probe(rate: float, service_ms: float, *, outcome: str = "failed", capacity: 
         work=achieved,
         error_rate=0.0,
         latency=(),
-        waited=round(achieved * 10) if waits else 0,
-        unsent=round((rate - achieved) * 10),
+        waited=waited,
+        unsent=unsent,
         outcome=outcome,  # type: ignore[arg-type]
         reasons=(),
         service_ms=service_ms,
-        operations=round(achieved * 10),
+        operations=sent,
+        due=sent + unsent,
+        late=waited + unsent,
     )
 
 
@@ -86,12 +89,14 @@ def test_an_engine_that_serves_some_at_a_time_is_the_limit(slots: int) -> None:
     "probes",
     [
         # Nothing waited: latency itself was too long.
-        (PASSED, replace(HELD, waited=3, unsent=0)),
+        (PASSED, replace(HELD, late=3)),
+        # Only operations of the warm-up waited.
+        (PASSED, replace(HELD, waited=300, unsent=0, late=0)),
         # The engine rejected operations.
         (PASSED, replace(HELD, error_rate=0.3)),
         # Nothing succeeded, or the probe is of an older version.
         (PASSED, replace(HELD, service_ms=None)),
-        (PASSED, replace(HELD, operations=None)),
+        (PASSED, replace(HELD, due=None, late=None)),
         # Without a probe that used fewer connections, it is not known whether the engine became slower.
         (HELD,),
         (replace(HELD, rate=45.0), HELD),

@@ -16,7 +16,6 @@ from pacenote.lab.probe import (
     lowest_decided_rate,
     lowest_rate,
     window_s,
-    work_per_operation,
 )
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
@@ -426,37 +425,6 @@ def test_a_level_that_fails_or_was_disturbed_is_left_out_of_the_law():
 def test_failures_within_the_objective_do_not_lower_the_rate():
     task_result = result(done=1000, failed=1000)
     assert probe(task_result, objective=Objective((), error_rate=0.6)).outcome == "passed"
-
-
-def test_work_in_documents_is_shown_beside_operations():
-    task_result = replace(result(), throughput=Throughput(*[50_000.0] * 4), work=WorkTotals(1_000_000, 0))
-    measured = probe(task_result)
-    assert (measured.achieved, measured.work, measured.work_per_operation) == (100.0, 50_000.0, 500.0)
-    # It is not known how much work is in operations that an engine does not answer.
-    hanging = replace(result(done=0, failed=5), work=WorkTotals(0, 0))
-    assert work_per_operation(hanging) is None
-
-
-def test_small_bulks_of_the_warm_up_do_not_count_for_the_work_of_an_operation():
-    """Before 2,000 bulks of 500 documents, 500 bulks of one document were sent."""
-    warmed_up = replace(result(), throughput=Throughput(*[50_000.0] * 4), work=WorkTotals(1_000_500, 0))
-    counts = replace(warmed_up.accounting, operations=2500, succeeded=2500, warmup=500)
-    assert work_per_operation(replace(warmed_up, accounting=counts)) == 500.0
-
-
-def test_only_operations_with_work_count_for_the_work_of_one():
-    """A search that fails has no work; a bulk that fails counts the documents that failed."""
-    searches = replace(
-        result(done=979, failed=21), throughput=Throughput(*[979 / 20] * 4), work=WorkTotals(979, 0)
-    )
-    assert work_per_operation(searches) == pytest.approx(1.0)
-    bulks = replace(
-        result(done=98, failed=2), throughput=Throughput(*[99_998 / 20] * 4), work=WorkTotals(99_998, 2)
-    )
-    assert work_per_operation(bulks) == pytest.approx(1000.0)
-    # As the half of all documents failed, that half of the window is taken to have failed, too.
-    halves = replace(bulks, throughput=Throughput(*[50_000 / 20] * 4), work=WorkTotals(60_000, 60_000))
-    assert work_per_operation(halves) == pytest.approx(1000.0)
 
 
 def test_low_rates_are_measured_for_longer_to_decide_the_percentiles():

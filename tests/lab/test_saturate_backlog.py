@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections import Counter
@@ -18,6 +19,7 @@ from pacenote.lab.rate_search import RateRange
 from pacenote.lab.saturate import saturate
 from pacenote.lab.saturation_request import SaturationRequest
 from pacenote.metrics_store.samples import SampleFile
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.result import OperationTotals
 from pacenote.model.saturation import Objective, SaturationResult
@@ -113,6 +115,7 @@ def test_an_engine_that_answers_the_backlog_of_the_warmup_is_not_silent(request_
     counts = OperationTotals(0, 0, 0, 0, 0, types["warmup"], types["normal"], 0)
     seconds = read_measured_seconds(samples, result.task, counts)
     assert len(seconds.ended_ns) == len(seconds.service_ns) == counts.warmup + counts.normal
+    assert seconds.waited == (probe.late or 0) - probe.unsent
     lost = structs.replace(counts, warmup=counts.warmup + 1)
     assert read_measured_seconds(samples, result.task, lost) == MeasuredSeconds(seconds.latencies_ns)
     lost = structs.replace(counts, normal=counts.normal + 1)
@@ -131,3 +134,32 @@ def test_a_backlog_that_lasts_to_the_end_shows_how_fast_the_engine_replies(
     assert "no operation was measured" in probe.reasons
     assert (probe.service_ms or 0.0) >= (SERVICE_S * 1000.0 if limit == "connections" else 0.0)
     assert limit_of_failed(result) == limit
+
+
+def test_operations_of_the_warmup_that_waited_are_not_late(request_: SaturationRequest) -> None:
+    """The first reply on each connection takes a second, in which 40 operations are due, and others none."""
+    numbers = itertools.count()
+
+    def respond_slowly_at_first(request: HttpRequest) -> HttpResponse:
+        if request.path == "/x" and next(numbers) < request_.connections:
+            time.sleep(1.0)
+        return json_response(engine_document(request.target))
+
+    with http_server(respond_slowly_at_first) as server:
+        race = replace(request_.race, target_hosts=(server.address,))
+        (probe,) = search_at(40.0, replace(request_, race=race)).probes
+    assert probe.operations is not None
+    assert probe.waited > 0.2 * probe.operations
+    assert probe.due == probe.operations + probe.unsent - 2 * 40
+    # A busy machine may delay a reply.
+    assert probe.late is not None
+    assert probe.late < 0.1 * probe.due
+
+
+def test_without_warmup_all_operations_that_waited_are_late(request_: SaturationRequest) -> None:
+    """With random arrivals, some wait for one of the four connections, which do 40 operations per second."""
+    race = replace(request_.race, pacing=PacingOptions(arrivals="poisson"))
+    (probe,) = search_at(30.0, replace(request_, race=race, warmup_s=0.0)).probes
+    assert 0 < probe.waited < (probe.operations or 0)
+    # One may be due just while a client that was answered becomes free.
+    assert probe.late == pytest.approx(probe.waited + probe.unsent, abs=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pacenote.model.saturation import LimitedBy, Probe, SaturationResult
 
 WAITING_SHARE = 0.1
-"""Share of the operations that waited for a connection, or were not sent, from which on connections were too
-few.
+"""Share of the operations due in the measured window that waited for a connection, or were not sent, from
+which on connections were too few.
 """
 
 AS_FAST = 1.2
@@ -38,14 +38,13 @@ def _lacked_connections(probe: Probe, result: SaturationResult) -> bool:
     """Returns whether operations of a probe waited for connections, although the engine was hardly slower
     than with fewer in use. Whatever it reports as failed is not due to them.
     """
-    if probe.service_ms is None or not probe.operations:
+    if probe.service_ms is None or probe.late is None or not probe.due:
         return False
     if (probe.error_rate or 0.0) > result.objective.error_rate:
         return False
     if _stopped(probe):
         return False
-    late, due = probe.waited + probe.unsent, probe.operations + probe.unsent
-    if late < WAITING_SHARE * due:
+    if probe.late < WAITING_SHARE * probe.due:
         return False
     most = FEWER_SHARE * _connections_in_use(probe)
     fewer = [

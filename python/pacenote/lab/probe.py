@@ -205,6 +205,8 @@ def evaluate_probe(
         service_ms=_service_ms(result, objective, evidence),
         silent_share=_silent_share(result, evidence),
         operations=result.accounting.operations,
+        due=_due(result),
+        late=_late(result, evidence),
         waited=result.accounting.waited,
         unsent=result.accounting.unsent,
         outcome=outcome,
@@ -268,6 +270,14 @@ def _due(result: TaskResult) -> int:
     Operations are sent in the order in which they are due, so those that were not sent belong to the window.
     """
     return result.accounting.normal + result.accounting.unanswered + result.accounting.unsent
+
+
+def _late(result: TaskResult, evidence: RunEvidence) -> int:
+    """Returns how many of these waited for a connection or were not sent: without all samples, those that did
+    at least, as if every operation of the warm-up had waited.
+    """
+    waited, counts = evidence.seconds.waited, result.accounting
+    return counts.unsent + (max(0, counts.waited - counts.warmup) if waited is None else waited)
 
 
 def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -> Iterator[str]:

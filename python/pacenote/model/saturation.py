@@ -135,6 +135,14 @@ class Probe(Stored, frozen=True):
     operations: Integer | None = None
     """Operations that were sent, warm-up included; None in documents of older versions."""
 
+    due: Integer | None = None
+    """Operations that were due in the measured window; None in documents of older versions."""
+
+    late: Integer | None = None
+    """The part of `due` that began late because all connections were in use, or was not sent; the least that
+    it may be if not all samples are known, and None in documents of older versions.
+    """
+
     work_per_operation: Number | None = None
     """Mean work of the operations that ended in the measured window, in the task's unit, with the work of
     bulks that failed; None if no work was done in it, and in documents of older versions.

@@ -38,6 +38,11 @@ class MeasuredSeconds:
     service_ns: array[int] = field(default_factory=lambda: array("q"))
     """The service time of each of these, in ns, in the same order."""
 
+    waited: int | None = None
+    """How many measured operations were due when the client that sent them was busy; None if not all
+    operations are known.
+    """
+
     def silent_s(self, least_s: float, from_s: float, length_s: float) -> float:
         """Returns for how many seconds of a window no operation succeeded, in pauses longer than `least_s`
         seconds. The window begins `from_s` after the task; the last replies come after it, and far apart.
@@ -99,16 +104,24 @@ def read_measured_seconds(samples: Path, task: str, counts: OperationTotals) -> 
     has_ends = every <= MOST_SAMPLES
     seconds: dict[int, array[int]] = {}
     ended, service, rows_read = array("q"), array("q"), 0
+    free_ns: dict[int, int] = {}
+    waited: int | None = 0
     try:
         reader = _core.SampleReader(samples)
         while rows := reader.next_rows(_ROWS):
-            for name, _, _, part, _, sample_type, due_ns, sent_ns, done_ns, _, success, *_ in rows:
+            for name, _, _, part, client, sample_type, due_ns, sent_ns, done_ns, _, success, *_ in rows:
                 if part or name != task:
                     continue
                 rows_read += 1
                 if success and has_ends:
                     ended.append(done_ns)
                     service.append(done_ns - sent_ns)
+                before_ns = free_ns.get(client, 0)
+                free_ns[client] = done_ns
+                if done_ns < before_ns:  # The samples of a client are in their order.
+                    waited = None
+                elif waited is not None and sample_type == "normal":
+                    waited += due_ns < before_ns
                 if sample_type == "normal":
                     second = seconds.setdefault(due_ns // _NS_PER_S, array("q"))
                     second.append(done_ns - due_ns if success else ENDLESS_NS)
@@ -118,8 +131,8 @@ def read_measured_seconds(samples: Path, task: str, counts: OperationTotals) -> 
         return MeasuredSeconds()
     # Without a sample, nothing seems to have ended.
     if rows_read != every:
-        ended, service = array("q"), array("q")
-    return MeasuredSeconds(_in_order(seconds), ended, service)
+        ended, service, waited = array("q"), array("q"), None
+    return MeasuredSeconds(_in_order(seconds), ended, service, waited)
 
 
 def _in_order(seconds: Mapping[int, array[int]]) -> tuple[array[int], ...]:
