@@ -310,8 +310,8 @@ def _unknown_documents(work: BulkWork, clients: int, result: TaskResult) -> int:
     client has one.
     """
     failed = sum(group.count for group in result.errors if group.has_unknown_outcome)
-    if not result.accounting.unanswered:
-        return failed
+    if not all(file.documents for file in work.files):
+        return failed + result.accounting.unanswered * work.bulk_size
     parts = (client_documents(work, client, clients) for client in range(clients))
     largest = sorted((largest_bulk(part, work.bulk_size) for part in parts), reverse=True)
     return failed + sum(largest[: result.accounting.unanswered])
