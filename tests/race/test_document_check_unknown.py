@@ -19,8 +19,8 @@ from support.records import task
         ((4, 100), 2, 1, 10),
         # Two of four clients have a document each.
         ((2,), 4, 4, 2),
-        # How many documents the file has is not known.
-        ((0,), 4, 2, 20),
+        # How many documents the second file has is not known.
+        ((12, 0), 4, 2, 20),
     ],
 )
 def test_a_bulk_that_was_cut_off_had_no_more_documents_than_its_client_has_of_a_file(
