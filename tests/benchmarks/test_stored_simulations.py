@@ -16,10 +16,16 @@ PAGES = {
     "interleaving_simulations": "comparing.md",
     "online_simulations": "trend.md",
     "trend_simulations": "trend.md",
+    "warmup_simulations": "measuring.md",
 }
 """The page of each script whose tables are shown as they are stored, all of them or some."""
 
-OTHER_FORMS = {"error_rate_simulations", "tune_simulations", "within_race_simulations"}
+OTHER_FORMS = {
+    "comparison_simulations",
+    "error_rate_simulations",
+    "tune_simulations",
+    "within_race_simulations",
+}
 """The scripts whose stored figures have another form on the page, with tests of their own."""
 
 Table = list[list[str]]
@@ -125,6 +131,20 @@ def _arrow(independent: str, interval: str, bounded: str) -> str:
     """
     suffix = "" if bounded == "100 %" else f" ({bounded})"
     return f"{independent} → {interval.partition(' (')[0]}{suffix}"
+
+
+def test_figures_of_comparisons_are_stored_ones() -> None:
+    """The page has other words for the kinds of noise, and of some tables only the columns that matter."""
+    by_name = stored("comparison_simulations")
+    power = headed("comparing.md", "blocks", "noise", "detectable effect as planned")
+    assert [[row[0], *row[2:]] for row in power] == [[row[0], *row[2:]] for row in by_name["power"][1:]]
+    tails = headed("comparing.md", "noise", "blocks", 'interval excludes "no change": mean')
+    assert [row[1:] for row in tails] == [[*row[1:4], *row[6:]] for row in by_name["tails"][1:]]
+    families = headed("comparing.md", "metrics", "changed, by exactly 3 %")
+    independent = [[*row[:2], *row[4:]] for row in by_name["families"][1:] if row[3] == "0"]
+    assert all(row in independent for row in families)
+    shown = shown_of(by_name, tables("comparing.md"))
+    assert shown == {"other-drifts", "words"}
 
 
 def test_figures_of_error_rates_are_stored_ones():
