@@ -261,7 +261,7 @@ def test_a_recall_of_another_tool_that_falls_is_said_first(run, tmp_path):
 
 @pytest.mark.parametrize("taken", ["{", "", "[]", None, "link", "file"])
 def test_a_race_in_the_way_that_cannot_be_read_does_not_prevent_the_others(run, tmp_path, home, taken):
-    """Its file is damaged or missing, or it is no folder of a race at all."""
+    """Its file is damaged or missing, or it is not the folder of a race."""
     files = tmp_path / "files"
     ids = [f"00000000-0000-4000-8000-00000000000{number}" for number in range(3)]
     for race_id in ids:

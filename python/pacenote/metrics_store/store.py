@@ -196,7 +196,7 @@ def _is_name(value: object) -> bool:
 
 
 def _with_names(document: Mapping[str, object]) -> dict[str, Any]:
-    """Returns the document of a race with its id as text, and without a time that is no text or number."""
+    """Returns the document of a race with its id as text, and only with a time that is a text or a number."""
     kept = {key: value for key, value in document.items() if key != "race-timestamp" or _is_name(value)}
     return {**kept, "race-id": as_text(kept["race-id"])}
 

@@ -60,8 +60,8 @@ def lacked_share(engine: float, taken: float) -> float | None:
 
 def contended_part(idle: float, processors: float = math.inf) -> float:
     """Returns for which part of what others had the threads of an engine may have waited while this share of
-    the time of so many processors was idle: a thread that waits is moved to an idle processor, if there is
-    another one. The part falls evenly, so that a little more idle time does not change what was the cause.
+    the time of so many processors was idle: a thread that waits is moved to an idle processor, if there are
+    several. The part falls evenly, so that a little more idle time does not change what was the cause.
     """
     if processors <= 1:
         return 1.0

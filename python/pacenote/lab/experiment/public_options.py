@@ -33,8 +33,8 @@ def public_text(options: Options) -> str:
 
 
 def _readable(name: str, value: object) -> object:
-    """Returns the value of an option as a table if it is the text of one that has a secret; a text that is no
-    table is hidden. Files are not read.
+    """Returns the value of an option as a table if it is the text of one that has a secret; a text that is
+    not a table is hidden. Files are not read.
     """
     if name not in _TABLES or not isinstance(value, str):
         return value

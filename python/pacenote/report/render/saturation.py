@@ -123,7 +123,7 @@ def _table(table: SaturationTable) -> Table:
     shown = Table(show_edge=False, pad_edge=False)
     for number, head in enumerate(table.heads, 1):
         last = number == len(table.heads)
-        # A head that is no Text would be markup.
+        # A head that is not a Text would be markup.
         shown.add_column(Text(head), justify="left" if last else "right", no_wrap=not last, overflow="fold")
     for row in table.rows:
         shown.add_row(*(Text(cell) for cell in row))
