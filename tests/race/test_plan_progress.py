@@ -42,6 +42,9 @@ def completed(planned: Any, step: int, *tasks: TaskProgress) -> RaceProgress:
         (SEARCH, {"target_throughput": Rate(50.0), "iterations": 9}, 50.0, False),
         (BULK, {"target_throughput": Rate(5000.0, "docs")}, 5000.0, False),
         (BULK, {"target_throughput": Rate(5.0)}, 500.0, False),
+        # Of its 250 documents, each client sends 100, 100 and 50, or only the first 100.
+        (BULK, {"target_throughput": Rate(5000.0, "docs"), "clients": 4}, 5000.0, False),
+        (BULK, {"target_throughput": Rate(5000.0, "docs"), "clients": 4, "iterations": 2}, 5000.0, False),
         (SEARCH, {"iterations": 9}, None, False),
         (SEARCH, {}, None, True),
         (SEARCH, {"warmup_iterations": 1}, None, False),

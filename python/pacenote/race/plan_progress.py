@@ -15,7 +15,9 @@ from pacenote.model.race_listener import DriveListener
 from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome, TimeLeft
 from pacenote.model.result import TaskResult
 from pacenote.model.work import BulkWork, CallSequence, Composite, PagedRequest, Request, TaskWork
+from pacenote.plan.client_documents import documents_per_bulk
 from pacenote.plan.document import (
+    UNTIL_EXHAUSTED,
     Deterministic,
     Iterations,
     Plan,
@@ -62,6 +64,7 @@ class PlanProgress:
     def __init__(self, listener: DriveListener, plan: Plan) -> None:
         self._listener = listener
         self._tasks = {task.name: task for task in plan.tasks}
+        self._targets = {task.name: _target(task) for task in plan.tasks}
         self._began_s: dict[str, float] = {}
         self._last_end: dict[str, _LastEnd] = {}
         # The tasks of each step that have not begun, in the order of the plan.
@@ -96,7 +99,9 @@ class PlanProgress:
         one_off = isinstance(task.bound, Iterations) and task.bound.warmup + task.bound.measured == 1
         silent_s = None if one_off else self._silent_s(progress, task, elapsed_s)
         eta_s = _eta_s(progress, task, ran_s) if silent_s is None or _is_timed(task) else None
-        return replace(progress, target=_target(task), one_off=one_off, eta_s=eta_s, silent_s=silent_s)
+        return replace(
+            progress, target=self._targets[task.name], one_off=one_off, eta_s=eta_s, silent_s=silent_s
+        )
 
     def _silent_s(self, progress: TaskProgress, task: PlannedTask, elapsed_s: float) -> float | None:
         """Returns the seconds since an operation ended, if they are more than the schedule explains."""
@@ -171,15 +176,21 @@ def _interval_s(task: PlannedTask) -> float:
 
 def _target(task: PlannedTask) -> float | None:
     """Returns the target rate in the task's unit, or None if there is none or its work is not known."""
-    work = _work_per_operation(task.work)
-    if work is None or not isinstance(task.pacing, Deterministic | Poisson | Uniform):
+    if not isinstance(task.pacing, Deterministic | Poisson | Uniform):
         return None
-    return work / task.pacing.interval_s
+    work = _documents(task, task.work) if isinstance(task.work, BulkWork) else _work_per_operation(task.work)
+    return None if work is None else work / task.pacing.interval_s
+
+
+def _documents(task: PlannedTask, work: BulkWork) -> float:
+    """Returns the mean number of documents of the bulks of a task, as its schedule takes them."""
+    bound, iterations = task.bound, None
+    if isinstance(bound, Iterations) and bound.measured != UNTIL_EXHAUSTED:
+        iterations = bound.warmup + bound.measured
+    return documents_per_bulk(work, task.clients, iterations)
 
 
 def _work_per_operation(work: TaskWork) -> int | None:
-    if isinstance(work, BulkWork):
-        return work.bulk_size
     if not isinstance(work, CallSequence) or any(isinstance(call, PagedRequest) for call in work.calls):
         return None
     if any(isinstance(call, Composite) for call in work.calls):
