@@ -10,7 +10,7 @@ from pacenote.model.race_progress import RaceProgress, TaskProgress, TimeLeft
 from pacenote.model.track import Operation
 from pacenote.race.plan_progress import PlanProgress
 from pacenote.units import Rate
-from plan.planning import BULK, SEARCH, plan, task
+from plan.planning import BULK, LOOPED, SEARCH, plan, task
 
 
 class Listener:
@@ -45,6 +45,8 @@ def completed(planned: Any, step: int, *tasks: TaskProgress) -> RaceProgress:
         # Of its 250 documents, each client sends 100, 100 and 50, or only the first 100.
         (BULK, {"target_throughput": Rate(5000.0, "docs"), "clients": 4}, 5000.0, False),
         (BULK, {"target_throughput": Rate(5000.0, "docs"), "clients": 4, "iterations": 2}, 5000.0, False),
+        (LOOPED, {"target_throughput": Rate(5000.0, "docs"), "clients": 4}, 5000.0, True),
+        (LOOPED, {"target_throughput": Rate(5000.0, "docs"), "clients": 4, "iterations": 2}, 5000.0, False),
         (SEARCH, {"iterations": 9}, None, False),
         (SEARCH, {}, None, True),
         (SEARCH, {"warmup_iterations": 1}, None, False),

@@ -63,9 +63,12 @@ def count_bulks(documents: int, bulk_size: int) -> int:
 def documents_per_bulk(work: BulkWork, clients: int, iterations: int | None = None) -> float:
     """Returns how many documents a bulk has in the mean, over all that the clients of a task send once or
     over the first `iterations` of each: `bulk_size` or less, because the last bulk of each client and file
-    has the rest of its documents. It is `bulk_size` if a number of documents is not known.
+    has the rest of its documents. Of a task that starts again at its end, it is that of all. It is
+    `bulk_size` if a number of documents is not known.
     """
     documents = bulks = 0
+    if work.looped:
+        iterations = None
     if all(file.documents for file in work.files):
         for client in range(clients):
             parts = client_documents(work, client, clients)
