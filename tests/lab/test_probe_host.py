@@ -101,3 +101,29 @@ def test_the_bound_of_what_the_engine_lacked_is_stated() -> None:
     ):
         (finding,) = machine_use({}, "term", seen, None).findings
         assert bound in finding.text
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "changes", "outcome"),
+    [
+        ({"workers": "realtime", "health": "realtime", "demotions": 0, "tasks": []}, {}, "failed"),
+        ({"workers": "realtime", "health": "realtime"}, {"underrun_s": 0.1}, "void"),
+        ({"workers": "realtime", "health": "realtime", "tasks": [{"index": 0, "share": 0.3}]}, {}, "void"),
+        ({"workers": "short_slice", "health": "short_slice", "tasks": []}, {}, "void"),
+        ({}, {}, "void"),
+    ],
+)
+def test_a_quota_of_a_container_with_the_engine_excuses_it_only_if_it_stopped_the_driver(
+    scheduling: dict[str, object], changes: dict[str, object], outcome: str
+) -> None:
+    throttling = {"group": "/docker/x", "throttled_s": 8.0, "periods": 90, "share": 0.32, "cores": 2}
+    slow = paced(
+        window_operations=2000,
+        window_s=20.0,
+        throughput=Throughput(*[100.0] * 4),
+        latency=times(count=2000, p99=900.0),
+        accounting=OperationTotals(2000, 2000, 0, 0, 0, 0, 2000, 2000),
+        **changes,
+    )
+    evidence = RunEvidence({"scheduling": scheduling, "throttling": throttling})
+    assert evaluate_probe(1, 100.0, slow, OBJECTIVE, evidence).outcome == outcome

@@ -82,6 +82,15 @@ def granted_scheduling(driver: Mapping[str, object]) -> str:
     return str(part(driver, "scheduling").get("workers") or "normal") if driver else "unknown"
 
 
+def keeps_running(driver: Mapping[str, object]) -> bool:
+    """Returns whether all threads that measure began with real-time priority, and it is known in which tasks
+    workers lost it: in the others, neither other programs nor a CPU quota stopped these threads.
+    """
+    scheduling = part(driver, "scheduling")
+    is_known = "tasks" in scheduling or not number(scheduling, "demotions")
+    return is_known and scheduling.get("workers") == scheduling.get("health") == "realtime"
+
+
 def could_not_read_budget(driver: Mapping[str, object]) -> bool:
     """Returns whether workers lost real-time priority because their processor time could not be read."""
     return number(part(driver, "scheduling"), "unreadable") > 0

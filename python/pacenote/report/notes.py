@@ -46,6 +46,7 @@ from pacenote.verdict.driver_health import (
 )
 from pacenote.verdict.driver_pauses import gaps_between_tasks_text
 from pacenote.verdict.overhead_rules import failed_cleanup_text
+from pacenote.verdict.quota_rules import harmless_quota_text
 
 _TOP_ERRORS = 3
 """Maximum number of kinds of errors that are shown for each task."""
@@ -155,7 +156,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
         *(Note("Documents", _unchecked_text(unchecked)) for unchecked in record.unchecked_documents),
         *(Note("Driver", text) for text in demotion_texts(record.driver, record.tasks)),
         *(_clock_note(step) for step in clock_steps(record.driver)),
-        *_gaps_note(record),
+        *_unaffected_notes(record),
         *_unmeasured_note(unmeasured(record.driver)),
         *_short_race_note(record.driver),
         *(() if record.options.default_telemetry else (Note("Telemetry missing", _NO_TELEMETRY),)),
@@ -395,9 +396,12 @@ def _clock_note(step: ClockStep) -> Note:
     )
 
 
-def _gaps_note(record: RaceRecord) -> Iterator[Note]:
-    if text := gaps_between_tasks_text(part(record.driver, "clock"), record.tasks):
-        yield Note("Driver", text)
+def _unaffected_notes(record: RaceRecord) -> Iterator[Note]:
+    """Yields what happened to the driver without affecting measured times."""
+    gaps = gaps_between_tasks_text(part(record.driver, "clock"), record.tasks)
+    for text in (gaps, harmless_quota_text(record.driver, record.tasks)):
+        if text:
+            yield Note("Driver", text)
 
 
 def _unmeasured_note(missing: Sequence[str]) -> Iterator[Note]:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.driver_facts import listed, number, own_cores, part, threads_of
 from pacenote.model.driver_scheduling import core_advice, granted_scheduling
-from pacenote.model.finding import EVERYTHING, Finding, by_doubt, doubtful_after
+from pacenote.model.finding import EVERYTHING, Finding, by_doubt
 from pacenote.model.result import TaskResult
-from pacenote.units import format_count, format_excess, format_rate, format_share
+from pacenote.units import format_count, format_excess, format_rate
 from pacenote.verdict.driver_pauses import gap_findings, pause_findings
+from pacenote.verdict.quota_rules import quota_findings
 
 THREAD_CPU_SHARE = 0.80
 """Above this share of ten seconds, a busy driver thread may have queued requests behind its own work."""
@@ -66,9 +67,6 @@ by more than what matters.
 
 STOLEN_SHARE_OF_WINDOW = 0.20
 """The same limit for the ten seconds of a race with the most stolen time."""
-
-THROTTLED_SHARE = 0.05
-"""Longest acceptable time for which a CPU quota stops threads, as a share of the race."""
 
 CLOCK_READ_NS = 1_000
 """Longest acceptable duration of a clock reading, in nanoseconds: every request needs several readings."""
@@ -196,7 +194,7 @@ def suspect_findings(driver: Mapping[str, object], tasks: Sequence[TaskResult] =
     yield from pause_findings(driver)
     yield from clock_findings(driver)
     yield from _stolen(driver)
-    yield from _throttled(driver)
+    yield from quota_findings(driver, tasks)
 
 
 def host_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
@@ -529,39 +527,6 @@ def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
         "repeat on a quiet host, or on one with cores of its own",
         doubtful_from=doubtful_from,
     )
-
-
-def _throttled(driver: Mapping[str, object]) -> Iterator[Finding]:
-    """Judges the time for which a CPU quota stopped the group of the driver as if all of it were on one core:
-    on which of them its threads ran is not known, and another program of the group may have run on others.
-    """
-    throttling = part(driver, "throttling")
-    share, throttled_s = number(throttling, "share"), number(throttling, "throttled_s")
-    if share > THROTTLED_SHARE:
-        most = min(share, 1.0)
-        yield Finding(
-            f"a CPU quota stopped {_group(throttling)} for {format_rate(throttled_s)} s, added over its "
-            f"cores: {_of_race(throttling, most)} of the race (limit {THROTTLED_SHARE * 100:.0f} %)",
-            "machine",
-            "raise the quota of its container or control group",
-            doubtful_from=doubtful_after(most),
-        )
-
-
-def _of_race(throttling: Mapping[str, object], most: float) -> str:
-    """Returns the part of the race in which the group was stopped: the least if it was stopped on all cores
-    at once. Earlier versions did not record their number.
-    """
-    text = format_excess(most, THROTTLED_SHARE)
-    share, cores = number(throttling, "share"), number(throttling, "cores")
-    if cores > 1:
-        return f"at least {format_share(share / cores)} and at most {text}"
-    return f"up to {text}" if share > most else text
-
-
-def _group(throttling: Mapping[str, object]) -> str:
-    group = throttling.get("group")
-    return f"control group {group} of the driver" if isinstance(group, str) else "the driver"
 
 
 def _worst(shares: Sequence[tuple[float, str]], limit: float) -> str:

@@ -1,5 +1,6 @@
 //! Time for which the process could not run because its control group had used up its CPU quota, as in a container with
-//! a limit. The kernel stops all threads of such a group until the next period, which steal time does not include.
+//! a limit. The kernel stops the threads of such a group until the next period, except those with real-time priority;
+//! steal time does not include this.
 
 use std::fs;
 use std::path::{Path, PathBuf};
