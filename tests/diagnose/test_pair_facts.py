@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import blocks, compared, index, race, search
 from pacenote.compare.groups import compare_groups
@@ -10,6 +11,7 @@ from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.diagnose.pair_facts import add_pair_figures, changed_options, one_race
 from pacenote.model.comparison import ComparisonOptions
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord, RecordedTrack
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.system_metrics import SystemMetrics
@@ -62,6 +64,9 @@ def test_what_makes_a_comparison_invalid_is_measured() -> None:
         *("jvm.-Xss2m", "jvm.-Da", "set.engine.x"),
     }
     assert pair["settings_changed"] == 6.0
+    driven = race("c", 2, pacing=PacingOptions(open_loop=True, max_connections=64))
+    driven = replace(driven, client=replace(driven.client, hosts=("http://10.0.0.2:9200",), timeout_s=5.0))
+    assert changed_options(race("a"), driven) == {"open loop", "max connections", "timeout in seconds"}
 
 
 def test_a_task_that_achieves_its_target_on_both_sides_is_bound_by_it() -> None:

@@ -14,7 +14,7 @@ from pacenote.model.driver_scheduling import obtained_scheduling
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.snapshot import INDEX, MAX_NODES, READING, RaceSnapshot, Snapshot, UnreadGroups
 
-_OPTIONS = (
+OPTION_FIELDS = (
     *("car", "car_params", "challenge", "client", "corpora", "max_error_rate", "max_shortfall", "options"),
     *("other_clients", "pacing", "pipeline", "seed", "targets", "track", "user_tags"),
 )
@@ -303,7 +303,7 @@ def unread_reason(side: RaceConfiguration, key: str) -> str | None:
 
 
 def _options(record: RaceRecord) -> dict[str, str]:
-    names = _OPTIONS if record.imported is None else _IMPORTED_OPTIONS
+    names = OPTION_FIELDS if record.imported is None else _IMPORTED_OPTIONS
     facts = _flat("race", encode({name: getattr(record, name) for name in names}))
     if record.pipeline == "benchmark-only":
         return facts

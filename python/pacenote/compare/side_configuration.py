@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pacenote.compare.pairing import HALF_TAG
 from pacenote.model.codec import encode
 from pacenote.model.comparison import ComparedRace
+from pacenote.model.driving_options import WARMUP_DRAIN, driving_options
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.target_rate import TargetRate
 from pacenote.model.user_tags import tag_texts
 
 _SHOWN_VALUES = 3
@@ -49,8 +51,9 @@ _OF_HALVES = ("driver_cpus", "nodes cpus")
 def mixed_configuration(races: Sequence[ComparedRace]) -> str:
     """Returns in what the races of a side differ, with the number of races of each value, or empty text.
 
-    Only what the user chooses counts: engine, car, the options of the race, and the revision and parameters
-    of the track. Races that took turns at the halves of a machine may have other CPUs.
+    Only what the user chooses counts: engine, car, the options of the race, its pacing, connections and
+    target rates, and the revision and parameters of the track. Races that took turns at the halves of a
+    machine may have other CPUs.
     """
     every = [dict(_facts(race.record)) for race in races]
     names = dict.fromkeys(name for facts in every for name in facts)
@@ -72,12 +75,22 @@ def _facts(record: RaceRecord) -> Iterator[tuple[str, str]]:
         "build flavor": cluster.flavor,
         "build hash": cluster.build_hash,
         "car": "+".join(record.car),
+        "pipeline": record.pipeline,
         "track revision": record.track.revision,
     }
     yield from ((name, str(value)) for name, value in facts.items() if value)
     yield from ((f"car parameter {name}", str(value)) for name, value in record.car_params.items())
     yield from ((f"track parameter {name}", str(value)) for name, value in record.track.params.items())
     yield from _options(record)
+    yield from ((name, text) for name, text in driving_options(record).items() if name != WARMUP_DRAIN)
+    yield from ((f"target rate of {name}", _rate_text(rate, record)) for name, rate in record.targets.items())
+
+
+def _rate_text(target: TargetRate, record: RaceRecord) -> str:
+    """Returns a target rate, with arrivals that are those of the track."""
+    rate = f"{target.value:,.10g} {target.unit}/s"
+    is_of_track = record.pacing.arrivals is None and target.arrivals != "deterministic"
+    return f"{rate} ({target.arrivals})" if is_of_track else rate
 
 
 def _options(record: RaceRecord) -> Iterator[tuple[str, str]]:

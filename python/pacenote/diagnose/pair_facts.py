@@ -8,6 +8,7 @@ from statistics import median, stdev
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.model.comparison import Comparison, MetricComparison
+from pacenote.model.driving_options import driving_options
 from pacenote.model.imported import ImportedTask, imported_tasks
 from pacenote.model.race_frequencies import changed_frequency
 from pacenote.model.race_record import RaceRecord
@@ -243,4 +244,4 @@ def _options(record: RaceRecord) -> Iterator[tuple[str, object]]:
         yield f"jvm.{name}", value or True
     for name in ("runtime_jdk", "data", "caches", "plugins", "nodes", "include_tasks", "exclude_tasks"):
         yield name, getattr(options, name)
-    yield "compress", (record.client.compress, record.client.tls, record.client.accept_encoding)
+    yield from driving_options(record).items()

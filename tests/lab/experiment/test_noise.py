@@ -9,6 +9,7 @@ from pacenote.compare.metrics import race_metrics
 from pacenote.lab.experiment.noise import noise_document, noise_key, noise_values, stored_noise
 from pacenote.model.experiment import Experiment, Variant
 from pacenote.model.experiment_result import NoiseValue
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.stats.blocks import detectable_effect
 from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.file_lock import is_file_locked
@@ -155,8 +156,10 @@ def test_races_of_another_engine_or_with_other_data_have_another_key():
         replace(record, track=replace(record.track, params={"docs": 5})),
         replace(record, cluster=replace(record.cluster, version="9.9.9")),
         replace(record, options=replace(record.options, settings={"index.codec": "default"})),
+        replace(record, pacing=PacingOptions(open_loop=True)),
+        replace(record, pacing=PacingOptions(open_loop=True, arrivals="poisson")),
     )
-    assert len({noise_key(record), *map(noise_key, others)}) == 5
+    assert len({noise_key(record), *map(noise_key, others)}) == 7
     assert noise_key(race("b", 3, seed=7)) == noise_key(record)
 
 

@@ -20,6 +20,7 @@ from pacenote.model.codec import encode
 from pacenote.model.comparison import MetricId
 from pacenote.model.experiment import Options
 from pacenote.model.experiment_result import NoiseValue
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord
 from pacenote.stats.blocks import detectable_effect
 from pacenote.stats.noise_floor import MIN_RACES, noise_floor, noise_to_plan_with
@@ -103,7 +104,9 @@ def _counts(doubts: RaceDoubts, datum: Datum | None, metric: MetricId) -> bool:
 
 
 def noise_key(record: RaceRecord) -> str:
-    """Returns the key of a noise: that of the host, the workload, the engine and its configuration."""
+    """Returns the key of a noise: that of the host, the workload, its pacing, the engine and its
+    configuration.
+    """
     options = record.options
     parts = (
         *(record.environment.host_name, record.track.name, record.challenge, record.track.params),
@@ -111,6 +114,8 @@ def noise_key(record: RaceRecord) -> str:
         *(record.cluster.distribution, record.cluster.version, record.car, record.car_params),
         *(options.plugins, options.settings, options.jvm_options, options.engine_variables),
         *(record.client.tls, record.client.compress, record.client.accept_encoding),
+        # Without it, noises that earlier versions stored keep their keys.
+        *(() if record.pacing == PacingOptions() else (record.pacing,)),
     )
     return _digest(json.dumps(encode(parts), sort_keys=True, default=str))
 

@@ -1,0 +1,51 @@
+"""The options of a race that determine how its driver sends requests: its pacing and its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.race_record import RaceRecord, RecordedClient
+
+WARMUP_DRAIN = "warm-up drain"
+"""The name of the option that lets the measured window wait for the backlog of the warm-up."""
+
+
+def driving_options(record: RaceRecord) -> Mapping[str, str]:
+    """Returns these options by their names in messages, without those that are not set.
+
+    The addresses of hosts and proxies are not among them: they say where an engine is, not what it is sent.
+    """
+    options = [*_pacing(record.pacing), *_client(record.client)]
+    for cluster, client in record.other_clients.items():
+        options += [(f"{name} of cluster {cluster}", value) for name, value in _client(client)]
+    return {name: _text(value) for name, value in options if value not in (None, ())}
+
+
+def _pacing(pacing: PacingOptions) -> Iterator[tuple[str, object]]:
+    yield "open loop", pacing.open_loop
+    yield "max connections", pacing.max_connections
+    yield "arrivals", pacing.arrivals
+    yield "spin time in µs", pacing.spin_us
+    yield WARMUP_DRAIN, pacing.warmup_drain
+
+
+def _client(client: RecordedClient) -> Iterator[tuple[str, object]]:
+    yield "TLS", client.tls
+    yield "certificates verified", client.certificates_verified
+    yield "host names verified", client.host_names_verified
+    yield "client certificate", client.client_certificate
+    yield "authentication", client.authentication
+    yield "compressed requests", client.compress
+    # Older records lack it if it follows from the compression of requests.
+    yield "accepted encoding", client.accept_encoding or ("gzip" if client.compress else "identity")
+    yield "timeout in seconds", client.timeout_s
+    yield "headers", client.headers
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
