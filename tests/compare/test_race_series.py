@@ -14,6 +14,7 @@ from pacenote.compare.race_series import race_series
 from pacenote.compare.trend import find_trend
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import EndedBy, WorkTotals
+from pacenote.model.target_rate import TargetRate
 from pacenote.model.trend import Trend, TrendOptions
 
 CHANGED_FROM = 10
@@ -42,6 +43,14 @@ def with_documents(races: list[RaceRecord], documents: int, ended_by: EndedBy) -
 def _indexing(own: RaceRecord, number: int, documents: int, ended_by: EndedBy) -> object:
     work = WorkTotals(documents, 0) if number >= CHANGED_FROM else own.tasks[0].work
     return replace(own.tasks[0], work=work, ended_by=ended_by)
+
+
+def with_target(races: list[RaceRecord], rate: float) -> list[RaceRecord]:
+    """Returns the nights, of which the last six have this target rate, and the others 100 ops/s."""
+    return [
+        replace(own, targets={"term": TargetRate(rate if number >= CHANGED_FROM else 100.0)})
+        for number, own in enumerate(races)
+    ]
 
 
 def profiled(races: list[RaceRecord], first: int) -> list[RaceRecord]:
@@ -74,6 +83,11 @@ def trend_of(races: list[RaceRecord], **options: object) -> Trend:
             "10 races have another work of a task than the newest one: "
             "index-append indexes 740,000 documents instead of 1,480,000",
         ),
+        (
+            with_target(nights(), 150.0),
+            "10 races have another work of a task than the newest one: "
+            "term has the target rate 100 ops/s instead of 150 ops/s",
+        ),
     ],
 )
 def test_a_series_begins_where_a_task_does_something_else(races, reason):
@@ -94,6 +108,7 @@ def test_a_series_begins_where_a_task_does_something_else(races, reason):
         with_documents(nights(), 745_000, "source"),
         # A slower engine indexes less in the same time, which must not hide that it is slower.
         with_documents(nights(), 500_000, "time"),
+        with_target(nights(), 100.0),
     ],
 )
 def test_a_series_goes_on_if_its_tasks_do_the_same(races):

@@ -180,7 +180,7 @@ def test_further_clusters_and_target_rates_are_named():
     ]
     assert mixed_configuration(compared(*races)) == (
         "timeout in seconds of cluster b: 5 (1), 60 (1); "
-        "target rate of term: 100 ops/s (poisson) (1), 1,500.5 ops/s (poisson) (1)"
+        "target rate of term: 100 ops/s with poisson arrivals (1), 1,500.5 ops/s with poisson arrivals (1)"
     )
 
 

@@ -107,14 +107,19 @@ class _RacedTask:
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether its throughput is that of its schedule: it has a target rate and keeps it, and sent nearly
-        all of its operations, since those that were not sent have no latency.
-        """
-        target = self.record.targets.get(self.task.task)
-        if not self.task.paced or leaves_unsent(self.task):
-            return False
-        joins = late_joins(self.record.driver, self.task.index)
-        return target is None or not misses_target(self.task, target, self.record.max_shortfall, joins)
+        """Whether its throughput is that of its schedule."""
+        return is_scheduled(self.task, self.record)
+
+
+def is_scheduled(task: TaskResult, record: RaceRecord) -> bool:
+    """Returns whether the throughput of a task in a race is that of its schedule: it has a target rate and
+    keeps it, and sent nearly all of its operations, since those that were not sent have no latency.
+    """
+    target = record.targets.get(task.task)
+    if not task.paced or leaves_unsent(task):
+        return False
+    joins = late_joins(record.driver, task.index)
+    return target is None or not misses_target(task, target, record.max_shortfall, joins)
 
 
 def _deciding_tasks(record: RaceRecord) -> list[TaskResult]:

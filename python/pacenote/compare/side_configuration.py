@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pacenote.compare.pairing import HALF_TAG
 from pacenote.model.codec import encode
 from pacenote.model.comparison import ComparedRace
-from pacenote.model.driving_options import WARMUP_DRAIN, driving_options
+from pacenote.model.driving_options import WARMUP_DRAIN, driving_options, target_text
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.target_rate import TargetRate
 from pacenote.model.user_tags import tag_texts
 
 _SHOWN_VALUES = 3
@@ -83,14 +82,10 @@ def _facts(record: RaceRecord) -> Iterator[tuple[str, str]]:
     yield from ((f"track parameter {name}", str(value)) for name, value in record.track.params.items())
     yield from _options(record)
     yield from ((name, text) for name, text in driving_options(record).items() if name != WARMUP_DRAIN)
-    yield from ((f"target rate of {name}", _rate_text(rate, record)) for name, rate in record.targets.items())
-
-
-def _rate_text(target: TargetRate, record: RaceRecord) -> str:
-    """Returns a target rate, with arrivals that are those of the track."""
-    rate = f"{target.value:,.10g} {target.unit}/s"
-    is_of_track = record.pacing.arrivals is None and target.arrivals != "deterministic"
-    return f"{rate} ({target.arrivals})" if is_of_track else rate
+    # Arrivals that an option chooses are named as such.
+    of_track = record.pacing.arrivals is None
+    for name, target in record.targets.items():
+        yield f"target rate of {name}", target_text(target, with_arrivals=of_track)
 
 
 def _options(record: RaceRecord) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,6 @@
-"""Whether the tasks of two races do the same: those of one name, by operation type, unit and documents."""
+"""Whether the tasks of two races do the same: those of one name, by operation type, unit, target rate and
+documents.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pacenote.compare.task_validity import MAX_DATA_CHANGE
+from pacenote.model.driving_options import target_text
 from pacenote.model.imported import imported_tasks
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes, reported_tasks
 from pacenote.units import format_count
 
@@ -30,6 +34,9 @@ class TaskWork:
     them, so that a time that ended does not.
     """
 
+    target: str = ""
+    """Its target rate, or that it has none."""
+
 
 def task_works(record: RaceRecord) -> Mapping[str, TaskWork]:
     """Returns what the reported tasks of a race do, by name."""
@@ -41,6 +48,7 @@ def task_works(record: RaceRecord) -> Mapping[str, TaskWork]:
             task.operation_type,
             task.unit,
             task.work.done + task.work.failed if indexes(task) and task.ended_by in _BOUNDED else None,
+            _target(task, record),
         )
         for task in reported_tasks(record)
     }
@@ -55,11 +63,20 @@ def other_work(own: Mapping[str, TaskWork], usual: Mapping[str, TaskWork]) -> st
     return next(texts, "")
 
 
+def _target(task: TaskResult, record: RaceRecord) -> str:
+    """Returns the target rate of a task; empty if a scheduler, or a rate that was not recorded, paces it."""
+    target = record.targets.get(task.task)
+    return "" if target is None and task.paced else target_text(target)
+
+
 def _differences(own: TaskWork, usual: TaskWork) -> Iterator[str]:
     for what in ("operation_type", "unit"):
         value, expected = getattr(own, what), getattr(usual, what)
         if value and expected and value != expected:
             yield f"has the {what.replace('_', ' ')} {value} instead of {expected}"
+    if own.target and usual.target and own.target != usual.target:
+        rate = own.target if own.target == target_text(None) else f"the target rate {own.target}"
+        yield f"has {rate} instead of {usual.target}"
     if own.documents and usual.documents and _differ(own.documents, usual.documents):
         count = format_count(own.documents, "document")
         yield f"indexes {count} instead of {usual.documents:,}"

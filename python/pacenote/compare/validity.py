@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from pacenote.compare.imported_validity import imported_findings, tool_findings
 from pacenote.compare.pairing import PairedRaces, block_of, is_duet, share_ids
 from pacenote.compare.race_findings import count_text, listed, names_text, race_findings
+from pacenote.compare.target_validity import target_findings
 from pacenote.compare.task_validity import task_findings
-from pacenote.compare.value_shares import shares_differ
+from pacenote.compare.value_shares import Sides, differing
 from pacenote.model.comparison import FIRST_LOOK, ComparedRace, ComparisonOptions, FactDifference
 from pacenote.model.driver_scheduling import could_not_read_budget, granted_scheduling, obtained_scheduling
 from pacenote.model.finding import EVERYTHING, Cause, Finding
@@ -33,8 +34,6 @@ _UNBLOCKED = "the races are not compared within blocks, so that a drift of the m
 _CONTAINER = re.compile("[0-9a-f]{12}")
 """A name that Docker gives a container."""
 
-_Sides = tuple[Sequence[ComparedRace], Sequence[ComparedRace]]
-
 
 def voiding_findings(races: PairedRaces, options: ComparisonOptions) -> list[Finding]:
     """Returns what may make metrics of these races void: findings that make figures doubtful do."""
@@ -47,8 +46,13 @@ def voiding_findings(races: PairedRaces, options: ComparisonOptions) -> list[Fin
         *_profiling(races),
         *_data(races),
         *_machines(races),
-        *(imported_findings(races) if _imported(races) == {True} else task_findings(races)),
+        *(imported_findings(races) if _imported(races) == {True} else _of_tasks(races)),
     ]
+
+
+def _of_tasks(races: PairedRaces) -> Iterator[Finding]:
+    yield from task_findings(races)
+    yield from target_findings(races)
 
 
 def limiting_findings(
@@ -98,19 +102,7 @@ def _tracks(races: PairedRaces) -> Iterator[Finding]:
             return
 
 
-def _differing(races: PairedRaces, value_of: Callable[[ComparedRace], Hashable]) -> _Sides | None:
-    """Returns the races of both sides between which a property differs: the pairs that do or, without pairs,
-    all of them if it is distributed differently. Returns None if it does not differ.
-    """
-    if races.design == "unpaired":
-        values = [list(map(value_of, side)) for side in (races.baseline, races.contender)]
-        return (races.baseline, races.contender) if shares_differ(*values) else None
-    both = zip(races.baseline, races.contender, strict=True)
-    pairs = [(old, new) for old, new in both if value_of(old) != value_of(new)]
-    return ([old for old, _ in pairs], [new for _, new in pairs]) if pairs else None
-
-
-def _sides_text(sides: _Sides, races: PairedRaces, value_of: Callable[[ComparedRace], str]) -> str:
+def _sides_text(sides: Sides, races: PairedRaces, value_of: Callable[[ComparedRace], str]) -> str:
     """Returns the values of both sides; if only some pairs differ, with their blocks."""
     old, new = (_counted(side, value_of) for side in sides)
     blocks = list(dict.fromkeys(map(block_of, sides[0])))
@@ -161,7 +153,7 @@ def _profiling(races: PairedRaces) -> Iterator[Finding]:
     """Yields that one side was profiled and the other was not, or otherwise; that both were is in the reasons
     of their verdicts.
     """
-    if sides := _differing(races, _profilers):
+    if sides := differing(races, _profilers):
         yield _void(
             f"profiling differs: {_sides_text(sides, races, _profilers)}",
             advice="compare races that are not profiled",
@@ -194,7 +186,7 @@ def _data(races: PairedRaces) -> Iterator[Finding]:
             for corpus in race.record.corpora
         )
 
-    if sides := _differing(races, data):
+    if sides := differing(races, data):
         text = _data_text
         if set(map(text, sides[0])) == set(map(text, sides[1])):
             text = _exact_data_text
@@ -230,7 +222,7 @@ def _machines(races: PairedRaces) -> Iterator[Finding]:
         return machine_text(race.record.environment, first)
 
     advice = "run the races of both sides on the same machine"
-    if sides := _differing(races, machine):
+    if sides := differing(races, machine):
         yield _void(f"the machines differ: {_sides_text(sides, races, machine)}", "machine", advice)
     elif _has_own_hosts(races):
         sides = (races.baseline, races.contender)
@@ -246,7 +238,7 @@ def _machines(races: PairedRaces) -> Iterator[Finding]:
             yield _warning(
                 f"the {what} changed between the races: {_values(races.all, value_of)}",
                 "machine",
-                "run all races without changing the machine" if _differing(races, value_of) else "",
+                "run all races without changing the machine" if differing(races, value_of) else "",
             )
 
 
@@ -286,7 +278,7 @@ def _engine_hosts(race: ComparedRace) -> str:
 
 def _scheduling(races: PairedRaces) -> Iterator[Finding]:
     """Yields that the kernel scheduled the driver differently: times include its waits for a core."""
-    if sides := _differing(races, _obtained_scheduling):
+    if sides := differing(races, _obtained_scheduling):
         begun = {granted_scheduling(race.record.driver) for race in races.all}
         unread = any(could_not_read_budget(race.record.driver) for race in races.all)
         # With the same permissions, workers lost their priority because they used more than their budget.

@@ -1,10 +1,28 @@
-"""Whether the values of a property are distributed alike in two groups of races."""
+"""Whether a property differs between two groups of races, or its values are distributed alike in both."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
+
+from pacenote.compare.pairing import PairedRaces
+from pacenote.model.comparison import ComparedRace
+
+Sides = tuple[Sequence[ComparedRace], Sequence[ComparedRace]]
+"""Races of the baseline and of the contender."""
+
+
+def differing(races: PairedRaces, value_of: Callable[[ComparedRace], Hashable]) -> Sides | None:
+    """Returns the races of both sides between which a property differs: the pairs that do or, without pairs,
+    all of them if it is distributed differently. Returns None if it does not differ.
+    """
+    if races.design == "unpaired":
+        values = [list(map(value_of, side)) for side in (races.baseline, races.contender)]
+        return (races.baseline, races.contender) if shares_differ(*values) else None
+    both = zip(races.baseline, races.contender, strict=True)
+    pairs = [(old, new) for old, new in both if value_of(old) != value_of(new)]
+    return ([old for old, _ in pairs], [new for _, new in pairs]) if pairs else None
 
 
 def shares_differ(baseline: Sequence[Hashable], contender: Sequence[Hashable]) -> bool:

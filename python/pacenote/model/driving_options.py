@@ -1,4 +1,4 @@
-"""The options of a race that determine how its driver sends requests: its pacing and its connections."""
+"""What determines how the driver of a race sends requests: its pacing, its connections, and target rates."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient
+from pacenote.model.target_rate import TargetRate
 
 WARMUP_DRAIN = "warm-up drain"
 """The name of the option that lets the measured window wait for the backlog of the warm-up."""
@@ -20,6 +21,15 @@ def driving_options(record: RaceRecord) -> Mapping[str, str]:
     for cluster, client in record.other_clients.items():
         options += [(f"{name} of cluster {cluster}", value) for name, value in _client(client)]
     return {name: _text(value) for name, value in options if value not in (None, ())}
+
+
+def target_text(target: TargetRate | None, *, with_arrivals: bool = True) -> str:
+    """Returns a target rate in words; arrivals are named unless they are regular."""
+    if target is None:
+        return "no target rate"
+    rate = f"{target.value:,.10g} {target.unit}/s"
+    is_regular = target.arrivals == "deterministic"
+    return rate if is_regular or not with_arrivals else f"{rate} with {target.arrivals} arrivals"
 
 
 def _pacing(pacing: PacingOptions) -> Iterator[tuple[str, object]]:
