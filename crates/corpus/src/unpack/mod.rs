@@ -5,9 +5,13 @@
 
 mod archive_file;
 mod fill;
+#[cfg(test)]
+mod header_tests;
 mod members;
 mod parallel_bzip2;
 mod tar;
+#[cfg(test)]
+mod tests;
 mod writer_thread;
 mod zip;
 mod zstd_frames;
@@ -22,7 +26,7 @@ use archive_file::{ArchiveFile, RangeReader};
 use fill::fill;
 use members::{MemberSelector, RefusedMember};
 use parallel_bzip2::BlockReader;
-use tar::TarReader;
+use tar::{TarEntry, TarReader};
 use writer_thread::WriterPipe;
 
 use crate::error::CorpusError;
@@ -34,10 +38,16 @@ const READ_SIZE: usize = 1 << 20;
 /// Number of decompressed bytes per write.
 const WRITE_SIZE: usize = 256 << 10;
 
+/// Number of bytes read at a time of what is not written, such as other members, of which an archive may have many.
+const SKIP_SIZE: usize = 16 << 10;
+
 /// Limits for an archive whose unpacked size is unknown: this many bytes or this many times the size of the archive,
 /// whichever is more. The corpora of public tracks compress to between a tenth and a fiftieth of their size.
 const MAX_GROWTH_BYTES: u64 = 1 << 30;
 const MAX_GROWTH_FACTOR: u64 = 1000;
+
+/// Number of headers that a tar archive may have. One of a corpus has few.
+const MAX_TAR_HEADERS: u64 = 100_000;
 
 /// How a stream of bytes is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +157,7 @@ pub fn unpack(
     let limits = UnpackLimits {
         max_bytes,
         default_max_bytes: MAX_GROWTH_BYTES,
+        max_tar_headers: MAX_TAR_HEADERS,
         free_space,
         thread_count: parallel_bzip2::thread_count(),
     };
@@ -158,6 +169,7 @@ struct UnpackLimits {
     max_bytes: Option<u64>,
     /// The limit without `max_bytes`: [`MAX_GROWTH_BYTES`].
     default_max_bytes: u64,
+    max_tar_headers: u64,
     free_space: FreeSpace,
     /// Number of threads that decompress bzip2.
     thread_count: usize,
@@ -220,7 +232,7 @@ struct Unpacker<'a> {
     archive_size: u64,
     limits: UnpackLimits,
     archive_bytes_read: &'a Cell<u64>,
-    /// Number of bytes unpacked so far, including those of other members.
+    /// Number of bytes unpacked so far, including those of other members and of headers.
     bytes_out: u64,
     /// Number of unpacked bytes at which progress is reported next.
     report_at: u64,
@@ -255,7 +267,11 @@ impl Unpacker<'_> {
         let refused = |member: RefusedMember| CorpusError::refused(archive, member.name, member.reason);
         let mut tar = TarReader::new(self.open_stream(compression)?);
         let (mut selector, mut selected_output) = (MemberSelector::new(&name), None);
-        while let Some(member) = tar.next_member().map_err(|cause| CorpusError::corrupt(archive, cause))? {
+        let mut header_count = 0;
+        while let Some(entry) = tar.next_entry().map_err(|cause| CorpusError::corrupt(archive, cause))? {
+            header_count += 1;
+            self.count_header(header_count, tar.take_overhead())?;
+            let TarEntry::Member(member) = entry else { continue };
             let selected = selector.try_select(&member.name, member.kind);
             let selected = selected.map_err(refused)?;
             if selected {
@@ -263,11 +279,24 @@ impl Unpacker<'_> {
                 drop(selected_output.take());
                 selected_output = Some(self.create_output()?);
             }
-            self.copy(&member.name, &mut tar, selected_output.as_mut().filter(|_| selected))?;
+            if member.size > 0 {
+                self.copy(&member.name, &mut tar, selected_output.as_mut().filter(|_| selected))?;
+            }
         }
         // The rest is padding and, in some formats, the checksum of the entire stream.
         self.copy(&name, &mut tar.into_rest(), None)?;
         self.selected(&selector, selected_output)
+    }
+
+    /// Counts a header of a tar archive, with what belongs to it, within the limits.
+    fn count_header(&mut self, number: u64, bytes: u64) -> Result<(), CorpusError> {
+        let limit = self.limits.max_tar_headers;
+        if number > limit {
+            return Err(self.unsupported(format!("it has more than {limit} tar headers")));
+        }
+        self.bytes_out += bytes;
+        self.check_limit(&self.name, self.bytes_out, self.archive_limit())?;
+        self.report_when_due()
     }
 
     fn unpack_zip(&mut self) -> Result<CorpusWriter, CorpusError> {
@@ -337,34 +366,50 @@ impl Unpacker<'_> {
         stream: &mut dyn Read,
         pipe: Option<&WriterPipe>,
     ) -> Result<(), CorpusError> {
-        let growth_limit =
-            self.limits.default_max_bytes.max(self.archive_size.saturating_mul(MAX_GROWTH_FACTOR));
-        let member_limit = self.limits.max_bytes.unwrap_or(growth_limit);
-        let archive_limit = growth_limit.saturating_add(self.limits.max_bytes.unwrap_or(0));
-        let (mut buffer, mut member_bytes) = (vec![0; WRITE_SIZE], 0);
+        let member_limit = self.limits.max_bytes.unwrap_or(self.growth_limit());
+        let buffer_size = if pipe.is_some() { WRITE_SIZE } else { SKIP_SIZE };
+        let (mut buffer, mut member_bytes) = (vec![0; buffer_size], 0);
         loop {
             let filled =
                 fill(stream, &mut buffer).map_err(|cause| CorpusError::corrupt(self.archive, cause))?;
             let buffer_full = filled == buffer.len();
             self.bytes_out += filled as u64;
             member_bytes += if pipe.is_some() { filled as u64 } else { 0 };
-            for (bytes, limit) in [(member_bytes, member_limit), (self.bytes_out, archive_limit)] {
-                if bytes > limit {
-                    let member = name.escape_debug().collect();
-                    return Err(CorpusError::TooLarge { path: self.archive.to_path_buf(), member, limit });
-                }
-            }
+            self.check_limit(name, member_bytes, member_limit)?;
+            self.check_limit(name, self.bytes_out, self.archive_limit())?;
             if pipe.is_some_and(|pipe| !pipe.send(&mut buffer, filled)) {
                 return Ok(()); // the writer returns the error
             }
-            if self.bytes_out >= self.report_at {
-                self.report_at = self.bytes_out + REPORT_EVERY;
-                self.report()?;
-            }
+            self.report_when_due()?;
             if !buffer_full {
                 return Ok(());
             }
         }
+    }
+
+    fn growth_limit(&self) -> u64 {
+        self.limits.default_max_bytes.max(self.archive_size.saturating_mul(MAX_GROWTH_FACTOR))
+    }
+
+    /// Returns how many bytes the archive may have in all: those of members that are not selected also count.
+    fn archive_limit(&self) -> u64 {
+        self.growth_limit().saturating_add(self.limits.max_bytes.unwrap_or(0))
+    }
+
+    fn check_limit(&self, member: &str, bytes: u64, limit: u64) -> Result<(), CorpusError> {
+        if bytes <= limit {
+            return Ok(());
+        }
+        let member = member.escape_debug().collect();
+        Err(CorpusError::TooLarge { path: self.archive.to_path_buf(), member, limit })
+    }
+
+    fn report_when_due(&mut self) -> Result<(), CorpusError> {
+        if self.bytes_out < self.report_at {
+            return Ok(());
+        }
+        self.report_at = self.bytes_out + REPORT_EVERY;
+        self.report()
     }
 
     fn report(&mut self) -> Result<(), CorpusError> {
@@ -415,169 +460,5 @@ impl<R: Read> Read for CountingReader<'_, R> {
         let read = self.source.read(buffer)?;
         self.archive_bytes_read.set(self.archive_bytes_read.get() + read as u64);
         Ok(read)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs::File;
-    use std::io::Write;
-
-    const LIMITS: UnpackLimits =
-        UnpackLimits { max_bytes: None, default_max_bytes: MAX_GROWTH_BYTES, free_space, thread_count: 1 };
-
-    #[test]
-    fn unpacking_stops_before_the_disk_is_full() {
-        let folder = tempfile::tempdir().unwrap();
-        let archive = folder.path().join("data.json.gz");
-        let mut packed =
-            flate2::write::GzEncoder::new(File::create(&archive).unwrap(), flate2::Compression::fast());
-        packed.write_all(b"{}\n").unwrap();
-        packed.finish().unwrap();
-        let limits = UnpackLimits { free_space: |_| Ok(50 << 20), ..LIMITS };
-        let error =
-            unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(())).unwrap_err();
-        assert!(matches!(error, CorpusError::DiskFull { free: 52_428_800, .. }), "{error}");
-        assert!(error.to_string().contains("data.json: the disk has 50 MiB left"), "{error}");
-        assert_eq!(
-            std::fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "a file was left beside the archive"
-        );
-    }
-
-    #[test]
-    fn unpacking_stops_when_the_disk_fills_meanwhile() {
-        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let archive = from.path().join("data.json.zst");
-        std::fs::write(&archive, zstd::encode_all(&vec![b'x'; 64 << 20][..], 1).unwrap()).unwrap();
-        // There is enough room at the first check, but too little after some data has been written.
-        let free_space: FreeSpace = |folder| {
-            let size = |file: io::Result<std::fs::DirEntry>| file?.metadata().map(|file| file.len());
-            let used: u64 = std::fs::read_dir(folder)?.map(size).sum::<io::Result<_>>()?;
-            Ok((100_u64 << 20).saturating_sub(used))
-        };
-        let limits = UnpackLimits { free_space, ..LIMITS };
-        let mut most = 0;
-        let error = unpack_within(&archive, to.path(), limits, &mut |now| {
-            most = now.bytes_out;
-            ControlFlow::Continue(())
-        })
-        .unwrap_err();
-        assert!(matches!(error, CorpusError::DiskFull { free: 70_000_000..84_000_000, .. }), "{error}");
-        assert!(most < 48 << 20, "unpacking continued to {most} bytes");
-        assert_eq!(std::fs::read_dir(to.path()).unwrap().count(), 0, "a file was left behind");
-    }
-
-    #[test]
-    fn names_determine_the_kind_and_the_data_file() {
-        for (name, kind, data) in [
-            ("a.json", ArchiveKind::Stream(Compression::None), "a.json"),
-            ("a", ArchiveKind::Stream(Compression::None), "a"),
-            ("a.json.gz", ArchiveKind::Stream(Compression::Gzip), "a.json"),
-            ("a.json.BZ2", ArchiveKind::Stream(Compression::Bzip2), "a.json"),
-            ("a.ndjson.zst", ArchiveKind::Stream(Compression::Zstd), "a.ndjson"),
-            ("a.json.tar.gz", ArchiveKind::Tar(Compression::Gzip), "a.json"),
-            ("a.json.tar.bz2", ArchiveKind::Tar(Compression::Bzip2), "a.json"),
-            ("a.json.tar.zst", ArchiveKind::Tar(Compression::Zstd), "a.json"),
-            ("a.json.tgz", ArchiveKind::Tar(Compression::Gzip), "a.json"),
-            ("a.json.tar", ArchiveKind::Tar(Compression::None), "a.json"),
-            ("a.json.Zip", ArchiveKind::Zip, "a.json"),
-        ] {
-            assert_eq!(ArchiveKind::split_name(Path::new(name)), (kind, data.to_owned()), "{name}");
-        }
-    }
-
-    #[test]
-    fn without_a_limit_an_archive_may_expand_to_a_thousand_times_its_size() {
-        let folder = tempfile::tempdir().unwrap();
-        let archive = folder.path().join("data.json.zst");
-        let unpack_of = |data: &[u8]| {
-            std::fs::write(&archive, zstd::encode_all(data, 3).unwrap()).unwrap();
-            let limits = UnpackLimits { default_max_bytes: 1000, ..LIMITS };
-            unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(()))
-        };
-        let noise = noise(5000);
-        assert_eq!(
-            unpack_of(&noise).unwrap().bytes,
-            5000,
-            "the output is above the smallest limit, but not above what the archive allows"
-        );
-        assert_eq!(unpack_of(&noise[..900]).unwrap().bytes, 900);
-        assert!(matches!(unpack_of(&vec![b'x'; 1 << 20]).unwrap_err(), CorpusError::TooLarge { .. }));
-    }
-
-    fn opened(archive: &Path) -> Arc<ArchiveFile> {
-        Arc::new(ArchiveFile::open(archive).unwrap())
-    }
-
-    /// Returns data that compresses poorly, so that it fills several blocks of the smallest size.
-    fn noise(bytes: usize) -> Vec<u8> {
-        let mut state = 1_u64;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            state.to_be_bytes()[0]
-        };
-        std::iter::repeat_with(&mut next).take(bytes).collect()
-    }
-
-    #[test]
-    fn bzip2_gives_the_same_data_on_any_number_of_threads() {
-        let folder = tempfile::tempdir().unwrap();
-        let archive = folder.path().join("data.json.bz2");
-        let pack = |data: &[u8]| {
-            let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-            packed.write_all(data).unwrap();
-            packed.finish().unwrap()
-        };
-        // One stream of many blocks; runs of bytes, which expand the most; one stream per block; an empty stream
-        // between others.
-        let data = [noise(150_000), vec![b'x'; 400_000], noise(50_000)].concat();
-        let streams: Vec<Vec<u8>> = data.chunks(90_000).map(pack).collect();
-        let streams = [streams.concat(), pack(b""), pack(b"{}\n")].concat();
-        let mut behind = data.clone();
-        behind.extend_from_slice(b"{}\n");
-        let mut all_equal = true;
-        for (bytes, expected) in [(pack(&data), &data), (streams, &behind), (pack(b""), &Vec::new())] {
-            std::fs::write(&archive, &bytes).unwrap();
-            for thread_count in [1, 3] {
-                let limits = UnpackLimits { thread_count, ..LIMITS };
-                let unpacked =
-                    unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(()));
-                all_equal &= std::fs::read(unpacked.unwrap().path).unwrap() == *expected;
-            }
-            let archive_bytes_read = Cell::new(0);
-            let blocks = BlockReader::new(&opened(&archive), 2, &archive_bytes_read).unwrap();
-            let mut unpacked = Vec::new();
-            io::BufReader::new(blocks).read_to_end(&mut unpacked).unwrap();
-            all_equal &= unpacked == *expected;
-        }
-        assert!(all_equal, "the unpacked data differs");
-    }
-
-    #[test]
-    fn truncated_bzip2_is_detected_wherever_it_ends() {
-        let folder = tempfile::tempdir().unwrap();
-        let archive = folder.path().join("data.json.bz2");
-        let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-        packed.write_all(&noise(110_000)).unwrap();
-        let whole = packed.finish().unwrap();
-        let ends = (1..40).chain((40..whole.len()).step_by(19_919)).chain(whole.len() - 15..whole.len());
-        for end in ends {
-            std::fs::write(&archive, &whole[..end]).unwrap();
-            let archive_bytes_read = Cell::new(0);
-            let mut blocks = BlockReader::new(&opened(&archive), 2, &archive_bytes_read).unwrap();
-            let error = io::copy(&mut blocks, &mut io::sink()).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{end}: {error}");
-        }
-        for at in (0..whole.len()).step_by(19_973) {
-            let mut wrong = whole.clone();
-            wrong[at] ^= 0x10;
-            std::fs::write(&archive, &wrong).unwrap();
-            let archive_bytes_read = Cell::new(0);
-            let mut blocks = BlockReader::new(&opened(&archive), 2, &archive_bytes_read).unwrap();
-            io::copy(&mut blocks, &mut io::sink()).unwrap_err();
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! stream of unknown size from an untrusted source, and this reader limits everything that it keeps in memory.
 
 use std::io::{self, Read};
+use std::mem;
 
 use super::fill::fill;
 use super::members::MemberKind;
@@ -21,9 +22,22 @@ pub(super) struct TarMember {
     pub(super) size: u64,
 }
 
+/// What one header of an archive begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TarEntry {
+    /// A member.
+    Member(TarMember),
+    /// An extension, which has been read and describes the next member or the archive.
+    Extension,
+}
+
 /// A tar archive. Reading returns the data of the current member.
 pub(super) struct TarReader<R> {
     source: R,
+    /// What the extensions declare for the next member.
+    extension: Extension,
+    /// Number of bytes of headers, extensions and padding that have been read and not yet been taken.
+    overhead: u64,
     /// Number of unread bytes in the current member.
     remaining: u64,
     /// Number of padding bytes after the current member.
@@ -42,31 +56,42 @@ struct Extension {
 
 impl<R: Read> TarReader<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, remaining: 0, padding: 0, member_count: 0 }
+        let extension = Extension::default();
+        Self { source, extension, overhead: 0, remaining: 0, padding: 0, member_count: 0 }
     }
 
-    /// Returns the next member, or `None` at the end of the archive. The data of the previous one must have been read
-    /// to its end.
-    pub(super) fn next_member(&mut self) -> io::Result<Option<TarMember>> {
-        let mut extension = Extension::default();
-        loop {
-            let Some(header) = self.read_header()? else { return Ok(None) };
-            let size = number(&header[124..136])?;
-            match header[156] {
-                b'L' => extension.name = Some(text(&self.read_extension_data(size)?)),
-                b'x' => extension.read_records(&self.read_extension_data(size)?)?,
-                b'K' | b'g' => drop(self.read_extension_data(size)?),
-                flag => {
-                    let name = extension.name.unwrap_or_else(|| name_of(&header));
-                    let kind = if extension.sparse { MemberKind::Unknown } else { kind_of(flag, &name) };
-                    // No data follows a link or a folder, whatever size the header declares.
-                    let size = if kind == MemberKind::File { extension.size.unwrap_or(size) } else { 0 };
-                    self.begin_data(size)?;
-                    self.member_count += 1;
-                    return Ok(Some(TarMember { name, kind, size }));
-                }
+    /// Reads the next header, or returns `None` at the end of the archive. The data of the previous member must have
+    /// been read to its end. An archive may consist of nothing but headers, so the caller counts them and their bytes.
+    pub(super) fn next_entry(&mut self) -> io::Result<Option<TarEntry>> {
+        let Some(header) = self.read_header()? else { return Ok(None) };
+        let size = number(&header[124..136])?;
+        match header[156] {
+            b'L' => self.extension.name = Some(text(&self.read_extension_data(size)?)),
+            b'x' => {
+                let records = self.read_extension_data(size)?;
+                self.extension.read_records(&records)?;
             }
+            b'K' | b'g' => drop(self.read_extension_data(size)?),
+            flag => return self.member(&header, flag, size).map(|member| Some(TarEntry::Member(member))),
         }
+        Ok(Some(TarEntry::Extension))
+    }
+
+    /// Returns the number of bytes of headers, extensions and padding that were read since the last call.
+    pub(super) fn take_overhead(&mut self) -> u64 {
+        mem::take(&mut self.overhead)
+    }
+
+    /// Returns the member that a header and the extensions before it describe.
+    fn member(&mut self, header: &[u8; BLOCK], flag: u8, size: u64) -> io::Result<TarMember> {
+        let extension = mem::take(&mut self.extension);
+        let name = extension.name.unwrap_or_else(|| name_of(header));
+        let kind = if extension.sparse { MemberKind::Unknown } else { kind_of(flag, &name) };
+        // No data follows a link or a folder, whatever size the header declares.
+        let size = if kind == MemberKind::File { extension.size.unwrap_or(size) } else { 0 };
+        self.begin_data(size)?;
+        self.member_count += 1;
+        Ok(TarMember { name, kind, size })
     }
 
     /// Returns the stream after the last member. Reading it to its end makes the decoder verify the checksum there.
@@ -85,9 +110,10 @@ impl<R: Read> TarReader<R> {
     fn read_header(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
         let padding = usize::try_from(self.padding).unwrap_or(0).min(BLOCK - 1);
-        fill(&mut self.source, &mut block[..padding])?;
+        self.overhead += fill(&mut self.source, &mut block[..padding])? as u64;
         self.padding = 0;
         let filled = fill(&mut self.source, &mut block)?;
+        self.overhead += filled as u64;
         let empty = filled == 0 || (filled == BLOCK && block == [0; BLOCK]);
         if empty && (filled == BLOCK || self.member_count > 0) {
             return Ok(None);
@@ -111,6 +137,7 @@ impl<R: Read> TarReader<R> {
         self.begin_data(size)?;
         let mut data = vec![0; usize::try_from(size).unwrap_or(0)];
         self.read_exact(&mut data)?;
+        self.overhead += size;
         Ok(data)
     }
 }
@@ -221,9 +248,14 @@ mod tests {
         format!("{size:011o}\0").into_bytes().try_into().unwrap()
     }
 
-    fn with_pax(records: &[u8]) -> io::Result<Option<TarMember>> {
+    fn with_pax(records: &[u8]) -> io::Result<Option<TarEntry>> {
         let archive = [entry(b'x', &octal(records.len()), records), entry(b'0', &octal(0), b"")].concat();
-        TarReader::new(&archive[..]).next_member()
+        let mut tar = TarReader::new(&archive[..]);
+        assert_eq!(tar.next_entry()?, Some(TarEntry::Extension));
+        let before = tar.take_overhead();
+        let member = tar.next_entry();
+        assert_eq!(before + tar.take_overhead(), archive.len() as u64);
+        member
     }
 
     #[test]
@@ -231,7 +263,8 @@ mod tests {
         let member = with_pax(b"11 path=b/c\n9 size=7\n").unwrap_err();
         assert_eq!(member.kind(), io::ErrorKind::InvalidData, "a wrong length was accepted");
         let member = with_pax(b"12 path=b/c\n9 size=7\n").unwrap().unwrap();
-        assert_eq!(member, TarMember { name: "b/c".into(), kind: MemberKind::File, size: 7 });
+        let expected = TarMember { name: "b/c".into(), kind: MemberKind::File, size: 7 };
+        assert_eq!(member, TarEntry::Member(expected));
     }
 
     #[test]
@@ -247,7 +280,7 @@ mod tests {
         let mut largest = [0xff; 12];
         largest[0] = 0x80;
         largest[1..4].fill(0);
-        let error = TarReader::new(&entry(b'0', &largest, b"")[..]).next_member().unwrap_err();
+        let error = TarReader::new(&entry(b'0', &largest, b"")[..]).next_entry().unwrap_err();
         assert!(error.to_string().contains("an impossible size"), "{error}");
     }
 }
