@@ -1,10 +1,12 @@
 //! Helpers of all checks of responses: the failures that they report, and the values that they read.
 
 use pacenote_record::ErrorClass;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::response::json_scan::{
-    Fields, InvalidJson, field_in_slices, parse_scalar, scalar, value_at_path_in_slices,
+    Fields, InvalidJson, field_in_slices, first_value_in_slices, parse_first, parse_scalar, scalar,
+    value_at_path_in_slices,
 };
 use crate::response::outcome::WorkOutcome;
 use crate::slices::Slices;
@@ -18,6 +20,9 @@ pub const REQUEST_FAILED: &str = "the engine reports an error";
 
 /// Maximum length of the part of a response that a message shows.
 const MAX_EXCERPT_BYTES: usize = 300;
+
+/// Length of the longest object or array that is parsed for a comparison.
+const MAX_PARSED_BYTES: usize = 4096;
 
 /// Returns the failure of a response that is not valid JSON where it had to be read, or has a value of the wrong type
 /// there.
@@ -104,11 +109,16 @@ pub async fn check_no_error(body: &[u8]) -> CheckResult {
 /// Returns a field of an engine's error, or of its first root cause, which is more specific than "all shards failed".
 async fn most_specific(error: &[u8], key: &str, slices: &mut Slices) -> String {
     let path = ["root_cause", "0", key].into_iter();
-    let found = match value_at_path_in_slices(error, path, slices).await {
-        Ok(Some(value)) => Some(value),
-        _ => field_in_slices(error, key, slices).await.ok().flatten(),
-    };
-    string(found.and_then(|text| scalar(text).ok()).as_ref())
+    match value_at_path_in_slices(error, path, slices).await {
+        Ok(Some(value)) => string(scalar(value).ok().as_ref()),
+        _ => text_of_field(error, key, slices).await,
+    }
+}
+
+/// Returns the text of a field of an object, or an empty text if it has none.
+pub async fn text_of_field(object: &[u8], name: &str, slices: &mut Slices) -> String {
+    let value = field_in_slices(object, name, slices).await.ok().flatten();
+    string(value.and_then(|text| scalar(text).ok()).as_ref())
 }
 
 /// Returns the text of a value, or an empty text if it has none.
@@ -119,11 +129,24 @@ pub fn string(value: Option<&Value>) -> String {
 /// Returns the beginning of a response, for messages. An ellipsis marks one that is cut off: what is before it may be
 /// the beginning of a secret, by which the redaction of messages recognizes it.
 pub fn excerpt(body: &[u8]) -> String {
-    let mut text = String::from_utf8_lossy(&body[..body.len().min(MAX_EXCERPT_BYTES)]).into_owned();
-    if body.len() > MAX_EXCERPT_BYTES {
-        text.push('…');
+    if body.len() <= MAX_EXCERPT_BYTES {
+        return String::from_utf8_lossy(body).into_owned();
     }
-    text
+    // A character has at most four bytes. All but the first have these values.
+    let is_boundary = |end: &usize| !matches!(body[*end], 0x80..0xC0);
+    let end =
+        (MAX_EXCERPT_BYTES - 3..=MAX_EXCERPT_BYTES).rev().find(is_boundary).unwrap_or(MAX_EXCERPT_BYTES);
+    format!("{}…", String::from_utf8_lossy(&body[..end]))
+}
+
+/// Checks that a text is a valid JSON value in UTF-8, without parsing it.
+///
+/// # Errors
+///
+/// [`InvalidJson`] if it is not.
+pub fn validate(json: &[u8]) -> Result<(), InvalidJson> {
+    let text = std::str::from_utf8(json).map_err(|_| InvalidJson)?;
+    serde_json::from_str(text).map(|IgnoredAny| ()).map_err(|_| InvalidJson)
 }
 
 /// Parses the duration in the `took` field of a response, in milliseconds. Returns `None` if it is negative.
@@ -135,6 +158,39 @@ pub fn parse_took(value: &[u8]) -> Result<Option<u64>, InvalidJson> {
     parse_scalar::<i64>(value).map(|took_ms| u64::try_from(took_ms).ok())
 }
 
+/// A value of a response that the plan compares with another.
+#[derive(Debug)]
+pub enum ComparedValue {
+    /// A value that is parsed.
+    Parsed(Value),
+    /// The beginning of an object or array that is too long to be the value of any plan.
+    Long(String),
+}
+
+impl ComparedValue {
+    /// Reads the value that `text` starts with. A long object or array is only validated, because to parse it would take
+    /// many times its size in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidJson`] if it is not valid, or nothing follows it.
+    pub async fn read(text: &[u8], slices: &mut Slices) -> Result<Self, InvalidJson> {
+        let json = first_value_in_slices(text, slices).await?;
+        if json.len() > MAX_PARSED_BYTES && matches!(json.first(), Some(b'{' | b'[')) {
+            return validate(json).map(|()| Self::Long(excerpt(json)));
+        }
+        parse_first(text).map(Self::Parsed)
+    }
+
+    /// Returns the value as text, as [`to_text`] does.
+    pub fn into_text(self) -> String {
+        match self {
+            Self::Parsed(Value::String(text)) | Self::Long(text) => text,
+            Self::Parsed(value) => value.to_string(),
+        }
+    }
+}
+
 /// Returns a value as text: strings without quotes, everything else as JSON.
 pub fn to_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
@@ -143,11 +199,33 @@ pub fn to_text(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::response::poll_once;
 
     #[test]
     fn an_excerpt_states_that_it_is_cut_off() {
         assert_eq!(excerpt(b"whole"), "whole");
         assert_eq!(excerpt(&[b'a'; 300]), "a".repeat(300));
         assert_eq!(excerpt(&[b'a'; 301]), format!("{}…", "a".repeat(300)));
+    }
+
+    #[test]
+    fn an_excerpt_ends_between_characters() {
+        for character in ["é", "€", "😀"] {
+            let kept = format!("a{}", character.repeat(299 / character.len()));
+            assert_eq!(excerpt(format!("{kept}{character}{character}").as_bytes()), format!("{kept}…"));
+        }
+        assert_eq!(excerpt(&[0x80; 301]).chars().count(), 301);
+    }
+
+    #[test]
+    fn a_long_value_is_validated() {
+        let read = |value: &str| {
+            poll_once(async { ComparedValue::read(value.as_bytes(), &mut Slices::default()).await })
+        };
+        let long = format!("[{}1]}}", "1,".repeat(3000));
+        assert!(matches!(read(&long), Ok(ComparedValue::Long(text)) if text.starts_with("[1,1,")));
+        for (valid, damaged) in [("1,1", "1,,1"), ("1]", "1}"), ("[1", "[\u{0}1")] {
+            assert_eq!(read(&long.replacen(valid, damaged, 1)).err(), Some(InvalidJson), "{damaged}");
+        }
     }
 }

@@ -13,8 +13,10 @@ use crate::response::administration::{
 use crate::response::async_search::{
     check_ended_search, check_submitted_search, check_unavailable_search, has_ended,
 };
-use crate::response::body::{CheckResult, check_no_error, http_error, invalid_json, is_2xx, to_text};
-use crate::response::json_scan::{InvalidJson, parse_first, value_at_path_in_slices};
+use crate::response::body::{
+    CheckResult, ComparedValue, check_no_error, excerpt, http_error, invalid_json, is_2xx, to_text,
+};
+use crate::response::json_scan::{InvalidJson, value_at_path_in_slices};
 use crate::response::outcome::WorkOutcome;
 use crate::response::search::{check_esql, check_search, fast_path_search};
 use crate::response::selection::filters_fields;
@@ -66,8 +68,9 @@ pub async fn check_response(request: &Request, status: u16, body: &[u8]) -> Work
 pub async fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<WorkOutcome> {
     for assertion in assertions.iter().filter(|assertion| !assertion.in_details) {
         let Ok(value) = asserted_value(assertion, body).await else { return Some(invalid_json(0, body)) };
-        if !value.as_ref().is_some_and(|value| holds(value, assertion)) {
-            return Some(assertion_failure(assertion, value.as_ref()));
+        let is_met = matches!(&value, Some(ComparedValue::Parsed(value)) if holds(value, assertion));
+        if !is_met {
+            return Some(assertion_failure(assertion, value.map(ComparedValue::into_text)));
         }
     }
     None
@@ -78,7 +81,7 @@ pub fn failed_assertion_of_details(assertions: &[Assertion], details: &Value) ->
     assertions.iter().filter(|assertion| assertion.in_details).find_map(|assertion| {
         let value = assertion.paths.iter().find_map(|path| detail(details, path));
         let is_met = value.is_some_and(|value| holds(value, assertion));
-        (!is_met).then(|| assertion_failure(assertion, value))
+        (!is_met).then(|| assertion_failure(assertion, value.map(to_text)))
     })
 }
 
@@ -88,17 +91,17 @@ fn detail<'a>(details: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// Returns the value that an assertion refers to: that of the first of its paths which the response contains.
-async fn asserted_value(assertion: &Assertion, body: &[u8]) -> Result<Option<Value>, InvalidJson> {
+async fn asserted_value(assertion: &Assertion, body: &[u8]) -> Result<Option<ComparedValue>, InvalidJson> {
     let mut slices = Slices::default();
     for path in &assertion.paths {
         if let Some(text) = value_at_path_in_slices(body, path.split('.'), &mut slices).await? {
-            return parse_first(text).map(Some);
+            return ComparedValue::read(text, &mut slices).await.map(Some);
         }
     }
     Ok(None)
 }
 
-fn assertion_failure(assertion: &Assertion, actual: Option<&Value>) -> WorkOutcome {
+fn assertion_failure(assertion: &Assertion, actual: Option<String>) -> WorkOutcome {
     let Assertion { property, condition, value: expected, .. } = assertion;
     let operator = match condition {
         Comparison::Less => "<",
@@ -107,7 +110,7 @@ fn assertion_failure(assertion: &Assertion, actual: Option<&Value>) -> WorkOutco
         Comparison::GreaterOrEqual => ">=",
         Comparison::Greater => ">",
     };
-    let actual = actual.map_or_else(|| "absent".to_owned(), to_text);
+    let actual = actual.map_or_else(|| "absent".to_owned(), |text| excerpt(text.as_bytes()));
     let reason = format!("{property} is {actual}, but the track asserts {operator} {}", to_text(expected));
     WorkOutcome::failure(ErrorClass::Assertion, reason)
 }
@@ -136,8 +139,12 @@ fn holds(actual: &Value, assertion: &Assertion) -> bool {
 }
 
 async fn check_condition(body: &[u8], path: &str, expected: &str) -> CheckResult {
-    let found = value_at_path_in_slices(body, path.split('.'), &mut Slices::default()).await?;
-    let actual = to_text(&found.map_or(Ok(Value::Null), parse_first)?);
+    let mut slices = Slices::default();
+    let found = value_at_path_in_slices(body, path.split('.'), &mut slices).await?;
+    let actual = match found {
+        Some(text) => ComparedValue::read(text, &mut slices).await?.into_text(),
+        None => to_text(&Value::Null),
+    };
     if actual == expected {
         return Ok(Ok(None));
     }
@@ -146,7 +153,8 @@ async fn check_condition(body: &[u8], path: &str, expected: &str) -> CheckResult
     {
         return Ok(Err(failure));
     }
-    Ok(Err(WorkOutcome::failure(ErrorClass::Condition, format!("{path} is {actual}, not {expected}"))))
+    let reason = format!("{path} is {}, not {expected}", excerpt(actual.as_bytes()));
+    Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason)))
 }
 
 #[cfg(test)]

@@ -2,15 +2,31 @@
 //!
 //! A client only keeps the bodies of the responses; the thread that writes the samples reads them. Runners in Python
 //! return details as text.
+//!
+//! A body may be of any size, so only single fields of it are parsed, and the number and the length of the names that
+//! are kept are limited: details take hardly more memory than the body. A body with a value of the wrong type has none.
 
 use std::collections::BTreeMap;
 
 use pacenote_plan::DetailsKind;
 use pacenote_record::Details;
-use serde::Deserialize;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Value, json};
 
-type Object = Map<String, Value>;
+use crate::response::body::validate;
+use crate::response::brief::{
+    Object, entry, fields_of, name_of, optional, optional_list, optional_object, optional_text, scalars,
+};
+use crate::response::json_scan::{Elements, Fields, InvalidJson, field, first_value, parse_first};
+use crate::response::profile::profile_figures;
+
+/// Number of clusters or distributions of shards that are kept of a response.
+const MAX_ENTRIES: usize = 1000;
+
+/// Length of the failures of shards that are kept of a bulk, as JSON, in bytes.
+const MAX_FAILURE_BYTES: usize = 64 << 10;
+
+/// Number of different actions and results of the items of a bulk that are kept; there are four of each.
+const MAX_NAMES: usize = 20;
 
 /// The body of a response to a request.
 #[derive(Debug)]
@@ -32,12 +48,13 @@ impl Details for ResponseDetails {
     }
 
     fn to_json(&self) -> Option<String> {
+        validate(&self.body).ok()?;
         let details = match self.kind {
             DetailsKind::Search => search(&self.body),
             DetailsKind::Esql => esql(&self.body),
-            DetailsKind::EsqlProfile => esql_profile(&self.body),
+            DetailsKind::EsqlProfile => profile_figures(&self.body),
         };
-        details.map(|details| Value::Object(details).to_string())
+        details.ok().map(|details| Value::Object(details).to_string())
     }
 }
 
@@ -124,8 +141,9 @@ impl BulkDetails {
     pub fn to_object(&self) -> Object {
         let mut items = BulkItems::default();
         for body in &self.responses {
-            if let Ok(response) = serde_json::from_slice::<BulkResponse>(body) {
-                items.add(response);
+            let mut with_response = items.clone();
+            if with_response.add(body).is_ok() {
+                items = with_response;
             }
         }
         let mut object = self.counts.to_object();
@@ -150,24 +168,8 @@ impl Details for BulkDetails {
     }
 }
 
-#[derive(Deserialize)]
-struct BulkResponse {
-    ingest_took: Option<i64>,
-    #[serde(default)]
-    items: Vec<BTreeMap<String, BulkItem>>,
-}
-
-#[derive(Deserialize)]
-struct BulkItem {
-    #[serde(default)]
-    status: u16,
-    result: Option<String>,
-    #[serde(rename = "_shards")]
-    shards: Option<Object>,
-}
-
 /// The items of all responses to a bulk.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct BulkItems {
     ingest_took_ms: Option<i64>,
     /// The highest status of a rejected document.
@@ -176,247 +178,143 @@ struct BulkItems {
     actions: BTreeMap<String, BTreeMap<String, u64>>,
     /// For each distribution of shards, its number of items.
     shards: BTreeMap<String, Value>,
+    /// Length of the failures of shards that are kept, as JSON.
+    failure_bytes: usize,
 }
 
 impl BulkItems {
-    fn add(&mut self, response: BulkResponse) {
-        if let Some(took_ms) = response.ingest_took {
+    /// Adds the items of a response.
+    fn add(&mut self, body: &[u8]) -> Result<(), InvalidJson> {
+        validate(body)?;
+        let [took_ms, items] = fields_of(body, ["ingest_took", "items"])?;
+        if let Some(took_ms) = optional::<i64>(took_ms)? {
             self.ingest_took_ms = Some(self.ingest_took_ms.unwrap_or(0).saturating_add(took_ms));
         }
-        for (action, item) in response.items.into_iter().flatten() {
-            let counts = self.actions.entry(action).or_default();
-            *counts.entry("item-count".into()).or_default() += 1;
-            if let Some(result) = item.result {
-                *counts.entry(result).or_default() += 1;
-            }
-            if item.status >= 300 {
-                self.max_status = self.max_status.max(item.status);
-            }
-            if let Some(shards) = item.shards {
-                self.add_shards(&shards);
+        for item in optional_list(items)?.into_iter().flat_map(Elements::new) {
+            for (action, item) in optional_object(Some(item))?.into_iter().flat_map(Fields::new) {
+                self.add_item(action, item)?;
             }
         }
+        Ok(())
     }
 
-    fn add_shards(&mut self, shards: &Object) {
-        let count = |name: &str| shards.get(name).and_then(Value::as_u64).unwrap_or(0);
-        let key = format!("{}-{}-{}", count("total"), count("successful"), count("failed"));
-        let entry = self.shards.entry(key).or_insert_with(|| json!({"item-count": 0, "shards": shards}));
-        entry["item-count"] = (entry["item-count"].as_u64().unwrap_or(0) + 1).into();
+    fn add_item(&mut self, action: &[u8], item: &[u8]) -> Result<(), InvalidJson> {
+        let [status, result, shards] = fields_of(item, ["status", "result", "_shards"])?;
+        let result = optional_text(result)?;
+        if let Some(counts) = entry(&mut self.actions, name_of(action), MAX_NAMES) {
+            *counts.entry("item-count".into()).or_default() += 1;
+            if let Some(count) = result.and_then(|result| entry(counts, result, MAX_NAMES)) {
+                *count += 1;
+            }
+        }
+        let status = optional::<u16>(status)?.unwrap_or(0);
+        if status >= 300 {
+            self.max_status = self.max_status.max(status);
+        }
+        optional_object(shards)?.map_or(Ok(()), |shards| self.add_shards(shards))
+    }
+
+    fn add_shards(&mut self, shards: &[u8]) -> Result<(), InvalidJson> {
+        let mut key = String::new();
+        for count in fields_of(shards, ["total", "successful", "failed"])? {
+            key = format!("{key}-{}", optional::<u64>(count)?.unwrap_or(0));
+        }
+        let Some(known) = entry(&mut self.shards, key, MAX_ENTRIES) else { return Ok(()) };
+        if known.is_null() {
+            let mut kept = scalars(shards)?;
+            if let Some(failures) = field(shards, "failures")
+                && self.failure_bytes + first_value(failures).len() <= MAX_FAILURE_BYTES
+            {
+                self.failure_bytes += first_value(failures).len();
+                kept.insert("failures".into(), parse_first(failures)?);
+            }
+            *known = json!({"item-count": 0, "shards": kept});
+        }
+        known["item-count"] = (known["item-count"].as_u64().unwrap_or(0) + 1).into();
+        Ok(())
     }
 }
 
-#[derive(Deserialize)]
-struct SearchResponse {
-    took: Option<i64>,
-    timed_out: Option<bool>,
-    #[serde(rename = "_shards", default)]
-    shards: Object,
-    hits: Option<Hits>,
-    num_reduce_phases: Option<i64>,
-    #[serde(rename = "_clusters")]
-    clusters: Option<Object>,
-}
-
-#[derive(Deserialize)]
-struct Hits {
-    total: Option<HitCount>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum HitCount {
-    /// As engines before version 7 write it.
-    Number(u64),
-    Counted {
-        value: u64,
-        relation: String,
-    },
-}
-
-fn search(body: &[u8]) -> Option<Object> {
-    let response: SearchResponse = serde_json::from_slice(body).ok()?;
-    let (hits, relation) = match response.hits.and_then(|hits| hits.total) {
-        Some(HitCount::Counted { value, relation }) => (value, relation),
-        Some(HitCount::Number(value)) => (value, "eq".into()),
-        None => (0, "eq".into()),
-    };
+fn search(body: &[u8]) -> Result<Object, InvalidJson> {
+    let names = ["hits", "timed_out", "took", "_shards", "num_reduce_phases", "_clusters"];
+    let [hits, timed_out, took_ms, shards, phases, found] = fields_of(body, names)?;
+    let (hits, relation) = hit_count(optional_object(hits)?.and_then(|hits| field(hits, "total")))?;
     let mut object = Object::new();
     object.insert("hits".into(), hits.into());
     object.insert("hits_relation".into(), relation.into());
-    object.insert("timed_out".into(), response.timed_out.unwrap_or(false).into());
-    object.insert("took".into(), response.took.unwrap_or(0).into());
-    let shards = ["total", "successful", "skipped", "failed"];
-    let shard_count = |name: &str| response.shards.get(name).cloned().unwrap_or_else(|| 0.into());
-    let shards: Object = shards.map(|name| (name.to_owned(), shard_count(name))).into_iter().collect();
+    object.insert("timed_out".into(), optional::<bool>(timed_out)?.unwrap_or(false).into());
+    object.insert("took".into(), optional::<i64>(took_ms)?.unwrap_or(0).into());
+    let names = ["total", "successful", "skipped", "failed"];
+    let counts = optional_object(shards)?.map(|shards| fields_of(shards, names)).transpose()?;
+    let mut shards = Object::new();
+    for (name, count) in names.into_iter().zip(counts.unwrap_or_default()) {
+        shards.insert(name.into(), optional::<i64>(count)?.unwrap_or(0).into());
+    }
     object.insert("shards".into(), shards.into());
-    object.extend(response.num_reduce_phases.map(|phases| ("num_reduce_phases".into(), phases.into())));
-    object.extend(response.clusters.map(|found| ("clusters".into(), clusters(found).into())));
-    Some(object)
+    object.extend(optional::<i64>(phases)?.map(|phases| ("num_reduce_phases".into(), phases.into())));
+    if let Some(found) = optional_object(found)? {
+        object.insert("clusters".into(), clusters(found)?.into());
+    }
+    Ok(object)
+}
+
+/// Returns the number of hits of a search, and how it relates to the number of matches. Engines before version 7 write
+/// only the number.
+fn hit_count(total: Option<&[u8]>) -> Result<(u64, String), InvalidJson> {
+    match total {
+        Some(total) if total.starts_with(b"{") => {
+            let [number, relation] = fields_of(total, ["value", "relation"])?;
+            optional(number)?.zip(optional_text(relation)?).ok_or(InvalidJson)
+        }
+        number => Ok((optional(number)?.unwrap_or(0), "eq".into())),
+    }
 }
 
 /// Returns the clusters of a search; their details are a list instead of an object.
-fn clusters(mut found: Object) -> Object {
-    if let Some(Value::Object(details)) = found.remove("details") {
-        let named = details.into_iter().map(|(name, details)| {
-            let mut entry = scalars(&details);
-            entry.insert("name".into(), name.into());
-            entry.extend(details.get("_shards").map(|shards| ("_shards".into(), scalars(shards).into())));
-            Value::Object(entry)
+fn clusters(found: &[u8]) -> Result<Object, InvalidJson> {
+    let mut object = scalars(found)?;
+    if let Some(details) = optional_object(field(found, "details"))? {
+        let named = Fields::new(details).take(MAX_ENTRIES).map(|(name, details)| {
+            let mut entry = scalars(details)?;
+            entry.insert("name".into(), name_of(name).into());
+            if let Some(shards) = field(details, "_shards") {
+                entry.insert("_shards".into(), scalars(shards)?.into());
+            }
+            Ok(Value::Object(entry))
         });
-        found.insert("details".into(), named.collect());
+        object.insert("details".into(), named.collect::<Result<_, _>>()?);
     }
-    found
+    Ok(object)
 }
 
-/// Returns the fields of an object whose values are neither objects nor lists.
-fn scalars(value: &Value) -> Object {
-    let fields = value.as_object().into_iter().flatten();
-    fields
-        .filter(|(_, value)| !value.is_object() && !value.is_array())
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
-}
-
-#[derive(Deserialize)]
-struct EsqlResponse {
-    #[serde(default)]
-    is_partial: bool,
-    took: Option<i64>,
-    documents_found: Option<u64>,
-    values_loaded: Option<u64>,
-    start_time_in_millis: Option<i64>,
-    completion_time_in_millis: Option<i64>,
-    expiration_time_in_millis: Option<i64>,
-}
-
-fn esql(body: &[u8]) -> Option<Object> {
-    let response: EsqlResponse = serde_json::from_slice(body).ok()?;
-    let mut object = Object::new();
-    object.insert("is_partial".into(), response.is_partial.into());
-    let numbers = [
-        ("took", response.took.map(Value::from)),
-        ("documents_found", response.documents_found.map(Value::from)),
-        ("values_loaded", response.values_loaded.map(Value::from)),
-        ("start_time_in_millis", response.start_time_in_millis.map(Value::from)),
-        ("completion_time_in_millis", response.completion_time_in_millis.map(Value::from)),
-        ("expiration_time_in_millis", response.expiration_time_in_millis.map(Value::from)),
+fn esql(body: &[u8]) -> Result<Object, InvalidJson> {
+    let names = [
+        "took",
+        "documents_found",
+        "values_loaded",
+        "start_time_in_millis",
+        "completion_time_in_millis",
+        "expiration_time_in_millis",
     ];
-    object.extend(numbers.into_iter().filter_map(|(name, number)| Some((name.to_owned(), number?))));
-    Some(object)
-}
-
-const PHASES: [&str; 6] =
-    ["query", "planning", "parsing", "preanalysis", "dependency_resolution", "analysis"];
-
-const OPTIMIZATIONS: [&str; 3] = ["logical_optimization", "physical_optimization", "reduction"];
-
-#[derive(Deserialize)]
-struct ProfiledResponse {
-    profile: Option<Profile>,
-}
-
-#[derive(Deserialize)]
-struct Profile {
-    #[serde(default)]
-    drivers: Vec<ProfiledDriver>,
-    #[serde(default)]
-    plans: Vec<Value>,
-    /// The phases.
-    #[serde(flatten)]
-    phases: Object,
-}
-
-#[derive(Deserialize)]
-struct ProfiledDriver {
-    description: Option<String>,
-    #[serde(default)]
-    took_nanos: f64,
-    #[serde(default)]
-    cpu_nanos: f64,
-    #[serde(default)]
-    operators: Vec<Value>,
-}
-
-/// The figures of a profile, by name.
-#[derive(Default)]
-struct Figures(BTreeMap<String, f64>);
-
-impl Figures {
-    fn add(&mut self, name: String, value: f64) {
-        *self.0.entry(name).or_default() += value;
+    let [is_partial] = fields_of(body, ["is_partial"])?;
+    let mut object = Object::new();
+    object.insert("is_partial".into(), optional::<bool>(is_partial)?.unwrap_or(false).into());
+    for (name, number) in names.into_iter().zip(fields_of(body, names)?) {
+        object.extend(optional::<i64>(number)?.map(|number| (name.into(), number.into())));
     }
-
-    fn add_positive(&mut self, name: impl FnOnce() -> String, value: f64) {
-        if value > 0.0 {
-            self.add(name(), value);
-        }
-    }
-
-    fn raise(&mut self, name: String, value: f64) {
-        let known = self.0.entry(name).or_default();
-        *known = known.max(value);
-    }
-
-    fn add_driver(&mut self, driver: &ProfiledDriver) {
-        let name = driver.description.as_deref().unwrap_or("unknown");
-        let (took_ms, cpu_ms) = (milliseconds(driver.took_nanos), milliseconds(driver.cpu_nanos));
-        self.add(format!("{name}.number"), 1.0);
-        self.raise(format!("{name}.took_ms"), took_ms);
-        self.raise(format!("{name}.cpu_ms"), cpu_ms);
-        self.add(format!("{name}.took_total_ms"), took_ms);
-        self.add(format!("{name}.cpu_total_ms"), cpu_ms);
-        for (position, operator) in driver.operators.iter().enumerate() {
-            let operator_name = match operator["operator"].as_str() {
-                // The arguments follow the name in brackets.
-                Some(text) => text.split('[').next().unwrap_or(text).to_owned(),
-                None => format!("operator_{position}"),
-            };
-            let of = |key: &str| number(&operator["status"][key]);
-            let nanos = of("process_nanos") + of("receive_nanos") + of("emit_nanos");
-            self.add_positive(|| format!("{name}.{operator_name}.process_ms"), milliseconds(nanos));
-            self.add_positive(|| format!("{name}.{operator_name}.processed_slices"), of("processed_slices"));
-        }
-    }
-
-    fn add_plan(&mut self, plan: &Value) {
-        let name = plan["description"].as_str().unwrap_or("unknown");
-        for optimization in OPTIMIZATIONS {
-            let nanos = number(&plan[format!("{optimization}_nanos")]);
-            self.add_positive(|| format!("{name}.{optimization}.took_ms"), milliseconds(nanos));
-        }
-    }
-}
-
-fn esql_profile(body: &[u8]) -> Option<Object> {
-    let response: ProfiledResponse = serde_json::from_slice(body).ok()?;
-    let profile = response.profile?;
-    let mut figures = Figures::default();
-    for phase in PHASES {
-        let nanos = profile.phases.get(phase).map_or(0.0, |phase| number(&phase["took_nanos"]));
-        figures.add_positive(|| format!("{phase}.took_ms"), milliseconds(nanos));
-    }
-    profile.drivers.iter().for_each(|driver| figures.add_driver(driver));
-    profile.plans.iter().for_each(|plan| figures.add_plan(plan));
-    Some(figures.0.into_iter().map(|(name, value)| (name, json_number(value))).collect())
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or(0.0)
-}
-
-fn milliseconds(nanos: f64) -> f64 {
-    nanos / 1e6
-}
-
-/// Returns a figure as a JSON number; whole ones, such as counts, have no decimal point.
-fn json_number(value: f64) -> Value {
-    value.to_string().parse::<Number>().map_or(Value::Null, Value::Number)
+    Ok(object)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the details of a bulk with these responses.
+    fn bulk(responses: &[&str]) -> Value {
+        let counts = BulkCounts { succeeded: 1, failed: 0, status: 200, retries: 0, took_ms: None };
+        let responses = responses.iter().map(|body| body.as_bytes().to_vec()).collect();
+        BulkDetails { counts, lengths: BulkLengths::of(b""), responses }.to_object().into()
+    }
 
     fn details(kind: DetailsKind, body: &Value) -> Value {
         let text = ResponseDetails::new(kind, body.to_string().as_bytes()).to_json().unwrap();
@@ -447,33 +345,79 @@ mod tests {
     }
 
     #[test]
+    fn a_response_of_another_form_has_no_details() {
+        let has_details = |kind, body: &str| ResponseDetails::new(kind, body.as_bytes()).to_json().is_some();
+        let search = |body: &str| has_details(DetailsKind::Search, body);
+        for fields in [
+            r#""took":"7""#,
+            r#""timed_out":0"#,
+            r#""num_reduce_phases":1.5"#,
+            r#""hits":[]"#,
+            r#""hits":{"total":-1}"#,
+            r#""hits":{"total":[]}"#,
+            r#""hits":{"total":{"value":1}}"#,
+            r#""hits":{"total":{"value":"1","relation":"eq"}}"#,
+            r#""_shards":[]"#,
+            r#""_shards":{"total":"1"}"#,
+            r#""_clusters":1"#,
+            r#""_clusters":{"details":[]}"#,
+            r#""x":[1,,2]"#,
+        ] {
+            let null =
+                fields.split_once(':').map(|(name, _)| format!(r#"{{{name}:null,"_shards":null}}"#)).unwrap();
+            assert!(search(&null), "{null}");
+            assert!(!search(&format!("{{{fields}}}")), "{fields}");
+        }
+        assert!(!search(r#"{"took":1}x"#) && !search(r#"{"took":1"#) && !search("[]"));
+        let esql = |body: &str| has_details(DetailsKind::Esql, body);
+        assert!(esql(r#"{"took":1,"is_partial":null}"#));
+        assert!(!esql(r#"{"took":[]}"#) && !esql(r#"{"is_partial":1}"#) && !esql(r#"{"values_loaded":"1"}"#));
+    }
+
+    #[test]
+    fn a_response_of_another_form_adds_nothing_to_a_bulk() {
+        let good = json!({"index": {"status": 201, "result": "created"}});
+        for wrong in [
+            json!(1),
+            json!({"index": 1}),
+            json!({"index": {"status": "1"}}),
+            json!({"index": {"result": 1}}),
+            json!({"index": {"_shards": 1}}),
+            json!({"index": {"_shards": {"total": "1"}}}),
+        ] {
+            let body = json!({"ingest_took": 1, "items": [good, wrong]}).to_string();
+            assert_eq!(bulk(&[&body]), bulk(&[]), "{wrong}");
+            let other = json!({"items": [good]}).to_string();
+            assert_eq!(bulk(&[&other, &body])["ops"], json!({"index": {"created": 1, "item-count": 1}}));
+        }
+    }
+
+    #[test]
+    fn failures_of_shards_are_kept_up_to_a_size() {
+        let shards = |failed: usize, bytes: usize| {
+            let reason = json!({"type": "t", "reason": "r".repeat(bytes)});
+            json!({"total": 9, "successful": 1, "failed": failed, "failures": [{"shard": 0, "reason": reason}]})
+        };
+        let shards = [shards(1, 10), shards(2, 50_000), shards(3, 50_000), shards(4, 10)];
+        let items: Vec<Value> = shards.iter().map(|shards| json!({"index": {"_shards": shards}})).collect();
+        let kept = bulk(&[&json!({"items": items}).to_string()]);
+        let kept = kept["shards_histogram"].as_array().unwrap();
+        for (number, (kept, shards)) in kept.iter().zip(&shards).enumerate() {
+            let mut expected = shards.clone();
+            if number == 2 {
+                expected.as_object_mut().unwrap().remove("failures");
+            }
+            assert_eq!(kept, &json!({"item-count": 1, "shards": expected}));
+        }
+        assert_eq!(kept.len(), 4);
+    }
+
+    #[test]
     fn the_details_of_a_query_are_those_that_the_engine_reports() {
         let body =
             json!({"took": 7, "is_partial": true, "documents_found": 9, "columns": [], "values": [[1]]});
         let expected = json!({"took": 7, "is_partial": true, "documents_found": 9});
         assert_eq!(details(DetailsKind::Esql, &body), expected);
-    }
-
-    #[test]
-    fn the_details_of_a_profile_are_the_times_of_its_phases_drivers_and_plans() {
-        let operator = |name: &str, nanos: u64| json!({"operator": name, "status": {"process_nanos": nanos, "processed_slices": 2}});
-        let driver = |took: u64, operators: Value| json!({"description": "data", "took_nanos": took, "cpu_nanos": took / 2, "operators": operators});
-        let body = json!({"took": 1, "profile": {
-            "query": {"took_nanos": 5_000_000}, "analysis": {"took_nanos": 0}, "minimum_version": 8,
-            "drivers": [
-                driver(4_000_000, json!([operator("TopN[count=10]", 500_000), {"status": {}}])),
-                driver(2_000_000, json!([operator("TopN", 1_500_000)]))
-            ],
-            "plans": [{"description": "node", "logical_optimization_nanos": 250_000, "reduction_nanos": 0}]
-        }});
-        let expected = json!({
-            "query.took_ms": 5, "data.number": 2, "data.took_ms": 4, "data.cpu_ms": 2,
-            "data.took_total_ms": 6, "data.cpu_total_ms": 3,
-            "data.TopN.process_ms": 2, "data.TopN.processed_slices": 4,
-            "node.logical_optimization.took_ms": 0.25
-        });
-        assert_eq!(details(DetailsKind::EsqlProfile, &body), expected);
-        assert_eq!(ResponseDetails::new(DetailsKind::EsqlProfile, b"{\"took\":1}").to_json(), None);
     }
 
     #[test]
@@ -500,5 +444,34 @@ mod tests {
         let text = details.to_json().unwrap();
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
         assert!(details.size() > 10);
+    }
+
+    #[test]
+    fn details_keep_neither_long_names_nor_nested_values() {
+        let nested = json!(vec![json!({"": 0}); 1000]);
+        let named = |prefix: &str| -> Object {
+            (0..3000).map(|number| (format!("{prefix}{number}"), json!(number))).collect()
+        };
+        let long = "n".repeat(100_000);
+        let remote = json!({"_shards": named("s"), "failures": nested, "indices": long});
+        let remotes: Object = (0..3).map(|number| (format!("{number}{long}"), remote.clone())).collect();
+        let body = json!({
+            "took": 7, "_shards": {"failures": nested},
+            "_clusters": {"total": 2, "details": remotes, "other": nested},
+            "hits": {"total": {"value": 3, "relation": long}}
+        });
+        let kept = details(DetailsKind::Search, &body);
+        assert_eq!(kept["shards"], json!({"total": 0, "successful": 0, "skipped": 0, "failed": 0}));
+        assert_eq!(kept["hits_relation"].as_str().unwrap().chars().count(), 101);
+        assert_eq!(kept["clusters"]["details"].as_array().unwrap().len(), 3);
+        assert!(kept.to_string().len() < 10_000, "{} bytes", kept.to_string().len());
+        let item = |action: String, number: i32| {
+            let shards = json!({"total": number, "failures": nested});
+            json!({action: {"status": 200, "result": format!("{number}{long}"), "_shards": shards}})
+        };
+        let items: Vec<Value> = (0..30).map(|number| item(format!("{number}{long}"), number)).collect();
+        let kept = bulk(&[&json!({"items": items}).to_string()]);
+        assert_eq!(kept["ops"].as_object().unwrap().len(), 20);
+        assert!(kept.to_string().len() < 100_000, "{} bytes", kept.to_string().len());
     }
 }

@@ -82,25 +82,7 @@ impl<'a> Members<'a> {
     /// Skips the value that was returned last, and yields to the thread's other clients if it is long.
     async fn skip_in_slices(&mut self, slices: &mut Slices) {
         let Position::Value(value) = self.position else { return };
-        let mut nested = NestedValue::default();
-        let mut before = 0;
-        let after = loop {
-            let step = match value.first() {
-                Some(b'{' | b'[') => nested.advance(value, SLICE),
-                _ => NestedStep::Ended(value.len() - skip_value(value).len()),
-            };
-            match step {
-                NestedStep::Partial => {
-                    slices.spend(nested.position - before).await;
-                    before = nested.position;
-                }
-                NestedStep::Ended(end) => {
-                    slices.spend(end - before).await;
-                    break value.get(end..).unwrap_or_default();
-                }
-                NestedStep::Unclosed => break &[],
-            }
-        };
+        let after = skip_value_in_slices(value, slices).await;
         self.position = Position::AfterValue(after);
     }
 }
@@ -200,10 +182,12 @@ pub fn value_at_path<'a>(text: &'a [u8], path: &str) -> Option<&'a [u8]> {
     path.split('.').try_fold(text, field)
 }
 
-/// Returns whether a key, with its escapes, is this name. Few keys have escapes; only those are parsed.
-fn is_name(key: &[u8], name: &str) -> bool {
-    key == name.as_bytes()
-        || (memchr::memchr(b'\\', key).is_some() && unescape(key).is_some_and(|key| key == name))
+/// Returns whether a key, with its escapes, is this name. Few keys have escapes; only those are parsed, if they are not
+/// too long: an escape has at most six bytes.
+#[must_use]
+pub fn is_name(key: &[u8], name: &str) -> bool {
+    let has_escapes = || key.len() <= 6 * name.len() && memchr::memchr(b'\\', key).is_some();
+    key == name.as_bytes() || (has_escapes() && unescape(key).is_some_and(|key| key == name))
 }
 
 /// Returns the value of a field, as [`field`] does, or `None` if the object has no such field.
@@ -323,8 +307,19 @@ pub fn first_value(text: &[u8]) -> &[u8] {
     text[..text.len() - skip_value(text).len()].trim_ascii_end()
 }
 
-/// Returns the content of a string with its escapes resolved.
-fn unescape(content: &[u8]) -> Option<String> {
+/// Returns the value that `text` starts with, without what follows it. A long one is not parsed, but read in slices.
+///
+/// # Errors
+///
+/// [`InvalidJson`] if nothing follows it.
+pub async fn first_value_in_slices<'a>(text: &'a [u8], slices: &mut Slices) -> Result<&'a [u8], InvalidJson> {
+    let after = skip_value_in_slices(text, slices).await;
+    if after.is_empty() { Err(InvalidJson) } else { Ok(text[..text.len() - after.len()].trim_ascii_end()) }
+}
+
+/// Returns the content of a string, such as a key, with its escapes resolved.
+#[must_use]
+pub fn unescape(content: &[u8]) -> Option<String> {
     serde_json::from_slice(&[b"\"", content, b"\""].concat()).ok()
 }
 
@@ -336,6 +331,29 @@ fn skip_value(text: &[u8]) -> &[u8] {
         _ => text.iter().position(|byte| matches!(byte, b',' | b'}' | b']')),
     };
     end.and_then(|end| text.get(end..)).unwrap_or_default()
+}
+
+/// Returns what follows the value that `text` starts with, and yields to the thread's other clients if it is long.
+async fn skip_value_in_slices<'a>(text: &'a [u8], slices: &mut Slices) -> &'a [u8] {
+    let mut nested = NestedValue::default();
+    let mut before = 0;
+    loop {
+        let step = match text.first() {
+            Some(b'{' | b'[') => nested.advance(text, SLICE),
+            _ => NestedStep::Ended(text.len() - skip_value(text).len()),
+        };
+        match step {
+            NestedStep::Partial => {
+                slices.spend(nested.position - before).await;
+                before = nested.position;
+            }
+            NestedStep::Ended(end) => {
+                slices.spend(end - before).await;
+                return text.get(end..).unwrap_or_default();
+            }
+            NestedStep::Unclosed => return &[],
+        }
+    }
 }
 
 /// Returns the text without leading whitespace. Engines write none, so comparing the first byte is nearly always
@@ -462,7 +480,7 @@ mod tests {
 
     #[test]
     fn values_are_found_by_path_and_arrays_are_iterated() {
-        let text = br#"{"h\u0069ts": {"total": {"value": 3 , "relation": "eq"},
+        let text = br#"{"\u0068\u0069\u0074\u0073": {"total": {"value": 3 , "relation": "eq"},
             "hits": [{"sort": [1, "a]"]}, {"sort": [2, "b"] }, {"_id": "}"}, 4 ]}}"#;
         assert_eq!(value_at_path(text, "hits.total.value").map(first_value), Some(&b"3"[..]));
         assert_eq!(value_at_path(text, "hits.total.relation").map(first_value), Some(&br#""eq""#[..]));

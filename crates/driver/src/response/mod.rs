@@ -3,9 +3,9 @@
 //!
 //! [`check`] evaluates the status and body of a response, with the rules in [`search`], [`async_search`] and
 //! [`administration`], and [`bulk`] the items of a bulk; [`selection`] determines what the request has selected of them.
-//! [`outcome`] contains the result, [`details`] what is kept of a response besides, and [`json_scan`] reads single fields
-//! of a body. `operation` calls this module; `worker` and `python` use the result. This module works only on bytes: it
-//! uses no connection and sends nothing.
+//! [`outcome`] contains the result, [`details`] and [`profile`] what is kept of a response besides, whose size [`brief`]
+//! limits, and [`json_scan`] reads single fields of a body. `operation` calls this module; `worker` and `python` use the
+//! result. This module works only on bytes: it uses no connection and sends nothing.
 
 #[cfg(test)]
 use std::task::{Context, Poll, Waker};
@@ -13,11 +13,13 @@ use std::task::{Context, Poll, Waker};
 mod administration;
 mod async_search;
 pub mod body;
+mod brief;
 pub mod bulk;
 pub mod check;
 pub mod details;
 pub mod json_scan;
 pub mod outcome;
+mod profile;
 mod search;
 pub mod selection;
 

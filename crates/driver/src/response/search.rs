@@ -1,13 +1,12 @@
 //! Checks the responses to searches and ES|QL queries.
 
 use pacenote_record::ErrorClass;
-use serde_json::Value;
 
 use crate::response::body::{
-    CheckResult, REQUEST_FAILED, ends_object, excerpt, parse_took, reported_error, string,
+    CheckResult, REQUEST_FAILED, ends_object, excerpt, parse_took, reported_error, string, text_of_field,
 };
 use crate::response::json_scan::{
-    Fields, InvalidJson, parse_first, parse_scalar, skip_digits, split_integer, value_at_path_in_slices,
+    Fields, InvalidJson, parse_scalar, scalar, skip_digits, split_integer, value_at_path_in_slices,
 };
 use crate::response::outcome::WorkOutcome;
 use crate::slices::Slices;
@@ -155,10 +154,14 @@ impl Reached {
 pub async fn shard_failure(shards: &[u8], failed: i64, slices: &mut Slices) -> WorkOutcome {
     let path = ["failures", "0", "reason"].into_iter();
     let cause = value_at_path_in_slices(shards, path, slices).await.ok().flatten();
-    let cause: Value = cause.and_then(|text| parse_first(text).ok()).unwrap_or_default();
-    let text = cause.as_str().map_or_else(|| string(cause.get("reason")), str::to_owned);
-    WorkOutcome::failure(ErrorClass::ShardFailure, format!("{failed} shards failed: {text}"))
-        .with_error_type(&string(cause.get("type")))
+    let (error_type, reason) = match cause {
+        Some(cause) if cause.starts_with(b"{") => {
+            (text_of_field(cause, "type", slices).await, text_of_field(cause, "reason", slices).await)
+        }
+        cause => (String::new(), string(cause.and_then(|text| scalar(text).ok()).as_ref())),
+    };
+    WorkOutcome::failure(ErrorClass::ShardFailure, format!("{failed} shards failed: {reason}"))
+        .with_error_type(&error_type)
 }
 
 /// Checks the response to an ES|QL query in JSON. A response without any of its fields is not such a response, unless
