@@ -1,5 +1,24 @@
 //! Values from responses that later requests of the same operation need.
 
+use pacenote_record::ErrorClass;
+
+use crate::response::outcome::WorkOutcome;
+
+/// Length, in bytes, of the longest value that is kept for later requests. The id of a scroll or of a point in time
+/// grows with the number of shards, by up to some hundred bytes for each, of which clusters have tens of thousands.
+pub const MAX_KEPT_BYTES: usize = 16 << 20;
+
+/// Returns the failure of a response whose value, here as JSON, is too long to be kept.
+pub fn too_long(name: &str, value: &[u8]) -> Option<WorkOutcome> {
+    (value.len() > MAX_KEPT_BYTES).then(|| {
+        let reason = format!(
+            "{name} has {} bytes; a value that later requests send may have at most {MAX_KEPT_BYTES}",
+            value.len()
+        );
+        WorkOutcome::failure(ErrorClass::Protocol, reason)
+    })
+}
+
 /// The values captured since the operation began.
 #[derive(Debug, Default)]
 pub struct Captures {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use pacenote_plan::{NextPage, PagedRequest};
 use pacenote_record::ErrorClass;
 
+use super::captures::too_long;
 use super::context::{Destination, Execution};
 use super::outcome::OperationOutcome;
 use super::prepared::RequestSpec;
@@ -196,6 +197,11 @@ impl Paginator {
                 Ok(page) => page,
                 Err(InvalidJson) => return Some(invalid_json(0, body)),
             };
+            let kept = [(reader.key_name(), page.key), ("its point in time", page.point_in_time)];
+            let failure = kept.into_iter().find_map(|(name, value)| too_long(name, value?));
+            if failure.is_some() {
+                return failure;
+            }
             // A scroll continues with its last id until it receives a new one; for other kinds of paging, a page
             // without a key is the last.
             renew(page_key, page.key, matches!(reader, PageReader::Scroll));

@@ -8,7 +8,7 @@ use pacenote_record::{Details, ErrorClass};
 use serde_json::Value;
 
 use super::busy_replies::BusyReplies;
-use super::captures::{Captured, Captures};
+use super::captures::{Captured, Captures, too_long};
 use super::context::{Destination, Execution};
 use super::outcome::OperationOutcome;
 use super::prepared::{PreparedRequest, RequestSpec};
@@ -19,7 +19,7 @@ use crate::error::DriveError;
 use crate::response::body::{invalid_json, is_2xx};
 use crate::response::check::{check_response, failed_assertion, failed_assertion_of_details};
 use crate::response::details::ResponseDetails;
-use crate::response::json_scan::{InvalidJson, scalar, value_at_path_in_slices};
+use crate::response::json_scan::{InvalidJson, first_value_in_slices, scalar, value_at_path_in_slices};
 use crate::response::outcome::WorkOutcome;
 use crate::response::selection::asks_for_other_format;
 use crate::slices::Slices;
@@ -332,7 +332,8 @@ impl ResponsePolicy {
         }
         if let Some(capture) = &self.request.capture {
             match captured_value(body, &capture.path).await {
-                Ok(value) => captures.borrow_mut().set(&capture.name, value),
+                Ok(Ok(value)) => captures.borrow_mut().set(&capture.name, value),
+                Ok(Err(failure)) => return Some(failure),
                 Err(InvalidJson) => return Some(invalid_json(0, body)),
             }
         }
@@ -353,12 +354,21 @@ impl ResponsePolicy {
     }
 }
 
-/// Returns the text at a path of a response, or `None` if it has none or the value is not text.
-async fn captured_value(body: &[u8], path: &str) -> Result<Option<String>, InvalidJson> {
-    let found = value_at_path_in_slices(body, path.split('.'), &mut Slices::default()).await?;
-    match found.map(scalar).transpose()? {
-        Some(Value::String(text)) => Ok(Some(text)),
-        _ => Ok(None),
+/// Returns the text at a path of a response, `None` if it has none or the value is not text, or the failure of a
+/// response whose text is too long.
+async fn captured_value(body: &[u8], path: &str) -> Result<Result<Option<String>, WorkOutcome>, InvalidJson> {
+    let mut slices = Slices::default();
+    let Some(text) = value_at_path_in_slices(body, path.split('.'), &mut slices).await? else {
+        return Ok(Ok(None));
+    };
+    if text.starts_with(b"\"")
+        && let Some(failure) = too_long(path, first_value_in_slices(text, &mut slices).await?)
+    {
+        return Ok(Err(failure));
+    }
+    match scalar(text)? {
+        Value::String(text) => Ok(Ok(Some(text))),
+        _ => Ok(Ok(None)),
     }
 }
 
