@@ -14,6 +14,7 @@ from pacenote.model.target_rate import (
     keeps_target,
     late_share,
     misses_target,
+    operations_per_s,
 )
 from pacenote.verdict.determine import determine_verdict, targets_not_kept
 from support.records import bulk, paced, record, task, times
@@ -144,6 +145,47 @@ def test_a_rate_of_work_is_kept_only_if_the_operations_have_that_work(docs_per_s
     assert len(targets_not_kept(race)) == (not kept)
 
 
+@pytest.mark.parametrize(("docs_per_s", "kept"), [(20_000.0, True), (19_100.0, True), (18_400.0, False)])
+@pytest.mark.parametrize("bulks", [100, 400, 1_600])
+def test_a_rate_that_follows_from_the_documents_is_judged_by_those_of_the_window(docs_per_s, kept, bulks):
+    """Whether the bulks of the window are longer or shorter than those of the whole task, which had 2,000."""
+    asked = TargetRate(20_000.0, "docs")
+    indexed = bulk(
+        **{"window_operations": bulks, "window_s": 100.0, "error_rate": 0.0, "window_succeeded": bulks},
+        accounting=replace(task().accounting, waited=5, unsent=0),
+        work=WorkTotals(2_000 * task().accounting.succeeded, 0),
+        throughput=Throughput(1.0, docs_per_s, docs_per_s, docs_per_s),
+    )
+    assert keeps_target(indexed, asked, 0.05) == kept
+    assert misses_target(indexed, asked, 0.05) == (not kept)
+    assert not has_other_work(indexed, asked, 0.05)
+
+
+@pytest.mark.parametrize(("ended_by", "missed"), [("source", False), ("iterations", False), ("time", True)])
+def test_the_last_bulk_of_each_client_may_end_after_the_others(ended_by, missed):
+    """Of 8 clients with 10 bulks each, and 7.5 % below the rate."""
+    asked = TargetRate(20_000.0, "docs")
+    indexed = bulk(
+        **{"window_operations": 74, "window_s": 20.0, "error_rate": 0.0, "window_succeeded": 74},
+        **{"clients": 8, "ended_by": ended_by, "accounting": replace(task().accounting, waited=5, unsent=0)},
+        throughput=Throughput(1.0, 18_500.0, 18_500.0, 18_500.0),
+    )
+    assert misses_target(indexed, asked, 0.05) == missed
+    assert misses_target(indexed, TargetRate(20_000.0, "docs", 4.0), 0.05)
+
+
+def test_if_many_operations_failed_a_rate_of_work_is_judged_by_all_that_ended():
+    asked = TargetRate(20_000.0, "docs")
+    failing = bulk(
+        **{"window_operations": 100, "window_s": 100.0, "error_rate": 0.5, "window_succeeded": 50},
+        accounting=replace(task().accounting, succeeded=500, failed=500, waited=5, unsent=0),
+        work=WorkTotals(10_000_000, 10_000_000),
+        throughput=Throughput(1.0, 10_000.0, 10_000.0, 10_000.0),
+    )
+    assert operations_per_s(failing, asked) == 1.0
+    assert not misses_target(failing, asked, 0.05)
+
+
 def test_a_short_bulk_at_the_end_does_not_miss_a_rate_of_work():
     asked = TargetRate(20_000.0, "docs", operations=4.0)
     few = bulk(
@@ -162,10 +204,15 @@ def test_the_achieved_rate_of_a_runner_that_reports_its_time_is_that_of_the_wind
 
 def test_a_rate_of_work_is_judged_by_the_work_of_an_operation():
     counts = replace(task().accounting, succeeded=30, failed=0, waited=1)
-    indexed = bulk(window_operations=30, window_s=10.0, accounting=counts, work=WorkTotals(150_000, 0))
+    indexed = bulk(
+        **{"window_operations": 30, "window_s": 10.0, "window_succeeded": 30, "accounting": counts},
+        work=WorkTotals(150_000, 0),
+        throughput=Throughput(1.0, 15_000.0, 1.0, 1.0),
+    )
     assert misses_target(indexed, TargetRate(20_000.0, "docs"), 0.05)
     assert not misses_target(indexed, TargetRate(15_500.0, "docs"), 0.05)
-    assert not misses_target(replace(indexed, work=WorkTotals(0, 0)), TargetRate(20_000.0, "docs"), 0.05)
+    nothing = replace(indexed, work=WorkTotals(0, 0), throughput=None)
+    assert not misses_target(nothing, TargetRate(20_000.0, "docs"), 0.05)
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def with_extra(of: Plan) -> Plan:
     extra = tuple(
         replace(model, name=f"extra-{number}", work=work) for number, work in enumerate(extra_works())
     )
-    uniform = replace(extra[-2], pacing=Uniform(0.5), open_loop=True)
+    uniform = replace(extra[-2], pacing=Uniform(0.5), open_loop=True, documents_per_operation=12.5)
     extra = (*extra[:-2], uniform, replace(extra[-1], pacing=PythonScheduler()))
     steps = tuple(
         Step(task.name, (ClientAllocation(0, (TaskAllocation(len(of.tasks) + number, 0),)),), None)

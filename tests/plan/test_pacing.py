@@ -11,7 +11,7 @@ from pacenote.errors import TrackError
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Corpus, Documents, Operation, Task
-from pacenote.model.work import BulkWork, PythonSource
+from pacenote.model.work import BulkWork, PythonRunner, PythonSource
 from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.client_documents import client_documents, count_bulks
 from pacenote.plan.document import (
@@ -66,6 +66,31 @@ def test_the_pacing_follows_from_rates_intervals_and_schedules(
     operation: Operation, fields: dict[str, Any], pacing: TaskPacing
 ) -> None:
     assert planned(task("t", operation, **fields)).pacing == pacing
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "documents"),
+    [
+        (BULK, {"target_throughput": Rate(1000, "docs")}, 100.0),
+        (BULK, {"target_throughput": Rate(1000, "docs"), "clients": 4}, pytest.approx(250 / 3)),
+        (LINES, {"target_throughput": Rate(1000, "docs")}, 500.0),
+        (BULK, {"target_throughput": Rate(1000, "docs"), "schedule": "poisson"}, 100.0),
+        (BULK, {"target_throughput": Rate(10)}, None),
+        (BULK, {"target_interval": 1.0}, None),
+        (BULK, {}, None),
+        (SEARCH, {"target_throughput": Rate(10)}, None),
+        (PUT, {"target_throughput": Rate(10, "docs")}, None),
+        (LINES, {"target_throughput": Rate(1000, "docs"), "schedule": "daily"}, None),
+    ],
+)
+def test_a_rate_in_documents_has_the_documents_of_an_operation(
+    operation: Operation, fields: dict[str, Any], documents: Any
+) -> None:
+    planned_task = with_plugins(task("t", operation, **fields))
+    assert planned_task.documents_per_operation == documents
+    assert planned_task.counts_documents == (documents is not None)
+    assert not replace(planned_task, open_loop=True).counts_documents
+    assert not replace(planned_task, work=PythonRunner()).counts_documents
 
 
 def test_only_tasks_with_a_rate_run_in_an_open_loop() -> None:

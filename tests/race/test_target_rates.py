@@ -1,7 +1,10 @@
 """The target rates of a challenge are recorded as the track asks for them."""
 
+from dataclasses import replace
+
 import pytest
 
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.track import Operation
@@ -14,6 +17,8 @@ PLUGINS = PluginNames(
     runners=frozenset({"put-elser"}), param_sources=frozenset({"lines"}), schedulers=frozenset({"daily"})
 )
 SUPPLIED_BULK = Operation("l", "bulk", {"param-source": "lines"})
+SIZED_BULK = Operation("l", "bulk", {"param-source": "lines", "bulk-size": 500})
+SIZED_RUNNER = Operation("p", "put-elser", {"bulk-size": 500})
 
 
 @pytest.mark.parametrize(
@@ -23,7 +28,11 @@ SUPPLIED_BULK = Operation("l", "bulk", {"param-source": "lines"})
         (SEARCH, {"target_throughput": Rate(50)}, TargetRate(50.0, "ops", 50.0)),
         (SEARCH, {"target_interval": 4.0}, TargetRate(0.25, "ops", 0.25)),
         (SEARCH, {"target_throughput": Rate(4), "schedule": "poisson"}, TargetRate(4, "ops", 4.0, "poisson")),
-        (BULK, {"target_throughput": Rate(1000, "docs")}, TargetRate(1000, "docs", 10.0)),
+        # Each client waits for as long as the documents of its bulk ask for.
+        (BULK, {"target_throughput": Rate(1000, "docs")}, TargetRate(1000, "docs")),
+        (SIZED_BULK, {"target_throughput": Rate(1000, "docs")}, TargetRate(1000, "docs")),
+        # The documents of a runner are known too late.
+        (SIZED_RUNNER, {"target_throughput": Rate(1000, "docs")}, TargetRate(1000, "docs", 2.0)),
         (BULK, {"target_throughput": Rate(10)}, TargetRate(10, "ops", 10.0)),
         # A plug-in determines the rate.
         (SEARCH, {"target_throughput": Rate(50), "schedule": "daily"}, None),
@@ -36,3 +45,12 @@ def test_the_rate_of_a_task(operation, fields, rate):
     plan = build_plan(small_track, None, SETTINGS, PlanContext(plugins=PLUGINS))
     rates = target_rates(small_track.challenge(None), plan)
     assert list(rates.values()) == ([] if rate is None else [rate])
+
+
+def test_the_rate_of_a_task_whose_clients_share_a_schedule_counts_operations():
+    small_track = track(task("t", BULK, target_throughput=Rate(1000, "docs"), clients=4))
+    settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True))
+    plan = build_plan(small_track, None, settings, PlanContext())
+    # Of its 250 documents, each client sends 100, 100 and 50.
+    (rate,) = target_rates(small_track.challenge(None), plan).values()
+    assert (rate.value, rate.unit, rate.operations) == (1000, "docs", pytest.approx(12))

@@ -45,10 +45,7 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
             open_loop: task.open_loop,
             warmup_ns,
             end_ns,
-            interval_ns: match task.pacing {
-                TaskPacing::Deterministic { interval_s } => Some(seconds_to_nanos(interval_s)),
-                _ => None,
-            },
+            interval_ns: task.even_interval_s().map(seconds_to_nanos),
             planned_operations,
         }
     };

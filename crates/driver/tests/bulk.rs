@@ -109,6 +109,28 @@ fn details_of_bulks_are_kept_and_can_be_asserted() {
 }
 
 #[test]
+fn the_bulks_of_each_client_keep_its_rate_in_documents_whatever_their_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(|_, _| Some(success_response()));
+    let mut task = bulk_task("index", 2, Path::new(""), 0);
+    // Each client sends bulks of 4, 4, 10, 10, 5 and 2 documents: 35 in 175 ms of its half of the rate.
+    with_files(folder.path(), &mut task, &[(8, 0), (8, 0), (50, 0), (4, 0)]);
+    task["work"]["bulk_size"] = 10.into();
+    task["pacing"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    task["documents_per_operation"] = 4.0.into();
+    let race = run(&plan(server.port, &[task]));
+    let due = |client: i64| {
+        let mut due: Vec<i64> =
+            race.samples.iter().filter(|sample| sample.client == client).map(|sample| sample.due).collect();
+        due.sort_unstable();
+        due.iter().map(|due| due / 1_000_000).collect::<Vec<_>>()
+    };
+    assert_eq!(due(0), [0, 20, 40, 90, 140, 165]);
+    assert_eq!(due(1), [10, 30, 50, 100, 150, 175]);
+    assert_eq!(race.task("index").work.weight, 70);
+}
+
+#[test]
 fn exactly_the_given_number_of_documents_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(|_, _| Some(success_response()));

@@ -231,6 +231,11 @@ pub struct PlannedTask {
     pub clients: u32,
     /// When operations are due.
     pub pacing: TaskPacing,
+    /// The mean number of documents of an operation, if the target rate counts documents; `null` if not. The interval
+    /// of `pacing` is that of such an operation. In a closed loop, a client that has sent more or fewer documents waits
+    /// for its next operation for longer or less, so that it sends its documents at the rate.
+    #[serde(default)]
+    pub documents_per_operation: Option<f64>,
     /// Whether the task runs in an open loop: the clients on one worker share a schedule, and a free client takes the
     /// operation that is due next, so a slow client does not delay other operations; `clients` limits the connections
     /// in use. In a closed loop, every client has its own schedule.
@@ -247,6 +252,26 @@ pub struct PlannedTask {
     pub must_succeed: bool,
     /// The work of every operation.
     pub work: TaskWork,
+}
+
+impl PlannedTask {
+    /// The mean number of documents of an operation, if the schedule of each client follows from the documents that it
+    /// has sent. A schedule that clients share follows from the number of operations.
+    #[must_use]
+    pub fn documents_in_schedule(&self) -> Option<f64> {
+        self.documents_per_operation.filter(|_| !self.open_loop)
+    }
+
+    /// The seconds between two operations of the task, over all its clients, if that is always the same.
+    #[must_use]
+    pub fn even_interval_s(&self) -> Option<f64> {
+        match self.pacing {
+            TaskPacing::Deterministic { interval_s } if self.documents_in_schedule().is_none() => {
+                Some(interval_s)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// When the operations of a task are due.

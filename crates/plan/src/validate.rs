@@ -121,6 +121,9 @@ fn check_task(task: &PlannedTask) -> Result<(), String> {
         not_negative(warmup_s, "bound.warmup_s")?;
         not_negative(measured_s.unwrap_or(0.0), "bound.measured_s")?;
     }
+    if let Some(documents) = task.documents_per_operation {
+        positive(documents, "documents_per_operation")?;
+    }
     not_negative(task.ramp_up_s, "ramp_up_s")?;
     match &task.work {
         TaskWork::Bulk(bulk) => check_bulk(bulk),

@@ -23,7 +23,8 @@ pub struct TaskInfo {
     pub warmup_ns: Option<u64>,
     /// Planned end of a time-based task, in nanoseconds since it began.
     pub end_ns: Option<u64>,
-    /// Time between two operations of a deterministic schedule, in nanoseconds; `None` for other schedules.
+    /// Time between two operations of an even schedule, in nanoseconds; `None` for other schedules, also if it follows
+    /// from the documents of each operation.
     pub interval_ns: Option<u64>,
     /// Number of operations of all clients, if known.
     pub planned_operations: Option<u64>,

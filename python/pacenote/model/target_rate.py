@@ -32,7 +32,9 @@ class TargetRate(Stored, frozen=True):
     """What the rate counts: operations, or the unit of the task, such as documents."""
 
     operations: Number | None = None
-    """Operations per second, or None if the work of an operation is only known while the race runs."""
+    """Operations per second, or None if they follow from the work of each operation: the schedule counts
+    documents, or the work is only known while the race runs.
+    """
 
     arrivals: Arrivals = "deterministic"
     """When operations are due."""
@@ -57,10 +59,10 @@ def misses_target(
     for; `max_shortfall` is the tolerated share, from 0 to 1, and `joins` are the clients that joined late.
 
     An operation that was sent in time may end after the window, so those of one mean service time are not
-    expected; but if the task ran its time, those of the warm-up that end in the window make up for them. One
-    operation may overlap the end of the window, and the number of random arrivals varies. If a client was
-    free for every operation when it was due, the task ran at its rate, however long they took, unless clients
-    that joined late skipped operations.
+    expected; but if the task ran its time, those of the warm-up that end in the window make up for them. An
+    operation may overlap the end of the window (`_overlapping`), and the number of random arrivals varies. If
+    a client was free for every operation when it was due, the task ran at its rate, however long they took,
+    unless clients that joined late skipped operations.
     """
     if target.unit != OPS and achieved_rate(task, target) >= target.value:
         return False
@@ -92,7 +94,7 @@ def has_other_work(task: TaskResult, target: TargetRate, max_shortfall: float) -
     if expected is None or had is None or target.unit != "docs":
         return False
     # Documents of operations that failed in part count as work, but these operations do not count.
-    if task.window_operations - _succeeded(task) > UNSENT_SHARE * task.window_operations:
+    if _fails_often(task):
         return False
     return abs(expected - had) * _succeeded(task) > max_shortfall * expected * _succeeded(task) + expected
 
@@ -107,7 +109,7 @@ def mean_work(task: TaskResult, target: TargetRate) -> float | None:
 
 def work_per_operation(target: TargetRate) -> float | None:
     """Returns the work of an operation, in the unit of a target rate, that this rate takes for granted; None
-    if it counts operations, or if their work is only known while the race runs.
+    if it counts operations, or if these follow from the work of each.
     """
     if target.unit == OPS or not target.operations:
         return None
@@ -158,10 +160,18 @@ def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, don
     if not task.window_operations:
         return False  # Another rule reports a task of which nothing was measured.
     expected = _expected(task, target)
-    tolerated = max_shortfall * expected + 1.0
+    tolerated = max_shortfall * expected + _overlapping(task, target)
     if target.arrivals != "deterministic":
         tolerated += _DEVIATIONS * math.sqrt(expected)
     return expected - done > tolerated
+
+
+def _overlapping(task: TaskResult, target: TargetRate) -> int:
+    """Returns how many operations may overlap the end of the measured window without being in it: one of the
+    task, or of each client if the last one of each has another length.
+    """
+    follows_work = target.operations is None and target.unit != OPS
+    return task.clients if follows_work and task.ended_by in ("iterations", "source") else 1
 
 
 def _expected(task: TaskResult, target: TargetRate) -> float:
@@ -172,6 +182,11 @@ def _expected(task: TaskResult, target: TargetRate) -> float:
     if task.ended_by == "time":
         uncounted_s = max(0.0, uncounted_s - (task.window_from_s or 0.0))
     return operations_per_s(task, target) * max(0.0, task.window_s - uncounted_s)
+
+
+def _fails_often(task: TaskResult) -> bool:
+    """Returns whether so many operations in the window failed that the work of the others is not the mean."""
+    return task.window_operations - _succeeded(task) > UNSENT_SHARE * task.window_operations
 
 
 def _succeeded(task: TaskResult) -> float:
@@ -185,11 +200,14 @@ def _succeeded(task: TaskResult) -> float:
 
 
 def operations_per_s(task: TaskResult, target: TargetRate) -> float:
-    """Returns the operations per second that a target rate asks for, by the mean work of those that ended if
-    only that is known.
+    """Returns the operations per second that a target rate asks for. If they follow from the work of each
+    operation, this is that of those in the window in the mean, or of all that ended if many in the window
+    failed.
     """
     if target.operations is not None:
         return target.operations
+    if not _fails_often(task) and (work := mean_work(task, target)):
+        return target.value / work
     ended = task.accounting.succeeded + task.accounting.failed
     work = task.work.done + task.work.failed
     return target.value * ended / work if work else 0.0

@@ -23,19 +23,22 @@ from pacenote.operations.compile import InvalidOperation, compile_operation
 from pacenote.plan.allocate import allocate
 from pacenote.plan.document import (
     UNTIL_EXHAUSTED,
+    Deterministic,
     DriverScheduling,
     DriverSettings,
     Iterations,
     OnError,
     Plan,
     PlannedTask,
+    Poisson,
     SampleRetention,
     Target,
     TargetHost,
     TaskBound,
     TimePeriod,
+    Uniform,
 )
-from pacenote.plan.pacing import adapt_to_rate, is_open_loop, plan_pacing
+from pacenote.plan.pacing import adapt_to_rate, documents_per_operation, is_open_loop, plan_pacing
 from pacenote.plan.preparation import prepares
 from pacenote.plan.resolve import UnknownOperation, resolve_operation
 from pacenote.units import format_count
@@ -212,6 +215,7 @@ class _Builder:
     def _plan_task(self, task: Task, compiled: CompiledOperation) -> PlannedTask:
         problems = Problems()
         pacing = plan_pacing(task, compiled, self._plugins.schedulers, problems)
+        is_timed = isinstance(pacing, Deterministic | Poisson | Uniform)
         planned = PlannedTask(
             name=task.name,
             operation=task.operation.name,
@@ -224,6 +228,7 @@ class _Builder:
             tolerates_errors=task.tolerates_errors,
             work=compiled.work,
             open_loop=self._open_loop and is_open_loop(pacing, task, problems),
+            documents_per_operation=documents_per_operation(task, compiled) if is_timed else None,
         )
         self._problems.extend(problems)
         return planned

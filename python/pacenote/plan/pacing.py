@@ -24,6 +24,9 @@ from pacenote.units import OPS
 _PACINGS = {pacing.kind: pacing for pacing in (Deterministic, Poisson, Uniform)}
 """Values of `schedule` that need no scheduler of a plug-in."""
 
+_DOCUMENTS = "docs"
+"""The unit of bulks."""
+
 _MAX_LEAD_S = 1.0
 """How far ahead of its rate a source may run, in seconds: parameters that depend on the current time must
 still be valid when they are sent.
@@ -41,6 +44,16 @@ def target_interval_s(task: Task, compiled: CompiledOperation) -> float | None:
     if rate is None:
         return task.target_interval or None
     return (_weight(task, compiled) if rate.unit == compiled.unit else 1) / rate.value
+
+
+def documents_per_operation(task: Task, compiled: CompiledOperation) -> float | None:
+    """Returns the mean number of documents of an operation of a task whose target rate counts documents; None
+    for any other task.
+    """
+    rate = task.target_throughput
+    if rate is None or rate.unit != _DOCUMENTS or compiled.unit != _DOCUMENTS:
+        return None
+    return _weight(task, compiled)
 
 
 def _weight(task: Task, compiled: CompiledOperation) -> float:
@@ -129,7 +142,7 @@ def _rate_problem(task: Task, compiled: CompiledOperation) -> str:
 def _in_unit_of_rate(task: Task, compiled: CompiledOperation) -> CompiledOperation:
     """Returns the operation with the unit of the target rate if its own unit is only known at run time."""
     unit_open = isinstance(compiled.work, PythonRunner) or (
-        isinstance(compiled.work, PythonSource) and compiled.unit == "docs"
+        isinstance(compiled.work, PythonSource) and compiled.unit == _DOCUMENTS
     )
     rate = task.target_throughput
     if not unit_open or rate is None or rate.unit == OPS:

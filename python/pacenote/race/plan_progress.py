@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pacenote.model.race_listener import DriveListener
 from pacenote.model.race_progress import RaceProgress, TaskProgress, TasksToCome, TimeLeft
 from pacenote.model.result import TaskResult
-from pacenote.model.work import BulkWork, CallSequence, Composite, PagedRequest, Request, TaskWork
+from pacenote.model.work import BulkWork, CallSequence, Composite, PagedRequest, Request
 from pacenote.plan.client_documents import documents_per_bulk
 from pacenote.plan.document import (
     UNTIL_EXHAUSTED,
@@ -178,19 +178,25 @@ def _target(task: PlannedTask) -> float | None:
     """Returns the target rate in the task's unit, or None if there is none or its work is not known."""
     if not isinstance(task.pacing, Deterministic | Poisson | Uniform):
         return None
-    work = _documents(task, task.work) if isinstance(task.work, BulkWork) else _work_per_operation(task.work)
+    work = _work_per_operation(task)
     return None if work is None else work / task.pacing.interval_s
 
 
-def _documents(task: PlannedTask, work: BulkWork) -> float:
-    """Returns the mean number of documents of the bulks of a task, as its schedule takes them."""
+def _documents_per_bulk(task: PlannedTask, work: BulkWork) -> float:
+    """Returns the mean number of documents of the bulks of a task whose rate counts bulks."""
     bound, iterations = task.bound, None
     if isinstance(bound, Iterations) and bound.measured != UNTIL_EXHAUSTED:
         iterations = bound.warmup + bound.measured
     return documents_per_bulk(work, task.clients, iterations)
 
 
-def _work_per_operation(work: TaskWork) -> int | None:
+def _work_per_operation(task: PlannedTask) -> float | None:
+    """Returns the work of an operation in the task's unit, or None if it is not known."""
+    if task.documents_per_operation is not None:
+        return task.documents_per_operation
+    work = task.work
+    if isinstance(work, BulkWork):
+        return _documents_per_bulk(task, work)
     if not isinstance(work, CallSequence) or any(isinstance(call, PagedRequest) for call in work.calls):
         return None
     if any(isinstance(call, Composite) for call in work.calls):

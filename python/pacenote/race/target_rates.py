@@ -8,7 +8,7 @@ from typing import get_args
 from pacenote.model.pacing_options import Arrivals
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.track import Challenge, Task
-from pacenote.plan.document import Deterministic, Plan, Poisson, PythonScheduler, TaskPacing, Uniform
+from pacenote.plan.document import Deterministic, Plan, PlannedTask, Poisson, PythonScheduler, Uniform
 from pacenote.units import OPS
 
 _ARRIVALS: Mapping[str, Arrivals] = {name: name for name in get_args(Arrivals)}
@@ -19,18 +19,19 @@ def target_rates(challenge: Challenge, plan: Plan) -> dict[str, TargetRate]:
 
     A task with a scheduler of a plug-in has none: the plug-in determines its rate.
     """
-    pacings = {task.name: task.pacing for task in plan.tasks}
-    rates = ((task.name, _target_rate(task, pacings[task.name])) for task in challenge.tasks())
+    planned = {task.name: task for task in plan.tasks}
+    rates = ((task.name, _target_rate(task, planned[task.name])) for task in challenge.tasks())
     return {name: rate for name, rate in rates if rate is not None}
 
 
-def _target_rate(task: Task, pacing: TaskPacing) -> TargetRate | None:
+def _target_rate(task: Task, planned: PlannedTask) -> TargetRate | None:
     target = task.target_throughput
-    match pacing:
-        case Deterministic() | Poisson() | Uniform():
+    match planned.pacing:
+        case Deterministic() | Poisson() | Uniform() as pacing:
             operations = 1.0 / pacing.interval_s
             value, unit = (operations, OPS) if target is None else (target.value, target.unit)
-            return TargetRate(value, unit, operations, _ARRIVALS[pacing.kind])
+            in_operations = None if planned.counts_documents else operations
+            return TargetRate(value, unit, in_operations, _ARRIVALS[pacing.kind])
         case PythonScheduler() if target is not None and task.schedule in _ARRIVALS:
             return TargetRate(target.value, target.unit, None, _ARRIVALS[task.schedule])
         case _:

@@ -179,6 +179,11 @@ impl BulkSource {
         documents.is_some()
     }
 
+    /// Returns the number of documents in the body.
+    pub fn document_count(&self) -> u64 {
+        self.request.document_count()
+    }
+
     /// Returns the reason why a file could not be read.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()

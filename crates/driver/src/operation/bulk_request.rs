@@ -92,6 +92,11 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         self.sent.documents = document_count;
     }
 
+    /// Returns the number of documents in the body.
+    pub fn document_count(&self) -> u64 {
+        self.sent.documents
+    }
+
     /// Compresses the body if it is sent compressed. If that fails, the request fails when it is executed.
     pub async fn compress_in_slices(&mut self) {
         self.compression_error = self.request.compress_in_slices().await.err().map(|error| error.to_string());

@@ -73,6 +73,14 @@ impl QueuedOperation {
         }
     }
 
+    /// Returns the number of documents of a bulk, or `None` if it does not say or if it is not a bulk.
+    pub fn document_count(&self) -> Option<u64> {
+        match self {
+            Self::Bulk(bulk) => Some(bulk.document_count()).filter(|documents| *documents > 0),
+            Self::Calls(_) => None,
+        }
+    }
+
     /// Executes the operation. Returns `None` if the race or the step ended while it waited.
     pub async fn execute(
         &mut self,

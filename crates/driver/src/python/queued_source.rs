@@ -47,6 +47,11 @@ impl QueuedSource {
         self.operation.is_some()
     }
 
+    /// Returns the number of documents of the prepared operation; see [`QueuedOperation::document_count`].
+    pub fn document_count(&self) -> Option<u64> {
+        self.operation.as_ref()?.document_count()
+    }
+
     /// Executes the operation. Returns `None` if the race or the step ended while it waited.
     pub async fn execute(
         &mut self,

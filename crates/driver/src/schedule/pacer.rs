@@ -12,10 +12,48 @@ use crate::task_client_id::TaskClientId;
 /// Without random arrivals, the operations of all clients are therefore evenly spaced, and no two are due at the same
 /// time. Each client draws random arrivals from its own seed. During ramp-up, the schedule of a client starts when the
 /// client does, so it never has to catch up; its even schedule remains shifted by i intervals.
+///
+/// If the rate counts documents, the period of an operation is as long as the documents of the one before it ask for:
+/// each client then sends n documents in n/N of the time that N documents take at the rate of the task, whatever the
+/// sizes of its bulks.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     times: EvenTimes,
     arrivals: Arrivals,
+    /// The documents of the operations, if the schedule follows from them.
+    documents: Option<DocumentCount>,
+}
+
+/// The documents of the operations of a client, in units of an operation with the mean number of documents.
+#[derive(Debug, Clone, Copy)]
+struct DocumentCount {
+    /// The mean number of documents of an operation.
+    per_operation: f64,
+    /// Documents of the operations that were due, as far as they are known.
+    known: u64,
+    /// Operations that were due and whose documents are not known, which count as having the mean number, and those that
+    /// were skipped.
+    unknown: f64,
+    /// The last operation whose documents are known; 1 before that.
+    last: f64,
+}
+
+impl DocumentCount {
+    fn new(per_operation: f64) -> Self {
+        Self { per_operation, known: 0, unknown: 0.0, last: 1.0 }
+    }
+
+    /// Returns the operations that were due.
+    fn operations(self) -> f64 {
+        self.known as f64 / self.per_operation + self.unknown
+    }
+
+    /// Sets the documents of the operation that was due last.
+    fn know_last(&mut self, documents: u64) {
+        self.known = self.known.saturating_add(documents);
+        self.unknown -= 1.0;
+        self.last = documents as f64 / self.per_operation;
+    }
 }
 
 /// Instants at even distances, in nanoseconds since a task started.
@@ -106,7 +144,7 @@ impl Pacer {
                 (times(interval_s, ramp_ns / 1e9), Arrivals::Poisson { at_ns: 0.0, random: random() })
             }
         };
-        Self { times, arrivals }
+        Self { times, arrivals, documents: task.documents_in_schedule().map(DocumentCount::new) }
     }
 
     /// Returns when client `client_number` of a task starts, in nanoseconds since the task started. This is later than
@@ -118,6 +156,9 @@ impl Pacer {
     /// Advances to the next operation. Returns its due time in nanoseconds since the task started, or `None` if it is
     /// due as soon as the previous one has ended.
     pub fn next_due_ns(&mut self) -> Option<u64> {
+        if self.documents.is_some() {
+            return self.next_due_after_documents_ns();
+        }
         let EvenTimes { offset_ns, period_ns } = self.times;
         match &mut self.arrivals {
             Arrivals::Undetermined => None,
@@ -138,8 +179,41 @@ impl Pacer {
         }
     }
 
+    /// Advances to the next operation of a schedule that follows from the documents of the operations before it.
+    fn next_due_after_documents_ns(&mut self) -> Option<u64> {
+        let EvenTimes { offset_ns, period_ns } = self.times;
+        let count = self.documents.as_mut()?;
+        let (before, last) = (count.operations(), count.last);
+        count.unknown += 1.0;
+        match &mut self.arrivals {
+            Arrivals::Undetermined => None,
+            Arrivals::Even { .. } => Some(truncate_to_u64(offset_ns + period_ns * before)),
+            // At a random instant within the last of its periods, the first of which has the mean length. Periods follow
+            // one another, so that an operation is never due before the one before it.
+            Arrivals::Uniform { random, .. } => {
+                let end = before + 1.0;
+                Some(truncate_to_u64(offset_ns + period_ns * (end - last * (1.0 - uniform(random)))))
+            }
+            Arrivals::Poisson { at_ns, random } => {
+                *at_ns += period_ns * last * exponential(random);
+                Some(truncate_to_u64(offset_ns + *at_ns))
+            }
+        }
+    }
+
+    /// Sets the number of documents of the operation that was due last, if the schedule follows from it.
+    pub fn know_documents(&mut self, documents: u64) {
+        if let Some(count) = &mut self.documents {
+            count.know_last(documents);
+        }
+    }
+
     /// Skips the operations that were due before `now_ns`, for a client that enters its task late.
     pub fn skip_to(&mut self, now_ns: u64) {
+        if let Some(count) = &mut self.documents {
+            let periods = (now_ns as f64 - self.times.offset_ns) / self.times.period_ns;
+            count.unknown += (periods - count.operations()).max(0.0).ceil();
+        }
         match &mut self.arrivals {
             Arrivals::Even { next_index } | Arrivals::Uniform { next_index, .. } => {
                 *next_index = (*next_index).max(self.times.count_before(now_ns));
@@ -150,15 +224,19 @@ impl Pacer {
     }
 
     /// Returns the number of remaining operations that are due before `end_ns`. For random arrivals, this is the
-    /// expected number.
+    /// expected number, and for a schedule of documents that of operations with the mean number of documents.
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
         let EvenTimes { offset_ns, period_ns } = self.times;
         let since_offset = end_ns as f64 - offset_ns;
         match &self.arrivals {
             Arrivals::Undetermined => 0,
+            Arrivals::Even { .. } if let Some(count) = self.documents => {
+                truncate_to_u64((since_offset / period_ns - count.operations()).max(0.0).ceil())
+            }
             Arrivals::Even { next_index } => self.times.count_before(end_ns).saturating_sub(*next_index),
             Arrivals::Uniform { next_index, .. } => {
-                truncate_to_u64((since_offset / period_ns - *next_index as f64).max(0.0).round())
+                let before = self.documents.map_or(*next_index as f64, DocumentCount::operations);
+                truncate_to_u64((since_offset / period_ns - before).max(0.0).round())
             }
             Arrivals::Poisson { at_ns, .. } => {
                 truncate_to_u64(((since_offset - at_ns) / period_ns).max(0.0).round())
@@ -212,6 +290,7 @@ pub mod tests {
             bound: TaskBound::Iterations { warmup: 0, measured: 1 },
             ramp_up_s,
             unit: "ops".into(),
+            documents_per_operation: None,
             tolerates_errors: false,
             must_succeed: false,
             work: TaskWork::Sleep { seconds: 0.0 },

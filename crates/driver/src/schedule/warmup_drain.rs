@@ -63,10 +63,7 @@ impl WarmupDrain {
         Some(Self {
             planned_begin_ns: seconds_to_nanos(planned_begin_s),
             give_up_ns: Duration::try_from_secs_f64(give_up_s).map_or(u64::MAX, nanos),
-            even_times: match task.pacing {
-                TaskPacing::Deterministic { interval_s } => Some(EvenTimes::every(interval_s)),
-                _ => None,
-            },
+            even_times: task.even_interval_s().map(EvenTimes::every),
             caught_up_ns: AtomicU64::new(u64::MAX),
             clients_left: AtomicU32::new(task.clients),
             clients_draining: AtomicU32::new(0),

@@ -205,6 +205,9 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             supplied.map_err(not_begun)?;
         };
         if self.operations.prepare_next() {
+            if let Some(documents) = self.operations.document_count() {
+                pacer.know_documents(documents);
+            }
             Ok(NextOperation { due_ns, preparing_since, sample_type })
         } else {
             budget.unadmit();

@@ -19,6 +19,10 @@ pub trait ClientOperations {
     /// Prepares the next operation before it is timed. Returns `false` if there is none.
     fn prepare_next(&mut self) -> bool;
 
+    /// Returns the number of documents of the prepared operation, or `None` if it is not a bulk or only known once it has
+    /// been executed.
+    fn document_count(&self) -> Option<u64>;
+
     /// Compresses the prepared operation, if it is sent compressed.
     fn compress(&mut self) -> impl Future<Output = ()>;
 
@@ -83,6 +87,10 @@ pub struct ConnectedSource {
 impl ClientOperations for ConnectedSource {
     fn prepare_next(&mut self) -> bool {
         self.source.prepare_next()
+    }
+
+    fn document_count(&self) -> Option<u64> {
+        self.source.document_count()
     }
 
     fn compress(&mut self) -> impl Future<Output = ()> {

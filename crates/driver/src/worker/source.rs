@@ -83,6 +83,16 @@ impl OperationSource {
         }
     }
 
+    /// Returns the number of documents of the prepared operation, or `None` if it is not a bulk or only known once it has
+    /// been executed.
+    pub fn document_count(&self) -> Option<u64> {
+        match self {
+            Self::Bulk(bulk) => Some(bulk.document_count()),
+            Self::Queued(queued) => queued.document_count(),
+            Self::Calls(_) | Self::Sleep(_) | Self::Runner(_) => None,
+        }
+    }
+
     /// Compresses the prepared operation if it is sent compressed, and yields to the thread's other clients in the
     /// meantime.
     pub async fn compress(&mut self) {

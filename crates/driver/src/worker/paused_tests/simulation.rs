@@ -59,11 +59,13 @@ pub struct Response {
     pub class: ErrorClass,
     /// Whether the operation is canceled when the race or the step ends, like a wait between two requests.
     pub is_wait: bool,
+    /// Number of documents that the operation sends, if it is a bulk.
+    pub documents: Option<u64>,
 }
 
 impl Response {
     pub fn success(service: u64) -> Self {
-        Self { compress: 0, connect: 0, service, class: ErrorClass::None, is_wait: false }
+        Self { compress: 0, connect: 0, service, class: ErrorClass::None, is_wait: false, documents: None }
     }
 
     pub fn failure(service: u64, class: ErrorClass) -> Self {
@@ -98,6 +100,10 @@ impl ClientOperations for ScriptedOperations {
             (self.supply)(self.id, self.prepared).is_some_and(|at| at <= self.clock.elapsed_ns());
         self.prepared += u64::from(is_delivered);
         is_delivered
+    }
+
+    fn document_count(&self) -> Option<u64> {
+        self.next_response().documents
     }
 
     async fn compress(&mut self) {

@@ -1,0 +1,89 @@
+//! Schedules that follow from the documents of the operations.
+
+use pacenote_record::EndedBy;
+use serde_json::Value;
+
+use super::simulation::{Attempt, MS, Recorded, Response, SECOND, Simulation, paced, plan, timed};
+
+/// A task whose target is one document per millisecond, with operations of 20 documents in the mean.
+fn in_documents(clients: u32, iterations: u64) -> Value {
+    let mut task = paced("bulk", clients, 20 * MS, iterations);
+    task["documents_per_operation"] = 20.0.into();
+    task
+}
+
+/// Bulks of 30 documents, each third of which has none of the next file and is therefore shorter.
+fn sends(attempt: Attempt) -> Response {
+    let documents = if attempt.number % 3 == 2 { 1 } else { 30 };
+    Response { documents: Some(documents), ..Response::success(MS) }
+}
+
+fn due_ms(recorded: &Recorded, client: u32) -> Vec<u64> {
+    recorded.of_client(0, client).map(|sample| sample.times.due_ns / MS).collect()
+}
+
+#[test]
+fn each_operation_is_due_when_the_documents_before_it_have_been_sent_at_the_rate() {
+    let recorded = Simulation::new(&plan(&[in_documents(2, 7)]), sends).run();
+    // Each of the two clients has half of the rate: 30 documents in 60 ms.
+    assert_eq!(due_ms(&recorded, 0), [0, 60, 120, 122, 182, 242, 244]);
+    assert_eq!(due_ms(&recorded, 1), [20, 80, 140, 142, 202, 262, 264]);
+}
+
+#[test]
+fn an_operation_with_unknown_documents_has_the_mean_number() {
+    let recorded = Simulation::new(&plan(&[in_documents(1, 4)]), |attempt| Response {
+        documents: (attempt.number == 1).then_some(50),
+        ..Response::success(MS)
+    });
+    assert_eq!(due_ms(&recorded.run(), 0), [0, 20, 70, 90]);
+}
+
+#[test]
+fn clients_that_share_a_schedule_and_rates_in_operations_do_not_count_documents() {
+    let mut open_loop = in_documents(2, 3);
+    open_loop["open_loop"] = true.into();
+    let in_operations = paced("bulk", 2, 20 * MS, 3);
+    for task in [open_loop, in_operations] {
+        let recorded = Simulation::new(&plan(&[task]), sends).run();
+        let due: Vec<u64> = recorded.of(0).map(|sample| sample.times.due_ns / MS).collect();
+        assert_eq!(due, [0, 20, 40, 60, 80, 100]);
+    }
+}
+
+#[test]
+fn random_arrivals_keep_the_rate_in_documents_and_their_order() {
+    for pacing in ["uniform", "poisson"] {
+        let mut random = timed(in_documents(2, 1), 0, 400 * SECOND);
+        random["pacing"]["kind"] = pacing.into();
+        // The first half of each client's bulks are short.
+        let half = |attempt: Attempt| if attempt.number < 10_000 { 10 } else { 40 };
+        let recorded = Simulation::new(&plan(&[random]), move |attempt| Response {
+            documents: Some(half(attempt)),
+            ..Response::success(0)
+        })
+        .run();
+        for client in 0..2 {
+            let due: Vec<u64> = recorded.of_client(0, client).map(|sample| sample.times.due_ns).collect();
+            assert!(due.is_sorted(), "{pacing}");
+            // 10,000 bulks of 10 documents take 200 s at half a document per millisecond, and one of 40 takes 80 ms.
+            let turn_s = due[10_000] as f64 / 1e9;
+            assert!((turn_s - 200.0).abs() < 8.0, "{pacing} {turn_s}");
+            assert!((2_400..2_600).contains(&(due.len() - 10_000)), "{pacing} {}", due.len());
+        }
+    }
+}
+
+#[test]
+fn bulks_that_were_not_read_count_as_having_the_mean_number_of_documents() {
+    for pacing in ["deterministic", "uniform"] {
+        let mut slow = timed(in_documents(1, 1), 0, 500 * MS);
+        slow["pacing"]["kind"] = pacing.into();
+        let slow_reply = |attempt| Response { service: 100 * MS, ..sends(attempt) };
+        let recorded = Simulation::new(&plan(&[slow]), slow_reply).run();
+        let ended = recorded.ended[&0];
+        assert_eq!((ended.ended_by, ended.begun), (EndedBy::Time, 5), "{pacing}");
+        // Five bulks had 121 documents. The remaining 379 of the rate are 19 bulks, the last of which is short.
+        assert_eq!(ended.unsent.total, 19, "{pacing}");
+    }
+}
