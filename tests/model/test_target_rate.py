@@ -13,6 +13,7 @@ from pacenote.model.target_rate import (
     has_other_work,
     keeps_target,
     late_share,
+    late_share_of_task,
     misses_target,
     operations_per_s,
 )
@@ -60,6 +61,28 @@ def test_clients_that_join_late_may_miss_a_target_although_no_operation_waited()
     held = replace(held, accounting=replace(held.accounting, waited=0))
     assert misses_target(held, HUNDRED, 0.05, joins)
     assert not misses_target(replace(held, window_operations=990), HUNDRED, 0.05, joins)
+
+
+def test_clients_that_share_a_schedule_skip_nothing_when_one_joins_late():
+    joins = LateJoins(clients=1, missed_s=7.0, missed_measured_s=7.0, latest_s=7.0)
+    held = replace(of_window(500), open_loop=True)
+    held = replace(held, accounting=replace(held.accounting, waited=0))
+    assert not misses_target(held, HUNDRED, 0.05, joins)
+    assert misses_target(replace(held, accounting=replace(held.accounting, waited=1)), HUNDRED, 0.05, joins)
+
+
+@pytest.mark.parametrize("ended_by", ["time", "iterations"])
+def test_the_connections_of_clients_that_share_a_schedule_are_missing_until_they_join(ended_by: str):
+    shared = replace(
+        of_window(500), clients=4, window_from_s=5.0, duration_s=15.0, open_loop=True, ended_by=ended_by
+    )
+    joins = LateJoins(clients=2, missed_s=12.0, missed_measured_s=6.0, latest_s=11.0)
+    assert late_share(shared, joins) == pytest.approx(6.0 / 40.0)
+    assert late_share_of_task(shared, joins) == pytest.approx(12.0 / 60.0)
+    # The others had done all iterations when it came.
+    never = LateJoins(clients=1, missed_s=99.0, missed_measured_s=99.0, latest_s=99.0)
+    assert late_share(shared, never) == pytest.approx(0.25)
+    assert late_share_of_task(shared, never) == pytest.approx(0.25)
 
 
 def test_what_clients_missed_in_the_warm_up_was_not_measured():

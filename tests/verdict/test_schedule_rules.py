@@ -322,6 +322,34 @@ def test_a_client_that_was_still_in_another_task_is_not_blamed_on_the_engine():
     assert determine_verdict(in_time).state == "valid"
 
 
+@pytest.mark.parametrize("target", [{"term": TargetRate(20.0, operations=20.0)}, {}])
+def test_connections_that_were_missing_are_not_blamed_on_the_engine(target: dict[str, TargetRate]):
+    """One of two connections was missing for 7 of 10 s, and 70 of 200 operations were left over."""
+    counts = replace(
+        task().accounting, operations=130, succeeded=130, normal=130, waited=120, unsent=70, warmup=0
+    )
+    own = {"clients": 2, "window_s": 10.0, "duration_s": 10.0, "window_from_s": 0.0, "ended_by": "time"}
+    late = saturated(ended=130, accounting=counts, open_loop=True, **own)
+    for missed_s, cause in ((7.0, "track"), (3.0, "engine")):
+        joins = {
+            "index": late.index,
+            "clients": 1,
+            "missed_s": missed_s,
+            "missed_measured_s": missed_s,
+            "latest_s": missed_s,
+        }
+        race = record(tasks=(late,), targets=target, driver={"late_joins": [joins]})
+        finding = determine_verdict(race).findings[0]
+        assert finding.cause == cause, finding
+        assert ("their connections were missing" in finding.text) == (cause == "track")
+        assert "skipped" not in finding.text
+    # What clients with their own schedules skip is not unsent.
+    closed = replace(late, open_loop=False)
+    joins = {"index": late.index, "clients": 1, "missed_s": 7.0, "missed_measured_s": 7.0, "latest_s": 7.0}
+    finding = determine_verdict(record(tasks=(closed,), driver={"late_joins": [joins]})).findings[0]
+    assert (finding.cause, "were not sent" in finding.text) == ("engine", True)
+
+
 def test_a_small_part_of_a_target_rate_is_not_called_zero():
     targets = {name: TargetRate(5_000.0, operations=5_000.0) for name in ("term", "range")}
     race = record(tasks=(saturated(ended=12), saturated("range", 24)), targets=targets)

@@ -1,7 +1,8 @@
 //! Clients that join a task after others have begun it, because they were still in another task of the step.
 //!
 //! With its own schedule, such a client skips the operations that it has missed, so that the task has fewer operations
-//! than its target rate asks for, although nothing was slow.
+//! than its target rate asks for, although nothing was slow. Of a schedule that it shares, the others execute all
+//! operations, but with fewer connections.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,7 +12,7 @@ use serde::Serialize;
 
 use crate::schedule::budget::TaskLimit;
 
-/// The clients with their own schedules that joined one task late, or not at all.
+/// The clients that joined one task late, or not at all, without those that follow a scheduler in Python.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskLateJoins {
     /// Position of the task in the plan.

@@ -58,8 +58,8 @@ def number(values: Mapping[str, object], key: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LateJoins:
-    """Clients that were still in another task of their parallel element when others began this one, and
-    skipped what they had missed of their own schedules.
+    """Clients that were still in another task of their parallel element when others began this one: they
+    skipped what they had missed of their own schedules, or were missing from the schedule that they share.
     """
 
     clients: int

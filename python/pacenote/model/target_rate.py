@@ -66,7 +66,8 @@ def misses_target(
     """
     if target.unit != OPS and achieved_rate(task, target) >= target.value:
         return False
-    skipped = joins is not None and late_share(task, joins) > 0
+    # Of a schedule that clients share, the others execute all operations.
+    skipped = joins is not None and not task.open_loop and late_share(task, joins) > 0
     if not task.accounting.unsent and not task.accounting.waited and not skipped:
         return False
     return _falls_short(task, target, max_shortfall, task.window_operations)
@@ -134,11 +135,15 @@ def late_share(task: TaskResult, joins: LateJoins) -> float:
 
     If each client has a number of iterations, those that began before the last one have done theirs when it
     is still running: each has no operation for as long as the last one joined after it. What a client misses
-    at the begin of the window comes on top.
+    at the begin of the window comes on top. If clients share the iterations, all have been done when the
+    window ends, and those that join later miss no more.
     """
     if not task.window_s:
         return 0.0
     missed_s = joins.missed_measured_s
+    if task.open_loop:
+        missed_s = min(joins.missed_s if missed_s is None else missed_s, joins.clients * task.window_s)
+        return min(max(0.0, missed_s / (task.clients * task.window_s)), 1.0)
     if task.ended_by in ("iterations", "source"):
         missed_s = joins.missed_s if missed_s is None else missed_s
         missed_s += task.clients * joins.latest_s - joins.missed_s
@@ -146,6 +151,15 @@ def late_share(task: TaskResult, joins: LateJoins) -> float:
         missed_s = joins.missed_s - joins.clients * (task.window_from_s or 0.0)
     share = missed_s / (task.clients * task.window_s)
     return min(max(0.0, share), 1.0)
+
+
+def late_share_of_task(task: TaskResult, joins: LateJoins) -> float:
+    """Returns which share of the whole time of all clients that share a schedule passed without their
+    connections because some joined late.
+    """
+    available_s = task.clients * task.duration_s
+    missed_s = min(joins.missed_s, joins.clients * task.duration_s)
+    return missed_s / available_s if available_s else 0.0
 
 
 def mean_service_s(task: TaskResult) -> float:

@@ -17,6 +17,7 @@ from pacenote.model.target_rate import (
     TargetRate,
     achieved_rate,
     late_share,
+    late_share_of_task,
     mean_service_s,
     mean_work,
     missing_share,
@@ -136,6 +137,11 @@ _JOINED_LATE = _Slowness(
     "give the parallel element as many clients as its tasks have together",
     is_result=True,
 )
+_CONNECTIONS_MISSING = replace(
+    _JOINED_LATE,
+    text="clients were still busy in another part of the parallel element, and their connections were "
+    "missing until then",
+)
 _ENGINE_WITHOUT_CORE = _Slowness(
     "the engine may have waited for a core that other programs or virtual machines had",
     "machine",
@@ -181,8 +187,7 @@ def missed_targets(
         if unsent_by_plugins(task) > backlog(task):
             slowness = _PYTHON_FAILED
         elif joins is not None and late_share(task, joins) >= EXPLAINED_SHARE * missing:
-            # What they skipped of their own schedules is not unsent.
-            slowness = _JOINED_LATE
+            slowness = _CONNECTIONS_MISSING if task.open_loop else _JOINED_LATE
         else:
             slowness = _slowness(task, missing, delays)
         groups.setdefault(slowness, []).append(task)
@@ -207,7 +212,13 @@ def unsent(tasks: Iterable[TaskResult], delays: Delays) -> Iterator[Finding]:
     for task in tasks:
         missing = backlog(task) / max(1, planned(task))
         if missing > UNSENT_SHARE:
-            groups.setdefault(_slowness(task, missing, delays), []).append(task)
+            # What clients skip of their own schedules is not unsent.
+            joins = late_joins(delays.driver, task.index) if task.open_loop else None
+            if joins is not None and late_share_of_task(task, joins) >= EXPLAINED_SHARE * missing:
+                slowness = _CONNECTIONS_MISSING
+            else:
+                slowness = _slowness(task, missing, delays)
+            groups.setdefault(slowness, []).append(task)
     for slowness, group in groups.items():
         count, total = sum(map(backlog, group)), sum(map(planned, group))
         asked = {task.task: planned(task) / task.duration_s if task.duration_s else 0.0 for task in group}

@@ -98,6 +98,14 @@ impl Schedule {
         Self::PerClient { pacer: Pacer::for_client(plan, client), budget: OperationBudget::new(limit) }
     }
 
+    /// Returns the limit of the client's operations, or of those of all clients that share the schedule.
+    pub fn limit(&self) -> TaskLimit {
+        match self {
+            Self::PerClient { budget, .. } => budget.limit(),
+            Self::Shared { shared, .. } => shared.limit(),
+        }
+    }
+
     /// Returns when the task's time ends, in nanoseconds since the task started, or `None` if it is not limited by
     /// time.
     pub fn end_ns(&self) -> Option<u64> {

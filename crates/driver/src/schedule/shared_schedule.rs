@@ -118,6 +118,11 @@ impl SharedSchedule {
         }
     }
 
+    /// Returns the limit of the operations of all clients.
+    pub fn limit(&self) -> TaskLimit {
+        self.limit
+    }
+
     /// Returns when the task's time ends, in nanoseconds since the task started, or `None` if it is not limited by
     /// time.
     pub fn end_ns(&self) -> Option<u64> {

@@ -32,8 +32,8 @@ pub struct AssignedTask<O> {
 }
 
 impl<O> AssignedTask<O> {
-    /// Leaves the task at `now`, because the client was stopped for `reason` before it began it. Returns what is unsent
-    /// of a schedule that it shares with others; what it missed of its own one counts as a late join.
+    /// Leaves the task at `now`, because the client was stopped for `reason` before it began it. What it missed counts as
+    /// a late join. Returns what is unsent of a schedule that it shares with others.
     fn leave_unstarted(
         &mut self,
         task_state: &TaskState,
@@ -42,12 +42,12 @@ impl<O> AssignedTask<O> {
     ) -> UnsentOperations {
         let stopped = cancellation.stopped_at().unwrap_or(now);
         let stopped_ns = nanos_since(task_state.origin_or_begin(now), stopped);
-        if let Schedule::PerClient { budget, .. } = &self.schedule {
-            let has_scheduler = self.handle.as_ref().is_some_and(|handle| handle.channel().has_scheduler());
-            if !has_scheduler {
-                let missed = self.start_ns..stopped_ns;
-                cancellation.race_state.late_joins.add(self.id.task_index, missed, budget.limit());
-            }
+        let has_scheduler = self.handle.as_ref().is_some_and(|handle| handle.channel().has_scheduler());
+        if !has_scheduler {
+            let missed = self.start_ns..stopped_ns;
+            cancellation.race_state.late_joins.add(self.id.task_index, missed, self.schedule.limit());
+        }
+        if matches!(self.schedule, Schedule::PerClient { .. }) {
             return UnsentOperations::default();
         }
         let drained_until_ns = task_state.warmup_backlog.drained_until_ns(stopped_ns);

@@ -149,20 +149,20 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Skips what the client has missed of its own schedule if it joins late: it does not catch up. Returns when it is
-    /// free for its first operation, in nanoseconds since the task started.
+    /// Records what the client has missed if it joins late, and skips it if the schedule is its own: it does not catch up.
+    /// Returns when it is free for its first operation, in nanoseconds since the task started.
     fn enter(&self, schedule: &mut Schedule, entry: Entry) -> u64 {
         if !entry.joins_late {
             return entry.start_ns;
         }
         let joined_ns = self.task_time_ns(self.clock.now());
-        if let Schedule::PerClient { pacer, budget } = schedule {
+        if let Schedule::PerClient { pacer, .. } = schedule {
             pacer.skip_to(joined_ns);
-            let follows_scheduler = self.client.handle.is_some_and(|handle| handle.channel().has_scheduler());
-            if !follows_scheduler {
-                let late_joins = &self.cancellation.race_state.late_joins;
-                late_joins.add(self.client.id.task_index, entry.start_ns..joined_ns, budget.limit());
-            }
+        }
+        let follows_scheduler = self.client.handle.is_some_and(|handle| handle.channel().has_scheduler());
+        if !follows_scheduler {
+            let late_joins = &self.cancellation.race_state.late_joins;
+            late_joins.add(self.client.id.task_index, entry.start_ns..joined_ns, schedule.limit());
         }
         entry.start_ns.max(joined_ns)
     }

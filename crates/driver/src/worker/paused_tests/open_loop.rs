@@ -1,5 +1,7 @@
 //! Schedules shared by the clients of an open-loop task. The number of workers must make no difference.
 
+use std::sync::Arc;
+
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 
@@ -200,6 +202,49 @@ fn a_client_that_enters_late_serves_the_same_schedule() {
         assert!(recorded.of_client(1, 1).all(|one| one.times.due_ns >= 130 * MS));
         assert!(recorded.of_client(1, 1).count() > 5, "the late client takes its part");
     }
+}
+
+/// The second client comes from another task after 123 ms, or not before the task has ended: its connection is missing
+/// until then, of which the first 60 ms are the warm-up.
+#[test]
+fn the_connection_of_a_client_that_enters_late_is_missing_until_then() {
+    for (busy_ms, missed_s) in [(123, 0.123), (180, 0.15)] {
+        let mut plan = plan(&[task("long", 1, 1), timed(open(2, 10 * MS, 1), 60 * MS, 90 * MS)]);
+        plan["steps"][0]["client_allocations"] = json!([
+            {"client": 0, "allocations": [{"task": 1, "client": 0}]},
+            {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]},
+        ]);
+        let simulation = Simulation::new(&plan, move |attempt| {
+            Response::success(if attempt.id.task_index == 0 { busy_ms * MS } else { 8 * MS })
+        });
+        let race_state = Arc::clone(&simulation.race_state);
+        let recorded = simulation.run();
+        let [joins] = &race_state.late_joins.of_tasks()[..] else { panic!("one task with a late client") };
+        assert_eq!((joins.index, joins.clients, joins.missed_s, joins.latest_s), (1, 1, missed_s, missed_s));
+        assert!((joins.missed_measured_s - (missed_s - 0.06)).abs() < 1e-9, "{joins:?}");
+        // Nothing is skipped.
+        let ended = recorded.ended[&1];
+        assert_eq!((ended.begun, ended.unsent.total), (15, 0));
+    }
+}
+
+/// The step is completed while the second client is still in another task.
+#[test]
+fn the_connection_of_a_client_that_never_enters_is_missing_until_the_task_is_completed() {
+    let mut plan = plan(&[task("long", 1, 1), timed(open(2, 10 * MS, 1), 0, 300 * MS), task("first", 1, 1)]);
+    plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 2});
+    plan["steps"][0]["client_allocations"] = json!([
+        {"client": 0, "allocations": [{"task": 1, "client": 0}]},
+        {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]},
+        {"client": 2, "allocations": [{"task": 2, "client": 0}]},
+    ]);
+    let simulation = Simulation::new(&plan, |attempt| {
+        Response::success([180, 8, 120][attempt.id.task_index as usize] * MS)
+    });
+    let race_state = Arc::clone(&simulation.race_state);
+    simulation.run();
+    let [joins] = &race_state.late_joins.of_tasks()[..] else { panic!("one task with a late client") };
+    assert_eq!((joins.index, joins.clients, joins.missed_s, joins.latest_s), (1, 1, 0.12, 0.12));
 }
 
 /// The source of one client ends after two operations: the other client takes the rest of the schedule.
