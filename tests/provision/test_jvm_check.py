@@ -57,7 +57,7 @@ def test_accepted_options_write_no_files(java: JavaRuntime, tmp_path: Path) -> N
     archive = ["-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={tmp_path}/h.jsa"]
     options = (*HEAP, "-XX:+UseG1GC", "-Xlog:gc:stdout", *logs, quoted, recording, "-javaagent:/missing.jar")
     options = (*options, *older, *vm_log, *archive)
-    assert check_jvm_options(java, options) == ()
+    assert check_jvm_options(java, options, None) == ()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,31 +104,31 @@ def test_accepted_options_write_no_files(java: JavaRuntime, tmp_path: Path) -> N
 )
 def test_a_refused_option_is_named(java: JavaRuntime, options: list[str], message: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
-        check_jvm_options(java, [*HEAP, *options])
+        check_jvm_options(java, [*HEAP, *options], None)
     assert message in caught.value.message
     assert "\n" not in caught.value.message
     assert caught.value.hint.startswith(hint)
 
 
 def test_an_option_that_is_ignored_is_a_warning(java: JavaRuntime) -> None:
-    (warning,) = check_jvm_options(java, [*HEAP, "-XX:+ZGenerational", "-Xmn64m"])
+    (warning,) = check_jvm_options(java, [*HEAP, "-XX:+ZGenerational", "-Xmn64m"], None)
     assert warning.startswith("Ignoring option ZGenerational")
 
 
 def test_a_heap_that_does_not_fit_the_address_space_is_refused(java: JavaRuntime) -> None:
     with pytest.raises(EngineError, match=r"with this heap: Could not reserve .* 104857600000 KB"):
-        check_jvm_options(java, ["-Xms1g", "-Xmx100000g"])
+        check_jvm_options(java, ["-Xms1g", "-Xmx100000g"], None)
 
 
 def test_the_environment_does_not_change_the_jvm(java: JavaRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+Nonsense")
-    assert check_jvm_options(java, [*HEAP, "-Xss2m"]) == ()
+    assert check_jvm_options(java, [*HEAP, "-Xss2m"], None) == ()
 
 
 def test_the_answer_is_remembered(tmp_path: Path) -> None:
     java = stand_in(tmp_path, f'echo "$@" >> "{tmp_path}/calls"')
     for _ in range(3):
-        check_jvm_options(java, ["-ea"])
+        check_jvm_options(java, ["-ea"], None)
     assert (tmp_path / "calls").read_text().count("-ea") == 1
 
 
@@ -146,11 +146,11 @@ def test_a_java_that_cannot_be_run_is_reported(tmp_path: Path) -> None:
         (unloadable, "it, or the loader that it needs, does not exist"),
     ):
         with pytest.raises(EngineError, match=f"{java.binary} cannot be run: {reason}") as caught:
-            check_jvm_options(java, [])
+            check_jvm_options(java, [], None)
         assert "--runtime-jdk" in caught.value.hint
     damaged = stand_in(tmp_path / "damaged", "echo 'Error: failed lib/server/libjvm.so'; exit 1")
     with pytest.raises(EngineError, match=r"does not run: Error: failed lib/server/libjvm\.so"):
-        check_jvm_options(damaged, ["-ea"])
+        check_jvm_options(damaged, ["-ea"], None)
 
 
 def test_openj9_is_told_to_refuse_unknown_options(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_openj9_is_told_to_refuse_unknown_options(tmp_path: Path) -> None:
         'echo "JVMJ9VM007E Command-line option unrecognised: $unknown"; exit 1',
         "openj9",
     )
-    assert check_jvm_options(java, ["-Xgcpolicy:gencon"]) == ()
+    assert check_jvm_options(java, ["-Xgcpolicy:gencon"], None) == ()
     with pytest.raises(UsageError, match=r"OpenJ9 of Java 21\.0\.1 .* -XX:\+UseG1GC") as caught:
-        check_jvm_options(java, ["-XX:+UseG1GC"])
+        check_jvm_options(java, ["-XX:+UseG1GC"], None)
     assert "-Xgcpolicy" in caught.value.hint

@@ -120,7 +120,7 @@ def _compile(step: CompiledJar, folder: Path, source: AssemblySource) -> None:
             *("-classpath", ":".join(str(jar) for jar in sorted((folder / "lib").glob("*.jar")))),
             *("-d", output, *map(str, _source_files(step))),
         ]
-        problem, hint = _problem_of(command)
+        problem, hint = _problem_of(command, Path(output))
         if problem:
             engine = f"{source.lock.distribution} {source.lock.version}"
             raise EngineError(
@@ -129,13 +129,15 @@ def _compile(step: CompiledJar, folder: Path, source: AssemblySource) -> None:
         _write_jar(folder / step.path, Path(output), step)
 
 
-def _problem_of(command: Sequence[str]) -> tuple[str, str]:
-    """Runs a compiler; returns what is wrong and what to do, or empty strings if nothing is."""
+def _problem_of(command: Sequence[str], folder: Path) -> tuple[str, str]:
+    """Runs a compiler in a folder; returns what is wrong and what to do, or empty strings if nothing is."""
     # Options for other programs, such as JAVA_TOOL_OPTIONS, are not for the compiler.
     environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     try:
         done = subprocess.run(
             command,
+            # Not that of the user, in which a JVM finds files that it reads.
+            cwd=folder,
             env={**environment, "LANG": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -143,7 +143,7 @@ def _check_java(request: EngineRequest, distribution: Distribution, layout: Engi
     if java is None or not os.access(java.binary, os.X_OK):
         return  # The installation downloads or copies it, and checks the options.
     try:
-        assembled_jvm_warnings(request, distribution, java)
+        assembled_jvm_warnings(request, distribution, java, layout)
     except EngineError:
         # If this is the reason, it is stated with the numbers.
         check_engine_memory(request)

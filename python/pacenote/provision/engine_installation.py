@@ -93,7 +93,7 @@ def _install_parts(request: EngineRequest, layout: EngineLayout, progress: Progr
     selected_java, java = java, make_reachable(java, layout)
     # The answer of the one that was found is known from the check before the download.
     checked_java = selected_java if os.access(selected_java.binary, os.X_OK) else java
-    for text in assembled_jvm_warnings(request, distribution, checked_java):
+    for text in assembled_jvm_warnings(request, distribution, checked_java, layout):
         progress(f"{java.title}: {text}", 0, 0)
     folder = assemble(distribution, AssemblySource(lock, layout.jars, java), layout.installs, progress)
     prune_copies(layout, cache_limits(request.archive))
@@ -115,13 +115,13 @@ def _install_archive(
     )
     tree = installed.tree
     if tree.bundled_java is not None and request.runtime_jdk in (None, "bundled"):
-        java = read_java(tree.bundled_java, "official archive")
+        java = read_java(tree.bundled_java, "official archive", layout.user)
     else:
         java = java_for(request, tree.official.java_range(tree.version), layout, progress)
     java = make_reachable(java, layout)
     tree = install_plugins(tree, _plugins(request, tree.version, layout, progress), java, layout, progress)
     program = ArchiveProgram(tree, java)
-    for text in jvm_warnings(request, program, java):
+    for text in jvm_warnings(request, program, layout.user):
         progress(f"{java.title}: {text}", 0, 0)
     return Installation(tree.official.name, tree.version, program, java, archive=installed.archive)
 

@@ -12,11 +12,12 @@ from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.distributions.parts import NodePaths
 from pacenote.provision.engine_program import AssembledProgram, NodePorts, NodeSetup
 from pacenote.provision.engine_request import EngineRequest
-from pacenote.provision.java import JavaRange, JavaRuntime, find_java, read_downloaded_java
+from pacenote.provision.java import JavaRange, JavaRuntime, find_java, is_runnable, read_downloaded_java
 from pacenote.provision.java_wheel import download_java, downloadable_majors, wheel_home
 from pacenote.provision.jvm_check import check_jvm_options
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.team_cars import jvm_options_of
+from pacenote.system.child_process import ProcessUser
 
 
 def java_for(
@@ -45,22 +46,28 @@ def java_to_check(request: EngineRequest, supported: JavaRange, layout: EngineLa
 
 
 def assembled_jvm_warnings(
-    request: EngineRequest, distribution: Distribution, java: JavaRuntime
+    request: EngineRequest, distribution: Distribution, java: JavaRuntime, layout: EngineLayout
 ) -> tuple[str, ...]:
     """Returns the warnings of the JVM about the options of an engine that is assembled, before it is.
 
     Raises the errors of `jvm_warnings`.
     """
-    return jvm_warnings(request, AssembledProgram(distribution, Path("/home"), java), java)
+    # The Java is Pacenote's own, a verified one, or one that the user names. If the engine's user cannot run
+    # it, it is copied later.
+    user = layout.user if layout.user is not None and is_runnable(java.home, by_all=True) else None
+    return jvm_warnings(request, AssembledProgram(distribution, Path("/home"), java), user)
 
 
 def jvm_warnings(
-    request: EngineRequest, program: AssembledProgram | ArchiveProgram, java: JavaRuntime
+    request: EngineRequest, program: AssembledProgram | ArchiveProgram, user: ProcessUser | None
 ) -> tuple[str, ...]:
-    """Returns the warnings of the JVM about its options. Raises the errors of `check_jvm_options`."""
+    """Returns the warnings of the JVM of a program about its options; it runs as `user`, or as the current
+    one. Raises the errors of `check_jvm_options`.
+    """
+    java = program.java
     options = program.jvm_options(_checked_setup(request, java))
     try:
-        return check_jvm_options(java, options)
+        return check_jvm_options(java, options, user)
     except UsageError as error:
         if request.car.template is None:
             raise

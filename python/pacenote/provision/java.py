@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,12 +16,16 @@ from typing import Literal
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
+from pacenote.provision.jvm_run import run_jvm
 from pacenote.provision.layout import EngineLayout, reachable
+from pacenote.system.child_process import ProcessUser
 from pacenote.system.folder_trees import discard_tree, walk_folders
 from pacenote.system.paths import real_path
 from pacenote.units import whole_number
 
 JvmVariant = Literal["hotspot", "openj9"]
+
+_VERSION_TIMEOUT_S = 30.0
 
 _OMIT_HINT = "omit --runtime-jdk to use the bundled Java or a downloaded one"
 
@@ -193,8 +196,10 @@ def _bundled() -> JavaRuntime:
     return replace(read_java(Path(JAVA_HOME), "bundled"), trimmed_locales=True)
 
 
-def read_java(home: Path, origin: str) -> JavaRuntime:
-    """Returns the Java runtime in `home`. Raises EngineError if there is none."""
+def read_java(home: Path, origin: str, user: ProcessUser | None = None) -> JavaRuntime:
+    """Returns the Java runtime in `home`. One that does not state its version in a file is run as `user`, or
+    as the current one. Raises EngineError if there is none.
+    """
     binary = home / "bin" / "java"
     try:
         has_binary = binary.is_file()
@@ -214,7 +219,7 @@ def read_java(home: Path, origin: str) -> JavaRuntime:
     facts = {key: value.strip('"') for key, _, value in (line.partition("=") for line in release.split("\n"))}
     version, told = facts.get("JAVA_VERSION", ""), facts.get("JVM_VARIANT", "")
     if not version[:1].isdigit():
-        version, told = _run_version(java)
+        version, told = _run_version(java, user)
     modules = frozenset(facts.get("MODULES", "").split())
     variant = _variant(home, told)
     vendor = facts.get("IMPLEMENTOR", "")
@@ -229,22 +234,14 @@ def _variant(home: Path, jvm_text: str) -> JvmVariant:
     return "openj9" if not jvm_text and any(home.glob("lib/*/libj9vm*.so")) else "hotspot"
 
 
-def _run_version(java: JavaRuntime) -> tuple[str, str]:
+def _run_version(java: JavaRuntime, user: ProcessUser | None) -> tuple[str, str]:
     """Returns the version, and the whole text that `java -version` prints, because old and stripped runtimes
     have no `release` file.
     """
     try:
-        reply = subprocess.run(
-            [java.binary, "-version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=30,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        reply = None
-    text = reply.stderr if reply else ""
+        text = run_jvm(java.binary, ("-version",), user, _VERSION_TIMEOUT_S).text
+    except (OSError, EngineError):
+        text = ""
     match = re.search(r'version "(\d[^"]*)"', text)
     if match is None:
         raise EngineError(

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import errno
 import re
-import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +17,8 @@ from pathlib import Path
 from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.model.printable import single_line
 from pacenote.provision.java import JavaRuntime
+from pacenote.provision.jvm_run import run_jvm
+from pacenote.system.child_process import ProcessUser
 
 _TIMEOUT_S = 20
 
@@ -96,18 +96,39 @@ class _Answer:
     text: str
 
 
-def check_jvm_options(java: JavaRuntime, options: Sequence[str]) -> tuple[str, ...]:
-    """Returns the JVM's warnings about options that it ignores, one line each.
+@dataclass(frozen=True, slots=True)
+class _Jvm:
+    """A JVM that is asked, and the user that it runs as."""
+
+    java: JavaRuntime
+    user: ProcessUser | None
+
+    def run(self, arguments: tuple[str, ...]) -> _Answer:
+        """Runs it to its end. Raises EngineError if it cannot be run."""
+        return _run(self.java.binary, arguments, self.user)
+
+    def flags(self) -> dict[str, JvmFlag]:
+        """Returns all flags of HotSpot; empty if it does not print them."""
+        try:
+            return parse_jvm_flags(self.run(_ALL_FLAGS).text)
+        except EngineError:
+            return {}
+
+
+def check_jvm_options(java: JavaRuntime, options: Sequence[str], user: ProcessUser | None) -> tuple[str, ...]:
+    """Returns the JVM's warnings about options that it ignores, one line each. The JVM runs as `user`, or as
+    the current one.
 
     Raises UsageError for an option that the JVM refuses, with its name, and EngineError if the JVM does not
     run or does not fit into the memory. The answer is remembered, so that checking again costs nothing.
     """
     checked = tuple(_LOG_FILE.sub(r"\1file=check.log", option) for option in options if _is_checked(option))
     last = _OPENJ9_END if java.is_openj9 else _HOTSPOT_END
-    answer = _run(java.binary, (*checked, *last))
+    jvm = _Jvm(java, user)
+    answer = jvm.run((*checked, *last))
     if answer.exit_code == 0:
         return tuple(dict.fromkeys(single_line(text) for text in _WARNING.findall(answer.text)))
-    raise _refusal(java, options, answer.text)
+    raise _refusal(jvm, options, answer.text)
 
 
 def parse_jvm_flags(text: str) -> dict[str, JvmFlag]:
@@ -121,29 +142,26 @@ def _is_checked(option: str) -> bool:
 
 
 @cache
-def _run(binary: Path, arguments: tuple[str, ...]) -> _Answer:
+def _run(binary: Path, arguments: tuple[str, ...], user: ProcessUser | None) -> _Answer:
     """Runs a JVM to its end. Raises EngineError if it cannot be run."""
     try:
-        with tempfile.TemporaryDirectory(prefix="pacenote-java-") as folder:
-            reply = subprocess.run(
-                [str(binary), *arguments],
-                cwd=folder,
-                # Variables such as JAVA_TOOL_OPTIONS would change the JVM; a node does not get them either.
-                env={"LANG": "C.UTF-8", "HOME": folder},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=_TIMEOUT_S,
-                check=False,
-            )
-    except subprocess.TimeoutExpired:
-        # Options may make it wait, for example for a debugger; the start of the engine has its own limit.
-        return _Answer(0, "")
+        output = run_jvm(binary, arguments, user, _TIMEOUT_S)
+    except EngineError as error:
+        failure = error.__cause__
+        # Without a file, it is the change of the user that fails.
+        if not isinstance(failure, OSError) or failure.filename is None:
+            raise
+        raise _not_run(binary, failure) from failure
     except OSError as failure:
-        raise EngineError(
-            f"{binary} cannot be run: {_reason(failure)}", hint="select another Java with --runtime-jdk"
-        ) from failure
-    return _Answer(reply.returncode, reply.stdout.decode("utf-8", "replace"))
+        raise _not_run(binary, failure) from failure
+    # Options may make it wait, for example for a debugger; the start of the engine has its own limit.
+    return _Answer(0, "") if output.exit_code is None else _Answer(output.exit_code, output.text)
+
+
+def _not_run(binary: Path, failure: OSError) -> EngineError:
+    return EngineError(
+        f"{binary} cannot be run: {_reason(failure)}", hint="select another Java with --runtime-jdk"
+    )
 
 
 def _reason(failure: OSError) -> str:
@@ -154,12 +172,13 @@ def _reason(failure: OSError) -> str:
     return failure.strerror or str(failure)
 
 
-def _refusal(java: JavaRuntime, options: Sequence[str], text: str) -> PacenoteError:
+def _refusal(jvm: _Jvm, options: Sequence[str], text: str) -> PacenoteError:
     """Returns the error for options that a JVM refuses, from what it printed."""
+    java = jvm.java
     if unknown := _UNKNOWN.search(text):
         option = _as_given(next(filter(None, unknown.groups())), options)
         return UsageError(
-            f"{java.title} does not know the JVM option {option}", hint=_unknown_hint(java, option)
+            f"{java.title} does not know the JVM option {option}", hint=_unknown_hint(jvm, option)
         )
     if locked := _LOCKED.search(text):
         option, unlock = _as_given(locked[1], options), locked[3]
@@ -169,7 +188,7 @@ def _refusal(java: JavaRuntime, options: Sequence[str], text: str) -> PacenoteEr
     if invalid := _INVALID.search(text):
         return UsageError(
             f"{java.title} does not accept the JVM option {_as_given(invalid[1], options)}",
-            hint=_value_hint(java, invalid[1]),
+            hint=_value_hint(jvm, invalid[1]),
         )
     if _CONFLICT.search(text):
         collectors = dict.fromkeys(option for option in options if _COLLECTOR.match(option))
@@ -180,7 +199,7 @@ def _refusal(java: JavaRuntime, options: Sequence[str], text: str) -> PacenoteEr
     cause = _cause(text)
     if _NO_ROOM.search(text):
         return EngineError(f"{java.title} cannot start with this heap: {cause}", hint="choose a smaller heap")
-    plain = _run(java.binary, ("-version",))
+    plain = jvm.run(("-version",))
     if plain.exit_code != 0:
         hint = "select another Java with --runtime-jdk"
         return EngineError(f"{java.title} does not run: {_cause(plain.text)}", hint=hint)
@@ -201,35 +220,27 @@ def _as_given(name: str, options: Iterable[str]) -> str:
     return exact or next((option for option in options if option.startswith(f"-XX:{name}=")), name)
 
 
-def _unknown_hint(java: JavaRuntime, option: str) -> str:
+def _unknown_hint(jvm: _Jvm, option: str) -> str:
     remove = "remove it from --jvm or additional_java_settings"
-    if java.is_openj9:
+    if jvm.java.is_openj9:
         return f"{remove}; options of HotSpot have other names in OpenJ9, such as -Xgcpolicy:gencon"
     if option.startswith(_ONLY_OPENJ9):
         return "it is an option of OpenJ9: remove it, or select the folder of an OpenJ9 with --runtime-jdk"
     name = re.match(r"-XX:[+-]?(\w+)", option)
-    close = _close_flags(java, name[1]) if name else ()
+    close = _close_flags(jvm, name[1]) if name else ()
     return f"did you mean {' or '.join(flag.option for flag in close)}?" if close else remove
 
 
-def _close_flags(java: JavaRuntime, name: str) -> tuple[JvmFlag, ...]:
-    flags = _flags(java)
+def _close_flags(jvm: _Jvm, name: str) -> tuple[JvmFlag, ...]:
+    flags = jvm.flags()
     by_lower = {flag_name.lower(): flag for flag_name, flag in flags.items()}
     return tuple(by_lower[match] for match in get_close_matches(name.lower(), by_lower, n=2, cutoff=0.75))
 
 
-def _value_hint(java: JavaRuntime, argument: str) -> str:
-    flag = _flags(java).get(re.sub(r"^[+-]|=.*", "", argument))
+def _value_hint(jvm: _Jvm, argument: str) -> str:
+    flag = jvm.flags().get(re.sub(r"^[+-]|=.*", "", argument))
     if flag is None:
         return "correct its value"
     if flag.type == "bool":
         return f"write -XX:+{flag.name} or -XX:-{flag.name}"
     return "give a number such as 512 or 512m" if "int" in flag.type else f"its value is of type {flag.type}"
-
-
-def _flags(java: JavaRuntime) -> dict[str, JvmFlag]:
-    """Returns all flags of a HotSpot JVM; empty if it does not print them."""
-    try:
-        return parse_jvm_flags(_run(java.binary, _ALL_FLAGS).text)
-    except EngineError:
-        return {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from pacenote.provision.engine_checks import check_engine_request
 from pacenote.provision.engine_installation import install_engine
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.engine_selection import expected_absent_modules
-from pacenote.provision.layout import plan_layout
+from pacenote.provision.layout import node_user, plan_layout
 from provision.conftest import use_own_layout
 from support.http_server import ScriptedServer
 from support.official_archive import official_files, pack, plugin_zip, sha512_line
@@ -82,6 +83,60 @@ def test_an_archive_without_java_runs_on_the_one_that_is_chosen(
     assert not any("cannot be assembled" in text for text in said)
     with pytest.raises(EngineError, match="no Java in /no/jdk"):
         check_engine_request(replace(request, runtime_jdk="/no/jdk"))
+
+
+@pytest.fixture
+def open_home(tmp_path: Path) -> Iterator[Path]:
+    """A home folder that the engine's user can enter."""
+    # Other users cannot enter the folders of tests.
+    with tempfile.TemporaryDirectory(prefix="pacenote-test-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder, "home")
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts engines as another user")
+@pytest.mark.parametrize("states_version", [True, False])
+def test_the_java_of_an_archive_runs_as_the_user_of_the_engine(
+    tmp_path: Path, open_home: Path, monkeypatch: pytest.MonkeyPatch, *, states_version: bool
+) -> None:
+    seen = open_home.parent / "seen"
+    seen.mkdir()
+    seen.chmod(0o777)
+    script = f"""#!/bin/sh
+n=$(ls {seen} | wc -l)
+{{ id -u; id -G; pwd; stat -c %u .; env; }} > {seen}/$n
+echo 'openjdk version "21.0.1"' >&2
+"""
+    java = {"jdk/bin/java": script} | ({"jdk/release": JAVA["jdk/release"]} if states_version else {})
+    (tmp_path / NAME).write_bytes(pack(official_files(more=java)))
+    monkeypatch.setenv("PACENOTE_CLIENT_OPTIONS", "basic_auth_password:'hunter22'")
+    monkeypatch.chdir(tmp_path)
+    car, archive = Car(heap_size="128m"), ArchiveOptions(location=str(tmp_path / NAME))
+    install_engine(
+        EngineRequest(
+            open_home,
+            tmp_path,
+            distribution="elasticsearch",
+            version="8.17.0",
+            car=car,
+            archive=archive,
+        )
+    )
+    runs = [file.read_text().splitlines() for file in seen.iterdir()]
+    assert len(runs) == (1 if states_version else 2)
+    nobody = str(node_user().uid)
+    for user, groups, folder, owner, *environment in runs:
+        assert (user, groups, owner) == (nobody, str(node_user().gid), nobody)
+        assert not Path(folder).exists()
+        assert {line.partition("=")[0] for line in environment} <= {
+            "LANG",
+            "HOME",
+            "PWD",
+            "OLDPWD",
+            "_",
+            "SHLVL",
+        }
 
 
 @pytest.mark.parametrize(
