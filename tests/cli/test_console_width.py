@@ -15,6 +15,7 @@ from pacenote.cli.lists.races import race_table
 from pacenote.cli.metrics_store.listing import ListedRace
 from pacenote.cli.output.tables import Fit, table
 from pacenote.errors import PacenoteError, TrackError
+from pacenote.model.shell_command import shell_command
 from support.records import summary
 
 SENTENCE = "the engine that the track needs was not found in the folder of downloads"
@@ -56,6 +57,15 @@ def test_errors_and_hints_break_between_words(terminal):
         "  was not found in the folder of",
         "  downloads",
     ]
+
+
+def test_commands_do_not_break(terminal):
+    stream, lines = terminal
+    command = shell_command("pacenote", "compare", "a" * 10, "reboot", "x y" * 5)
+    for hint in (f"see `{command}` for more", f"compare them: {command}"):
+        Console(io.StringIO(), stream).error(TrackError(SENTENCE, hint=hint))
+        # What a shell runs has one line, whatever the program is called.
+        assert sum(command.removeprefix("pacenote ") in line for line in lines()) == 1
 
 
 def test_warnings_progress_and_results_break_between_words(terminal):

@@ -104,7 +104,7 @@ def test_an_unfinished_experiment_says_how_to_go_on():
 
 def test_commands_can_be_copied_whatever_the_folder_of_the_experiment_is_named():
     shown = result(state="unfinished", experiment_id="a; rm -rf $HOME", races_done=0, order=())
-    assert build_experiment_report(shown).next[0].endswith("pacenote experiment resume 'a; rm -rf $HOME'")
+    assert build_experiment_report(shown).next[0].endswith(r"pacenote experiment resume a\;\ rm\ -rf\ \$HOME")
 
 
 def test_an_experiment_without_budget_says_that_it_needs_more():

@@ -189,4 +189,4 @@ def test_time_beyond_the_budget_and_changes_of_the_machine_during_the_search_are
 
 def test_commands_can_be_copied_whatever_the_folder_of_the_search_is_named():
     shown = text(found(answer="none yet", tune_id="a; rm -rf $HOME"))
-    assert "pacenote tune resume 'a; rm -rf $HOME'" in shown
+    assert r"pacenote tune resume a\;\ rm\ -rf\ \$HOME" in shown

@@ -6,6 +6,7 @@ from shape.sources import PACKAGE, ROOT, files, label
 
 WITHOUT_MODULE = {
     "tests/cli/test_bad_values.py": "all options of all commands",
+    "tests/cli/test_copied_commands.py": "commands in the output of all commands",
     "tests/benchmarks/": "the programs in benchmarks/",
     "tests/core/": "the Rust core, through its Python module",
     "tests/e2e/": "whole commands with a real engine",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from pacenote.cli.output.report_file import check_report_file, check_report_size
 from pacenote.cli.parser import EachGiven, Parser, Several
 from pacenote.cli.program import program
 from pacenote.errors import StoreError, UsageError, VoidRace
+from pacenote.model.shell_command import NAME, shell_command, shell_words
 from pacenote.store.race_store import RaceStore, check_home
 from pacenote.system.paths import real_path
 
@@ -390,14 +390,16 @@ def _commands(
 ) -> list[Command]:
     from pacenote.report.screen.screen import Command
 
-    same = shlex.join([*_arguments(options), "--report=full"])
+    same = " ".join(shell_words([*_arguments(options), "--report=full"]))
     commands = [Command(f"{program()} compare {same}", f"all {len(comparison.metrics)} metrics")]
     store = RaceStore()
     first = [side.races[0] for side in (comparison.baseline, comparison.contender)]
     # `pacenote diff` reads stored races only.
     if all(folders[race.key] == real_path(store.races / race.race_id) for race in first):
-        short = shlex.join(map(store.short_id_maker(), [race.race_id for race in first]))
-        commands.append(Command(f"{program()} diff {short}", "what differs between the first races"))
+        short = map(store.short_id_maker(), [race.race_id for race in first])
+        commands.append(
+            Command(f"{program()} {shell_command('diff', *short)}", "what differs between the first races")
+        )
     return commands
 
 
@@ -421,12 +423,11 @@ def _page(
 ) -> str:
     """Returns the comparison as a page, which names the commands of the first race of each side."""
     from pacenote.cli.output.race_command import race_command
-    from pacenote.cli.program import NAME
     from pacenote.report.page.comparison.build import ComparisonPageSources, build_comparison_page
     from pacenote.report.render.page import render_small_page
     from pacenote.version import pacenote_version
 
-    commands = [(shlex.join([NAME, "compare", *_arguments(options)]), "compare these races again")]
+    commands = [(" ".join(shell_words([NAME, "compare", *_arguments(options)])), "compare these races again")]
     for race, side in zip(first, ("baseline", "contender"), strict=True):
         command, _ = race_command(race.record, NAME)
         if command:

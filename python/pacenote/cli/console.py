@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 import threading
 import traceback
@@ -43,6 +44,9 @@ _MAX_SEARCHED_CHARS = 64 << 10
 """Characters of a message that are searched for secrets, which visits each several times. The rest of the
 message is not shown.
 """
+
+_COMMAND = re.compile(r"(?<=`)[^`]*\bpacenote'? [^`]*(?=`)|(?<=: )(?:\S+ -m |[^\s:`]*/)?pacenote'? .*")
+"""A command of Pacenote in a message: in backquotes, or after a colon."""
 
 _USUAL_SIZE = (80, 24)
 """Columns and rows of a terminal that does not state its size."""
@@ -395,8 +399,8 @@ def _without_middle(line: str, length: int) -> str:
 
 
 def _wrapped(line: str, width: int | None) -> str:
-    """Returns a line with its newline; one that is longer than `width` breaks between words, and the rest is
-    indented by two more columns.
+    """Returns a line with its newline; one that is longer than `width` breaks between words, but not within a
+    command, and the rest is indented by two more columns.
     """
     if width is None or len(line) <= width:
         return f"{line}\n"
@@ -404,10 +408,12 @@ def _wrapped(line: str, width: int | None) -> str:
     import textwrap
 
     indent = " " * (len(line) - len(line.lstrip()) + 2)
+    # A shell would take each line of a command that is copied for a command of its own.
+    whole = _COMMAND.sub(lambda command: command[0].replace(" ", "\0"), line)
     parts = textwrap.wrap(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        whole, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-    return "".join(f"{part}\n" for part in parts)
+    return "".join(f"{part}\n" for part in parts).replace("\0", " ")
 
 
 def _buffered(stream: TextIO | None) -> TextIO | None:

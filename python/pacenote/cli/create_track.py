@@ -14,6 +14,7 @@ from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.output.progress import progress_listener
 from pacenote.cli.parser import Parser
 from pacenote.errors import Interrupted, UsageError
+from pacenote.model.shell_command import shell_command
 from pacenote.track.params import parse_list
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
@@ -73,8 +74,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     except KeyboardInterrupt as cause:
         raise Interrupted("interrupted", hint="run the same command again to continue") from cause
     what = "indices" if options.indices is not None else "data streams"
+    path = shell_command(f"--track-path={folder}")
     console.result_without_secrets(
-        f"created track '{options.track}' in {folder}; race it with --track-path={folder}\n"
+        f"created track '{options.track}' in {folder}; race it with {path}\n"
         f"a race of it first deletes {what} of the same names: do not race it against this cluster\n"
     )
     return 0

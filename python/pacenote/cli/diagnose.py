@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,9 +11,10 @@ from pacenote.cli.options import values
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.output.report_file import check_report_file, check_report_size, write_report_file
 from pacenote.cli.parser import Parser
-from pacenote.cli.program import as_started
+from pacenote.cli.program import program
 from pacenote.errors import UsageError
 from pacenote.model.output_text import json_text
+from pacenote.model.shell_command import shell_command
 from pacenote.store.race_store import RaceStore, check_home
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -123,11 +123,10 @@ def _show_lines(diagnoses: Sequence[Diagnosis], console: Console, *, full: bool)
             out.print()
         render_lines(diagnosis_lines(_title(diagnosis), _sections(diagnosis, full=full), out.width), out)
     if not full:
-        race = shlex.quote(diagnoses[0].races[0])
-        out.print(as_started(f"\npacenote diagnose {race} --full"), markup=False, highlight=False)
+        diagnose = f"{program()} {shell_command('diagnose', diagnoses[0].races[0])}"
+        out.print(f"\n{diagnose} --full", markup=False, highlight=False)
         if any(each.options for answer in diagnoses[0].findings for each in answer.advice[:1]):
-            command = as_started(f"pacenote diagnose {race} --write-experiment=try.toml")
-            out.print(command, markup=False, highlight=False)
+            out.print(f"{diagnose} --write-experiment=try.toml", markup=False, highlight=False)
 
 
 def _text(diagnoses: Sequence[Diagnosis], report_format: str | None) -> str:
@@ -163,4 +162,4 @@ def _write_experiments(
     for file in write_experiments(diagnosis, record, options.write_experiment, options.only, check):
         if lacks_secrets(file):
             console.warning(f"{file} lacks secrets of the race, which were not stored: fill in '<hidden>'")
-        console.progress(f"next: {as_started(f'pacenote experiment run {shlex.quote(str(file))}')}")
+        console.progress(f"next: {program()} {shell_command('experiment', 'run', str(file))}")

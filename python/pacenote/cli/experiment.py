@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ from pacenote.cli.output.page_file import IN_FOLDER
 from pacenote.cli.output.report_file import check_report_file
 from pacenote.cli.parser import EachGiven, Parser, Several, validate_choice
 from pacenote.errors import Interrupted, UsageError
+from pacenote.model.shell_command import shell_command
 from pacenote.store.home import default_home
 from pacenote.system.paths import exists
 
@@ -191,7 +191,7 @@ def _init(options: argparse.Namespace, console: Console) -> int:
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     console.result_lines(
-        f"{path} was written. Edit it, then: pacenote experiment run {shlex.quote(str(path))}\n"
+        f"{path} was written. Edit it, then: {shell_command('pacenote', 'experiment', 'run', str(path))}\n"
     )
     return 0
 
@@ -238,7 +238,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     if options.dry_run:
         return show_plan(experiment, console)
     if file.startswith("recipe ") and exists(Path(f"{name}.toml")):
-        console.warning(f"the bundled recipe runs: `pacenote experiment run {name}.toml` runs the file here")
+        own = shell_command("pacenote", "experiment", "run", f"{name}.toml")
+        console.warning(f"the bundled recipe runs: `{own}` runs the file here")
     if text_of_budget := budget_warning(experiment):
         console.warning(text_of_budget)
     folder = create_experiment(ExperimentStore(), experiment, text)

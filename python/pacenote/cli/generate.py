@@ -11,6 +11,7 @@ from pacenote.cli.options import values
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.output.plain_progress import PlainListener
 from pacenote.cli.parser import Parser
+from pacenote.model.shell_command import shell_command
 from pacenote.system.paths import real_path
 from pacenote.units import format_count
 
@@ -60,5 +61,5 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _usage(name: str, folder: Path) -> str:
     """Returns how a race uses the corpus in a folder."""
-    use = f"race with --dataset-cache={folder.parent} --corpus=as-is"
+    use = f"race with {shell_command(f'--dataset-cache={folder.parent}')} --corpus=as-is"
     return use if folder.name == name else f"to use it, rename the folder to {name} and {use}"

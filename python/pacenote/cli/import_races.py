@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from pacenote.cli.program import program
 from pacenote.cli.reading_limit import file_limit
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.printable import shortened, single_line
+from pacenote.model.shell_command import shell_command
 from pacenote.model.user_tags import tag_texts
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore, is_race_id
@@ -224,14 +224,14 @@ def _next_step(races: Sequence[_Imported], short: Callable[[str], str]) -> str:
     """Returns what the user may enter next, with ids in their short forms."""
     sides = {race.side: short(race.race_id) for race in races if race.side}
     if len(races) == 1:
-        return f"show its report: {program()} report {short(races[0].race_id)}"
+        return f"show its report: {program()} {shell_command('report', short(races[0].race_id))}"
     if len(sides) < 2 and (tag := _dividing_tag(races)) is not None:
         sides = dict(zip(("baseline", "contender"), tag, strict=True))
     elif len(sides) < 2:
         sides = {"baseline": short(races[0].race_id), "contender": short(races[-1].race_id)}
-    both = shlex.join(f"--{side}={name}" for side, name in sides.items())
+    both = shell_command("compare", *(f"--{side}={name}" for side, name in sides.items()))
     several = ", or more ids on each side, separated by commas" if len(races) > 2 else ""
-    return f"compare them: {program()} compare {both}{several}"
+    return f"compare them: {program()} {both}{several}"
 
 
 def _dividing_tag(races: Sequence[_Imported]) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-NAME = "pacenote"
+from pacenote.model.shell_command import COMMAND_MARKS, NAME
 
 
 def program() -> str:
@@ -29,7 +29,7 @@ def program() -> str:
 
 def as_started(text: str) -> str:
     """Returns a text in which the commands in backquotes, or after a colon, can be entered as they are."""
-    for before in ("`", ": "):
+    for before in COMMAND_MARKS:
         if f"{before}{NAME} " in text:
             text = text.replace(f"{before}{NAME} ", f"{before}{program()} ")
     return text

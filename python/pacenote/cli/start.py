@@ -15,6 +15,7 @@ from pacenote.cli.output.progress import progress_listener
 from pacenote.cli.parser import Parser
 from pacenote.errors import Interrupted, UsageError
 from pacenote.model.output_text import json_text
+from pacenote.model.shell_command import shell_command
 from pacenote.race.stop_signals import interrupting
 from pacenote.store.home import default_home
 
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.result(
             "".join(f"{started_line(node)}\n" for node in nodes)
             + client_options_line(nodes[0])
-            + f"Stop it with: pacenote stop --installation-id={installation_id}\n"
+            + f"Stop it with: {shell_command('pacenote', 'stop', f'--installation-id={installation_id}')}\n"
         )
     return 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +19,7 @@ from pacenote.cli.output.report_file import check_report_file, write_report_file
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
 from pacenote.errors import UsageError, VoidRace
+from pacenote.model.shell_command import shell_command
 from pacenote.store.race_store import RaceStore, check_home
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -377,13 +377,13 @@ def _commands(trend: Trend) -> list[Command]:
     if trend.answer == "earlier regression" and trend.earlier is not None:
         return _commands(trend.earlier)
     if not trend.events:
-        last = shlex.quote(trend.races[-1].name)
-        return [Command(f"{program()} report {last}", "the newest race")]
+        last = shell_command("report", trend.races[-1].name)
+        return [Command(f"{program()} {last}", "the newest race")]
     event = trend.events[-1]
-    before, after = (shlex.quote(trend.races[number].name) for number in (event.before, event.after))
+    before, after = (trend.races[number].name for number in (event.before, event.after))
     commands = [
-        Command(f"{program()} diff {before} {after}", "all that differs"),
-        Command(f"{program()} diagnose {after} {before}", "what makes the difference"),
+        Command(f"{program()} {shell_command('diff', before, after)}", "all that differs"),
+        Command(f"{program()} {shell_command('diagnose', after, before)}", "what makes the difference"),
     ]
     if trend.answer in ("regression", "earlier regression"):
         commands.append(Command(f"{program()} trend {_ACCEPT} --reason=WHY", "if it is meant to be"))

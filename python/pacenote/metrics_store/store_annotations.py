@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from shlex import quote as quote_argument
 from typing import Any
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ from pacenote.metrics_store.client import StoreClient
 from pacenote.metrics_store.templates import ANNOTATIONS, annotations_template
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.codec import as_text, decode, encode
+from pacenote.model.shell_command import shell_command
 from pacenote.store.annotations import ACCEPTED, Annotation
 
 _KEYS = {
@@ -105,7 +105,8 @@ def _path(annotation_id: str) -> str:
 def _advice(annotation_id: str) -> str:
     if annotation_id in _NOT_IN_PATHS:
         return _ONLY_BY_QUERY
-    return f"`pacenote delete annotation --id={quote_argument(annotation_id)}` deletes it"
+    command = shell_command("pacenote", "delete", "annotation", f"--id={annotation_id}")
+    return f"`{command}` deletes it"
 
 
 def _annotation(

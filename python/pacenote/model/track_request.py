@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from pacenote.model.pacing_options import PacingOptions
-from pacenote.model.secrets import redact_urls
+from pacenote.model.shell_command import shell_command
 
 BuildFlavor = Literal["default", "serverless"]
 
@@ -84,4 +83,4 @@ class TrackRequest:
             "track-revision": self.track_revision,
         }
         arguments = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        return redact_urls(shlex.join(("pacenote", "info", *arguments)))
+        return shell_command("pacenote", "info", *arguments)

@@ -21,6 +21,7 @@ from pacenote.fetch.disk import check_free_space, disk_error, read_small_file
 from pacenote.model.codec import Stored, decode, encode
 from pacenote.model.decoding import parse_json
 from pacenote.model.messages import list_with_rest
+from pacenote.model.shell_command import shell_command
 from pacenote.provision.data_copy import DataSize, data_size, unshared_bytes
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.public_files import make_public_dir, write_public
@@ -104,7 +105,7 @@ def find_data_set(layout: EngineLayout, name: str) -> DataSet | None:
     if data_set is None:
         raise EngineError(
             f"data set '{name}' cannot be read: {folder / MANIFEST} is missing or damaged",
-            hint=f"`pacenote delete data --id={name}` removes it",
+            hint=f"`{_deletion(name)}` removes it",
         )
     return data_set
 
@@ -148,7 +149,7 @@ def check_unchanged(data: DataSet) -> None:
             changed = f"it has {_files(size)} instead of {_files(data.size)}"
         raise EngineError(
             f"data set '{data.name}' is damaged: {changed}",
-            hint=f"`pacenote delete data --id={data.name}` removes it; then store it again",
+            hint=f"`{_deletion(data.name)}` removes it; then store it again",
         )
 
 
@@ -274,3 +275,8 @@ def _nodes(paths: Sequence[int]) -> str:
 
 def _files(size: DataSize) -> str:
     return f"{format_count(size.files, 'file')} of {size.bytes:,} bytes"
+
+
+def _deletion(name: str) -> str:
+    """Returns the command that deletes a data set."""
+    return shell_command("pacenote", "delete", "data", f"--id={name}")

@@ -15,6 +15,7 @@ from pacenote.model.finding import Cause
 from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
+from pacenote.model.shell_command import shell_command
 from pacenote.plan.document import Plan
 from pacenote.race.context import RaceContext
 from pacenote.race.document_check import check_documents, unchecked_documents
@@ -124,10 +125,16 @@ def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> 
     record = with_verdict(replace(record, complete=driven.completed))
     record = context.finish(record)
     if driven.defect:
-        raise DriverError(driven.error, hint=f"what was measured is kept: pacenote report {record.race_id}")
+        kept = f"what was measured is kept: {report_command(record.race_id)}"
+        raise DriverError(driven.error, hint=kept)
     if driven.error and not driven.tasks:
         provisioned = record.pipeline != "benchmark-only"
         raise DriverError(
             driven.error, hint=f"the engine's log is in {folder.artifacts}" if provisioned else ""
         )
     return record
+
+
+def report_command(race_id: str) -> str:
+    """Returns the command that shows a race."""
+    return shell_command("pacenote", "report", race_id)

@@ -15,6 +15,7 @@ from pacenote.model.race_listener import DriveListener, RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.redaction import redact_record
+from pacenote.model.shell_command import shell_command
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.track import Challenge
 from pacenote.operations.base import CompileContext
@@ -151,7 +152,9 @@ class RaceContext:
         if problem := self.folder.plan_problem(record):
             self.listener.warning(problem)
         if self.folder.unfinished_files():
-            completed = f"`pacenote report {record.race_id}` completes them when there is room"
+            completed = (
+                f"`{shell_command('pacenote', 'report', record.race_id)}` completes them when there is room"
+            )
             self.listener.warning(f"samples, statistics or telemetry are not complete yet: {completed}")
         return record
 

@@ -25,6 +25,7 @@ from pacenote.model.engine_options import EngineOptions
 from pacenote.model.messages import list_with_rest
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.shell_command import shell_command
 from pacenote.provision.containers.engine_container import cleanup_containers
 from pacenote.provision.data_folders import data_folder, remove_data_folder
 from pacenote.provision.engine import start_engine
@@ -135,7 +136,7 @@ def start_new(new: NewInstallation, race_id: str, progress: ProgressCallback) ->
                 f"node {facts.name} already runs at {facts.address or 'a port that is not known yet'} "
                 f"(installation {facts.installation_id})",
                 hint="give another --node-name to start a second one, or stop it: "
-                f"pacenote stop --installation-id={facts.installation_id}",
+                + _stop_command(facts.installation_id),
             )
     state = _ready(new, progress)
     store = InstallationStore(new.home)
@@ -181,7 +182,7 @@ def start_installed(
         verb = "already run" if len(running) > 1 and part else "already runs"
         raise EngineError(
             f"{part}installation {installation_id} {verb} at {facts.address if facts else 'an unknown port'}",
-            hint=f"stop it first: pacenote stop --installation-id={installation_id}",
+            hint=f"stop it first: {_stop_command(installation_id)}",
         )
     if installed.runtime_jdk is not None:
         state = structs.replace(
@@ -427,3 +428,7 @@ def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
     # Several nodes have folders of their own.
     logs = facts.log_file.parent
     return keep_logs(logs, artifacts / facts.name if logs.name == facts.name else artifacts)
+
+
+def _stop_command(installation_id: str) -> str:
+    return shell_command("pacenote", "stop", f"--installation-id={installation_id}")

@@ -17,7 +17,7 @@ from pacenote.errors import StoreError
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
-from pacenote.race.conclusion import drive_and_conclude
+from pacenote.race.conclusion import drive_and_conclude, report_command
 from pacenote.race.engine_request import check_engine
 from pacenote.race.engine_sources import with_source_version
 from pacenote.race.planning import load_race_track, with_operator_status
@@ -105,4 +105,4 @@ def _with_stored_race(
     with contextlib.suppress(StoreError):
         folder.redact_logs()
     kept = "finished tasks, per-second statistics and all but the last samples are kept"
-    return type(error)(error.message, hint=f"{kept}: pacenote report {request.race_id}")
+    return type(error)(error.message, hint=f"{kept}: {report_command(request.race_id)}")

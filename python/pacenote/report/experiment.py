@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ from pacenote.model.experiment_result import ENOUGH_RACES, CellValue, Experiment
 from pacenote.model.finding import Finding
 from pacenote.model.opposite_medians import opposite_median_notes
 from pacenote.model.printable import single_line, whole_line
+from pacenote.model.shell_command import shell_command
 from pacenote.report.comparison_rows import change_text, detectable_text, interval_text
 from pacenote.report.comparison_texts import (
     block_count,
@@ -448,22 +448,27 @@ def _opposite_medians(result: ExperimentResult) -> Iterator[str]:
 
 
 def _next(result: ExperimentResult) -> Iterator[str]:
-    own_id = shlex.quote(result.experiment_id)
+    resume, report = (
+        shell_command("pacenote", "experiment", action, result.experiment_id)
+        for action in ("resume", "report")
+    )
     if result.state == "unfinished":
         reason = f" ({result.paused})" if result.paused else ""
         more = " --budget=TIME" if result.paused.startswith(OUT_OF_BUDGET) else ""
-        yield f"not final, because races are left{reason}: pacenote experiment resume {own_id}{more}"
+        yield f"not final, because races are left{reason}: {resume}{more}"
         return
     if result.state == "running":
-        yield f"not final, because it is running; again: pacenote experiment report {own_id}"
+        yield f"not final, because it is running; again: {report}"
         return
     if left_out := [variant for variant in result.variants if variant.is_left_out]:
         ids = [variant.failed_race for variant in left_out if variant.failed_race]
-        how = f" ({', '.join(f'pacenote report {shlex.quote(race_id)}' for race_id in ids)})" if ids else ""
+        how = (
+            f" ({', '.join(shell_command('pacenote', 'report', race_id) for race_id in ids)})" if ids else ""
+        )
         yield f"find out why races fail{how}; after a change of the file, run it as a new experiment"
     if result.retryable:
         names = ", ".join(result.retryable)
-        yield f"to try {names} again: pacenote experiment resume {own_id}"
+        yield f"to try {names} again: {resume}"
     gained = [step.name for step in result.variants[1:] if step.adopted]
     if result.design == "ladder" and gained and result.confirmation is None:
         names = " + ".join((result.variants[0].name, *gained))
@@ -479,7 +484,7 @@ def _next(result: ExperimentResult) -> Iterator[str]:
     elif _few_races(result) is not None:
         yield f"run a new experiment with blocks = {ENOUGH_RACES}, before others are planned from it"
     if result.races_done:
-        yield f"all metrics: pacenote experiment report {own_id} --report-format=json"
+        yield f"all metrics: {report} --report-format=json"
 
 
 def _advice(result: ExperimentResult, comparison: Comparison) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from pacenote.model.comparison import Comparison, MetricComparison
 from pacenote.model.printable import single_line
+from pacenote.model.shell_command import shell_command, shell_words
 from pacenote.model.tune import DEFAULT, Origin, TriedCandidate, TuneAnswer, TuneResult
 from pacenote.report.comparison_rows import change_text, interval_text
 from pacenote.report.comparison_texts import change_of, metric_name, why_probable
@@ -63,7 +64,8 @@ def _answers(result: TuneResult) -> Iterator[str]:
         reason = why_probable(next(iter(_primary(result)), None))
     yield _ANSWERS[result.answer].format(settings=settings, reason=reason)
     if result.answer == "void" and result.options:
-        yield f"  The search preferred {settings}, which is not confirmed: {_arguments(result)}"
+        options = " ".join(shell_words(result.options))
+        yield f"  The search preferred {settings}, which is not confirmed: {options}"
     primary = _primary(result)
     if primary and result.confirmation is not None and result.answer not in ("void", "none yet"):
         blocks = format_count(len(primary[0].contender), "block")
@@ -185,12 +187,12 @@ def _notes(result: TuneResult) -> Iterator[str]:
 
 
 def _next(result: TuneResult) -> Iterator[str]:
+    resume = shell_command("pacenote", "tune", "resume", result.tune_id)
     if result.is_running:
         yield "not final, because it is running: this is its state so far"
     elif result.answer == "none yet":
-        yield f"races are left: pacenote tune resume {_quoted(result.tune_id)}"
+        yield f"races are left: {resume}"
     elif result.answer == "void":
-        resume = f"pacenote tune resume {_quoted(result.tune_id)}"
         if result.needed_s:
             minutes = math.ceil(result.needed_s * _SPARE / 60)
             yield f"give it more time from now on: {resume} --budget={minutes}m"
@@ -199,19 +201,7 @@ def _next(result: TuneResult) -> Iterator[str]:
         else:
             yield f"remove the cause, and confirm the winner again, in fresh races: {resume}"
     if result.answer in CONFIRMED:
-        yield f"use it: pacenote race {_arguments(result)} …"
+        yield f"use it: pacenote race {' '.join(shell_words(result.options))} …"
     if result.confirmation is not None:
-        confirmation = _quoted(result.confirmation.experiment_id)
-        yield f"all about the confirmation: pacenote experiment report {confirmation}"
-
-
-def _arguments(result: TuneResult) -> str:
-    """Returns the options of the winner as a shell reads them."""
-    return " ".join(map(_quoted, result.options))
-
-
-def _quoted(argument: str) -> str:
-    """Returns an argument as a shell reads it."""
-    if all(char.isalnum() or char in "-_=+:./,@%" for char in argument):
-        return argument
-    return "'" + argument.replace("'", "'\\''") + "'"
+        confirmation = shell_command("pacenote", "experiment", "report", result.confirmation.experiment_id)
+        yield f"all about the confirmation: {confirmation}"

@@ -22,7 +22,6 @@ import contextlib
 import hashlib
 import json
 import re
-import shlex
 import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
@@ -30,6 +29,7 @@ from pathlib import Path
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.experiment import PLAN_FORMAT, ExperimentPlan, JournalEntry
 from pacenote.model.messages import list_with_rest
+from pacenote.model.shell_command import shell_command
 from pacenote.store.atomic_files import PRIVATE_FOLDER, remove_abandoned, store_error, write_atomically
 from pacenote.store.file_lock import file_awaited, file_locked, is_file_locked
 from pacenote.store.home import RACES, default_home
@@ -132,7 +132,7 @@ class ExperimentFolder:
         except FileNotFoundError:
             raise StoreError(
                 f"experiment '{self.experiment_id}' has no plan: its process ended before it had one",
-                hint=f"`pacenote delete experiment --id={self.experiment_id}` removes its folder",
+                hint=f"`{_deletion(self.experiment_id)}` removes its folder",
             ) from None
         except OSError as error:
             raise store_error("read", self.plan_json, error) from error
@@ -254,7 +254,7 @@ class ExperimentStore:
             if engine := self._left_engine(folder):
                 raise StoreError(
                     f"the engine of experiment '{folder.experiment_id}' has not been stopped",
-                    hint=f"stop it first: pacenote stop {engine}",
+                    hint=f"stop it first: {shell_command('pacenote', 'stop', engine)}",
                 )
             try:
                 # Without its plan it is no experiment any more, even if the rest cannot be removed.
@@ -302,7 +302,7 @@ class ExperimentStore:
         if (exact := self._exact(reference)) is not None:
             check_no_link(exact)
             if exact.is_search:
-                hint = f"see `pacenote tune report {reference}`"
+                hint = f"see `{shell_command('pacenote', 'tune', 'report', reference)}`"
                 raise StoreError(f"{reference} is a search, not an experiment", hint=hint)
             return exact
         matches = [folder for folder in known if folder.experiment_id.startswith(reference)]
@@ -361,13 +361,17 @@ class ExperimentStore:
             write_atomically(self.home / NOISE, text.encode())
 
 
+def _deletion(experiment_id: str) -> str:
+    """Returns the command that deletes an experiment."""
+    return shell_command("pacenote", "delete", "experiment", f"--id={experiment_id}")
+
+
 def check_no_link(folder: ExperimentFolder) -> None:
     """Raises StoreError for a link to a folder, which may be that of a race, or any other of the user."""
     if is_link(folder.path):
         raise StoreError(
             f"{folder.path} is a symbolic link, which is not followed",
-            hint="move the folder there, or remove the link: pacenote delete experiment "
-            f"--id={shlex.quote(folder.experiment_id)}",
+            hint=f"move the folder there, or remove the link: {_deletion(folder.experiment_id)}",
         )
 
 

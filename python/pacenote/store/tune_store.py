@@ -19,6 +19,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.shell_command import shell_command
 from pacenote.model.tune import TUNE_FORMAT, TuneEvent, TunePlan
 from pacenote.store.atomic_files import remove_abandoned, store_error, write_atomically
 from pacenote.store.experiment_store import (
@@ -107,7 +108,7 @@ def find_tune(store: ExperimentStore, reference: str) -> TuneFolder:
         if reference in (LATEST, folder.tune_id):
             return folder
     if reference in (folder.experiment_id for folder in store.list()):
-        hint = f"see `pacenote experiment report {reference}`"
+        hint = f"see `{shell_command('pacenote', 'experiment', 'report', reference)}`"
         raise StoreError(f"{reference} is an experiment, not a search", hint=hint)
     for path in paths_in(store.experiments):
         if path.name == reference:

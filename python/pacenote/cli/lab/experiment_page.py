@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
 from pacenote.cli.output.page_file import add_page_file, write_page_file
-from pacenote.cli.program import NAME
+from pacenote.model.shell_command import NAME, shell_command, shell_words
 from pacenote.store.own_folder import check_page_folder
 from pacenote.version import pacenote_version
 
@@ -67,15 +66,17 @@ def experiment_sources(folder: ExperimentFolder, experiment: Experiment) -> Expe
     progress = ExperimentProgress.of(plan, folder.journal())
     evaluation = Evaluation(experiment, RaceStore())
     result = evaluation.result(progress, running=folder.is_running())
-    file = shlex.quote(str(folder.toml))
     return ExperimentPageSources(
         result,
         ended_races(evaluation, progress),
         settings=tuple(_settings(experiment)),
         common=option_text(experiment.race),
         commands=(
-            (f"{NAME} experiment run {file}", f"run it again, in the folder {plan.folder}"),
-            (f"{NAME} experiment report {shlex.quote(folder.experiment_id)}", "its report"),
+            (
+                shell_command(NAME, "experiment", "run", str(folder.toml)),
+                f"run it again, in the folder {plan.folder}",
+            ),
+            (shell_command(NAME, "experiment", "report", folder.experiment_id), "its report"),
         ),
         version=pacenote_version() or "",
     )
@@ -95,4 +96,4 @@ def option_text(options: Options) -> str:
     """Returns options as a shell reads them as arguments of a race, without secrets."""
     from pacenote.lab.experiment.public_options import public_arguments
 
-    return shlex.join(public_arguments(options))
+    return " ".join(shell_words(public_arguments(options)))

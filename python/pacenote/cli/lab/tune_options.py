@@ -13,6 +13,7 @@ from pacenote.cli.options.credentials import separated_clients, separated_flags
 from pacenote.cli.parser import Parser
 from pacenote.errors import UsageError
 from pacenote.lab.experiment.options import RESERVED, arguments
+from pacenote.model.shell_command import shell_command
 from pacenote.store.home import default_home
 
 _OF_SEARCHES = (
@@ -28,7 +29,8 @@ def check_action(action: str, options: argparse.Namespace, parser: Parser) -> No
     `parser` is that of `pacenote tune`.
     """
     if options.target and action in ("run", "knobs", "list"):
-        hint = f"`pacenote tune resume {options.target}` goes on with a search" if action == "run" else ""
+        resume = shell_command("pacenote", "tune", "resume", options.target)
+        hint = f"`{resume}` goes on with a search" if action == "run" else ""
         raise UsageError(f"`tune {action}` takes no id: {options.target}", hint=hint)
     if options.html is not None and action != "report":
         raise UsageError(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
 from pacenote.cli.output.page_file import add_page_file, write_page_file
-from pacenote.cli.program import NAME
+from pacenote.model.shell_command import NAME, shell_words
 from pacenote.store.own_folder import check_page_folder
 from pacenote.version import pacenote_version
 
@@ -78,7 +77,7 @@ def command_words(plan: TunePlan) -> Iterator[str]:
     given = [f"--objective={plan.objective.metric}"]
     given += [f"--constraint={limit.metric}{limit.relation}{limit.limit:g}" for limit in plan.constraints]
     given += [f"--budget={plan.budget_s / 60:g}m", f"--seed={plan.seed}"]
-    yield from map(shlex.quote, given)
+    yield from shell_words(given)
     if plan.race:
         yield option_text(plan.race)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterator, Mapping
 
 from pacenote.cli.output.race_options import race_options
@@ -11,6 +10,7 @@ from pacenote.errors import UsageError
 from pacenote.lab.experiment.options import arguments
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.secrets import REDACTED
+from pacenote.model.shell_command import shell_words
 from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.track.params import parse_dict
 
@@ -38,7 +38,7 @@ def race_command(record: RaceRecord, program: str) -> tuple[str, tuple[str, ...]
     given = {
         name: _short(name, value) for name, value in options.items() if value not in _DEFAULTS.get(name, ())
     }
-    words = [f"{program} race", *map(shlex.quote, arguments(given))]
+    words = [f"{program} race", *shell_words(arguments(given))]
     command = " ".join(words)
     if len(command) > _WIDTH:
         command = " \\\n  ".join(words)

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
-from pacenote.cli.program import as_started
+from pacenote.cli.program import program
 from pacenote.errors import PacenoteError
 from pacenote.model.messages import DEFECT
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.shell_command import shell_command
 from pacenote.store.race_folder import RaceFolder
 from pacenote.system.paths import is_file
 
@@ -103,4 +104,4 @@ def show_findings(record: RaceRecord, diagnosis: Diagnosis | None, console: Cons
     for text in texts:
         console.progress(text)
     if texts:
-        console.progress(f"next: {as_started(f'pacenote diagnose {record.race_id}')}")
+        console.progress(f"next: {program()} {shell_command('diagnose', record.race_id)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from pacenote.cli.output.page_file import add_page_file, write_page_file
 from pacenote.errors import PacenoteError, StoreError, UsageError
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.shell_command import NAME, shell_command, shell_words
 from pacenote.store.own_folder import check_page_folder
 from pacenote.store.race_folder import RaceFolder
 from pacenote.system.paths import is_file
@@ -66,13 +66,12 @@ def page_text(
 
 def _saturation_text(result: SaturationResult, record: RaceRecord) -> str:
     """Returns the page of a search for the highest rate."""
-    from pacenote.cli.program import NAME
     from pacenote.lab.saturation_curve import fitted_curve
     from pacenote.report.page.saturation.build import SaturationPageSources, build_saturation_page
     from pacenote.report.render.page import render_small_page
     from pacenote.version import pacenote_version
 
-    commands = ((f"{NAME} report {shlex.quote(result.race_id)} --report-format=json", "all its figures"),)
+    commands = ((f"{shell_command(NAME, 'report', result.race_id)} --report-format=json", "all its figures"),)
     sources = SaturationPageSources(
         result,
         record,
@@ -86,7 +85,6 @@ def _saturation_text(result: SaturationResult, record: RaceRecord) -> str:
 def _search_command(result: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, str]]:
     """Yields the command that searches again, as far as the result states it."""
     from pacenote.cli.output.race_options import race_options
-    from pacenote.cli.program import NAME
     from pacenote.lab.experiment.options import arguments
 
     try:
@@ -95,7 +93,7 @@ def _search_command(result: SaturationResult, record: RaceRecord) -> Iterator[tu
         return
     known: dict[str, object] = {"task": result.task, "seed": record.seed}
     own = known if record.given_options is not None else dict(_search_options(result, record))
-    words = map(shlex.quote, arguments({**options, **own}))
+    words = shell_words(arguments({**options, **own}))
     yield " \\\n  ".join((f"{NAME} saturate", *words)), "search again"
 
 
@@ -123,7 +121,6 @@ def page_sources(
     from pacenote.cli.output.race_command import race_command
     from pacenote.cli.output.race_findings import defect, race_diagnosis, race_profiles
     from pacenote.cli.output.report_output import as_reported, race_location
-    from pacenote.cli.program import NAME
     from pacenote.evidence.race_observations import race_observations
     from pacenote.report.page.race.build import PageSources
     from pacenote.report.page.race.machine import WANTED

@@ -15,6 +15,7 @@ from pacenote.lab.child_command import ChildCall, ChildExit, Show, run_children
 from pacenote.lab.experiment.options import arguments
 from pacenote.lab.race_child import RaceCall, run_races
 from pacenote.model.experiment import Options
+from pacenote.model.shell_command import shell_command
 from pacenote.store.atomic_files import write_atomically
 from pacenote.store.json_file import read_json
 from pacenote.system.paths import exists
@@ -104,7 +105,8 @@ class ChildRaces:
         # It was killed before there was an installation.
         if end.code and "there is no installation" not in end.error:
             reason = end.error or f"exit code {end.code}"
-            return f"the engine of the experiment cannot be stopped with `pacenote stop {chosen}`: {reason}"
+            command = shell_command("pacenote", "stop", chosen)
+            return f"the engine of the experiment cannot be stopped with `{command}`: {reason}"
         self.state.unlink(missing_ok=True)
         return ""
 

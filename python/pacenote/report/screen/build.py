@@ -16,6 +16,7 @@ from pacenote.model.printable import single_line, whole_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState
 from pacenote.model.result import TaskResult
+from pacenote.model.shell_command import shell_command
 from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.report.diagnosis import bound_clause, doubted_findings
 from pacenote.report.notes import printable_finding
@@ -123,7 +124,7 @@ def saturation_commands(location: RaceLocation) -> tuple[Command, ...]:
     """Returns the commands that the user may enter after a saturation."""
     return (
         Command(
-            f"{location.program} report {location.short_id} --report-format=markdown",
+            f"{location.program} {shell_command('report', location.short_id)} --report-format=markdown",
             "all digits and reasons",
         ),
         _list_races(location),
@@ -185,9 +186,15 @@ def _commands(record: RaceRecord, location: RaceLocation, *, has_findings: bool 
     report = build_report(record)
     if report.rows:
         figures = format_count(len(report.rows), "figure")
-        yield Command(f"{location.program} report {location.short_id} --full", f"all {figures} and all notes")
+        yield Command(
+            f"{location.program} {shell_command('report', location.short_id)} --full",
+            f"all {figures} and all notes",
+        )
     if has_findings:
-        yield Command(f"{location.program} diagnose {location.short_id}", "what limited it, with evidence")
+        yield Command(
+            f"{location.program} {shell_command('diagnose', location.short_id)}",
+            "what limited it, with evidence",
+        )
     yield _list_races(location)
 
 

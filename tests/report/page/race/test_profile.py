@@ -72,5 +72,5 @@ def test_only_the_first_node_has_a_flame_graph_and_each_its_tables() -> None:
     ids = [block.id for block in blocks if isinstance(block, PageTable)]
     assert len(ids) == len(set(ids)) == 4
     (command,) = (block for block in blocks if isinstance(block, PageCommand))
-    assert "--node='n 1'" in command.text
+    assert "'--node=n 1'" in command.text
     assert list(profile_blocks([], "race-1")) == []

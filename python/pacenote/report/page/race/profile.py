@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
+from pacenote.model.shell_command import shell_command
 from pacenote.report.page.flame_drawing import flame_drawing
 from pacenote.report.page.page import (
     Block,
@@ -43,15 +43,16 @@ def profile_blocks(profiles: Sequence[NodeProfile], race_id: str) -> Iterator[Bl
             is_drawn = True
             yield flame_drawing("flame", f"data-profile-{number}-{profile.tables[0].name}", profile.flame)
         yield from (Text(f"{note}.", "quiet") for note in profile.notes)
-    yield from _commands(profiles, f"pacenote jfr --race={shlex.quote(race_id)}")
+    yield from _commands(profiles, race_id)
 
 
-def _commands(profiles: Sequence[NodeProfile], command: str) -> Iterator[Block]:
+def _commands(profiles: Sequence[NodeProfile], race_id: str) -> Iterator[Block]:
     """Yields the commands that show all of the first recording that can be read."""
     for profile in profiles:
         if not profile.problem:
             yield Text("All methods, threads and stacks, and a flame graph that can be searched:", "quiet")
-            of_node = f"{command} --node={shlex.quote(profile.node)}" if profile.node else command
+            node = (f"--node={profile.node}",) if profile.node else ()
+            of_node = shell_command("pacenote", "jfr", f"--race={race_id}", *node)
             yield PageCommand(f"{of_node}\n{of_node} --flame-graph=flame.html")
             return
 
