@@ -82,6 +82,13 @@ def test_a_mirror_and_a_cache_folder_are_used(run, track, server, tmp_path):
     assert [request.target for request in server.requests] == ["/mirror/few/few.json.gz"]
 
 
+def test_paths_that_look_like_secrets_are_json(run, track, tmp_path):
+    folder = tmp_path / "password='data"
+    code, out, _ = run("download", f"--track-path={track}", "--quiet", f"--dataset-cache={folder}")
+    assert code == 0
+    assert json.loads(out)["corpora"]["few"] == [f"{tmp_path}/password='<hidden>"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

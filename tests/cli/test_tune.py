@@ -119,6 +119,19 @@ def test_searches_are_listed_and_experiments_are_told_apart(run, home):
     assert "pacenote tune list" in run("tune", "report", "tune-9")[2]
 
 
+def test_secrets_are_removed_from_values_and_not_from_what_they_are_written_in(run, home):
+    folder = create_tune(ExperimentStore(home))
+    write_tune(folder, search_plan())
+    text = "server says: password='x and https://user:pass@host/"
+    folder.append(TuneEvent(event="stopped", at="t", text=text))
+    document = json.loads(run("tune", "report", "tune-1", "--report-format=json")[1])
+    assert document["reason"] == "server says: password='<hidden>"
+    assert document["is_running"] is False
+    markdown = run("tune", "report", "tune-1", "--report-format=markdown")[1]
+    assert "password='\\<hidden>" in markdown
+    assert "## Next" in markdown
+
+
 def test_options_of_races_are_joined_with_what_candidates_set(run, folder):
     code, out, _ = run(
         *options("--track-params=path:/b", "--set=index.a=1", "--set=index.b=2", "--no-offline", "--dry-run"),

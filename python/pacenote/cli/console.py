@@ -96,6 +96,14 @@ class Console:
 
         return redact_urls(redact(text, self._secrets))
 
+    def redacted_value(self, value: object) -> object:
+        """Returns a JSON value without secrets in its texts; in its encoded form, a secret could not be told
+        from what is around it.
+        """
+        from pacenote.model.secrets import redact_value
+
+        return redact_value(value, self._secrets)
+
     @property
     def shows_results_on_terminal(self) -> bool:
         """Whether results go to a terminal."""
@@ -120,7 +128,7 @@ class Console:
         self._out.write(terminal_text(text))
 
     def result_without_secrets(self, text: str) -> None:
-        """Prints a result as `result` does, but without secrets."""
+        """Prints a sentence without secrets; `redacted_value` is for what is encoded."""
         self.result(self.redacted(text))
 
     @property

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
                 }
     except KeyboardInterrupt as cause:
         raise Interrupted("interrupted", hint="run the same command again to continue") from cause
-    console.result_without_secrets(json.dumps(paths, indent=2) + "\n")
+    console.result(json.dumps(console.redacted_value(paths), indent=2) + "\n")
     return 0
 
 
