@@ -68,6 +68,16 @@ if mode == "symlink":
     os.symlink(os.path.join(os.path.dirname(sys.argv[0]), "victim"), sys.argv[-2])
     print("java.net.BindException: Address already in use", flush=True)
     sys.exit(1)
+if mode == "leaves" and os.fork() == 0:
+    import time
+    os.setsid()
+    os.mkdir("left")
+    open("left/pid", "w").write(str(os.getpid()))
+    for number in range(600):
+        print("written later", number, flush=True)
+        if number % 20 == 19: os.ftruncate(1, 0)
+        time.sleep(0.05)
+    os._exit(0)
 if mode == "reads":
     import select
     assert os.read(0, 100) == b"started"

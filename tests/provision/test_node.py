@@ -25,7 +25,7 @@ from pacenote.provision.node_registry import cleanup_orphans
 from pacenote.provision.node_spec import NodeSpec
 from pacenote.provision.ports import free_ports
 from pacenote.system.child_process import ProcessUser
-from pacenote.system.process import process_identity
+from pacenote.system.process import is_running, kill_process, process_identity
 from provision.conftest import start_node
 
 pytestmark = pytest.mark.process
@@ -67,6 +67,34 @@ def test_a_node_is_started_supervised_and_stopped(
     assert nothing_left(layout)
     assert "engine says healthy" in log.read_text()
     assert (log.parent / "gc.log").read_text() == "gc line\n"
+
+
+def test_a_process_that_has_left_the_session_does_not_write_to_the_kept_log(
+    fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
+) -> None:
+    log = tmp_path / "logs" / "engine.log"
+    with start_node(spec, fake("leaves"), layout, log.parent) as node:
+        pid_file = node.entry.logs_folder / "left" / "pid"
+        deadline = time.monotonic() + 10
+        while "later" not in log.read_text() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        left = process_identity(int(pid_file.read_text()))
+    try:
+        assert left is not None
+        assert is_running(left)
+        kept = log.read_bytes()
+        assert b"written later" in kept
+        with log.open("rb") as file:
+            kept_file = os.fstat(file.fileno())
+        # It goes on writing, and empties the file each second.
+        time.sleep(1.2)
+        assert log.read_bytes() == kept
+        assert str(Path(f"/proc/{left.pid}/fd/1").readlink()).endswith("(deleted)")
+        assert (kept_file.st_nlink, kept_file.st_mode & 0o777) == (1, 0o600)
+        assert [path.name for path in log.parent.iterdir() if path.name.startswith(".")] == []
+    finally:
+        if left is not None:
+            kill_process(left, lambda pid: True)
 
 
 def test_an_engine_can_read_its_standard_input_which_stays_open(

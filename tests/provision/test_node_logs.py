@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.provision import node_logs
-from pacenote.provision.node_logs import keep_logs
+from pacenote.provision.node_logs import keep_logs, replace_log
 
 
 @pytest.fixture
@@ -213,3 +213,25 @@ def test_the_user_of_a_node_gets_nothing_of_root_and_changes_nothing_of_root(tmp
     assert {path.stat().st_uid for path in target.iterdir()} == {0}
     assert (target / "profile.jfr").stat().st_mode & 0o7777 == 0o600
     assert "gc.log (it is not a regular file)" in problem
+
+
+def test_a_log_is_replaced_by_a_copy_that_no_process_has_open(target: Path) -> None:
+    log = target / "engine.log"
+    log.write_text("line\n")
+    (target / f".engine.log.{os.getpid()}.tmp").symlink_to(target / "other")
+    with log.open("ab") as left:
+        assert replace_log(log) == ""
+        left.write(b"later")
+    assert (log.read_text(), names(target)) == ("line\n", {"engine.log"})
+    assert replace_log(target / "missing.log") == replace_log(target) == ""
+
+
+def test_a_log_that_cannot_be_copied_is_told(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = target / "engine.log"
+    log.write_text("line\n")
+    monkeypatch.setattr(node_logs, "MAX_LOG_BYTES", 4)
+    assert replace_log(log) == (
+        f"processes that the engine has left may still write to {log}, which cannot be copied: "
+        "it is larger than 4 B"
+    )
+    assert names(target) == {"engine.log"}

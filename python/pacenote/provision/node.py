@@ -31,7 +31,7 @@ from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_facts import NodeFacts
 from pacenote.provision.node_files import create_files, node_paths
 from pacenote.provision.node_lock import NodeLock
-from pacenote.provision.node_logs import keep_logs
+from pacenote.provision.node_logs import keep_logs, replace_log
 from pacenote.provision.node_plan import Membership
 from pacenote.provision.node_spec import NodeSpec
 from pacenote.provision.profiler import profiler_library
@@ -245,7 +245,8 @@ class Node:
         # A preserved folder still has them when this is called again.
         if self._has_logs:
             self._has_logs = False
-            self.log_problem = keep_logs(self._entry.logs_folder, self.log_file.parent)
+            problems = (replace_log(self.log_file), keep_logs(self._entry.logs_folder, self.log_file.parent))
+            self.log_problem = "; ".join(filter(None, problems))
 
     def _move_data(self) -> None:
         if not self._data_targets:

@@ -81,6 +81,36 @@ def keep_logs(folder: Path, target: Path) -> str:
     return f"these files of the node are not in {target}: {listed}" if left_out else ""
 
 
+def replace_log(log: Path) -> str:
+    """Replaces the file that the processes of a node got for their output by a copy, when the node has ended:
+    one that has left the node's session may still write to what it has open, which then has no name.
+
+    Returns a line that says why that was not possible; empty if it was, or if there is no such file.
+    """
+    copy = f".{log.name}.{os.getpid()}.tmp"
+    try:
+        with _opened_folder(log.parent) as folder:
+            with _opened_file(log.name, folder) as opened:
+                status = os.fstat(opened)
+                if not stat.S_ISREG(status.st_mode):
+                    return ""
+                if status.st_size > MAX_LOG_BYTES:
+                    raise OSError(errno.EFBIG, f"it is larger than {format_bytes(MAX_LOG_BYTES)}")
+                # What a killed process has left could be a link.
+                with suppress(FileNotFoundError):
+                    os.unlink(copy, dir_fd=folder)
+                _copy(opened, status.st_size, folder, copy)
+            os.rename(copy, log.name, src_dir_fd=folder, dst_dir_fd=folder)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        reason = error.strerror or str(error)
+        return (
+            f"processes that the engine has left may still write to {log}, which cannot be copied: {reason}"
+        )
+    return ""
+
+
 def _copy_all(names: Iterable[str], source: int, target: Path) -> dict[str, str]:
     """Copies files of an open folder; returns the name of each that was left out, and the reason."""
     left_out: dict[str, str] = {}
@@ -100,7 +130,7 @@ def _copy_all(names: Iterable[str], source: int, target: Path) -> dict[str, str]
                 left_out[file.name] = f"at most {format_bytes(MAX_LOG_BYTES)} are kept of a node"
             else:
                 try:
-                    _copy(file, source, folder, new_names[file.name])
+                    _copy_kept(file, source, folder, new_names[file.name])
                     room, count = room - file.size, count + 1
                 except OSError as error:
                     left_out[file.name] = error.strerror or str(error)
@@ -121,30 +151,42 @@ def _checked(name: str, status: os.stat_result) -> _LogFile:
     return _LogFile(name, status.st_size)
 
 
-def _copy(file: _LogFile, source: int, folder: int, name: str) -> None:
-    """Copies one file without its holes. Raises OSError, also if another file has its name now, and if there
-    is no room for it.
+def _copy_kept(file: _LogFile, source: int, folder: int, name: str) -> None:
+    """Copies one file without its holes. Raises OSError, also if another file has its name now, if it still
+    grows, and if there is no room for it.
     """
-    opened = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source)
-    try:
+    with _opened_file(file.name, source) as opened:
         now = _checked(file.name, os.fstat(opened))
         if now.size > file.size:
             raise OSError(errno.EBUSY, "it still grows")
-        needed = data_bytes(opened, now.size)
-        if needed > shutil.disk_usage(folder).free - KEEP_FREE:
-            raise OSError(errno.ENOSPC, f"the disk has no room for {format_bytes(needed)}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        out = os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
-        try:
-            copy_content(opened, out, now.size)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name, dir_fd=folder)
-            raise
-        finally:
-            os.close(out)
+        _copy(opened, now.size, folder, name)
+
+
+@contextmanager
+def _opened_file(name: str, folder: int) -> Iterator[int]:
+    """Yields the descriptor of a file. Raises OSError, also for a link."""
+    opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        yield opened
     finally:
         os.close(opened)
+
+
+def _copy(opened: int, size: int, folder: int, name: str) -> None:
+    """Copies the beginning of an open file to a new one. Raises OSError, also if there is no room for it."""
+    needed = data_bytes(opened, size)
+    if needed > shutil.disk_usage(folder).free - KEEP_FREE:
+        raise OSError(errno.ENOSPC, f"the disk has no room for {format_bytes(needed)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    out = os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
+    try:
+        copy_content(opened, out, size)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+        raise
+    finally:
+        os.close(out)
 
 
 def _free_names(names: Iterable[str], existing: Iterable[str]) -> dict[str, str]:

@@ -35,7 +35,7 @@ from pacenote.provision.data_folders import indices_folder, remove_data_folder
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_facts import NodeFacts, facts_document, parse_facts
 from pacenote.provision.node_lock import NodeLock, acquire_lock, is_locked, stays_locked, wait_for_lock
-from pacenote.provision.node_logs import keep_logs
+from pacenote.provision.node_logs import keep_logs, replace_log
 from pacenote.system.folder_trees import remove_tree
 from pacenote.system.process import (
     ProcessIdentity,
@@ -364,10 +364,15 @@ def remove_files(layout: EngineLayout, entry: NodeEntry) -> None:
 
 
 def _keep_logs(entry: NodeEntry) -> str:
-    """Keeps the logs of a node of an installation, and returns a line about those that were left out."""
-    if entry.facts is None or not entry.facts.installation_id:
+    """Keeps the logs of a node that has ended, apart from those in its folder if it is not of an
+    installation, and returns a line about those that were left out.
+    """
+    if entry.facts is None:
         return ""
-    return keep_logs(entry.logs_folder, entry.facts.log_file.parent)
+    problems = [replace_log(entry.facts.log_file)]
+    if entry.facts.installation_id:
+        problems.append(keep_logs(entry.logs_folder, entry.facts.log_file.parent))
+    return "; ".join(filter(None, problems))
 
 
 def _kill_holders(layout: EngineLayout, entry: NodeEntry) -> bool:
