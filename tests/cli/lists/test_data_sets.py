@@ -41,6 +41,10 @@ def test_data_sets_are_listed(run, layout: EngineLayout) -> None:
 
 def test_data_sets_are_deleted_by_name(run, layout: EngineLayout) -> None:
     assert run("delete", "data", "--id=big", "--dry-run") == (0, "would delete data set big\n", "")
+    for more in ((), ("--dry-run",)):
+        code, out, err = run("delete", "data", "--id=big,..", *more)
+        assert (code, out) == (2, "")
+        assert "--id: '..' cannot be the name of a data set" in err
     code, out, err = run("delete", "data", "--id=big,other")
     assert (code, out) == (2, "")
     assert "there is no data set 'other'" in err

@@ -9,7 +9,13 @@ from pacenote.cli.console import Console
 from pacenote.cli.output.tables import Fit, table
 from pacenote.model.codec import encode
 from pacenote.model.output_text import json_text
-from pacenote.provision.data_sets import DataSet, delete_data_set, get_data_set, list_data_sets
+from pacenote.provision.data_sets import (
+    DataSet,
+    check_data_set_name,
+    delete_data_set,
+    get_data_set,
+    list_data_sets,
+)
 from pacenote.provision.layout import plan_layout
 from pacenote.store.home import default_home
 from pacenote.system.paths import is_dir
@@ -34,6 +40,7 @@ def delete_data(ids: Sequence[str], options: argparse.Namespace, console: Consol
     names = list(dict.fromkeys(ids))
     known = {data.name for data in list_data_sets(layout)}
     for name in names:
+        check_data_set_name(name, "--id")
         # A damaged one can be deleted, too.
         if name not in known and not is_dir(layout.data / name):
             get_data_set(layout, name)
