@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -159,6 +162,24 @@ def test_races_of_a_folder_share_a_reason_and_are_to_be_compared(run, tmp_path):
     # A file that is given twice is one race.
     hint = run("import", tmp_path / "0", tmp_path / "0" / "race.json")[2]
     assert hint == "show its report: pacenote report race-0\n"
+
+
+def test_two_processes_import_the_same_files(tmp_path, home):
+    for number in range(20):
+        (tmp_path / str(number)).mkdir()
+        changes = {"race-id": f"race-{number}"}
+        (tmp_path / str(number) / "race.json").write_text(json.dumps(race_document(**changes)), "utf-8")
+    command = [sys.executable, "-m", "pacenote", "import", str(tmp_path)]
+    both = [
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PACENOTE_HOME": str(home)}
+        )
+        for _ in range(2)
+    ]
+    lines = [line for process in both for line in process.communicate(timeout=60)[0].splitlines()]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum(line.startswith("imported ") for line in lines) == 20
+    assert sum(line.startswith("already imported: ") for line in lines) == 20
 
 
 def test_ids_that_begin_alike_can_be_compared(run, tmp_path):

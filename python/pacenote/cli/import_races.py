@@ -163,8 +163,7 @@ def _import_file(path: Path, target: _Target, console: Console) -> list[_Importe
     conflicts = []
     for race in races:
         short_id = target.short(race.record.race_id)
-        if not _is_taken(target.store.races / race.record.race_id):
-            target.store.create(race.record).finish(race.record)
+        if _is_stored(race, target.store):
             console.result(f"{_stored_line(race, short_id, target.told)}\n")
         elif conflict := _conflict(race, target.store, short_id):
             conflicts.append(conflict)
@@ -177,6 +176,16 @@ def _import_file(path: Path, target: _Target, console: Console) -> list[_Importe
             hint=f"`{program()} delete race --id=ID` deletes a race",
         )
     return [_Imported(race.record.race_id, race.side, tag_texts(race.record.user_tags)) for race in races]
+
+
+def _is_stored(race: NewRace, store: RaceStore) -> bool:
+    """Stores a race, unless there is one with its id, and returns whether it did. Raises StoreError."""
+    # Another process that imports the same files has stored the whole race when this one looks for it.
+    with store.importing():
+        is_new = not _is_taken(store.races / race.record.race_id)
+        if is_new:
+            store.create(race.record).finish(race.record)
+        return is_new
 
 
 def _is_taken(folder: Path) -> bool:

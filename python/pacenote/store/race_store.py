@@ -23,6 +23,7 @@ from pacenote.model.printable import printable
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, sync_folder
+from pacenote.store.file_lock import file_awaited
 from pacenote.store.home import RACES, default_home
 from pacenote.store.race_folder import ExpectedResult, RaceFolder
 from pacenote.store.race_index import INDEX_FILES, FoundRaces, RaceFilter, RaceIndex, RaceSummary
@@ -160,6 +161,16 @@ class RaceStore:
         """
         short = self.short_id_maker()
         return {race_id: short(race_id) for race_id in race_ids}
+
+    @contextlib.contextmanager
+    def importing(self) -> Generator[None, None, None]:
+        """Lets one process at a time store a race that it imports; others wait. Raises StoreError."""
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise store_error("create", self.home, error) from error
+        with file_awaited(self.home / ".import.lock"):
+            yield
 
     def short_id_maker(self) -> Callable[[str], str]:
         """Returns a function that shortens an id as `short_ids` does, among the races that are stored now and
