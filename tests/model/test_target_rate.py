@@ -184,13 +184,17 @@ def test_a_rate_that_follows_from_the_documents_is_judged_by_those_of_the_window
     assert not has_other_work(indexed, asked, 0.05)
 
 
-@pytest.mark.parametrize(("ended_by", "missed"), [("source", False), ("iterations", False), ("time", True)])
-def test_the_last_bulk_of_each_client_may_end_after_the_others(ended_by, missed):
-    """Of 8 clients with 10 bulks each, and 7.5 % below the rate."""
+@pytest.mark.parametrize(
+    ("ended_by", "waited", "missed"),
+    [("source", 5, False), ("iterations", 5, False), ("time", 5, True), ("source", 60, True)],
+)
+def test_the_last_bulk_of_each_client_may_end_after_the_others(ended_by, waited, missed):
+    """Of 8 clients with 10 bulks each, and 7.5 % below the rate, unless most bulks waited."""
+    counts = replace(task().accounting, succeeded=80, failed=0, waited=waited, unsent=0)
     asked = TargetRate(20_000.0, "docs")
     indexed = bulk(
         **{"window_operations": 74, "window_s": 20.0, "error_rate": 0.0, "window_succeeded": 74},
-        **{"clients": 8, "ended_by": ended_by, "accounting": replace(task().accounting, waited=5, unsent=0)},
+        **{"clients": 8, "ended_by": ended_by, "accounting": counts},
         throughput=Throughput(1.0, 18_500.0, 18_500.0, 18_500.0),
     )
     assert misses_target(indexed, asked, 0.05) == missed

@@ -165,8 +165,10 @@ def with_extra(of: Plan) -> Plan:
     extra = tuple(
         replace(model, name=f"extra-{number}", work=work) for number, work in enumerate(extra_works())
     )
-    uniform = replace(extra[-2], pacing=Uniform(0.5), open_loop=True, documents_per_operation=12.5)
-    extra = (*extra[:-2], uniform, replace(extra[-1], pacing=PythonScheduler()))
+    uniform = replace(extra[-2], pacing=Uniform(0.5), open_loop=True)
+    (loading, *_) = (task for task in of.tasks if isinstance(task.work, BulkWork))
+    paced = replace(loading, name="paced", clients=1, pacing=Uniform(0.5), documents_per_operation=1.5)
+    extra = (*extra[:-2], paced, uniform, replace(extra[-1], pacing=PythonScheduler()))
     steps = tuple(
         Step(task.name, (ClientAllocation(0, (TaskAllocation(len(of.tasks) + number, 0),)),), None)
         for number, task in enumerate(extra)

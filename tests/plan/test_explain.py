@@ -59,6 +59,12 @@ def test_an_open_loop_is_mentioned() -> None:
     assert step.tasks[0].pacing == "5/s, open loop"
 
 
+def test_a_rate_in_documents_is_the_one_that_was_asked() -> None:
+    # Of its 250 documents, each client sends 100, 100 and 50.
+    (step,) = explain(plan(task("t", BULK, clients=4, target_throughput=Rate(1_000.0, "docs"))))
+    assert step.tasks[0].pacing == "1,000 docs/s (mean: 12/s)"
+
+
 def test_bounds_without_a_number_are_described() -> None:
     both = (task("a", BULK), task("b", LOOPED, warmup_time_period=1.0))
     (step,) = explain(plan(Parallel(both, completed_by="any")))

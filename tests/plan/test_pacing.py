@@ -11,7 +11,7 @@ from pacenote.errors import TrackError
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Corpus, Documents, Operation, Task
-from pacenote.model.work import BulkWork, PythonRunner, PythonSource
+from pacenote.model.work import BulkWork, PythonSource
 from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.client_documents import client_documents, count_bulks
 from pacenote.plan.document import (
@@ -37,6 +37,7 @@ PLUGINS = PluginNames(
 SUPPLIED_SEARCH = Operation("w", "search", {"param-source": "words"})
 LINES = Operation("l", "bulk", {"param-source": "lines", "bulk-size": 500})
 PUT = Operation("p", "put-elser", {"model": "x"})
+SIZED_PUT = Operation("p", "put-elser", {"model": "x", "bulk-size": 500})
 
 
 def with_plugins(given: Task) -> PlannedTask:
@@ -80,6 +81,8 @@ def test_the_pacing_follows_from_rates_intervals_and_schedules(
         (BULK, {}, None),
         (SEARCH, {"target_throughput": Rate(10)}, None),
         (PUT, {"target_throughput": Rate(10, "docs")}, None),
+        # The documents of a runner are known too late.
+        (SIZED_PUT, {"target_throughput": Rate(1000, "docs")}, None),
         (LINES, {"target_throughput": Rate(1000, "docs"), "schedule": "daily"}, None),
     ],
 )
@@ -88,9 +91,11 @@ def test_a_rate_in_documents_has_the_documents_of_an_operation(
 ) -> None:
     planned_task = with_plugins(task("t", operation, **fields))
     assert planned_task.documents_per_operation == documents
-    assert planned_task.counts_documents == (documents is not None)
-    assert not replace(planned_task, open_loop=True).counts_documents
-    assert not replace(planned_task, work=PythonRunner()).counts_documents
+    open_loop = replace(SETTINGS, pacing=PacingOptions(open_loop=True))
+    if not isinstance(planned_task.pacing, PythonScheduler):
+        context = PlanContext(plugins=PLUGINS)
+        (shared,) = build_plan(track(task("t", operation, **fields)), None, open_loop, context).tasks
+        assert shared.documents_per_operation is None
 
 
 def test_only_tasks_with_a_rate_run_in_an_open_loop() -> None:
@@ -142,6 +147,11 @@ def test_rates_in_the_units_of_plug_ins_are_converted() -> None:
     # Only the runner knows how many pages an operation has.
     assert (pages.pacing, pages.unit) == (PythonScheduler(), "pages")
     assert with_plugins(task("c", PUT, target_throughput=Rate(10.0))).pacing == Deterministic(0.1)
+
+
+@pytest.mark.parametrize("operation", [PUT, SIZED_PUT, LINES, SUPPLIED_SEARCH])
+def test_a_rate_in_operations_counts_those_of_plug_ins(operation: Operation) -> None:
+    assert with_plugins(task("a", operation, target_throughput=Rate(5.0))).pacing == Deterministic(0.2)
 
 
 def test_a_source_runs_about_a_second_ahead() -> None:

@@ -4,7 +4,7 @@
 use pacenote_plan::{Plan, PlannedTask, SampleRetention, TaskBound, TaskPacing, TaskWork};
 use pacenote_record::{MeasuredWindow, RetentionPolicy, TaskInfo};
 
-use crate::operation::bulk::planned_bulks;
+use crate::operation::bulk::{planned_bulks, planned_documents};
 use crate::units::seconds_to_nanos;
 
 /// Returns the window in which work counts towards a task's throughput.
@@ -31,10 +31,12 @@ pub fn retention_policy(samples: SampleRetention) -> RetentionPolicy {
 pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
     let info = |task: &PlannedTask| {
         let PlannedExtent { warmup_ns, end_ns, iterations } = PlannedExtent::of(task);
-        let planned_operations = iterations.or_else(|| match &task.work {
-            TaskWork::Bulk(bulk) if end_ns.is_none() => planned_bulks(task, bulk),
+        let until_exhausted = match &task.work {
+            TaskWork::Bulk(bulk) if end_ns.is_none() && iterations.is_none() => Some(bulk),
             _ => None,
-        });
+        };
+        let planned_operations =
+            iterations.or_else(|| until_exhausted.and_then(|bulk| planned_bulks(task, bulk)));
         TaskInfo {
             name: task.name.clone(),
             operation: task.operation.clone(),
@@ -46,7 +48,9 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
             warmup_ns,
             end_ns,
             interval_ns: task.even_interval_s().map(seconds_to_nanos),
+            document_interval_ns: task.document_interval_s().map(|interval_s| interval_s * 1e9),
             planned_operations,
+            planned_documents: until_exhausted.and_then(|bulk| planned_documents(task, bulk)),
         }
     };
     plan.tasks.iter().map(info).collect()

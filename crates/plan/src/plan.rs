@@ -231,9 +231,10 @@ pub struct PlannedTask {
     pub clients: u32,
     /// When operations are due.
     pub pacing: TaskPacing,
-    /// The mean number of documents of an operation, if the target rate counts documents; `null` if not. The interval
-    /// of `pacing` is that of such an operation. In a closed loop, a client that has sent more or fewer documents waits
-    /// for its next operation for longer or less, so that it sends its documents at the rate.
+    /// The mean number of documents of an operation, if the schedule of each client follows from the documents that it
+    /// has sent, as for a target rate in documents; `null` if it follows from the number of operations. The interval of
+    /// `pacing` is that of such an operation: a client that has sent more or fewer documents waits for its next operation
+    /// for longer or less. Clients of an open loop share a schedule, which never follows from documents.
     #[serde(default)]
     pub documents_per_operation: Option<f64>,
     /// Whether the task runs in an open loop: the clients on one worker share a schedule, and a free client takes the
@@ -255,19 +256,24 @@ pub struct PlannedTask {
 }
 
 impl PlannedTask {
-    /// The mean number of documents of an operation, if the schedule of each client follows from the documents that it
-    /// has sent. A schedule that clients share follows from the number of operations.
-    #[must_use]
-    pub fn documents_in_schedule(&self) -> Option<f64> {
-        self.documents_per_operation.filter(|_| !self.open_loop)
-    }
-
     /// The seconds between two operations of the task, over all its clients, if that is always the same.
     #[must_use]
     pub fn even_interval_s(&self) -> Option<f64> {
         match self.pacing {
-            TaskPacing::Deterministic { interval_s } if self.documents_in_schedule().is_none() => {
+            TaskPacing::Deterministic { interval_s } if self.documents_per_operation.is_none() => {
                 Some(interval_s)
+            }
+            _ => None,
+        }
+    }
+
+    /// The seconds that a document of the task takes at its rate, over all its clients, if its schedule follows from
+    /// documents and is not random.
+    #[must_use]
+    pub fn document_interval_s(&self) -> Option<f64> {
+        match self.pacing {
+            TaskPacing::Deterministic { interval_s } => {
+                self.documents_per_operation.map(|documents| interval_s / documents)
             }
             _ => None,
         }

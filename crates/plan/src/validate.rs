@@ -123,6 +123,9 @@ fn check_task(task: &PlannedTask) -> Result<(), String> {
     }
     if let Some(documents) = task.documents_per_operation {
         positive(documents, "documents_per_operation")?;
+        if task.open_loop || matches!(task.pacing, TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {}) {
+            return Err("documents_per_operation requires a schedule of each client".into());
+        }
     }
     not_negative(task.ramp_up_s, "ramp_up_s")?;
     match &task.work {

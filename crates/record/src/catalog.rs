@@ -23,11 +23,15 @@ pub struct TaskInfo {
     pub warmup_ns: Option<u64>,
     /// Planned end of a time-based task, in nanoseconds since it began.
     pub end_ns: Option<u64>,
-    /// Time between two operations of an even schedule, in nanoseconds; `None` for other schedules, also if it follows
-    /// from the documents of each operation.
+    /// Time between two operations of an even schedule, in nanoseconds; `None` for other schedules.
     pub interval_ns: Option<u64>,
+    /// Time that a document takes at the rate of a schedule that follows from the documents of the operations, in
+    /// nanoseconds; `None` for other schedules.
+    pub document_interval_ns: Option<f64>,
     /// Number of operations of all clients, if known.
     pub planned_operations: Option<u64>,
+    /// Number of documents of all clients, if they end the task.
+    pub planned_documents: Option<u64>,
 }
 
 /// An operation within the operation of a task, such as a search of a composite operation.

@@ -68,10 +68,15 @@ pub struct OperationCounts {
     pub reconnects: u64,
     /// The part of `weight` that was done within the measured window; see [`MeasuredWindow`].
     pub window_weight: u64,
+    /// The part of `failed_weight` that was attempted within the measured window.
+    pub window_failed_weight: u64,
     /// The part of `ended` that ended within the measured window.
     pub window_ended: u64,
     /// The part of `window_ended` that succeeded.
     pub window_succeeded: u64,
+    /// When the first operation was due that ended within the measured window, in nanoseconds since the task began;
+    /// `u64::MAX` if there is none with a due time.
+    pub window_first_due_ns: u64,
     /// When the last operation was due that ended within the measured window, in nanoseconds since the task began; `None`
     /// if there is none with a due time.
     pub window_last_due_ns: Option<u64>,
@@ -101,8 +106,10 @@ impl Default for OperationCounts {
             content_in: 0,
             reconnects: 0,
             window_weight: 0,
+            window_failed_weight: 0,
             window_ended: 0,
             window_succeeded: 0,
+            window_first_due_ns: u64::MAX,
             window_last_due_ns: None,
             retries: 0,
             waited: 0,
@@ -135,11 +142,16 @@ impl OperationCounts {
 
     /// Adds an operation that ended within the measured window.
     fn add_to_window(&mut self, sample: &Sample) {
-        self.window_weight = self.window_weight.saturating_add(sample.result.weight);
+        let (weight, failed_weight) = (sample.result.weight, sample.result.failed_weight);
+        self.window_weight = self.window_weight.saturating_add(weight);
+        self.window_failed_weight = self.window_failed_weight.saturating_add(failed_weight);
         self.window_ended += 1;
         self.window_succeeded += u64::from(sample.is_success());
-        let due_ns = sample.times.paced.then_some(sample.times.due_ns);
-        self.window_last_due_ns = self.window_last_due_ns.max(due_ns);
+        if sample.times.paced {
+            let due_ns = sample.times.due_ns;
+            self.window_first_due_ns = self.window_first_due_ns.min(due_ns);
+            self.window_last_due_ns = self.window_last_due_ns.max(Some(due_ns));
+        }
     }
 
     /// Returns the fraction of operations that failed, or `None` if there are no operations.
@@ -163,8 +175,10 @@ impl OperationCounts {
         self.content_in += other.content_in;
         self.reconnects += other.reconnects;
         self.window_weight = self.window_weight.saturating_add(other.window_weight);
+        self.window_failed_weight = self.window_failed_weight.saturating_add(other.window_failed_weight);
         self.window_ended += other.window_ended;
         self.window_succeeded += other.window_succeeded;
+        self.window_first_due_ns = self.window_first_due_ns.min(other.window_first_due_ns);
         self.window_last_due_ns = self.window_last_due_ns.max(other.window_last_due_ns);
         self.retries += other.retries;
         self.waited += other.waited;

@@ -86,6 +86,40 @@ fn a_deterministic_schedule_that_is_met_has_its_rate_as_throughput() {
     assert!((result.window_s - 0.5).abs() < 1e-9);
 }
 
+/// Bulks of 1,000 documents, the last of which has 400, at a target of 5,000 documents per second.
+#[test]
+fn documents_fill_the_time_that_they_take_at_the_rate_of_their_schedule() {
+    for (failed, completed_ms, window_s, documents) in [
+        (0, None, 1.88, 9_400),
+        (1_000, None, 1.88, 8_400),
+        (0, Some(900), 1.0, 5_000),
+        (0, Some(1_010), 1.01, 5_000),
+    ] {
+        let info = TaskInfo { document_interval_ns: Some(2e5), paced: true, unit: "docs".into(), ..info() };
+        let mut race = Race::new(info, 1);
+        let mut recorder = race.recorder(true);
+        for number in 0..10_u64 {
+            let due = number * 200 * MS;
+            if let Some(completed_ms) = completed_ms.filter(|completed_ms| due + 20 * MS >= completed_ms * MS)
+            {
+                recorder.complete_window(0, completed_ms * MS);
+            }
+            let mut bulk = weighing(if number == 9 { 400 } else { 1_000 }, sample(due, due + 20 * MS));
+            if number == 3 {
+                bulk.result.weight -= failed;
+                bulk.result.failed_weight = failed;
+            }
+            record(&mut recorder, paced(due, 0, bulk));
+        }
+        let ended_by = if completed_ms.is_some() { EndedBy::CompletedBy } else { EndedBy::Source };
+        end(&mut recorder, ended_by, 10);
+        let result = race.result();
+        assert!((result.window_s - window_s).abs() < 1e-9, "{completed_ms:?} {}", result.window_s);
+        let mean = result.throughput.unwrap().mean;
+        assert!((mean * window_s - f64::from(u32::try_from(documents).unwrap())).abs() < 1e-6, "{mean}");
+    }
+}
+
 /// Three operations are sent in the 11 ms before another task completes the step, and one is in flight: they fill three
 /// intervals of 5 ms. If the step is completed later, the window ends with it.
 #[test]

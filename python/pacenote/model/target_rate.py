@@ -18,6 +18,10 @@ UNSENT_SHARE = 0.01
 target rate.
 """
 
+BUSY_SHARE = 0.5
+"""Share of the operations of a task that waited for their client from which on its clients were mostly busy.
+"""
+
 _DEVIATIONS = 3.0
 """By how many standard deviations random arrivals may be fewer than expected."""
 
@@ -182,10 +186,15 @@ def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, don
 
 def _overlapping(task: TaskResult, target: TargetRate) -> int:
     """Returns how many operations may overlap the end of the measured window without being in it: one of the
-    task, or of each client if the last one of each has another length.
+    task, or of each client if the last one of each has another length and the clients were mostly free when
+    their operations were due.
     """
     follows_work = target.operations is None and target.unit != OPS
-    return task.clients if follows_work and task.ended_by in ("iterations", "source") else 1
+    counts = task.accounting
+    was_busy = counts.waited > BUSY_SHARE * (counts.succeeded + counts.failed)
+    if follows_work and not was_busy and task.ended_by in ("iterations", "source"):
+        return task.clients
+    return 1
 
 
 def _expected(task: TaskResult, target: TargetRate) -> float:

@@ -215,7 +215,8 @@ class _Builder:
     def _plan_task(self, task: Task, compiled: CompiledOperation) -> PlannedTask:
         problems = Problems()
         pacing = plan_pacing(task, compiled, self._plugins.schedulers, problems)
-        is_timed = isinstance(pacing, Deterministic | Poisson | Uniform)
+        open_loop = self._open_loop and is_open_loop(pacing, task, problems)
+        own_schedules = isinstance(pacing, Deterministic | Poisson | Uniform) and not open_loop
         planned = PlannedTask(
             name=task.name,
             operation=task.operation.name,
@@ -227,8 +228,8 @@ class _Builder:
             unit=compiled.unit,
             tolerates_errors=task.tolerates_errors,
             work=compiled.work,
-            open_loop=self._open_loop and is_open_loop(pacing, task, problems),
-            documents_per_operation=documents_per_operation(task, compiled) if is_timed else None,
+            open_loop=open_loop,
+            documents_per_operation=documents_per_operation(task, compiled) if own_schedules else None,
         )
         self._problems.extend(problems)
         return planned

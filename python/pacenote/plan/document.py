@@ -255,18 +255,10 @@ class PlannedTask:
     must_succeed: bool = False
     """Whether a failure of this task ends the race, whatever `DriverSettings.on_error` says."""
     documents_per_operation: float | None = None
-    """Mean number of documents of an operation if the target rate counts documents, otherwise None. The
-    interval of `pacing` is that of such an operation.
+    """Mean number of documents of an operation if the schedule of each client follows from the documents that
+    it has sent, so that the task keeps its target in documents whatever the sizes of its bulks; None if it
+    follows from the number of operations. The interval of `pacing` is that of such an operation.
     """
-
-    @property
-    def counts_documents(self) -> bool:
-        """Whether the schedule of each client follows from the documents that it has sent, so that the task
-        keeps its target in documents whatever the sizes of its bulks. Those of a Python runner are only known
-        once it has sent them.
-        """
-        documents_known = self.documents_per_operation is not None and not isinstance(self.work, PythonRunner)
-        return documents_known and not self.open_loop
 
     @property
     def needs_python(self) -> bool:

@@ -31,11 +31,10 @@ from pacenote.plan.document import (
     Step,
     TaskAllocation,
     TaskBound,
-    TaskPacing,
     Uniform,
 )
 from pacenote.plan.duration import documents_sent
-from pacenote.units import format_bytes, format_count, format_seconds
+from pacenote.units import format_bytes, format_count, format_rate, format_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +119,19 @@ def _task(task: PlannedTask) -> TaskDescription:
         operation=task.operation,
         operation_type=task.operation_type,
         clients=task.clients,
-        pacing=f"{_pacing(task.pacing)}, open loop" if task.open_loop else _pacing(task.pacing),
+        pacing=f"{_pacing(task)}, open loop" if task.open_loop else _pacing(task),
         bound=_bound(task.bound, task.work),
         requests=_requests(task.work),
     )
 
 
-def _pacing(pacing: TaskPacing) -> str:
+def _pacing(task: PlannedTask) -> str:
+    pacing = task.pacing
     if isinstance(pacing, Deterministic | Poisson | Uniform):
-        rate = (
-            f"{1 / pacing.interval_s:g}/s" if pacing.interval_s <= 1 else f"one every {pacing.interval_s:g} s"
-        )
+        interval_s = pacing.interval_s
+        rate = f"{1 / interval_s:g}/s" if interval_s <= 1 else f"one every {interval_s:g} s"
+        if task.documents_per_operation is not None:
+            rate = f"{format_rate(task.documents_per_operation / interval_s)} {task.unit}/s (mean: {rate})"
         return rate if isinstance(pacing, Deterministic) else f"{rate} at random ({pacing.kind})"
     return "as its scheduler determines" if isinstance(pacing, PythonScheduler) else "as fast as possible"
 

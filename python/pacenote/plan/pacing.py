@@ -38,20 +38,24 @@ def target_interval_s(task: Task, compiled: CompiledOperation) -> float | None:
     rate.
 
     A rate in the unit of the operation is divided by its weight, which of bulks is the mean over those of the
-    task; any other rate counts operations.
+    task; any other rate counts operations, also that of a runner or a source whose unit is not known yet.
     """
     rate = task.target_throughput
     if rate is None:
         return task.target_interval or None
-    return (_weight(task, compiled) if rate.unit == compiled.unit else 1) / rate.value
+    in_operations = rate.unit == OPS and isinstance(compiled.work, PythonRunner | PythonSource)
+    return (1 if in_operations or rate.unit != compiled.unit else _weight(task, compiled)) / rate.value
 
 
 def documents_per_operation(task: Task, compiled: CompiledOperation) -> float | None:
-    """Returns the mean number of documents of an operation of a task whose target rate counts documents; None
-    for any other task.
+    """Returns the mean number of documents of an operation of a task whose clients follow schedules of their
+    own, if its target rate counts documents and these are known before they are sent: those of a runner are
+    not. None for any other task.
     """
     rate = task.target_throughput
     if rate is None or rate.unit != _DOCUMENTS or compiled.unit != _DOCUMENTS:
+        return None
+    if isinstance(compiled.work, PythonRunner):
         return None
     return _weight(task, compiled)
 

@@ -30,7 +30,7 @@ def _target_rate(task: Task, planned: PlannedTask) -> TargetRate | None:
         case Deterministic() | Poisson() | Uniform() as pacing:
             operations = 1.0 / pacing.interval_s
             value, unit = (operations, OPS) if target is None else (target.value, target.unit)
-            in_operations = None if planned.counts_documents else operations
+            in_operations = operations if planned.documents_per_operation is None else None
             return TargetRate(value, unit, in_operations, _ARRIVALS[pacing.kind])
         case PythonScheduler() if target is not None and task.schedule in _ARRIVALS:
             return TargetRate(target.value, target.unit, None, _ARRIVALS[task.schedule])

@@ -29,6 +29,15 @@ pub fn planned_bulks(task: &PlannedTask, bulk: &BulkWork) -> Option<u64> {
     (!bulk.looped).then(|| (0..task.clients).map(bulks_of).sum())
 }
 
+/// Returns the total number of documents that the clients of a task send, or `None` if it is unlimited.
+pub fn planned_documents(task: &PlannedTask, bulk: &BulkWork) -> Option<u64> {
+    let documents_of = |client_number| {
+        let ranges = ClientPartition { task, bulk, client_number }.ranges();
+        ranges.iter().map(|range| range.documents).sum::<u64>()
+    };
+    (!bulk.looped).then(|| (0..task.clients).map(documents_of).sum())
+}
+
 /// The documents that one client of a bulk task sends.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientPartition<'a> {

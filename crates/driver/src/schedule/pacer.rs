@@ -144,7 +144,7 @@ impl Pacer {
                 (times(interval_s, ramp_ns / 1e9), Arrivals::Poisson { at_ns: 0.0, random: random() })
             }
         };
-        Self { times, arrivals, documents: task.documents_in_schedule().map(DocumentCount::new) }
+        Self { times, arrivals, documents: task.documents_per_operation.map(DocumentCount::new) }
     }
 
     /// Returns when client `client_number` of a task starts, in nanoseconds since the task started. This is later than

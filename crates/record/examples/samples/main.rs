@@ -106,6 +106,8 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
         warmup_ns: Some(0),
         end_ns: None,
         interval_ns: None,
+        document_interval_ns: None,
+        planned_documents: None,
         planned_operations: None,
     };
     let mut collector = Collector::new(folder, vec![info])?;

@@ -291,8 +291,9 @@ impl TaskTotals {
     ///
     /// A task that ran for its planned time has exactly the planned window, without the drain of its warm-up. Any other
     /// window begins with the first measured request. If another task completed the step, it ends then; otherwise it
-    /// ends with the last measured response. In both cases, the interval after the last operation of a deterministic
-    /// schedule was due belongs to it: n operations fill n intervals, not n - 1.
+    /// ends with the last measured response. In both cases, the interval after the last operation of an even schedule was
+    /// due belongs to it: n operations fill n intervals, not n - 1. In the same way, n documents fill the time that n
+    /// documents take at the rate if the schedule follows from them.
     fn window_ns(&self) -> Range<u64> {
         if let (Some(warmup), Some(end)) = (self.info.warmup_ns, self.planned_end_ns()) {
             return self.drained_window.map_or(warmup, |window| window.begin_ns)..end;
@@ -300,9 +301,23 @@ impl TaskTotals {
         let measured = &self.stats[SampleType::Measured.index()].counts;
         let last = self.completed_ns().unwrap_or(measured.last_done_ns);
         let first = measured.earliest_sent_ns.min(last);
-        let last_interval = measured.window_last_due_ns.zip(self.info.interval_ns);
-        let scheduled = last_interval.map_or(0, |(due_ns, interval_ns)| due_ns.saturating_add(interval_ns));
-        first..last.max(scheduled)
+        first..last.max(self.scheduled_end_ns(measured))
+    }
+
+    /// Returns when the measured operations of the window have had their time of an even schedule, or of one that follows
+    /// from their documents, in nanoseconds since the task began; 0 for other schedules.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the time is positive, and one beyond 2^64 becomes the latest"
+    )]
+    fn scheduled_end_ns(&self, measured: &OperationCounts) -> u64 {
+        let Some(last_due_ns) = measured.window_last_due_ns else { return 0 };
+        if let Some(interval_ns) = self.info.document_interval_ns {
+            let documents = measured.window_weight.saturating_add(measured.window_failed_weight);
+            return measured.window_first_due_ns.saturating_add((documents as f64 * interval_ns) as u64);
+        }
+        self.info.interval_ns.map_or(0, |interval_ns| last_due_ns.saturating_add(interval_ns))
     }
 
     /// Returns the operations and the work to which the window refers: all that ended in a planned window, that of the
@@ -498,7 +513,11 @@ impl TaskTotals {
         let counts = self.counts();
         let by_time = self.info.end_ns.map(|end| elapsed_ns as f64 / end.max(1) as f64);
         let by_count = self.info.planned_operations.map(|all| counts.ended as f64 / all.max(1) as f64);
-        let done_share = by_count.or(by_time).map(|share| share.min(1.0));
+        let by_documents = self
+            .info
+            .planned_documents
+            .map(|all| counts.weight.saturating_add(counts.failed_weight) as f64 / all.max(1) as f64);
+        let done_share = by_documents.or(by_count).or(by_time).map(|share| share.min(1.0));
         let RecentSecond { second_index, stats } = &self.previous_second;
         let recent =
             second_index.is_some_and(|index| index + 3 > elapsed_ns / SECOND_NS) && !stats.is_empty();

@@ -41,10 +41,9 @@ fn an_operation_with_unknown_documents_has_the_mean_number() {
 
 #[test]
 fn clients_that_share_a_schedule_and_rates_in_operations_do_not_count_documents() {
-    let mut open_loop = in_documents(2, 3);
-    open_loop["open_loop"] = true.into();
-    let in_operations = paced("bulk", 2, 20 * MS, 3);
-    for task in [open_loop, in_operations] {
+    for open_loop in [false, true] {
+        let mut task = paced("bulk", 2, 20 * MS, 3);
+        task["open_loop"] = open_loop.into();
         let recorded = Simulation::new(&plan(&[task]), sends).run();
         let due: Vec<u64> = recorded.of(0).map(|sample| sample.times.due_ns / MS).collect();
         assert_eq!(due, [0, 20, 40, 60, 80, 100]);
